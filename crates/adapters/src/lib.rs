@@ -1,0 +1,1 @@
+//! tripwire under other people's agents: hooks and supervisor.

@@ -1,0 +1,1 @@
+//! tripwire's own agent loop: engines, tools, prompts.

@@ -1,0 +1,2 @@
+//! The command `tripwire`: parse, call, print.
+fn main() {}

@@ -1,0 +1,15 @@
+//! The decision engine: a pure function from journaled inputs to decisions.
+//!
+//! Nothing here asks the world anything. Time, file contents, model replies and human acts arrive as
+//! [`input::Input`]; what should happen leaves as [`effect::Effect`]. The walls are held by the compiler: no `std`,
+//! no floats, no clocks, no hash maps (see this crate's `clippy.toml`).
+#![no_std]
+#![deny(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::float_arithmetic
+)]
+
+extern crate alloc;

@@ -1,0 +1,1 @@
+//! tripwire's body on disk: journal, control files, manifest, memory, the driver.

@@ -1,0 +1,1 @@
+//! tripwire's OS isolation and process-tree control: the only unsafe code.
