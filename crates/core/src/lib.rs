@@ -13,3 +13,9 @@
 )]
 
 extern crate alloc;
+
+pub mod chain;
+pub mod label;
+pub mod limits;
+pub mod sketch;
+pub mod units;

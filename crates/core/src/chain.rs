@@ -1,0 +1,3 @@
+//! The chain: event, activity, intent, gate.
+
+pub mod event;

@@ -1,0 +1,391 @@
+//! What an event source observed: data only, no interpretation.
+//!
+//! The first six fields keep the names of the master specification; everything after them is optional and was added
+//! by SPEC §3.2. Fields are declared in the order of the canonical form, so that writing one needs no sorting.
+
+use crate::label::{Fingerprint, Label};
+use crate::sketch::Sketch;
+use crate::units::{Count, MicroUsd, RunMillis, Tokens};
+use serde::de::Error as _;
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// One observation of an agent: usually one tool call with its result.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentEvent {
+    /// What was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
+    /// Which agent of the tree acted; absent for the main one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<Label>,
+    /// Tokens read from the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<Tokens>,
+    /// Tokens written to the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<Tokens>,
+    /// Tokens now in the model's context window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<Tokens>,
+    /// The size of that window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<Tokens>,
+    /// What the event cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<MicroUsd>,
+    /// The normalised error text, as a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_digest: Option<Label>,
+    /// What kind of work it was.
+    #[serde(default, skip_serializing_if = "Flags::is_empty")]
+    pub flags: Flags,
+    /// Fresh input tokens: neither read from nor written to the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<Tokens>,
+    /// How long the response took.
+    pub latency_ms: RunMillis,
+    /// The model that spoke.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Label>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// A hash of the output, for the comparison of neighbours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_hash: Option<Label>,
+    /// The output's length in characters.
+    pub output_length: Tokens,
+    /// Tokens that the model wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<Tokens>,
+    /// The agent that started this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_agent_id: Option<Label>,
+    /// Tokens spent on reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<Tokens>,
+    /// The normalised result text, as a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_digest: Option<Label>,
+    /// A similarity sketch of the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sketch: Option<Sketch>,
+    /// A similarity sketch of what the model said before it acted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_sketch: Option<Sketch>,
+    /// When it happened; monotonic.
+    pub timestamp: RunMillis,
+    /// Tokens consumed in this event.
+    pub token_count: Tokens,
+    /// Number of tool calls in this event.
+    pub tool_calls: Count,
+    /// The model turn; calls of one turn share it and count as one step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<Label>,
+    /// Whether a person spoke before this call.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub user_turn: bool,
+    /// The state of the workspace, where it was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_hash: Option<Label>,
+}
+
+impl AgentEvent {
+    /// Fresh input plus output tokens where the classes are known, else the plain count: what the minute's budget
+    /// counts. Cache reads never do, or every healthy long session would trip it.
+    #[must_use]
+    pub fn budget_tokens(&self) -> Tokens {
+        match (self.input_tokens, self.output_tokens) {
+            (None, None) => self.token_count,
+            (input, output) => input.unwrap_or_default().plus(output.unwrap_or_default()),
+        }
+    }
+
+    /// What the call gave: the result's digest, else the plain output hash, else nothing.
+    #[must_use]
+    pub fn result_fingerprint(&self) -> Fingerprint {
+        match (&self.result_digest, &self.output_hash) {
+            (Some(digest), _) | (None, Some(digest)) => digest.fingerprint(),
+            (None, None) => Fingerprint::NONE,
+        }
+    }
+
+    /// Whether the event is known to have failed.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Error)
+    }
+}
+
+/// What an agent did, or asks to do.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Action {
+    /// The digest of the canonical arguments, volatile parts stripped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_digest: Option<Label>,
+    /// A similarity sketch of the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_sketch: Option<Sketch>,
+    /// The normalised signature: `Edit(file=foo.py)`, `Bash(cmd=pytest tests/*)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Label>,
+    /// The path it aims at, relative to the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Label>,
+    /// The tool's name.
+    pub tool: Label,
+    /// The type of action; absent for a plain tool call.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Label>,
+}
+
+impl Action {
+    /// The exact identity of guardrails: action type, tool, canonical arguments, target path.
+    #[must_use]
+    pub fn exact(&self) -> Fingerprint {
+        [&self.kind, &self.args_digest, &self.target].into_iter().fold(self.tool.fingerprint(), |all, part| {
+            all.and(part.as_ref().map_or(Fingerprint::NONE, Label::fingerprint))
+        })
+    }
+
+    /// The signature's identity; without one, the tool's name stands in for it, as the seed's `Tool(...)` does.
+    #[must_use]
+    pub fn signed(&self) -> Fingerprint {
+        self.signature.as_ref().unwrap_or(&self.tool).fingerprint()
+    }
+
+    /// What a person reads in a report.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        self.signature.as_ref().unwrap_or(&self.tool).as_str()
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// Why it failed, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_class: Option<ErrorClass>,
+    /// The command's exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Whether it failed.
+    pub status: Status,
+    /// What the tests said, where it was a test run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<TestResult>,
+}
+
+/// Whether a call failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Status {
+    /// It did what was asked.
+    #[default]
+    Ok,
+    /// It did not.
+    Error,
+}
+
+/// Why a call failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ErrorClass {
+    /// It ran into its time limit.
+    Timeout,
+    /// It could not be run at all.
+    CouldNotRun,
+    /// It ran and ended with a non-zero exit code: the agent's business, not an execution error.
+    NonZeroExit,
+    /// The tool reported an error of its own.
+    Tool,
+    /// The provider or the network was overloaded (429, 503, 529): retrying is right.
+    Infrastructure,
+    /// A guard or a permission refused it.
+    Refused,
+}
+
+impl ErrorClass {
+    /// Whether the execution itself broke, which costs health (GATE-4).
+    #[must_use]
+    pub const fn is_execution_error(self) -> bool {
+        match self {
+            Self::Timeout | Self::CouldNotRun => true,
+            Self::NonZeroExit | Self::Tool | Self::Infrastructure | Self::Refused => false,
+        }
+    }
+}
+
+/// What a test run said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TestResult {
+    /// All tests passed.
+    Passed,
+    /// At least one failed, or the run broke.
+    Failed,
+}
+
+/// One kind of work an event may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flag {
+    /// It changed a file of the workspace.
+    Edit,
+    /// It installed or removed something.
+    Install,
+    /// It ran the tests.
+    Test,
+    /// It built the project.
+    Build,
+    /// It read a file or a page.
+    Read,
+    /// It searched.
+    Search,
+    /// It planned or thought, and touched nothing.
+    Plan,
+    /// It waited for something outside: a poll.
+    Wait,
+    /// It changed documentation.
+    Docs,
+}
+
+impl Flag {
+    /// Every flag with its name in JSON, in the order in which they are written.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Edit, "edit"),
+        (Self::Install, "install"),
+        (Self::Test, "test"),
+        (Self::Build, "build"),
+        (Self::Read, "read"),
+        (Self::Search, "search"),
+        (Self::Plan, "plan"),
+        (Self::Wait, "wait"),
+        (Self::Docs, "docs"),
+    ];
+
+    const fn bit(self) -> u16 {
+        match self {
+            Self::Edit => 1,
+            Self::Install => 1 << 1,
+            Self::Test => 1 << 2,
+            Self::Build => 1 << 3,
+            Self::Read => 1 << 4,
+            Self::Search => 1 << 5,
+            Self::Plan => 1 << 6,
+            Self::Wait => 1 << 7,
+            Self::Docs => 1 << 8,
+        }
+    }
+}
+
+/// A set of [`Flag`]s, written in JSON as a list of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// The set with one flag more.
+    #[must_use]
+    pub const fn with(self, flag: Flag) -> Self {
+        Self(self.0 | flag.bit())
+    }
+
+    /// Whether a flag is in the set.
+    #[must_use]
+    pub const fn has(self, flag: Flag) -> bool {
+        self.0 & flag.bit() != 0
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Serialize for Flags {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for (flag, name) in Flag::ALL {
+            if self.has(flag) {
+                list.serialize_element(name)?;
+            }
+        }
+        list.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Flags {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> serde::de::Visitor<'de> for List {
+            type Value = Flags;
+            fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str("a list of flag names such as [\"edit\"]")
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<Flags, A::Error> {
+                let mut flags = Flags::default();
+                while let Some(name) = list.next_element::<alloc::borrow::Cow<'de, str>>()? {
+                    match Flag::ALL.iter().find(|(_, known)| *known == name) {
+                        Some((flag, _)) => flags = flags.with(*flag),
+                        None => return Err(A::Error::custom(format_args!("unknown flag `{name}`"))),
+                    }
+                }
+                Ok(flags)
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_survive_the_round_trip_and_unknown_ones_are_refused() {
+        let flags = Flags::default().with(Flag::Edit).with(Flag::Docs);
+        let text = serde_json::to_string(&flags).unwrap();
+        assert_eq!(text, r#"["edit","docs"]"#);
+        assert_eq!(serde_json::from_str::<Flags>(&text).unwrap(), flags);
+        assert!(serde_json::from_str::<Flags>(r#"["dance"]"#).is_err());
+    }
+
+    #[test]
+    fn chain_1_the_master_specs_names_are_kept() {
+        let text = r#"{"timestamp":1,"tokenCount":2,"toolCalls":3,"latencyMs":4,"outputLength":5,"outputHash":"x"}"#;
+        let event: AgentEvent = serde_json::from_str(text).unwrap();
+        assert_eq!(event.token_count, Tokens::new(2));
+        assert_eq!(event.output_hash, Label::new("x"));
+        assert!(serde_json::from_str::<AgentEvent>(r#"{"timestamp":1}"#).is_err());
+    }
+
+    #[test]
+    fn the_budget_counts_fresh_input_and_output_but_no_cache_reads() {
+        let mut event = AgentEvent { token_count: Tokens::new(900), ..AgentEvent::default() };
+        assert_eq!(event.budget_tokens(), Tokens::new(900));
+        event.input_tokens = Some(Tokens::new(100));
+        event.output_tokens = Some(Tokens::new(50));
+        event.cache_read_tokens = Some(Tokens::new(750));
+        assert_eq!(event.budget_tokens(), Tokens::new(150));
+    }
+
+    #[test]
+    fn two_actions_are_the_same_only_if_tool_arguments_and_target_are() {
+        let action = |tool, args, target| Action {
+            tool: Label::cut(tool),
+            args_digest: Label::new(args),
+            target: Label::new(target),
+            ..Action::default()
+        };
+        let read = action("Read", "1", "a");
+        assert_eq!(read.exact(), action("Read", "1", "a").exact());
+        for other in [action("Edit", "1", "a"), action("Read", "2", "a"), action("Read", "1", "b")] {
+            assert_ne!(read.exact(), other.exact());
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Every bound of the engine in one place; relations between bounds are checked when this file compiles.
+
+/// Longest identifier that may enter (tool names, digests, ids, paths), in bytes.
+pub const LABEL_BYTES_MAX: usize = 1_024;
+/// Longest free text that a decision quotes (advice, reasons from outside), in bytes.
+pub const QUOTE_BYTES_MAX: usize = 2_000;
+/// Most event indices that one finding names as evidence.
+pub const EVIDENCE_MAX: usize = 24;
+/// Events that the loop rules look back on.
+pub const WINDOW_EVENTS: usize = 32;
+/// Longest cycle that is looked for, in steps.
+pub const CYCLE_PERIOD_MAX: usize = 8;
+/// Events whose output sketches are kept for the comparison of neighbours.
+pub const SIMILARITY_EVENTS: usize = 5;
+/// Entries of the sliding minute; beyond it, neighbours are merged so that they expire later, never earlier.
+pub const MINUTE_ENTRIES: usize = 128;
+/// Recent intervals between steps that make the tempo.
+pub const TEMPO_RECENT: usize = 5;
+/// Intervals that the baseline needs before the tempo may be judged.
+pub const TEMPO_BASELINE_MIN: u32 = 10;
+/// Outcomes that the error rate is taken over.
+pub const ERROR_RATE_EVENTS: u32 = 20;
+/// Workspace hashes that the convergence rule compares.
+pub const CONVERGENCE_ITERATIONS: u32 = 3;
+/// The sliding minute.
+pub const MINUTE_MS: u64 = 60_000;
+/// A wall clock that steps back by less than this is clamped; by more, the guard holds.
+pub const CLOCK_STEP_BACK_MS_MAX: u64 = 5_000;
+/// The version of the serialised state; another version is refused, never guessed at.
+pub const STATE_VERSION: u32 = 1;
+/// The serialised state may not be larger than this, however long the session.
+pub const STATE_BYTES_MAX: usize = 16 * 1_024;
+
+const _: () = {
+    assert!(WINDOW_EVENTS >= 24, "SPEC §4: cycles are looked for over at least 24 events");
+    assert!(WINDOW_EVENTS >= CYCLE_PERIOD_MAX.saturating_mul(3), "three turns of the longest cycle fit the window");
+    assert!(EVIDENCE_MAX <= WINDOW_EVENTS, "evidence is drawn from the window");
+    assert!(LABEL_BYTES_MAX < STATE_BYTES_MAX, "one label cannot fill the state");
+    assert!(ERROR_RATE_EVENTS <= 64, "the error rate is kept in one machine word");
+};

@@ -1,0 +1,121 @@
+//! A fixed-size sketch of a text from which the similarity of two texts is estimated.
+
+use crate::units::Ratio;
+use core::fmt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Bytes of a sketch: one lane each.
+pub const LANES: usize = 64;
+
+/// The prefix that names the version of the sketching function in JSON.
+const VERSION: &str = "m1:";
+
+/// A one-permutation MinHash of a text's shingles: [`LANES`] lanes of eight bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sketch([u8; LANES]);
+
+impl Sketch {
+    /// Wraps finished lanes.
+    #[must_use]
+    pub const fn from_lanes(lanes: [u8; LANES]) -> Self {
+        Self(lanes)
+    }
+
+    /// The lanes.
+    #[must_use]
+    pub const fn lanes(&self) -> &[u8; LANES] {
+        &self.0
+    }
+
+    /// The estimated similarity of the two texts.
+    ///
+    /// Two unrelated texts still agree in one lane of 256 by chance; the estimate takes that share off.
+    #[must_use]
+    pub fn similarity(&self, other: &Self) -> Ratio {
+        let equal = self.0.iter().zip(other.0.iter()).filter(|(a, b)| a == b).count();
+        let equal = u64::try_from(equal).unwrap_or(0);
+        let lanes = u64::try_from(LANES).unwrap_or(1);
+        // (equal/lanes - 1/256) / (1 - 1/256), in whole numbers.
+        Ratio::of(equal.saturating_mul(256).saturating_sub(lanes), lanes.saturating_mul(255))
+    }
+}
+
+impl fmt::Display for Sketch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(VERSION)?;
+        self.0.iter().try_for_each(|lane| write!(f, "{lane:02x}"))
+    }
+}
+
+impl fmt::Debug for Sketch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Sketch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sketch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Hex;
+        impl serde::de::Visitor<'_> for Hex {
+            type Value = Sketch;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a sketch: `{VERSION}` and {} hex digits", LANES.saturating_mul(2))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Sketch, E> {
+                parse(text)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(crate::label::cut(text, 40)), &self))
+            }
+        }
+        deserializer.deserialize_str(Hex)
+    }
+}
+
+/// Reads the printed form.
+fn parse(text: &str) -> Option<Sketch> {
+    let (pairs, rest) = text.strip_prefix(VERSION)?.as_bytes().as_chunks::<2>();
+    if pairs.len() != LANES || !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte.wrapping_sub(b'0')),
+        b'a'..=b'f' => Some(byte.wrapping_sub(b'a').wrapping_add(10)),
+        _ => None,
+    };
+    let mut lanes = [0_u8; LANES];
+    for (lane, [high, low]) in lanes.iter_mut().zip(pairs) {
+        *lane = digit(*high)?.wrapping_shl(4) | digit(*low)?;
+    }
+    Some(Sketch(lanes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn equal_sketches_are_fully_similar_and_different_ones_are_not() {
+        let one = Sketch::from_lanes([7; LANES]);
+        assert_eq!(one.similarity(&one), Ratio::ONE);
+        assert_eq!(one.similarity(&Sketch::from_lanes([8; LANES])), Ratio::ZERO);
+    }
+
+    #[test]
+    fn a_sketch_survives_the_round_trip_and_another_version_is_refused() {
+        let mut lanes = [0; LANES];
+        lanes[3] = 0xaf;
+        let sketch = Sketch::from_lanes(lanes);
+        let text = serde_json::to_string(&sketch).unwrap();
+        assert_eq!(serde_json::from_str::<Sketch>(&text).unwrap(), sketch);
+        for bad in [text.replace("m1:", "m2:"), text.replace("af", "AF"), text.replace("af", "")] {
+            let error = serde_json::from_str::<Sketch>(&bad).unwrap_err().to_string();
+            assert!(error.contains("hex digits"), "{error}");
+        }
+    }
+}
