@@ -1,5 +1,8 @@
 //! Canonical JSON against hand-written vectors of RFC 8785 and against a slow, independent oracle.
-#![expect(clippy::disallowed_types, reason = "a double printer is the oracle for ratios")]
+#![expect(
+    clippy::disallowed_types,
+    reason = "a double printer is the oracle for ratios"
+)]
 
 use std::collections::BTreeMap;
 

@@ -46,7 +46,7 @@ pub fn write<T: Serialize + ?Sized>(value: &T, out: &mut String) -> Result<(), C
     let start = out.len();
     let mut writer = Writer {
         out,
-        marks: Vec::new(),
+        marks: Vec::with_capacity(INITIAL_MARKS),
         keys: String::new(),
         depth: 0,
     };
@@ -148,6 +148,10 @@ impl Writer<'_> {
 
 /// Escapes exactly what RFC 8785 escapes: the quote, the backslash and the 32 control characters.
 fn escape(text: &str, out: &mut String) {
+    if is_plain(text) {
+        out.push_str(text);
+        return;
+    }
     let mut rest = text;
     while let Some(at) = rest.bytes().position(needs_escape) {
         let (plain, tail) = rest.split_at(at);
@@ -174,6 +178,15 @@ fn escape(text: &str, out: &mut String) {
         rest = chars.as_str();
     }
     out.push_str(rest);
+}
+
+/// Looks at whole chunks without an early exit, which the compiler turns into vector code.
+fn is_plain(text: &str) -> bool {
+    text.as_bytes().chunks(CHUNK_BYTES).all(|chunk| {
+        !chunk
+            .iter()
+            .fold(false, |found, byte| found | needs_escape(*byte))
+    })
 }
 
 const fn needs_escape(byte: u8) -> bool {
@@ -396,3 +409,8 @@ impl<'writer, 'out> serde::Serializer for &'writer mut Writer<'out> {
 
 /// Large enough for a common record, so that most calls allocate once.
 const INITIAL_CAPACITY: usize = 512;
+
+/// Enough for the members of a common record and of the objects around them.
+const INITIAL_MARKS: usize = 16;
+
+const CHUNK_BYTES: usize = 32;
