@@ -1,5 +1,6 @@
 //! The only door out: what should happen because of a decision. The shell carries effects out and decides nothing.
 
+use crate::chain::gate::dirty_bits::Verification;
 use crate::input::Report;
 use crate::label::Label;
 use crate::units::{Count, RunMillis};
@@ -69,7 +70,9 @@ impl HoldReason {
         match self {
             Self::Loop => "held for a loop: waiting for the advisor's new approach, or `tripwire resume`",
             Self::NoProgress => "held for no progress: read and remove .geometry/BLOCKER_REPORT.md, or `tripwire ack`",
-            Self::IterationCap => "held at the iteration cap: read and remove .geometry/CHECKPOINT.md, or `tripwire ack`",
+            Self::IterationCap => {
+                "held at the iteration cap: read and remove .geometry/CHECKPOINT.md, or `tripwire ack`"
+            }
             Self::SoftSuspend => "soft suspend: health is below the threshold; `tripwire resume` goes on",
             Self::Money => "the money budget is used up: raise it or `tripwire stop`",
             Self::Context => "the context is beyond the hard block: run /compact or restart the session",
@@ -141,6 +144,9 @@ pub struct IterationEnd {
     /// Why, unless it completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupt_reason: Option<String>,
+    /// What is proved about the work, where it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verification>,
 }
 
 /// The five ways in which an iteration may end, in the order in which they are checked.

@@ -27,7 +27,9 @@ pub enum EnforcementError {
 
 /// The role lacks a permission, or came without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("permission denied: role `{role}` lacks `{permission}`; ask for a role that has it, or change the policy and start a new session")]
+#[error(
+    "permission denied: role `{role}` lacks `{permission}`; ask for a role that has it, or change the policy and start a new session"
+)]
 pub struct PermissionDeniedError {
     /// What is missing.
     pub permission: Label,

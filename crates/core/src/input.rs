@@ -19,6 +19,7 @@ pub struct Input {
 }
 
 /// Everything that can be told to the engine.
+#[expect(clippy::large_enum_variant, reason = "nearly every input is an event; boxing it would cost each of them")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum What {

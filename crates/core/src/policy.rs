@@ -8,9 +8,7 @@ mod setting;
 mod settings;
 
 pub use setting::{Choice, Limit, OnGuardFailure, Profile, SettingError, SettingRow, Switch, Text};
-pub use settings::{
-    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Policy, Safety, Tools,
-};
+pub use settings::{Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Policy, Safety, Tools};
 
 use crate::record::canonical::{self, CanonicalError};
 use crate::record::chain::Digest;
@@ -30,7 +28,7 @@ pub enum PolicyError {
         error: SettingError,
     },
     /// There is no such setting.
-    #[error("unknown setting `{path}`{}", nearest(.nearest))]
+    #[error("unknown setting `{path}`{}", did_you_mean(.nearest))]
     Unknown {
         /// What was asked for.
         path: String,
@@ -51,7 +49,7 @@ pub enum PolicyError {
     },
 }
 
-fn nearest(name: &Option<&'static str>) -> String {
+fn did_you_mean(name: &Option<&'static str>) -> String {
     name.map_or_else(String::new, |name| alloc::format!("; did you mean `{name}`?"))
 }
 

@@ -169,7 +169,10 @@ macro_rules! choice_setting {
                 self.name().to_owned()
             }
             fn another(&self) -> String {
-                Self::NAMES.iter().find(|(value, _)| value != self).map_or_else(String::new, |(_, name)| (*name).to_owned())
+                Self::NAMES
+                    .iter()
+                    .find(|(value, _)| value != self)
+                    .map_or_else(String::new, |(_, name)| (*name).to_owned())
             }
         }
 

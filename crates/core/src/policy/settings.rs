@@ -45,15 +45,15 @@ macro_rules! settings {
             /// Every setting with its value, meaning and source, in the order of the reference.
             #[must_use]
             pub fn rows(&self) -> Vec<SettingRow> {
-                let mut rows = Vec::new();
-                rows.push(row("profile", &self.profile, " Which reading of the loop rules holds.", "SPEC §4.2"));
-                $($(rows.push(row(
-                    concat!(stringify!($field), ".", stringify!($key)),
-                    &self.$field.$key,
-                    concat!($($doc, "\n",)*),
-                    $source,
-                ));)*)*
-                rows
+                alloc::vec![
+                    row("profile", &self.profile, "Which reading of the loop rules holds.", "SPEC §4.2"),
+                    $($(row(
+                        concat!(stringify!($field), ".", stringify!($key)),
+                        &self.$field.$key,
+                        concat!($($doc, "\n",)*),
+                        $source,
+                    ),)*)*
+                ]
             }
         }
     };
@@ -122,6 +122,8 @@ settings! {
         max_agent_depth: Count = Count::new(2), "SPEC §3 GATE-8";
         /// How many sub-agents may ever start.
         max_agents: Count = Count::new(12), "SPEC §3 GATE-8";
+        /// Whether the role stops once three iterations leave the same workspace.
+        stop_on_convergence: Switch = Switch::Off, "phase 0: stop_on_convergence";
         /// Whether the objective is an editing one, so that an iteration without a changed file fails.
         editing_objective: Switch = Switch::Off, "SPEC §5.1";
     }
