@@ -1,4 +1,8 @@
 //! The command as a person runs it: what it prints, and which exit code a script sees.
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of a test fail the test, which is what a panic is for"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
