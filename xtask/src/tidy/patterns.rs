@@ -213,6 +213,16 @@ pub(crate) fn is_catch_all(pattern: &Pat) -> bool {
     }
 }
 
+/// A pattern that takes whatever is left and throws it away: `_`, or a name that says so.
+pub(crate) fn is_discard(pattern: &Pat) -> bool {
+    match stripped(pattern) {
+        Pat::Wild(_) | Pat::Rest(_) => true,
+        Pat::Ident(ident) => ident.subpat.is_none() && ident.ident.to_string().starts_with('_'),
+        Pat::Tuple(tuple) => tuple.elems.iter().all(is_discard),
+        _ => false,
+    }
+}
+
 /// The pattern and its alternatives, each on its own.
 pub(crate) fn alternatives(pattern: &Pat) -> Vec<&Pat> {
     match stripped(pattern) {

@@ -2,7 +2,8 @@
 //!
 //! A match is on our enum if one of its arms names a variant of it. An arm with a guard is not a catch-all, because it
 //! lets the compiler complain about what it leaves over; `if let`, `let else` and `matches!` ask about one case and are
-//! free.
+//! free. Inside a wrapper a named rest, as in `Err(other) => return Err(other)`, is passed on and not swallowed, so only
+//! `_` counts there.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax enums of syn are non-exhaustive, so the compiler demands the arm"
@@ -14,7 +15,7 @@ use syn::visit::{self, Visit};
 use syn::{ExprMatch, ItemEnum, ItemImpl, Pat, Type};
 
 use super::finding::{Finding, Rule};
-use super::patterns::{Enums, Scope, alternatives, is_catch_all, wrapped};
+use super::patterns::{Enums, Scope, alternatives, is_catch_all, is_discard, wrapped};
 use super::rust::SourceFile;
 use super::workspace::Workspace;
 
@@ -53,7 +54,7 @@ enum Reach {
 }
 
 impl Matches<'_> {
-    fn judge(&mut self, rows: &[Row<'_>]) {
+    fn judge(&mut self, rows: &[Row<'_>], swallows: fn(&Pat) -> bool) {
         let on_our_enum = rows.iter().any(|row| {
             self.scope
                 .looks_at_variant(row.pattern, self.self_type.as_deref())
@@ -62,7 +63,7 @@ impl Matches<'_> {
             return;
         }
         for row in rows {
-            if row.reach == Reach::Whole && is_catch_all(row.pattern) {
+            if row.reach == Reach::Whole && swallows(row.pattern) {
                 self.findings.push(self.source.finding(
                     syn::spanned::Spanned::span(row.pattern),
                     Rule::WildcardArm,
@@ -81,7 +82,7 @@ impl Matches<'_> {
             }
         }
         for group in groups.values() {
-            self.judge(group);
+            self.judge(group, is_discard);
         }
     }
 }
@@ -100,7 +101,7 @@ impl<'ast> Visit<'ast> for Matches<'_> {
                     .map(|pattern| Row { pattern, reach }),
             );
         }
-        self.judge(&rows);
+        self.judge(&rows, is_catch_all);
         visit::visit_expr_match(self, expression);
     }
 
@@ -193,6 +194,15 @@ mod tests {
             0
         );
         assert_eq!(arms("Some(n) => 1, _ => 2"), 0);
+        assert_eq!(arms("Ok(n) => n, Err(Kind::A) => 1, Err(_other) => 2"), 1);
+    }
+
+    #[test]
+    fn a_named_rest_inside_a_wrapper_is_passed_on() {
+        assert_eq!(
+            arms("Ok(n) => n, Err(Kind::A) => 1, Err(other) => pass(other)"),
+            0
+        );
     }
 
     #[test]
