@@ -12,6 +12,7 @@ const PUBLIC_REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-i
 
 pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     check_one_table(ws, findings);
+    check_versions(ws, findings);
     check_reasons(ws, findings);
     check_lock(ws, findings);
 }
@@ -35,6 +36,26 @@ fn check_one_table(ws: &Workspace, findings: &mut Vec<Finding>) {
                     ),
                 ));
             }
+        }
+    }
+}
+
+/// A version of `*` leaves the decision to the day of the build, and a git commit can vanish.
+fn check_versions(ws: &Workspace, findings: &mut Vec<Finding>) {
+    for (name, entry) in dependency_table(&ws.root) {
+        let version = entry
+            .as_str()
+            .or_else(|| entry.get("version")?.as_str())
+            .unwrap_or_default();
+        let is_decided =
+            !version.is_empty() && !version.contains('*') && entry.get("git").is_none();
+        if entry.get("path").is_none() && !is_decided {
+            findings.push(Finding::new(
+                &ws.root.path,
+                ws.root.line_of(&name),
+                Rule::DependencyTable,
+                format!("`{name}` needs a version of the public registry, without `*`"),
+            ));
         }
     }
 }
@@ -164,6 +185,22 @@ mod tests {
             )
             .is_empty()
         );
+    }
+
+    #[test]
+    fn a_dependency_without_a_decided_version_is_found() {
+        for (entry, expected) in [
+            ("\"*\"", 1),
+            ("{ version = \"1.*\" }", 1),
+            ("{ git = \"https://host.invalid/x\", version = \"1\" }", 1),
+            ("{ features = [\"std\"] }", 1),
+            ("{ path = \"crates/x\" }", 0),
+            ("{ version = \"1.2\", features = [\"std\"] }", 0),
+        ] {
+            let root = format!("[workspace.dependencies]\nx = {entry}\n");
+            let ws = workspace(&[("Cargo.toml", &root), (REASONS, "## x\n\nWhy.\n")]);
+            assert_eq!(printed(&ws, check).len(), expected, "{entry}");
+        }
     }
 
     #[test]
