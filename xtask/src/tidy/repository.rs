@@ -9,7 +9,7 @@ use std::{env, fmt, fs, io};
 const TEXT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Folders that hold what a build or a run left behind, for a copy of the sources without git.
-const SKIPPED_FOLDERS: [&str; 5] = [".git", "target", ".geometry", "corpus", "artifacts"];
+const SKIPPED_FOLDERS: [&str; 4] = [".git", "target", ".geometry", "node_modules"];
 
 /// Where machines keep what belongs to everybody: a path below one of these says nothing about a machine.
 const SHARED_PREFIXES: [&str; 9] = [
@@ -72,12 +72,15 @@ fn list(root: &Path) -> Result<Vec<String>, ReadError> {
         "--others",
         "--exclude-standard",
     ];
-    if let Some(output) = git(root, &arguments) {
-        return Ok(output
-            .split('\0')
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect());
+    let listed: Vec<String> = git(root, &arguments)
+        .unwrap_or_default()
+        .split('\0')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    // A copy of the sources inside someone else's repository may be ignored by that one.
+    if listed.iter().any(|name| name == "Cargo.toml") {
+        return Ok(listed);
     }
     let mut names = Vec::new();
     walk(root, "", &mut names)?;
@@ -158,15 +161,21 @@ fn machine_paths(root: &Path) -> Vec<String> {
             .filter_map(env::var_os)
             .map(PathBuf::from),
     );
-    let mut paths: Vec<String> = candidates
-        .iter()
-        .filter_map(|path| path.to_str())
-        .filter(|path| is_telling(path))
-        .map(str::to_owned)
-        .collect();
-    paths.sort();
-    paths.dedup();
-    paths
+    shortest(candidates.iter().filter_map(|path| path.to_str()))
+}
+
+/// The telling paths among these, without those that lie below another one.
+fn shortest<'a>(candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut sorted: Vec<&str> = candidates.filter(|path| is_telling(path)).collect();
+    sorted.sort_unstable();
+    let mut kept: Vec<String> = Vec::new();
+    for path in sorted {
+        let is_covered = kept.iter().any(|above| Path::new(path).starts_with(above));
+        if !is_covered {
+            kept.push(path.to_owned());
+        }
+    }
+    kept
 }
 
 fn neighbours(tree: &Path) -> Vec<PathBuf> {
@@ -180,7 +189,7 @@ fn neighbours(tree: &Path) -> Vec<PathBuf> {
 }
 
 /// A path betrays a machine only if nobody would write it as an example: two names deep at least, in no shared place,
-/// of no example account.
+/// of no example account, and not one of the hidden folders that every home has.
 fn is_telling(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
@@ -189,7 +198,8 @@ fn is_telling(path: &str) -> bool {
     let shared = SHARED_PREFIXES
         .iter()
         .any(|prefix| prefix.trim_start_matches('/') == first);
-    path.starts_with('/') && !shared && !EXAMPLE_ACCOUNTS.contains(&second)
+    let hidden = path.contains("/.");
+    path.starts_with('/') && !shared && !hidden && !EXAMPLE_ACCOUNTS.contains(&second)
 }
 
 #[cfg(test)]
@@ -208,10 +218,24 @@ mod tests {
             "/usr/local/cargo",
             "/home/user/tripwire",
             "/Users/alice",
+            "/root/.ssh",
+            "/home/q7/.cargo",
             "relative/path",
         ] {
             assert!(!is_telling(harmless), "{harmless}");
         }
+    }
+
+    #[test]
+    fn a_path_below_another_one_is_not_searched_twice() {
+        let paths = [
+            "/home/q7/a",
+            "/home/q7",
+            "/home/q7/b/c",
+            "/home/q77",
+            "/root",
+        ];
+        assert_eq!(shortest(paths.into_iter()), ["/home/q7", "/home/q77"]);
     }
 
     #[test]
