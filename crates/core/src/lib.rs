@@ -17,5 +17,6 @@ extern crate alloc;
 pub mod chain;
 pub mod label;
 pub mod limits;
+pub mod observe;
 pub mod sketch;
 pub mod units;

@@ -13,7 +13,7 @@ const PAD: usize = SHINGLE.saturating_sub(1);
 
 /// The sketch of a normalised text; none of an empty one, because nothing is similar to nothing.
 #[must_use]
-pub fn sketch(normal: &[u8]) -> Option<Sketch> {
+pub(super) fn sketch(normal: &[u8]) -> Option<Sketch> {
     if normal.is_empty() {
         return None;
     }
@@ -90,7 +90,6 @@ fn borrowed(lanes: &[u64; LANES], index: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::units::Ratio;
-    use alloc::string::ToString;
 
     fn similarity(one: &str, other: &str) -> Ratio {
         sketch(one.as_bytes()).unwrap().similarity(&sketch(other.as_bytes()).unwrap())

@@ -11,6 +11,8 @@ const DEPTH_MAX: u8 = 3;
 /// What the exit status of a whole command line says about the tests inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Proof {
+    /// Nothing, and even the output is only what a filter such as `grep` let through.
+    Filtered,
     /// Nothing: a pipe, `||`, `;` or the background hides it.
     Hidden,
     /// Zero means that they passed; anything else may come from what ran after them.
@@ -133,7 +135,7 @@ fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Pr
         let last = place.saturating_add(1) == commands.len();
         match command.joint {
             Joint::Background | Joint::Or => return Proof::Hidden,
-            Joint::Pipe if own_pipe && !keeps_pipes => return Proof::Hidden,
+            Joint::Pipe if own_pipe && !keeps_pipes => return piped(commands, place),
             Joint::Then if !last && !stops => return Proof::Hidden,
             Joint::Pipe => proof = Proof::Pass,
             Joint::Then | Joint::And if !last => {
@@ -144,6 +146,20 @@ fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Pr
         }
     }
     proof
+}
+
+/// Behind a pipe the output still speaks, unless a filter chose its lines; `tail` keeps the summary.
+fn piped(commands: &[Command], pipe: usize) -> Proof {
+    let readers = commands.iter().skip(pipe.saturating_add(1));
+    for command in readers {
+        if !matches!(programs::program(&command.texts()), Some("tail" | "tee" | "cat" | "less")) {
+            return Proof::Filtered;
+        }
+        if command.joint != Joint::Pipe {
+            break;
+        }
+    }
+    Proof::Hidden
 }
 
 /// A command without what stands before the program.
@@ -293,6 +309,9 @@ mod tests {
             ("ls || cargo test", Proof::Hidden),
             ("cargo test && pytest || true", Proof::Hidden),
             ("bash -c 'cargo test | tail'", Proof::Hidden),
+            ("cargo test 2>&1 | grep ok", Proof::Filtered),
+            ("cargo test | tee a.log | head -5", Proof::Filtered),
+            ("cargo test | tail; grep x y", Proof::Hidden),
             ("bash -c 'cargo test' | tail", Proof::Hidden),
             ("bash -c 'cargo test'", Proof::Full),
         ] {
