@@ -49,16 +49,6 @@ fn run_tidy(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
     for finding in &report.findings {
         writeln!(out, "{finding}")?;
     }
-    writeln!(
-        out,
-        "tidy: {} findings; {}; {} ms",
-        report.findings.len(),
-        report.figures,
-        start.elapsed().as_millis()
-    )?;
-    Ok(if report.findings.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    writeln!(out, "tidy: {} findings; {}; {} ms", report.findings.len(), report.figures, start.elapsed().as_millis())?;
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

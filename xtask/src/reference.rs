@@ -40,10 +40,9 @@ impl fmt::Display for ReferenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, cause } => write!(f, "cannot write `{}`: {cause}", path.display()),
-            Self::Stale { line } => write!(
-                f,
-                "`{PAGE}` differs from the parser at line {line}; run `cargo xtask reference`"
-            ),
+            Self::Stale { line } => {
+                write!(f, "`{PAGE}` differs from the parser at line {line}; run `cargo xtask reference`")
+            }
         }
     }
 }
@@ -83,11 +82,8 @@ pub fn check_page(command: &Command, root: &Path) -> Result<(), ReferenceError> 
     if committed == expected {
         return Ok(());
     }
-    let same = committed
-        .lines()
-        .zip(expected.lines())
-        .take_while(|(committed, expected)| committed == expected)
-        .count();
+    let same =
+        committed.lines().zip(expected.lines()).take_while(|(committed, expected)| committed == expected).count();
     Err(ReferenceError::Stale { line: same + 1 })
 }
 
@@ -111,27 +107,12 @@ fn section(command: &Command, full_name: &str, page: &mut String) {
     let usage = usage.trim_start_matches("Usage:").trim();
     text.push_str(&format!("```text\n{usage}\n```\n\n"));
     let visible = |argument: &&Arg| !argument.is_hide_set();
-    table(
-        "argument",
-        command.get_positionals().filter(visible),
-        &mut text,
-    );
-    table(
-        "option",
-        command
-            .get_arguments()
-            .filter(|argument| !argument.is_positional())
-            .filter(visible),
-        &mut text,
-    );
-    let children: Vec<&Command> = command
-        .get_subcommands()
-        .filter(|child| !child.is_hide_set() && child.get_name() != "help")
-        .collect();
+    table("argument", command.get_positionals().filter(visible), &mut text);
+    table("option", command.get_arguments().filter(|argument| !argument.is_positional()).filter(visible), &mut text);
+    let children: Vec<&Command> =
+        command.get_subcommands().filter(|child| !child.is_hide_set() && child.get_name() != "help").collect();
     commands(&children, &mut text);
-    let after = command
-        .get_after_long_help()
-        .or_else(|| command.get_after_help());
+    let after = command.get_after_long_help().or_else(|| command.get_after_help());
     paragraph(after, &mut text);
     page.push_str(text.trim_end());
     page.push('\n');
@@ -148,9 +129,8 @@ fn paragraph(text: Option<&StyledStr>, page: &mut String) {
 }
 
 fn table<'a>(title: &str, arguments: impl Iterator<Item = &'a Arg>, page: &mut String) {
-    let rows: Vec<String> = arguments
-        .map(|argument| format!("| {} | {} |\n", spelling(argument), meaning(argument)))
-        .collect();
+    let rows: Vec<String> =
+        arguments.map(|argument| format!("| {} | {} |\n", spelling(argument), meaning(argument))).collect();
     if !rows.is_empty() {
         page.push_str(&format!("| {title} | meaning |\n| --- | --- |\n"));
         page.extend(rows);
@@ -165,11 +145,7 @@ fn commands(children: &[&Command], page: &mut String) {
     page.push_str("| command | meaning |\n| --- | --- |\n");
     for child in children {
         let about = child.get_about().map(ToString::to_string);
-        page.push_str(&format!(
-            "| `{}` | {} |\n",
-            child.get_name(),
-            one_cell(&about.unwrap_or_default())
-        ));
+        page.push_str(&format!("| `{}` | {} |\n", child.get_name(), one_cell(&about.unwrap_or_default())));
     }
     page.push('\n');
 }
@@ -180,12 +156,8 @@ fn spelling(argument: &Arg) -> String {
     names.extend(argument.get_long().map(|long| format!("--{long}")));
     let mut text = names.join(", ");
     if argument.is_positional() || argument.get_action().takes_values() {
-        let values: Vec<String> = argument
-            .get_value_names()
-            .unwrap_or_default()
-            .iter()
-            .map(|value| format!("<{value}>"))
-            .collect();
+        let values: Vec<String> =
+            argument.get_value_names().unwrap_or_default().iter().map(|value| format!("<{value}>")).collect();
         if !text.is_empty() {
             text.push(' ');
         }
@@ -221,10 +193,7 @@ fn meaning(argument: &Arg) -> String {
 
 /// A table cell is one line and does not contain the bar that ends it.
 fn one_cell(text: &str) -> String {
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace('|', "\\|")
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
 fn make_folder(folder: &Path) -> Result<(), ReferenceError> {
@@ -232,10 +201,7 @@ fn make_folder(folder: &Path) -> Result<(), ReferenceError> {
 }
 
 fn failed(path: &Path, cause: io::Error) -> ReferenceError {
-    ReferenceError::Io {
-        path: path.to_owned(),
-        cause,
-    }
+    ReferenceError::Io { path: path.to_owned(), cause }
 }
 
 #[cfg(test)]
@@ -260,19 +226,8 @@ mod tests {
                             .default_value("balanced")
                             .help("Which counts hold,\nstrict | balanced"),
                     )
-                    .arg(
-                        Arg::new("json")
-                            .short('j')
-                            .long("json")
-                            .action(ArgAction::SetTrue)
-                            .help("Print JSON"),
-                    )
-                    .arg(
-                        Arg::new("file")
-                            .value_name("FILE")
-                            .value_parser(value_parser!(PathBuf))
-                            .help("The events"),
-                    )
+                    .arg(Arg::new("json").short('j').long("json").action(ArgAction::SetTrue).help("Print JSON"))
+                    .arg(Arg::new("file").value_name("FILE").value_parser(value_parser!(PathBuf)).help("The events"))
                     .arg(Arg::new("secret").long("secret").hide(true)),
             )
             .subcommand(Command::new("inner").hide(true))
@@ -317,10 +272,7 @@ mod tests {
 
         let changed = command().about("Guards two runs");
         let error = check_page(&changed, &root).unwrap_err();
-        assert!(
-            matches!(error, ReferenceError::Stale { line: 7 }),
-            "{error}"
-        );
+        assert!(matches!(error, ReferenceError::Stale { line: 7 }), "{error}");
         fs::remove_dir_all(&root).unwrap();
         let missing = check_page(&command(), &root).unwrap_err();
         assert!(missing.to_string().contains("cli.md"), "{missing}");

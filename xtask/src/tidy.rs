@@ -66,8 +66,5 @@ fn check(workspace: &Workspace) -> Report {
     dead_files::check(workspace, &mut findings);
     let rules = spec_names::check(workspace, &mut findings);
     findings.sort();
-    Report {
-        findings,
-        figures: figures::count(workspace, rules),
-    }
+    Report { findings, figures: figures::count(workspace, rules) }
 }

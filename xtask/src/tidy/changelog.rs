@@ -8,22 +8,12 @@ const TITLE: &str = "# Changelog";
 const UNRELEASED: &str = "[Unreleased]";
 
 /// The kinds of change, in no required order.
-const KINDS: [&str; 6] = [
-    "Added",
-    "Changed",
-    "Deprecated",
-    "Removed",
-    "Fixed",
-    "Security",
-];
+const KINDS: [&str; 6] = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
 
 pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     let Some(text) = ws.files.get(PATH) else {
         if ws.has_engine() {
-            findings.push(finding(
-                1,
-                "the file is missing; start it with `# Changelog`",
-            ));
+            findings.push(finding(1, "the file is missing; start it with `# Changelog`"));
         }
         return;
     };
@@ -71,33 +61,21 @@ impl State {
         } else if text.starts_with("- ") {
             match &mut self.open_kind {
                 Some(kind) => kind.entries += 1,
-                None => findings.push(finding(
-                    line,
-                    "a change must stand under a kind, such as `### Added`",
-                )),
+                None => findings.push(finding(line, "a change must stand under a kind, such as `### Added`")),
             }
         }
     }
 
     fn kind(&mut self, line: usize, kind: &str, findings: &mut Vec<Finding>) {
         if self.releases == 0 {
-            findings.push(finding(
-                line,
-                format!("`### {kind}` stands under no version"),
-            ));
+            findings.push(finding(line, format!("`### {kind}` stands under no version")));
         }
         if !KINDS.contains(&kind) {
-            let message = format!(
-                "`{kind}` is no kind of change; use one of {}",
-                KINDS.join(", ")
-            );
+            let message = format!("`{kind}` is no kind of change; use one of {}", KINDS.join(", "));
             findings.push(finding(line, message));
         }
         if self.kinds_seen.iter().any(|seen| seen == kind) {
-            findings.push(finding(
-                line,
-                format!("`### {kind}` stands twice under one version"),
-            ));
+            findings.push(finding(line, format!("`### {kind}` stands twice under one version")));
         }
         self.kinds_seen.push(kind.to_owned());
         self.open_kind = Some(OpenKind { line, entries: 0 });
@@ -107,20 +85,14 @@ impl State {
         if let Some(kind) = self.open_kind.take()
             && kind.entries == 0
         {
-            findings.push(finding(
-                kind.line,
-                "this kind lists no change; remove it or add a `- ` line",
-            ));
+            findings.push(finding(kind.line, "this kind lists no change; remove it or add a `- ` line"));
         }
     }
 
     fn release(&mut self, line: usize, heading: &str, findings: &mut Vec<Finding>) {
         if self.releases == 0 {
             if heading != UNRELEASED {
-                findings.push(finding(
-                    line,
-                    format!("the first section must be `## {UNRELEASED}`"),
-                ));
+                findings.push(finding(line, format!("the first section must be `## {UNRELEASED}`")));
             }
             return;
         }
@@ -147,10 +119,7 @@ fn parse_release(heading: &str) -> Option<Version> {
 }
 
 fn numbers<const N: usize>(text: &str, separator: char) -> Option<[u64; N]> {
-    let parsed: Option<Vec<u64>> = text
-        .split(separator)
-        .map(|part| part.parse().ok())
-        .collect();
+    let parsed: Option<Vec<u64>> = text.split(separator).map(|part| part.parse().ok()).collect();
     parsed?.try_into().ok()
 }
 

@@ -39,10 +39,7 @@ fn is_named_by_a_neighbour(ws: &Workspace, path: &str) -> bool {
 
 /// The role of every file that some target reaches; production wins where both reach it.
 pub(crate) fn reach(sources: &[SourceFile], members: &[Manifest]) -> BTreeMap<String, Role> {
-    let by_path: BTreeMap<&str, &SourceFile> = sources
-        .iter()
-        .map(|source| (source.path.as_str(), source))
-        .collect();
+    let by_path: BTreeMap<&str, &SourceFile> = sources.iter().map(|source| (source.path.as_str(), source)).collect();
     let mut roles = BTreeMap::new();
     for source in sources {
         let declared = members
@@ -83,15 +80,13 @@ fn is_target(path: &str) -> bool {
 
 /// Targets with a `path` of their own.
 fn declares(member: &Manifest, path: &str) -> bool {
-    let has_path =
-        |target: &toml::Value| target.get("path").and_then(toml::Value::as_str) == Some(path);
-    ["lib", "bin", "test", "bench", "example"]
-        .iter()
-        .filter_map(|kind| member.table.get(*kind))
-        .any(|targets| match targets.as_array() {
+    let has_path = |target: &toml::Value| target.get("path").and_then(toml::Value::as_str) == Some(path);
+    ["lib", "bin", "test", "bench", "example"].iter().filter_map(|kind| member.table.get(*kind)).any(|targets| {
+        match targets.as_array() {
             Some(list) => list.iter().any(has_path),
             None => has_path(targets),
-        })
+        }
+    })
 }
 
 fn visit_file(
@@ -106,12 +101,7 @@ fn visit_file(
     }
     roles.insert(source.path.clone(), role);
     let mut children = Vec::new();
-    collect_children(
-        &source.syntax.items,
-        &child_folder(source),
-        role,
-        &mut children,
-    );
+    collect_children(&source.syntax.items, &child_folder(source), role, &mut children);
     for child in children {
         for candidate in &child.candidates {
             if let Some(file) = by_path.get(candidate.as_str()) {
@@ -126,11 +116,7 @@ fn visit_file(
 fn child_folder(source: &SourceFile) -> String {
     let (folder, name) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let beside = name == "mod.rs" || is_target(source.path_in_package());
-    if beside {
-        folder.to_owned()
-    } else {
-        format!("{folder}/{}", name.trim_end_matches(".rs"))
-    }
+    if beside { folder.to_owned() } else { format!("{folder}/{}", name.trim_end_matches(".rs")) }
 }
 
 struct Child {
@@ -141,20 +127,13 @@ struct Child {
 fn collect_children(items: &[Item], folder: &str, role: Role, children: &mut Vec<Child>) {
     for item in items {
         let Item::Mod(module) = item else { continue };
-        let role = if is_test_only(&module.attrs) {
-            Role::Test
-        } else {
-            role
-        };
+        let role = if is_test_only(&module.attrs) { Role::Test } else { role };
         let name = module.ident.to_string();
         if let Some((_, nested)) = &module.content {
             collect_children(nested, &format!("{folder}/{name}"), role, children);
             continue;
         }
-        let mut candidates = vec![
-            format!("{folder}/{name}.rs"),
-            format!("{folder}/{name}/mod.rs"),
-        ];
+        let mut candidates = vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")];
         candidates.extend(explicit_path(module).map(|path| resolve(folder, &path)));
         children.push(Child { candidates, role });
     }
@@ -215,10 +194,7 @@ mod tests {
     #[test]
     fn every_usual_way_to_reach_a_file_keeps_it_alive() {
         let ws = member_files(&[
-            (
-                "crates/a/Cargo.toml",
-                "[[bin]]\nname = \"b\"\npath = \"src/odd/place.rs\"\n",
-            ),
+            ("crates/a/Cargo.toml", "[[bin]]\nname = \"b\"\npath = \"src/odd/place.rs\"\n"),
             (
                 "crates/a/src/lib.rs",
                 "//! x\nmod folder;\nmod inline { mod deep; }\n#[path = \"odd/name.rs\"]\nmod named;\ninclude!(\"text.rs\");\n",
@@ -240,17 +216,11 @@ mod tests {
     #[test]
     fn files_that_only_tests_reach_are_test_code() {
         let ws = member_files(&[
-            (
-                "crates/a/src/lib.rs",
-                "//! x\nmod both;\n#[cfg(test)]\nmod tests;\n",
-            ),
+            ("crates/a/src/lib.rs", "//! x\nmod both;\n#[cfg(test)]\nmod tests;\n"),
             ("crates/a/src/tests.rs", "//! x\nmod helper;\n"),
             ("crates/a/src/tests/helper.rs", "//! x\n"),
             ("crates/a/src/both.rs", "//! x\n"),
-            (
-                "crates/a/tests/t.rs",
-                "//! x\n#[path = \"../src/both.rs\"]\nmod both;\n",
-            ),
+            ("crates/a/tests/t.rs", "//! x\n#[path = \"../src/both.rs\"]\nmod both;\n"),
         ]);
         for (path, role) in [
             ("crates/a/src/lib.rs", Role::Production),

@@ -21,10 +21,7 @@ fn check_one_table(ws: &Workspace, findings: &mut Vec<Finding>) {
     let sections = ["dependencies", "dev-dependencies", "build-dependencies"];
     for member in &ws.members {
         for dependency in dependencies(member, &sections) {
-            let inherited = dependency
-                .value
-                .get("workspace")
-                .and_then(toml::Value::as_bool);
+            let inherited = dependency.value.get("workspace").and_then(toml::Value::as_bool);
             if inherited != Some(true) {
                 findings.push(Finding::new(
                     &member.path,
@@ -43,12 +40,8 @@ fn check_one_table(ws: &Workspace, findings: &mut Vec<Finding>) {
 /// A version of `*` leaves the decision to the day of the build, and a git commit can vanish.
 fn check_versions(ws: &Workspace, findings: &mut Vec<Finding>) {
     for (name, entry) in dependency_table(&ws.root) {
-        let version = entry
-            .as_str()
-            .or_else(|| entry.get("version")?.as_str())
-            .unwrap_or_default();
-        let is_decided =
-            !version.is_empty() && !version.contains('*') && entry.get("git").is_none();
+        let version = entry.as_str().or_else(|| entry.get("version")?.as_str()).unwrap_or_default();
+        let is_decided = !version.is_empty() && !version.contains('*') && entry.get("git").is_none();
         if entry.get("path").is_none() && !is_decided {
             findings.push(Finding::new(
                 &ws.root.path,
@@ -61,11 +54,7 @@ fn check_versions(ws: &Workspace, findings: &mut Vec<Finding>) {
 }
 
 fn check_reasons(ws: &Workspace, findings: &mut Vec<Finding>) {
-    let justified = ws
-        .files
-        .get(REASONS)
-        .map(|text| justified_names(text))
-        .unwrap_or_default();
+    let justified = ws.files.get(REASONS).map(|text| justified_names(text)).unwrap_or_default();
     for (name, entry) in dependency_table(&ws.root) {
         let is_ours = entry.get("path").is_some();
         if !is_ours && !justified.contains(&name) {
@@ -122,14 +111,10 @@ mod tests {
     use super::super::testing::{printed, workspace};
     use super::*;
 
-    const ROOT: &str =
-        "[workspace.dependencies]\nours = { path = \"crates/ours\" }\nserde = \"1\"\n";
+    const ROOT: &str = "[workspace.dependencies]\nours = { path = \"crates/ours\" }\nserde = \"1\"\n";
 
     fn with(path: &str, text: &str) -> Vec<String> {
-        let reasons = (
-            REASONS,
-            "# Reasons\n\n## `serde`\n\nIt turns bytes into types.\n",
-        );
+        let reasons = (REASONS, "# Reasons\n\n## `serde`\n\nIt turns bytes into types.\n");
         let files = if path == REASONS {
             vec![("Cargo.toml", ROOT), (path, text)]
         } else {
@@ -140,18 +125,10 @@ mod tests {
 
     #[test]
     fn a_dependency_without_a_reason_is_found() {
-        for text in [
-            "",
-            "# serde\n",
-            "## serde\n\n## other\n\nWhy.\n",
-            "serde is fine\n",
-        ] {
+        for text in ["", "# serde\n", "## serde\n\n## other\n\nWhy.\n", "serde is fine\n"] {
             let found = with(REASONS, text);
             assert_eq!(found.len(), 1, "{text:?}");
-            assert!(
-                found[0].starts_with("Cargo.toml:3: dependency-reason: `serde`"),
-                "{found:?}"
-            );
+            assert!(found[0].starts_with("Cargo.toml:3: dependency-reason: `serde`"), "{found:?}");
         }
     }
 
@@ -164,27 +141,14 @@ mod tests {
 
     #[test]
     fn a_version_in_a_member_is_found_in_every_section() {
-        for section in [
-            "dependencies",
-            "dev-dependencies",
-            "target.'cfg(unix)'.dependencies",
-        ] {
-            let found = with(
-                "crates/a/Cargo.toml",
-                &format!("[{section}]\nserde = \"1\"\n"),
-            );
+        for section in ["dependencies", "dev-dependencies", "target.'cfg(unix)'.dependencies"] {
+            let found = with("crates/a/Cargo.toml", &format!("[{section}]\nserde = \"1\"\n"));
             assert_eq!(found.len(), 1, "{section}");
             assert!(found[0].contains(":2: dependency-table:"), "{found:?}");
         }
         let inherited = "[dependencies]\nserde = { workspace = true, features = [\"std\"] }\n";
         assert!(with("crates/a/Cargo.toml", inherited).is_empty());
-        assert!(
-            with(
-                "crates/a/Cargo.toml",
-                "[dependencies]\nserde.workspace = true\n"
-            )
-            .is_empty()
-        );
+        assert!(with("crates/a/Cargo.toml", "[dependencies]\nserde.workspace = true\n").is_empty());
     }
 
     #[test]
@@ -207,13 +171,9 @@ mod tests {
     fn a_lock_file_may_name_only_the_public_registry() {
         let public = format!("[[package]]\nname = \"x\"\nsource = \"{PUBLIC_REGISTRY}\"\n");
         assert!(with("Cargo.lock", &public).is_empty());
-        let mirror =
-            "[[package]]\nname = \"x\"\nsource = \"registry+https://mirror.invalid/index\"\n";
+        let mirror = "[[package]]\nname = \"x\"\nsource = \"registry+https://mirror.invalid/index\"\n";
         let found = with("Cargo.lock", mirror);
         assert_eq!(found.len(), 1);
-        assert!(
-            found[0].starts_with("Cargo.lock:3: dependency-table:"),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("Cargo.lock:3: dependency-table:"), "{found:?}");
     }
 }

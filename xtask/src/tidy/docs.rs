@@ -10,8 +10,8 @@
 use proc_macro2::Span;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, Expr, Fields, ImplItem, Item, ItemEnum, ItemImpl, ItemMacro, ItemMod, ItemStruct,
-    ItemTrait, Lit, Meta, TraitItem, Visibility,
+    Attribute, Expr, Fields, ImplItem, Item, ItemEnum, ItemImpl, ItemMacro, ItemMod, ItemStruct, ItemTrait, Lit, Meta,
+    TraitItem, Visibility,
 };
 
 use super::finding::{Finding, Rule};
@@ -60,12 +60,7 @@ struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     fn new(visibility: &'a Visibility, attributes: &'a [Attribute], name: &syn::Ident) -> Self {
-        Self {
-            visibility,
-            attributes,
-            name: name.to_string(),
-            span: name.span(),
-        }
+        Self { visibility, attributes, name: name.to_string(), span: name.span() }
     }
 }
 
@@ -129,10 +124,7 @@ impl Items<'_> {
     }
 
     fn exported_macro(&mut self, item: &ItemMacro) {
-        let exported = item
-            .attrs
-            .iter()
-            .any(|attribute| attribute.path().is_ident("macro_export"));
+        let exported = item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"));
         if let (true, Some(name)) = (exported, &item.ident) {
             self.require(&item.attrs, &name.to_string(), name.span());
         }

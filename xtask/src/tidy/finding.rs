@@ -80,12 +80,7 @@ pub struct Finding {
 
 impl Finding {
     pub(crate) fn new(path: &str, line: usize, rule: Rule, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            rule,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, rule, message: message.into() }
     }
 
     /// Which rule was broken, for callers that group findings.
@@ -96,12 +91,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            line,
-            rule,
-            message,
-        } = self;
+        let Self { path, line, rule, message } = self;
         write!(f, "{path}:{line}: {}: {message}", rule.name())
     }
 }
@@ -113,10 +103,7 @@ mod tests {
     #[test]
     fn a_finding_prints_as_one_line_that_editors_can_open() {
         let finding = Finding::new("crates/a/src/lib.rs", 7, Rule::FileLength, "too long");
-        assert_eq!(
-            finding.to_string(),
-            "crates/a/src/lib.rs:7: file-length: too long"
-        );
+        assert_eq!(finding.to_string(), "crates/a/src/lib.rs:7: file-length: too long");
         assert_eq!(finding.rule(), Rule::FileLength);
     }
 

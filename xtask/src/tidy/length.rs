@@ -96,19 +96,13 @@ mod tests {
         assert!(printed(&library(&comments(FILE_LINES_MAX)), check).is_empty());
         assert_eq!(
             printed(&library(&comments(FILE_LINES_MAX + 1)), check),
-            [
-                "crates/a/src/lib.rs:1: file-length: 501 lines without tests, at most 500; split it by topic"
-            ]
+            ["crates/a/src/lib.rs:1: file-length: 501 lines without tests, at most 500; split it by topic"]
         );
     }
 
     #[test]
     fn inline_tests_do_not_count_but_a_file_of_tests_does() {
-        let with_tests = format!(
-            "{}#[cfg(test)]\nmod tests {{\n{}}}\n",
-            comments(FILE_LINES_MAX),
-            comments(300)
-        );
+        let with_tests = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", comments(FILE_LINES_MAX), comments(300));
         assert!(printed(&library(&with_tests), check).is_empty());
         let suite = comments(FILE_LINES_MAX + 1);
         let ws = member_files(&[("crates/a/tests/suite.rs", &suite)]);
@@ -120,10 +114,7 @@ mod tests {
         assert!(printed(&library(&function_of(FUNCTION_LINES_MAX)), check).is_empty());
         let lines = printed(&library(&function_of(FUNCTION_LINES_MAX + 1)), check);
         assert_eq!(lines.len(), 1);
-        assert!(
-            lines[0].contains(":1: function-length: `f` has 71 lines"),
-            "{lines:?}"
-        );
+        assert!(lines[0].contains(":1: function-length: `f` has 71 lines"), "{lines:?}");
     }
 
     #[test]
@@ -135,11 +126,7 @@ mod tests {
 
     #[test]
     fn attributes_and_docs_of_a_function_do_not_count() {
-        let text = format!(
-            "{}{}",
-            "/// Why.\n".repeat(30),
-            function_of(FUNCTION_LINES_MAX)
-        );
+        let text = format!("{}{}", "/// Why.\n".repeat(30), function_of(FUNCTION_LINES_MAX));
         assert!(printed(&library(&text), check).is_empty());
     }
 }

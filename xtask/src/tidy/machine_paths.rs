@@ -32,9 +32,7 @@ pub(crate) fn check(ws: &Workspace, machine_paths: &[String], findings: &mut Vec
 fn names(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(start, found)| {
         let before = line.get(..start).and_then(|head| head.chars().next_back());
-        let after = line
-            .get(start + found.len()..)
-            .and_then(|tail| tail.chars().next());
+        let after = line.get(start + found.len()..).and_then(|tail| tail.chars().next());
         !before.is_some_and(is_path_character) && !after.is_some_and(is_name_character)
     })
 }
@@ -69,10 +67,7 @@ mod tests {
         ] {
             let lines = found(text);
             assert_eq!(lines.len(), 1, "{text}");
-            assert!(
-                lines[0].starts_with("docs/a.md:2: machine-path:"),
-                "{lines:?}"
-            );
+            assert!(lines[0].starts_with("docs/a.md:2: machine-path:"), "{lines:?}");
         }
     }
 

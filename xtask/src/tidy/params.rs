@@ -40,10 +40,7 @@ impl Signatures<'_> {
             self.findings.push(self.source.finding(
                 signature.fn_token.span,
                 Rule::ParameterCount,
-                format!(
-                    "`{name}` takes {} parameters, at most {PARAMETERS_MAX}; group them in a struct",
-                    typed.len()
-                ),
+                format!("`{name}` takes {} parameters, at most {PARAMETERS_MAX}; group them in a struct", typed.len()),
             ));
         }
         for parameter in typed {
@@ -102,9 +99,7 @@ mod tests {
         let six = "fn f(a: u8, b: u8, c: u8, d: u8, e: u8, g: u8) {}\n";
         assert_eq!(
             printed(&library(six), check),
-            [
-                "crates/a/src/lib.rs:1: parameter-count: `f` takes 6 parameters, at most 5; group them in a struct"
-            ]
+            ["crates/a/src/lib.rs:1: parameter-count: `f` takes 6 parameters, at most 5; group them in a struct"]
         );
         let five = "fn f(a: u8, b: u8, c: u8, d: u8, e: u8) {}\n";
         assert!(printed(&library(five), check).is_empty());
@@ -125,14 +120,8 @@ mod tests {
             assert_eq!(found.len(), 1, "{ty}");
             assert!(found[0].contains(":2: bool-parameter: `f`"), "{found:?}");
         }
-        assert_eq!(
-            printed(&library("trait T { fn f(a: bool); }\n"), check).len(),
-            1
-        );
-        assert_eq!(
-            printed(&library("impl S { fn f(a: bool) {} }\n"), check).len(),
-            1
-        );
+        assert_eq!(printed(&library("trait T { fn f(a: bool); }\n"), check).len(), 1);
+        assert_eq!(printed(&library("impl S { fn f(a: bool) {} }\n"), check).len(), 1);
     }
 
     #[test]

@@ -41,23 +41,16 @@ impl Enums {
     pub(crate) fn of(ws: &Workspace) -> Self {
         let mut declared = BTreeMap::new();
         for source in &ws.sources {
-            let mut collector = Collector {
-                package: source.package_folder(),
-                declared: &mut declared,
-            };
+            let mut collector = Collector { package: source.package_folder(), declared: &mut declared };
             collector.visit_file(&source.syntax);
         }
-        let mut foreign_crates: BTreeSet<String> =
-            BUILT_IN_CRATES.iter().map(ToString::to_string).collect();
+        let mut foreign_crates: BTreeSet<String> = BUILT_IN_CRATES.iter().map(ToString::to_string).collect();
         for (name, entry) in super::walls::dependency_table(&ws.root) {
             if entry.get("path").is_none() {
                 foreign_crates.insert(name.replace('-', "_"));
             }
         }
-        Self {
-            declared,
-            foreign_crates,
-        }
+        Self { declared, foreign_crates }
     }
 
     /// The declarations of `name` whose catch-all is a choice and not a demand of the compiler.
@@ -78,27 +71,13 @@ struct Collector<'a> {
 
 impl<'ast> Visit<'ast> for Collector<'_> {
     fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
-        let open = item
-            .attrs
-            .iter()
-            .any(|attribute| attribute.path().is_ident("non_exhaustive"));
+        let open = item.attrs.iter().any(|attribute| attribute.path().is_ident("non_exhaustive"));
         let declaration = Declaration {
             package: self.package.to_owned(),
-            variants: item
-                .variants
-                .iter()
-                .map(|variant| variant.ident.to_string())
-                .collect(),
-            growth: if open {
-                Growth::NonExhaustive
-            } else {
-                Growth::Closed
-            },
+            variants: item.variants.iter().map(|variant| variant.ident.to_string()).collect(),
+            growth: if open { Growth::NonExhaustive } else { Growth::Closed },
         };
-        self.declared
-            .entry(item.ident.to_string())
-            .or_default()
-            .push(declaration);
+        self.declared.entry(item.ident.to_string()).or_default().push(declaration);
     }
 }
 
@@ -127,10 +106,7 @@ impl<'a> Scope<'a> {
     }
 
     fn learn(&mut self, import: &Import) {
-        let from_foreign = import
-            .path
-            .first()
-            .is_some_and(|root| self.enums.foreign_crates.contains(root));
+        let from_foreign = import.path.first().is_some_and(|root| self.enums.foreign_crates.contains(root));
         if from_foreign {
             self.foreign_names.insert(import.name.clone());
             return;
@@ -141,14 +117,10 @@ impl<'a> Scope<'a> {
         };
         if import.name == "*" {
             for found in self.enums.closed(last, &self.package) {
-                self.imported_variants
-                    .extend(found.variants.iter().cloned());
+                self.imported_variants.extend(found.variants.iter().cloned());
             }
         } else if let Some(parent) = parent {
-            let is_variant = self
-                .enums
-                .closed(parent, &self.package)
-                .any(|found| found.variants.contains(last));
+            let is_variant = self.enums.closed(parent, &self.package).any(|found| found.variants.contains(last));
             if is_variant {
                 self.imported_variants.insert(import.name.clone());
             }
@@ -157,17 +129,12 @@ impl<'a> Scope<'a> {
 
     /// Whether `name` is an enum of ours in this file.
     pub(crate) fn is_enum(&self, name: &str) -> bool {
-        !self.foreign_names.contains(name)
-            && self.enums.closed(name, &self.package).next().is_some()
+        !self.foreign_names.contains(name) && self.enums.closed(name, &self.package).next().is_some()
     }
 
     /// Whether a path in a pattern names a variant of ours; `self_enum` is what `Self` means there.
     fn is_variant(&self, path: &Path, self_enum: Option<&str>) -> bool {
-        let names: Vec<String> = path
-            .segments
-            .iter()
-            .map(|segment| segment.ident.to_string())
-            .collect();
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         match names.as_slice() {
             [] => false,
             [only] => self.imported_variants.contains(only),
@@ -190,14 +157,8 @@ impl<'a> Scope<'a> {
             };
         }
         match pattern {
-            Pat::Tuple(tuple) => tuple
-                .elems
-                .iter()
-                .any(|element| self.looks_at_variant(element, self_enum)),
-            Pat::Or(or) => or
-                .cases
-                .iter()
-                .any(|case| self.looks_at_variant(case, self_enum)),
+            Pat::Tuple(tuple) => tuple.elems.iter().any(|element| self.looks_at_variant(element, self_enum)),
+            Pat::Or(or) => or.cases.iter().any(|case| self.looks_at_variant(case, self_enum)),
             _ => false,
         }
     }
@@ -261,17 +222,14 @@ fn path_of(pattern: &Pat) -> Option<Path> {
         Pat::Path(path) => Some(path.path.clone()),
         Pat::TupleStruct(tuple) => Some(tuple.path.clone()),
         Pat::Struct(fields) => Some(fields.path.clone()),
-        Pat::Ident(ident) if is_constant_name(&ident.ident) => {
-            Some(Path::from(ident.ident.clone()))
-        }
+        Pat::Ident(ident) if is_constant_name(&ident.ident) => Some(Path::from(ident.ident.clone())),
         _ => None,
     }
 }
 
 /// Rust itself cannot tell a binding from a constant by its look, but our lints keep bindings in lower case.
 fn is_constant_name(name: &syn::Ident) -> bool {
-    name.to_string()
-        .starts_with(|first: char| first.is_uppercase())
+    name.to_string().starts_with(|first: char| first.is_uppercase())
 }
 
 struct Import {
@@ -300,22 +258,14 @@ impl Imports {
                     self.flatten(prefix, item);
                 }
             }
-            UseTree::Name(name) if name.ident == "self" => self.found.push(Import {
-                path: prefix.to_vec(),
-                name: prefix.last().cloned().unwrap_or_default(),
-            }),
-            UseTree::Name(name) => self.found.push(Import {
-                path: with(&name.ident),
-                name: name.ident.to_string(),
-            }),
-            UseTree::Rename(rename) => self.found.push(Import {
-                path: with(&rename.ident),
-                name: rename.rename.to_string(),
-            }),
-            UseTree::Glob(_) => self.found.push(Import {
-                path: prefix.to_vec(),
-                name: "*".to_owned(),
-            }),
+            UseTree::Name(name) if name.ident == "self" => {
+                self.found.push(Import { path: prefix.to_vec(), name: prefix.last().cloned().unwrap_or_default() })
+            }
+            UseTree::Name(name) => self.found.push(Import { path: with(&name.ident), name: name.ident.to_string() }),
+            UseTree::Rename(rename) => {
+                self.found.push(Import { path: with(&rename.ident), name: rename.rename.to_string() })
+            }
+            UseTree::Glob(_) => self.found.push(Import { path: prefix.to_vec(), name: "*".to_owned() }),
         }
     }
 }

@@ -93,11 +93,7 @@ impl<'ast> Visit<'ast> for StdPaths<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast Path) {
-        let starts_in_std = path.segments.len() > 1
-            && path
-                .segments
-                .first()
-                .is_some_and(|first| first.ident == "std");
+        let starts_in_std = path.segments.len() > 1 && path.segments.first().is_some_and(|first| first.ident == "std");
         if starts_in_std && let Some(first) = path.segments.first() {
             self.report(first.ident.span());
         }
@@ -127,24 +123,21 @@ mod tests {
     #[test]
     fn a_core_that_links_std_is_found() {
         assert_eq!(core("//! x\n").len(), 1);
-        assert_eq!(
-            core("#![cfg_attr(not(feature = \"std\"), no_std)]\n").len(),
-            1
-        );
+        assert_eq!(core("#![cfg_attr(not(feature = \"std\"), no_std)]\n").len(), 1);
         assert!(core("#![no_std]\n").is_empty());
         assert!(core("#![cfg_attr(not(test), no_std)]\n").is_empty());
     }
 
     #[test]
     fn paths_into_std_are_found_outside_tests() {
-        let found =
-            core("#![no_std]\nuse std::fmt;\nfn f() -> std::string::String { std::env::args() }\n");
+        let found = core("#![no_std]\nuse std::fmt;\nfn f() -> std::string::String { std::env::args() }\n");
         assert_eq!(found.len(), 3, "{found:?}");
     }
 
     #[test]
     fn tests_of_the_core_may_use_std() {
-        let text = "#![cfg_attr(not(test), no_std)]\nuse alloc::vec::Vec;\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";
+        let text =
+            "#![cfg_attr(not(test), no_std)]\nuse alloc::vec::Vec;\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";
         assert!(core(text).is_empty());
         let suite = member_files(&[("crates/core/tests/t.rs", "use std::fs;\n")]);
         assert!(printed(&suite, check).is_empty());

@@ -12,15 +12,11 @@ const TEXT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const SKIPPED_FOLDERS: [&str; 4] = [".git", "target", ".geometry", "node_modules"];
 
 /// Where machines keep what belongs to everybody: a path below one of these says nothing about a machine.
-const SHARED_PREFIXES: [&str; 9] = [
-    "/tmp", "/var", "/usr", "/etc", "/opt", "/dev", "/proc", "/sys", "/run",
-];
+const SHARED_PREFIXES: [&str; 9] = ["/tmp", "/var", "/usr", "/etc", "/opt", "/dev", "/proc", "/sys", "/run"];
 
 /// Account names that documents use as examples; a machine that really has such an account is left alone.
-const EXAMPLE_ACCOUNTS: [&str; 12] = [
-    "user", "me", "you", "alice", "bob", "dev", "agent", "ubuntu", "runner", "name", "someone",
-    "test",
-];
+const EXAMPLE_ACCOUNTS: [&str; 12] =
+    ["user", "me", "you", "alice", "bob", "dev", "agent", "ubuntu", "runner", "name", "someone", "test"];
 
 /// Everything the checks need from the disk, read once.
 pub(crate) struct Snapshot {
@@ -39,12 +35,7 @@ pub struct ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot read `{}`: {}; run `cargo xtask tidy` inside the repository",
-            self.path.display(),
-            self.cause
-        )
+        write!(f, "cannot read `{}`: {}; run `cargo xtask tidy` inside the repository", self.path.display(), self.cause)
     }
 }
 
@@ -57,21 +48,12 @@ pub(crate) fn read(root: &Path) -> Result<Snapshot, ReadError> {
             files.insert(name, text);
         }
     }
-    Ok(Snapshot {
-        files,
-        machine_paths: machine_paths(root),
-    })
+    Ok(Snapshot { files, machine_paths: machine_paths(root) })
 }
 
 /// New files count before they are committed: that is when a finding is cheapest.
 fn list(root: &Path) -> Result<Vec<String>, ReadError> {
-    let arguments = [
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ];
+    let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let listed: Vec<String> = git(root, &arguments)
         .unwrap_or_default()
         .split('\0')
@@ -88,12 +70,7 @@ fn list(root: &Path) -> Result<Vec<String>, ReadError> {
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(root)
-        .args(arguments)
-        .output()
-        .ok()?;
+    let output = Command::new("git").arg("-C").arg(root).args(arguments).output().ok()?;
     if !output.status.success() {
         return None;
     }
@@ -101,15 +78,8 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
 }
 
 fn walk(root: &Path, prefix: &str, names: &mut Vec<String>) -> Result<(), ReadError> {
-    let folder = if prefix.is_empty() {
-        root.to_owned()
-    } else {
-        root.join(prefix)
-    };
-    let failed = |cause| ReadError {
-        path: folder.clone(),
-        cause,
-    };
+    let folder = if prefix.is_empty() { root.to_owned() } else { root.join(prefix) };
+    let failed = |cause| ReadError { path: folder.clone(), cause };
     for entry in fs::read_dir(&folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;
@@ -128,10 +98,7 @@ fn walk(root: &Path, prefix: &str, names: &mut Vec<String>) -> Result<(), ReadEr
 /// A file that git lists and that is gone from disk is being deleted, which is no error; bytes that are not UTF-8 are
 /// no text.
 fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
-    let failed = |cause| ReadError {
-        path: path.to_owned(),
-        cause,
-    };
+    let failed = |cause| ReadError { path: path.to_owned(), cause };
     let about = match fs::symlink_metadata(path) {
         Ok(about) => about,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -147,20 +114,12 @@ fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
 /// The checkout, the main working tree behind it with its neighbours, and the homes of the person and the tools.
 fn machine_paths(root: &Path) -> Vec<String> {
     let mut candidates = vec![root.to_owned()];
-    if let Some(common) = git(
-        root,
-        &["rev-parse", "--path-format=absolute", "--git-common-dir"],
-    ) {
+    if let Some(common) = git(root, &["rev-parse", "--path-format=absolute", "--git-common-dir"]) {
         let main_tree = Path::new(common.trim()).parent().map(Path::to_owned);
         candidates.extend(main_tree.iter().flat_map(|tree| neighbours(tree)));
         candidates.extend(main_tree);
     }
-    candidates.extend(
-        ["HOME", "CARGO_HOME", "RUSTUP_HOME"]
-            .into_iter()
-            .filter_map(env::var_os)
-            .map(PathBuf::from),
-    );
+    candidates.extend(["HOME", "CARGO_HOME", "RUSTUP_HOME"].into_iter().filter_map(env::var_os).map(PathBuf::from));
     shortest(candidates.iter().filter_map(|path| path.to_str()))
 }
 
@@ -182,10 +141,7 @@ fn neighbours(tree: &Path) -> Vec<PathBuf> {
     let Some(entries) = tree.parent().and_then(|parent| fs::read_dir(parent).ok()) else {
         return Vec::new();
     };
-    entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.is_dir())
-        .collect()
+    entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(|path| path.is_dir()).collect()
 }
 
 /// A path betrays a machine only if nobody would write it as an example: two names deep at least, in no shared place,
@@ -195,9 +151,7 @@ fn is_telling(path: &str) -> bool {
     let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
         return false;
     };
-    let shared = SHARED_PREFIXES
-        .iter()
-        .any(|prefix| prefix.trim_start_matches('/') == first);
+    let shared = SHARED_PREFIXES.iter().any(|prefix| prefix.trim_start_matches('/') == first);
     let hidden = path.contains("/.");
     path.starts_with('/') && !shared && !hidden && !EXAMPLE_ACCOUNTS.contains(&second)
 }
@@ -228,13 +182,7 @@ mod tests {
 
     #[test]
     fn a_path_below_another_one_is_not_searched_twice() {
-        let paths = [
-            "/home/q7/a",
-            "/home/q7",
-            "/home/q7/b/c",
-            "/home/q77",
-            "/root",
-        ];
+        let paths = ["/home/q7/a", "/home/q7", "/home/q7/b/c", "/home/q77", "/root"];
         assert_eq!(shortest(paths.into_iter()), ["/home/q7", "/home/q77"]);
     }
 

@@ -32,25 +32,13 @@ pub(crate) struct SourceFile {
 impl SourceFile {
     pub(crate) fn parse(path: &str, text: &str) -> Result<Self, Finding> {
         let broken = |line: usize, error: &dyn std::fmt::Display| {
-            Finding::new(
-                path,
-                line,
-                Rule::Unreadable,
-                format!("not valid rust: {error}"),
-            )
+            Finding::new(path, line, Rule::Unreadable, format!("not valid rust: {error}"))
         };
-        let tokens: TokenStream = text
-            .parse()
-            .map_err(|error: proc_macro2::LexError| broken(start_line(error.span()), &error))?;
-        let syntax = syn::parse2(tokens.clone())
-            .map_err(|error| broken(last_line_if_unplaced(&error, text), &error))?;
-        Ok(Self {
-            path: path.to_owned(),
-            text: text.to_owned(),
-            tokens,
-            syntax,
-            role: Role::Production,
-        })
+        let tokens: TokenStream =
+            text.parse().map_err(|error: proc_macro2::LexError| broken(start_line(error.span()), &error))?;
+        let syntax =
+            syn::parse2(tokens.clone()).map_err(|error| broken(last_line_if_unplaced(&error, text), &error))?;
+        Ok(Self { path: path.to_owned(), text: text.to_owned(), tokens, syntax, role: Role::Production })
     }
 
     /// The crate's folder: `crates/core`, `xtask`.
@@ -60,9 +48,7 @@ impl SourceFile {
 
     /// The path below the crate's folder: `src/lib.rs`.
     pub(crate) fn path_in_package(&self) -> &str {
-        self.path
-            .strip_prefix(self.package_folder())
-            .map_or("", |rest| rest.trim_start_matches('/'))
+        self.path.strip_prefix(self.package_folder()).map_or("", |rest| rest.trim_start_matches('/'))
     }
 
     /// Lines of inline `#[cfg(test)]` modules, attributes included.
@@ -79,9 +65,7 @@ impl SourceFile {
 
 pub(crate) fn package_folder(path: &str) -> &str {
     let depth = if path.starts_with("crates/") { 2 } else { 1 };
-    path.match_indices('/')
-        .nth(depth - 1)
-        .map_or(path, |(index, _)| path.split_at(index).0)
+    path.match_indices('/').nth(depth - 1).map_or(path, |(index, _)| path.split_at(index).0)
 }
 
 pub(crate) fn start_line(span: Span) -> usize {
@@ -95,11 +79,7 @@ pub(crate) fn end_line(span: Span) -> usize {
 /// An error at the end of input has no place of its own.
 fn last_line_if_unplaced(error: &syn::Error, text: &str) -> usize {
     let line = start_line(error.span());
-    if error.to_string().starts_with("unexpected end of input") {
-        text.lines().count().max(1)
-    } else {
-        line
-    }
+    if error.to_string().starts_with("unexpected end of input") { text.lines().count().max(1) } else { line }
 }
 
 /// Whether an item exists only when tests are built: `cfg(test)` or a conjunction with it.
@@ -118,8 +98,7 @@ fn requires_test(condition: &Meta) -> bool {
     let Meta::List(list) = condition else {
         return false;
     };
-    let nested =
-        list.parse_args_with(syn::punctuated::Punctuated::<Meta, syn::Token![,]>::parse_terminated);
+    let nested = list.parse_args_with(syn::punctuated::Punctuated::<Meta, syn::Token![,]>::parse_terminated);
     let Ok(nested) = nested else { return false };
     if list.path.is_ident("all") {
         nested.iter().any(requires_test)
@@ -146,10 +125,10 @@ impl<'ast> Visit<'ast> for InlineTests {
         let (true, Some((brace, _))) = (is_test_only(&module.attrs), &module.content) else {
             return visit::visit_item(self, item);
         };
-        let first = module.attrs.first().map_or_else(
-            || start_line(module.mod_token.span),
-            |attribute| start_line(attribute.pound_token.span),
-        );
+        let first = module
+            .attrs
+            .first()
+            .map_or_else(|| start_line(module.mod_token.span), |attribute| start_line(attribute.pound_token.span));
         self.lines += end_line(brace.span.close()) + 1 - first;
     }
 }
@@ -172,12 +151,7 @@ mod tests {
 
     #[test]
     fn a_module_that_also_exists_without_tests_is_production() {
-        for condition in [
-            "not(test)",
-            "any(test, unix)",
-            "feature = \"test\"",
-            "all()",
-        ] {
+        for condition in ["not(test)", "any(test, unix)", "feature = \"test\"", "all()"] {
             let source = parse(&format!("#[cfg({condition})]\nmod m {{\n}}\n"));
             assert_eq!(source.inline_test_lines(), 0, "{condition}");
         }

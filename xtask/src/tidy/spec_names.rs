@@ -22,23 +22,13 @@ pub(crate) struct RuleCounts {
 pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) -> RuleCounts {
     let Some(text) = ws.files.get(PATH) else {
         if ws.has_engine() {
-            findings.push(Finding::new(
-                PATH,
-                1,
-                Rule::SpecName,
-                "SPECIFICATION.md missing",
-            ));
+            findings.push(Finding::new(PATH, 1, Rule::SpecName, "SPECIFICATION.md missing"));
         }
         return RuleCounts::default();
     };
     let rows = rows(text);
     if rows.is_empty() {
-        findings.push(Finding::new(
-            PATH,
-            1,
-            Rule::SpecName,
-            "no table row begins with a rule name such as `LOOP-1`",
-        ));
+        findings.push(Finding::new(PATH, 1, Rule::SpecName, "no table row begins with a rule name such as `LOOP-1`"));
     }
     let tests: Vec<Vec<String>> = ws
         .sources
@@ -55,19 +45,13 @@ pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) -> RuleCounts {
         }
         counts.promised += 1;
         let parts = [row.family.to_lowercase(), row.number.clone()];
-        let is_carried = tests
-            .iter()
-            .any(|test| test.windows(parts.len()).any(|window| window == parts));
+        let is_carried = tests.iter().any(|test| test.windows(parts.len()).any(|window| window == parts));
         if !is_carried {
             findings.push(Finding::new(
                 PATH,
                 row.line,
                 Rule::SpecName,
-                format!(
-                    "no test carries `{}`; name one `{}_…`",
-                    row.name,
-                    parts.join("_")
-                ),
+                format!("no test carries `{}`; name one `{}_…`", row.name, parts.join("_")),
             ));
         }
     }
@@ -99,9 +83,7 @@ fn rows(text: &str) -> Vec<Row> {
         };
         if !in_table {
             in_table = true;
-            status_column = cells
-                .iter()
-                .position(|cell| cell.eq_ignore_ascii_case("status"));
+            status_column = cells.iter().position(|cell| cell.eq_ignore_ascii_case("status"));
         }
         let Some((family, number)) = cells.first().and_then(|cell| rule_name(cell)) else {
             continue;
@@ -114,11 +96,7 @@ fn rows(text: &str) -> Vec<Row> {
             name: format!("{family}-{number}"),
             family,
             number,
-            status: if is_planned {
-                Status::Planned
-            } else {
-                Status::Held
-            },
+            status: if is_planned { Status::Planned } else { Status::Held },
         });
     }
     rows
@@ -174,10 +152,7 @@ mod tests {
     #[test]
     fn a_rule_without_a_test_is_found_at_its_row() {
         let found = with_tests("#[test]\nfn loop_10_holds() {}\n#[test]\nfn gate_2_x() {}\n");
-        assert_eq!(
-            found,
-            ["SPECIFICATION.md:5: spec-name: no test carries `LOOP-1`; name one `loop_1_…`"]
-        );
+        assert_eq!(found, ["SPECIFICATION.md:5: spec-name: no test carries `LOOP-1`; name one `loop_1_…`"]);
     }
 
     #[test]
@@ -221,13 +196,7 @@ mod tests {
         let mut findings = Vec::new();
         check(&member_files(&[]), &mut findings);
         assert!(findings.is_empty());
-        check(
-            &member_files(&[("crates/core/src/chain.rs", "//! x\n")]),
-            &mut findings,
-        );
-        assert_eq!(
-            findings[0].to_string(),
-            "SPECIFICATION.md:1: spec-name: SPECIFICATION.md missing"
-        );
+        check(&member_files(&[("crates/core/src/chain.rs", "//! x\n")]), &mut findings);
+        assert_eq!(findings[0].to_string(), "SPECIFICATION.md:1: spec-name: SPECIFICATION.md missing");
     }
 }

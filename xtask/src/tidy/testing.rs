@@ -10,10 +10,8 @@ const BARE_ROOT: (&str, &str) = ("Cargo.toml", "[workspace]\nmembers = [\"crates
 
 /// Exactly these files, nothing added.
 pub(crate) fn workspace(files: &[(&str, &str)]) -> Workspace {
-    let files: BTreeMap<String, String> = files
-        .iter()
-        .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
-        .collect();
+    let files: BTreeMap<String, String> =
+        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     Workspace::new(files)
 }
 
@@ -32,10 +30,7 @@ pub(crate) fn library(text: &str) -> Workspace {
 }
 
 /// What a check prints about a workspace.
-pub(crate) fn printed(
-    ws: &Workspace,
-    check: impl Fn(&Workspace, &mut Vec<Finding>),
-) -> Vec<String> {
+pub(crate) fn printed(ws: &Workspace, check: impl Fn(&Workspace, &mut Vec<Finding>)) -> Vec<String> {
     let mut findings = Vec::new();
     check(ws, &mut findings);
     findings.iter().map(ToString::to_string).collect()

@@ -95,8 +95,7 @@ mod tests {
 
     #[test]
     fn a_word_is_seen_in_macros_but_not_in_comments_or_strings() {
-        let text =
-            "// unsafe\nfn f() { let s = \"unsafe\"; m!(unsafe { x }); let unsafe_code = 1; }";
+        let text = "// unsafe\nfn f() { let s = \"unsafe\"; m!(unsafe { x }); let unsafe_code = 1; }";
         let places = places_of("unsafe", &text.parse().unwrap());
         assert_eq!(places.len(), 1);
         assert_eq!(places[0].start().line, 2);

@@ -58,9 +58,7 @@ fn is_explained(source: &SourceFile, place: Span) -> bool {
 
 fn explains(line: &str) -> bool {
     let comment = line.split_once("//").map_or("", |(_, comment)| comment);
-    let reason = comment
-        .split_once("SAFETY:")
-        .map_or("", |(_, reason)| reason.trim());
+    let reason = comment.split_once("SAFETY:").map_or("", |(_, reason)| reason.trim());
     !reason.is_empty() || comment.contains("# Safety")
 }
 

@@ -24,47 +24,21 @@ enum Foreign {
 }
 
 const WALLS: [Wall; 7] = [
-    Wall {
-        folder: "crates/core",
-        ours: &[],
-        foreign: Foreign::Only(&["serde", "serde_json", "sha2", "thiserror"]),
-    },
+    Wall { folder: "crates/core", ours: &[], foreign: Foreign::Only(&["serde", "serde_json", "sha2", "thiserror"]) },
     Wall {
         folder: "crates/sandbox",
         ours: &[],
         foreign: Foreign::Only(&["rustix", "libc", "landlock", "seccompiler", "thiserror"]),
     },
-    Wall {
-        folder: "crates/host",
-        ours: &["tripwire-core", "tripwire-sandbox"],
-        foreign: Foreign::NoNetwork,
-    },
-    Wall {
-        folder: "crates/agent",
-        ours: &["tripwire-core", "tripwire-host"],
-        foreign: Foreign::Any,
-    },
-    Wall {
-        folder: "crates/adapters",
-        ours: &["tripwire-core", "tripwire-host"],
-        foreign: Foreign::Any,
-    },
+    Wall { folder: "crates/host", ours: &["tripwire-core", "tripwire-sandbox"], foreign: Foreign::NoNetwork },
+    Wall { folder: "crates/agent", ours: &["tripwire-core", "tripwire-host"], foreign: Foreign::Any },
+    Wall { folder: "crates/adapters", ours: &["tripwire-core", "tripwire-host"], foreign: Foreign::Any },
     Wall {
         folder: "crates/cli",
-        ours: &[
-            "tripwire-core",
-            "tripwire-sandbox",
-            "tripwire-host",
-            "tripwire-agent",
-            "tripwire-adapters",
-        ],
+        ours: &["tripwire-core", "tripwire-sandbox", "tripwire-host", "tripwire-agent", "tripwire-adapters"],
         foreign: Foreign::NoNetwork,
     },
-    Wall {
-        folder: "xtask",
-        ours: &["tripwire-cli"],
-        foreign: Foreign::Any,
-    },
+    Wall { folder: "xtask", ours: &["tripwire-cli"], foreign: Foreign::Any },
 ];
 
 /// Crates whose purpose is the network; only agent and adapters may have them.
@@ -88,8 +62,7 @@ const NETWORK_CRATES: [&str; 16] = [
 ];
 
 /// Features that turn an innocent crate into one of the above.
-const NETWORK_FEATURES: [(&str, &str); 3] =
-    [("tokio", "net"), ("tokio", "full"), ("rustix", "net")];
+const NETWORK_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("tokio", "full"), ("rustix", "net")];
 
 /// The crate that alone has a lint table of its own, because it alone may use unsafe code.
 const OWN_LINTS: &str = "crates/sandbox";
@@ -99,10 +72,7 @@ const OUR_PREFIX: &str = "tripwire-";
 pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     for member in &ws.members {
         check_lints(member, findings);
-        let Some(wall) = WALLS
-            .iter()
-            .find(|wall| wall.folder == member.package_folder())
-        else {
+        let Some(wall) = WALLS.iter().find(|wall| wall.folder == member.package_folder()) else {
             findings.push(Finding::new(
                 &member.path,
                 1,
@@ -135,21 +105,16 @@ fn check_lints(member: &Manifest, findings: &mut Vec<Finding>) {
 }
 
 fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<String> {
-    let Wall {
-        folder,
-        ours,
-        foreign,
-    } = wall;
+    let Wall { folder, ours, foreign } = wall;
     let name = dependency.real_name(root);
     if name.starts_with(OUR_PREFIX) {
         return (!ours.contains(&name.as_str()))
             .then(|| format!("{folder} may not depend on `{name}`: {}", listed(ours)));
     }
     match foreign {
-        Foreign::Only(allowed) if !allowed.contains(&name.as_str()) => Some(format!(
-            "{folder} may not depend on `{name}`: {}",
-            listed(allowed)
-        )),
+        Foreign::Only(allowed) if !allowed.contains(&name.as_str()) => {
+            Some(format!("{folder} may not depend on `{name}`: {}", listed(allowed)))
+        }
         Foreign::Only(_) if *folder == "crates/core" => std_refusal(&name, dependency, root),
         Foreign::Only(_) | Foreign::Any => None,
         Foreign::NoNetwork => network_refusal(folder, &name, dependency, root),
@@ -157,23 +122,14 @@ fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<Stri
 }
 
 fn listed(allowed: &[&str]) -> String {
-    if allowed.is_empty() {
-        "it stands alone".to_owned()
-    } else {
-        format!("it may use {}", allowed.join(", "))
-    }
+    if allowed.is_empty() { "it stands alone".to_owned() } else { format!("it may use {}", allowed.join(", ")) }
 }
 
 /// A dependency of the core that links `std` would make `no_std` a decoration.
 fn std_refusal(name: &str, dependency: &Dependency, root: &Manifest) -> Option<String> {
-    let off = dependency
-        .setting("default-features", root)
-        .and_then(toml::Value::as_bool)
-        == Some(false);
+    let off = dependency.setting("default-features", root).and_then(toml::Value::as_bool) == Some(false);
     if !off {
-        return Some(format!(
-            "the core needs `{name}` with `default-features = false` in the root table"
-        ));
+        return Some(format!("the core needs `{name}` with `default-features = false` in the root table"));
     }
     dependency
         .features(root)
@@ -182,24 +138,15 @@ fn std_refusal(name: &str, dependency: &Dependency, root: &Manifest) -> Option<S
         .then(|| format!("the core may not turn on `std` of `{name}`"))
 }
 
-fn network_refusal(
-    folder: &str,
-    name: &str,
-    dependency: &Dependency,
-    root: &Manifest,
-) -> Option<String> {
+fn network_refusal(folder: &str, name: &str, dependency: &Dependency, root: &Manifest) -> Option<String> {
     if NETWORK_CRATES.contains(&name) {
-        return Some(format!(
-            "{folder} may not use the network crate `{name}`; only agent and adapters may"
-        ));
+        return Some(format!("{folder} may not use the network crate `{name}`; only agent and adapters may"));
     }
     let features = dependency.features(root);
     NETWORK_FEATURES
         .iter()
         .find(|(krate, feature)| *krate == name && features.iter().any(|on| on == feature))
-        .map(|(_, feature)| {
-            format!("{folder} may not use the network feature `{feature}` of `{name}`")
-        })
+        .map(|(_, feature)| format!("{folder} may not use the network feature `{feature}` of `{name}`"))
 }
 
 /// One line of a dependency table of a member.
@@ -213,10 +160,7 @@ pub(crate) struct Dependency {
 impl Dependency {
     /// A renamed dependency hides behind its new name no longer than this.
     fn real_name(&self, root: &Manifest) -> String {
-        self.setting("package", root)
-            .and_then(toml::Value::as_str)
-            .unwrap_or(&self.name)
-            .to_owned()
+        self.setting("package", root).and_then(toml::Value::as_str).unwrap_or(&self.name).to_owned()
     }
 
     fn setting<'a>(&'a self, key: &str, root: &'a Manifest) -> Option<&'a toml::Value> {
@@ -267,10 +211,7 @@ pub(crate) fn dependencies(member: &Manifest, sections: &[&str]) -> Vec<Dependen
 }
 
 fn entries(table: &toml::Table) -> Vec<(String, toml::Value)> {
-    table
-        .iter()
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+    table.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]
@@ -314,10 +255,7 @@ tokio = { version = "1", features = ["rt"] }
         refused("crates/core", "libc = { workspace = true }");
         refused("crates/core", "tripwire-agent = { workspace = true }");
         refused("crates/core", "sha2 = { workspace = true }");
-        refused(
-            "crates/core",
-            "serde = { workspace = true, features = [\"std\"] }",
-        );
+        refused("crates/core", "serde = { workspace = true, features = [\"std\"] }");
     }
 
     #[test]
@@ -339,10 +277,7 @@ tokio = { version = "1", features = ["rt"] }
     #[test]
     fn the_network_stays_out_of_host_even_under_another_name() {
         refused("crates/host", "web = { workspace = true }");
-        refused(
-            "crates/host",
-            "tokio = { workspace = true, features = [\"net\"] }",
-        );
+        refused("crates/host", "tokio = { workspace = true, features = [\"net\"] }");
         accepted("crates/host", "tokio = { workspace = true }");
         accepted("crates/agent", "web = { workspace = true }");
     }
@@ -351,10 +286,7 @@ tokio = { version = "1", features = ["rt"] }
     fn build_and_platform_dependencies_count_and_dev_dependencies_do_not() {
         let line = "libc = { workspace = true }";
         for table in ["build-dependencies", "target.'cfg(unix)'.dependencies"] {
-            assert_eq!(
-                member("crates/core", &format!("[{table}]\n{line}")).len(),
-                1
-            );
+            assert_eq!(member("crates/core", &format!("[{table}]\n{line}")).len(), 1);
         }
         assert!(member("crates/core", &format!("[dev-dependencies]\n{line}")).is_empty());
     }
@@ -362,9 +294,7 @@ tokio = { version = "1", features = ["rt"] }
     #[test]
     fn a_crate_without_a_row_or_without_the_lints_is_found() {
         assert_eq!(member("crates/new", "").len(), 1);
-        let bare = |path: &str, text: &str| {
-            printed(&workspace(&[("Cargo.toml", ROOT), (path, text)]), check).len()
-        };
+        let bare = |path: &str, text: &str| printed(&workspace(&[("Cargo.toml", ROOT), (path, text)]), check).len();
         assert_eq!(bare("crates/host/Cargo.toml", "[package]\n"), 1);
         assert_eq!(bare("crates/host/Cargo.toml", "[lints.rust]\n"), 1);
         assert_eq!(bare("crates/sandbox/Cargo.toml", "[lints.rust]\n"), 0);

@@ -22,12 +22,7 @@ use super::workspace::Workspace;
 pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     let enums = Enums::of(ws);
     for source in &ws.sources {
-        let mut matches = Matches {
-            source,
-            scope: Scope::of(source, &enums),
-            self_type: None,
-            findings,
-        };
+        let mut matches = Matches { source, scope: Scope::of(source, &enums), self_type: None, findings };
         matches.visit_file(&source.syntax);
     }
 }
@@ -55,10 +50,7 @@ enum Reach {
 
 impl Matches<'_> {
     fn judge(&mut self, rows: &[Row<'_>], swallows: fn(&Pat) -> bool) {
-        let on_our_enum = rows.iter().any(|row| {
-            self.scope
-                .looks_at_variant(row.pattern, self.self_type.as_deref())
-        });
+        let on_our_enum = rows.iter().any(|row| self.scope.looks_at_variant(row.pattern, self.self_type.as_deref()));
         if !on_our_enum {
             return;
         }
@@ -75,10 +67,7 @@ impl Matches<'_> {
         for row in rows {
             if let Some((name, inner)) = wrapped(row.pattern) {
                 let group = groups.entry(name).or_default();
-                group.extend(alternatives(inner).into_iter().map(|pattern| Row {
-                    pattern,
-                    reach: row.reach,
-                }));
+                group.extend(alternatives(inner).into_iter().map(|pattern| Row { pattern, reach: row.reach }));
             }
         }
         for group in groups.values() {
@@ -95,11 +84,7 @@ impl<'ast> Visit<'ast> for Matches<'_> {
                 Pat::Guard(guard) => (&*guard.pat, Reach::Guarded),
                 other => (other, Reach::Whole),
             };
-            rows.extend(
-                alternatives(pattern)
-                    .into_iter()
-                    .map(|pattern| Row { pattern, reach }),
-            );
+            rows.extend(alternatives(pattern).into_iter().map(|pattern| Row { pattern, reach }));
         }
         self.judge(&rows, is_catch_all);
         visit::visit_expr_match(self, expression);
@@ -150,14 +135,10 @@ mod tests {
 
     #[test]
     fn the_finding_stands_at_the_arm() {
-        let text = format!(
-            "{KIND}fn f(k: Kind) {{\n    match k {{\n        Kind::A => 1,\n        _ => 2,\n    }}\n}}\n"
-        );
+        let text =
+            format!("{KIND}fn f(k: Kind) {{\n    match k {{\n        Kind::A => 1,\n        _ => 2,\n    }}\n}}\n");
         let lines = printed(&library(&text), check);
-        assert!(
-            lines[0].starts_with("crates/a/src/lib.rs:5: wildcard-arm:"),
-            "{lines:?}"
-        );
+        assert!(lines[0].starts_with("crates/a/src/lib.rs:5: wildcard-arm:"), "{lines:?}");
     }
 
     #[test]
@@ -168,18 +149,12 @@ mod tests {
 
     #[test]
     fn a_guarded_arm_is_no_catch_all() {
-        assert_eq!(
-            arms("k if k.odd() => 0, Kind::A | Kind::B(_) | Kind::C { .. } => 1"),
-            0
-        );
+        assert_eq!(arms("k if k.odd() => 0, Kind::A | Kind::B(_) | Kind::C { .. } => 1"), 0);
     }
 
     #[test]
     fn tuples_may_leave_places_open_but_not_the_whole_row() {
-        assert_eq!(
-            arms("(Kind::A, _) => 1, (_, Kind::A) => 2, (Kind::B(_), Kind::B(_)) => 3"),
-            0
-        );
+        assert_eq!(arms("(Kind::A, _) => 1, (_, Kind::A) => 2, (Kind::B(_), Kind::B(_)) => 3"), 0);
         assert_eq!(arms("(Kind::A, 1) => 1, (_, _) => 2"), 1);
         assert_eq!(arms("(Kind::A, 1) => 1, _ => 2"), 1);
         assert_eq!(arms("(Kind::A, 1) => 1, (..) => 2"), 1);
@@ -189,53 +164,29 @@ mod tests {
     fn wrappers_do_not_hide_a_catch_all() {
         assert_eq!(arms("Some(Kind::A) => 1, Some(_) => 2, None => 3"), 1);
         assert_eq!(arms("Some(Kind::A) => 1, _ => 2"), 1);
-        assert_eq!(
-            arms("Ok(Kind::A | Kind::B(_)) => 1, Ok(Kind::C { .. }) => 2, Err(_) => 3"),
-            0
-        );
+        assert_eq!(arms("Ok(Kind::A | Kind::B(_)) => 1, Ok(Kind::C { .. }) => 2, Err(_) => 3"), 0);
         assert_eq!(arms("Some(n) => 1, _ => 2"), 0);
         assert_eq!(arms("Ok(n) => n, Err(Kind::A) => 1, Err(_other) => 2"), 1);
     }
 
     #[test]
     fn a_named_rest_inside_a_wrapper_is_passed_on() {
-        assert_eq!(
-            arms("Ok(n) => n, Err(Kind::A) => 1, Err(other) => pass(other)"),
-            0
-        );
+        assert_eq!(arms("Ok(n) => n, Err(Kind::A) => 1, Err(other) => pass(other)"), 0);
     }
 
     #[test]
     fn self_and_imported_variants_are_ours() {
-        assert_eq!(
-            found("impl Kind { fn f(self) { match self { Self::A => 1, _ => 2 } } }"),
-            1
-        );
-        assert_eq!(
-            found("impl Other { fn f(self) { match self { Self::A => 1, _ => 2 } } }"),
-            0
-        );
-        assert_eq!(
-            found("use Kind::{A, B};\nfn f(k: Kind) { match k { A => 1, _ => 2 } }"),
-            1
-        );
-        assert_eq!(
-            found("use Kind::*;\nfn f(k: Kind) { match k { B(_) => 1, _ => 2 } }"),
-            1
-        );
-        assert_eq!(
-            found("use Kind::A as First;\nfn f(k: Kind) { match k { First => 1, _ => 2 } }"),
-            1
-        );
+        assert_eq!(found("impl Kind { fn f(self) { match self { Self::A => 1, _ => 2 } } }"), 1);
+        assert_eq!(found("impl Other { fn f(self) { match self { Self::A => 1, _ => 2 } } }"), 0);
+        assert_eq!(found("use Kind::{A, B};\nfn f(k: Kind) { match k { A => 1, _ => 2 } }"), 1);
+        assert_eq!(found("use Kind::*;\nfn f(k: Kind) { match k { B(_) => 1, _ => 2 } }"), 1);
+        assert_eq!(found("use Kind::A as First;\nfn f(k: Kind) { match k { First => 1, _ => 2 } }"), 1);
         assert_eq!(found("fn f(k: u8) { match k { LIMIT => 1, _ => 2 } }"), 0);
     }
 
     #[test]
     fn foreign_enums_and_plain_values_may_have_a_catch_all() {
-        assert_eq!(
-            found("fn f(o: Ordering) { match o { Ordering::Less => 1, _ => 2 } }"),
-            0
-        );
+        assert_eq!(found("fn f(o: Ordering) { match o { Ordering::Less => 1, _ => 2 } }"), 0);
         assert_eq!(found("fn f(n: &str) { match n { \"a\" => 1, _ => 2 } }"), 0);
         assert_eq!(found("fn f(k: Kind) -> bool { matches!(k, Kind::A) }"), 0);
         assert_eq!(found("fn f(k: Kind) { if let Kind::A = k {} else {} }"), 0);
@@ -250,11 +201,7 @@ mod tests {
             "fn f(v: V) { match v { serde_json::Value::Null => 1, _ => 2 } }\n",
             "use std::io::{self, Read};\nfn f(e: E) { match e { io::ErrorKind::NotFound => 1, _ => 2 } }\n",
         ] {
-            let ws = workspace(&[
-                ("Cargo.toml", root),
-                ("crates/a/src/lib.rs", ours),
-                ("crates/b/src/lib.rs", theirs),
-            ]);
+            let ws = workspace(&[("Cargo.toml", root), ("crates/a/src/lib.rs", ours), ("crates/b/src/lib.rs", theirs)]);
             assert!(printed(&ws, check).is_empty(), "{theirs}");
         }
     }
@@ -262,14 +209,9 @@ mod tests {
     #[test]
     fn an_enum_of_another_crate_of_ours_is_ours_unless_the_compiler_demands_the_catch_all() {
         let user = "use tripwire_a::Kind;\nfn f(k: Kind) { match k { Kind::A => 1, _ => 2 } }\n";
-        for (declaration, expected) in [
-            ("pub enum Kind { A, B }", 1),
-            ("#[non_exhaustive]\npub enum Kind { A, B }", 0),
-        ] {
-            let ws = member_files(&[
-                ("crates/a/src/lib.rs", declaration),
-                ("crates/b/src/lib.rs", user),
-            ]);
+        for (declaration, expected) in [("pub enum Kind { A, B }", 1), ("#[non_exhaustive]\npub enum Kind { A, B }", 0)]
+        {
+            let ws = member_files(&[("crates/a/src/lib.rs", declaration), ("crates/b/src/lib.rs", user)]);
             assert_eq!(printed(&ws, check).len(), expected, "{declaration}");
         }
         let at_home = "#[non_exhaustive]\nenum Open { A, B }\nfn f(k: Open) { match k { Open::A => 1, _ => 2 } }";

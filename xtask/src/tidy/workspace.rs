@@ -42,11 +42,7 @@ impl Workspace {
                 Rule::Unreadable,
                 "the root manifest is missing or broken; run tidy at the root of the workspace",
             ));
-            Manifest {
-                path: "Cargo.toml".to_owned(),
-                text: String::new(),
-                table: toml::Table::new(),
-            }
+            Manifest { path: "Cargo.toml".to_owned(), text: String::new(), table: toml::Table::new() }
         });
         let members: Vec<Manifest> = files
             .keys()
@@ -70,29 +66,18 @@ impl Workspace {
                 }
             }
         }
-        Self {
-            files,
-            sources,
-            root,
-            members,
-            unreached,
-            broken,
-        }
+        Self { files, sources, root, members, unreached, broken }
     }
 
     /// The rest of the project is expected from the moment the engine exists: before that a missing document is work
     /// to come, after it a broken promise.
     pub(crate) fn has_engine(&self) -> bool {
-        ["crates/core/src/chain.rs", "crates/core/src/chain/mod.rs"]
-            .iter()
-            .any(|path| self.files.contains_key(*path))
+        ["crates/core/src/chain.rs", "crates/core/src/chain/mod.rs"].iter().any(|path| self.files.contains_key(*path))
     }
 
     /// Sources that make up the product, as opposed to tests and benches.
     pub(crate) fn production(&self) -> impl Iterator<Item = &SourceFile> {
-        self.sources
-            .iter()
-            .filter(|source| source.role == Role::Production)
+        self.sources.iter().filter(|source| source.role == Role::Production)
     }
 }
 
@@ -106,33 +91,17 @@ impl Manifest {
     pub(crate) fn line_of(&self, key: &str) -> usize {
         self.text
             .lines()
-            .position(|line| {
-                line.strip_prefix(key)
-                    .is_some_and(|rest| rest.trim_start().starts_with(['=', '.']))
-            })
+            .position(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])))
             .map_or(1, |index| index + 1)
     }
 }
 
-fn manifest(
-    path: &str,
-    files: &BTreeMap<String, String>,
-    broken: &mut Vec<Finding>,
-) -> Option<Manifest> {
+fn manifest(path: &str, files: &BTreeMap<String, String>, broken: &mut Vec<Finding>) -> Option<Manifest> {
     let text = files.get(path)?;
     match text.parse::<toml::Table>() {
-        Ok(table) => Some(Manifest {
-            path: path.to_owned(),
-            text: text.clone(),
-            table,
-        }),
+        Ok(table) => Some(Manifest { path: path.to_owned(), text: text.clone(), table }),
         Err(error) => {
-            broken.push(Finding::new(
-                path,
-                1,
-                Rule::Unreadable,
-                format!("not valid toml: {}", error.message()),
-            ));
+            broken.push(Finding::new(path, 1, Rule::Unreadable, format!("not valid toml: {}", error.message())));
             None
         }
     }
@@ -140,10 +109,7 @@ fn manifest(
 
 fn is_member_manifest(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    matches!(
-        parts.as_slice(),
-        ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"]
-    )
+    matches!(parts.as_slice(), ["crates", _, "Cargo.toml"] | ["xtask", "Cargo.toml"])
 }
 
 fn is_member_source(path: &str) -> bool {
