@@ -9,3 +9,9 @@ pub mod replay;
 pub mod scenario;
 pub mod stream;
 pub mod traces;
+//! tripwire's body on disk: journal, control files, manifest, memory, the driver.
+
+pub mod control;
+pub mod geometry;
+pub mod memory;
+pub mod workspace;
