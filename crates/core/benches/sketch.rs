@@ -1,5 +1,4 @@
 //! The cost of observing: sketch, normaliser and the whole function, from 1 KB to 100 KB of a build log.
-#![expect(missing_docs, reason = "criterion's macros make public items without documentation")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -7,7 +6,20 @@ use tripwire_core::observe::{RawCall, Volatility, normalise, observe, sketch_of}
 
 /// A log as compilers and test runners write it: prose, paths, counters, durations.
 fn log(bytes: usize) -> String {
-    let words = ["compiling", "the", "module", "checked", "against", "its", "cache", "and", "found", "nothing", "unused", "value"];
+    let words = [
+        "compiling",
+        "the",
+        "module",
+        "checked",
+        "against",
+        "its",
+        "cache",
+        "and",
+        "found",
+        "nothing",
+        "unused",
+        "value",
+    ];
     let mut text = String::new();
     let mut number = 12_345_u64;
     while text.len() < bytes {
@@ -15,7 +27,18 @@ fn log(bytes: usize) -> String {
         let word = |shift: u32| words.get(usize::try_from((number >> shift) % 12).unwrap_or(0)).copied().unwrap_or("x");
         let line = format!(
             "{} {} {} {} src/{}/{}.rs:{}:{} {} {} {} {}\n",
-            word(8), word(16), word(24), word(32), word(40), word(48), number % 900, number % 80, word(20), word(28), word(36), word(44)
+            word(8),
+            word(16),
+            word(24),
+            word(32),
+            word(40),
+            word(48),
+            number % 900,
+            number % 80,
+            word(20),
+            word(28),
+            word(36),
+            word(44)
         );
         text.push_str(&line);
         if number.is_multiple_of(7) {

@@ -87,7 +87,11 @@ fn golden_calls() -> Vec<RawCall<'static>> {
         call("Bash", r#"{"command":"pytest tests/unit/test_foo.py"}"#, "1 failed, 5 passed in 0.12s\npid 4711\n"),
         call("Edit", r#"{"new":"b","file_path":"/w/src/./a.rs","old":"a"}"#, "The file has been updated."),
         call("Grep", r#"{"":{}}"#, "b.rs:1: x\na.rs:2: y\n"),
-        RawCall { error: Some(true), text: Some("I will look it up."), ..call("lookup_order", "order 12", "Error: order 12 not found at 2026-01-31T10:00:00Z") },
+        RawCall {
+            error: Some(true),
+            text: Some("I will look it up."),
+            ..call("lookup_order", "order 12", "Error: order 12 not found at 2026-01-31T10:00:00Z")
+        },
     ]
 }
 
@@ -98,10 +102,15 @@ fn golden_values_change_only_with_the_version() {
     let mut lines = vec![format!("version {OBSERVE_VERSION}")];
     for raw in golden_calls() {
         let facts = observe(&raw);
-        let shown = |label: &Option<tripwire_core::label::Label>| label.as_ref().map_or("-".to_owned(), ToString::to_string);
+        let shown =
+            |label: &Option<tripwire_core::label::Label>| label.as_ref().map_or("-".to_owned(), ToString::to_string);
         lines.push(format!(
             "{} args {} result {} error {} raw {}",
-            shown(&facts.action.signature), shown(&facts.action.args_digest), shown(&facts.result_digest), shown(&facts.error_digest), shown(&facts.output_hash)
+            shown(&facts.action.signature),
+            shown(&facts.action.args_digest),
+            shown(&facts.result_digest),
+            shown(&facts.error_digest),
+            shown(&facts.output_hash)
         ));
         lines.push(facts.sketch.map_or("-".to_owned(), |sketch| sketch.to_string()));
     }

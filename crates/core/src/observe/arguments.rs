@@ -74,8 +74,19 @@ impl<'a> Arguments<'a> {
     pub(super) fn path(&self) -> Option<Cow<'_, str>> {
         /// Under these names clients hand over a path.
         const NAMES: [&str; 13] = [
-            "file_path", "file", "path", "filename", "notebook_path", "absolute_path", "target_file", "filepath",
-            "filePath", "relative_path", "dir_path", "directory", "file_name",
+            "file_path",
+            "file",
+            "path",
+            "filename",
+            "notebook_path",
+            "absolute_path",
+            "target_file",
+            "filepath",
+            "filePath",
+            "relative_path",
+            "dir_path",
+            "directory",
+            "file_name",
         ];
         let path = self.field(&NAMES).filter(|path| !path.trim().is_empty() && !path.contains('\n'));
         path.or_else(|| self.patched())
@@ -83,7 +94,9 @@ impl<'a> Arguments<'a> {
 
     /// The first file of a patch in the `*** Update File: …` form.
     fn patched(&self) -> Option<Cow<'_, str>> {
-        let patch = self.field(&["input", "patch", "patch_text", "command", "cmd"]).or_else(|| self.plain().map(Cow::Borrowed))?;
+        let patch = self
+            .field(&["input", "patch", "patch_text", "command", "cmd"])
+            .or_else(|| self.plain().map(Cow::Borrowed))?;
         patched_file(&patch).map(|path| Cow::Owned(path.to_owned()))
     }
 }
@@ -126,7 +139,8 @@ pub(super) fn is_shell(word: &str) -> bool {
 
 /// A word of a list as it would be typed.
 fn quoted(word: &str) -> Cow<'_, str> {
-    let safe = |c: char| !c.is_ascii_whitespace() && !matches!(c, '\'' | '"' | '\\' | ';' | '|' | '&' | '<' | '>' | '(' | ')');
+    let safe =
+        |c: char| !c.is_ascii_whitespace() && !matches!(c, '\'' | '"' | '\\' | ';' | '|' | '&' | '<' | '>' | '(' | ')');
     if !word.is_empty() && word.chars().all(safe) {
         Cow::Borrowed(word)
     } else {

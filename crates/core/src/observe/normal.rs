@@ -3,8 +3,8 @@
 //! It replaces, never guesses: a volatile part becomes a marker such as `<time>`, everything else stays byte for byte.
 //! The result of normalising twice is the result of normalising once, so that a text may pass through it at any door.
 
-use super::volatile;
 use super::OBSERVED_BYTES_MAX;
+use super::volatile;
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -137,7 +137,8 @@ impl Normal {
     }
 
     fn slash<'a>(&mut self, tail: &'a [u8], after: &'a [u8]) -> &'a [u8] {
-        let inside_path = self.out.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
+        let inside_path =
+            self.out.last().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'));
         match volatile::temporary(tail) {
             Some(name) if !inside_path => {
                 self.out.extend_from_slice(tail.get(..name.keep).unwrap_or_default());
@@ -265,7 +266,11 @@ mod tests {
         ("open /tmp/tmp.Ab12Cd34Ef", "open /tmp/tmp.zz12Cd34Eg", "open /tmp/tmp.<tmp>"),
         ("in /tmp/build-x7Gh2k/o", "in /tmp/build-Q2w3e4/o", "in /tmp/build-<tmp>/o"),
         ("in /tmp/TestIt1234567/001", "in /tmp/TestIt999999/001", "in /tmp/TestIt<tmp>/001"),
-        ("Chunk ID: 198eff\nWall time: 0.0000 seconds\nx", "Chunk ID: abcdef\nWall time: 1.5 seconds\nx", "Chunk ID: <id>\nWall time: <dur>\nx"),
+        (
+            "Chunk ID: 198eff\nWall time: 0.0000 seconds\nx",
+            "Chunk ID: abcdef\nWall time: 1.5 seconds\nx",
+            "Chunk ID: <id>\nWall time: <dur>\nx",
+        ),
         ("a  \nb\t\r\nc\n\n", "a\nb\nc", "a\nb\nc"),
     ];
 

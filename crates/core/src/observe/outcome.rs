@@ -3,7 +3,7 @@
 use super::RawCall;
 use super::tools::ToolKind;
 use super::verdict;
-use super::work::{Proof, Work};
+use super::work::{Mark, Proof, Work};
 use crate::chain::event::{ErrorClass, Flag, Outcome, Status, TestResult};
 use alloc::string::String;
 
@@ -22,7 +22,7 @@ pub(super) fn of(raw: &RawCall<'_>, kind: ToolKind, work: &Work) -> Outcome {
     let failed = match (raw.error, exit_code) {
         (Some(true), _) => true,
         (Some(false) | None, Some(0)) | (Some(false), None) => false,
-        (Some(false) | None, Some(1)) if work.one_is_answer => false,
+        (Some(false) | None, Some(1)) if work.marks.has(Mark::OneIsAnswer) => false,
         (Some(false) | None, Some(_)) => true,
         (None, None) => looks_failed(output, kind, work),
     };
@@ -58,9 +58,11 @@ fn test_result(output: Option<&str>, succeeded: Option<bool>, work: &Work) -> Op
 
 /// The exit code in the lines that clients put around an output.
 fn reported_exit_code(output: &str) -> Option<i32> {
-    const FIRST: [&str; 5] = ["Process exited with code ", "Exit code: ", "Exit code ", "Error: Exit code ", "exit code: "];
+    const FIRST: [&str; 5] =
+        ["Process exited with code ", "Exit code: ", "Exit code ", "Error: Exit code ", "exit code: "];
     const LAST: [&str; 1] = ["Exit Code: "];
-    let number = |line: &str, marks: &[&str]| marks.iter().find_map(|mark| line.trim().strip_prefix(mark)?.trim().parse().ok());
+    let number =
+        |line: &str, marks: &[&str]| marks.iter().find_map(|mark| line.trim().strip_prefix(mark)?.trim().parse().ok());
     let first = output.lines().take(REPORT_LINES).find_map(|line| number(line, &FIRST));
     first.or_else(|| output.lines().rev().take(REPORT_LINES).find_map(|line| number(line, &LAST)))
 }
@@ -75,11 +77,28 @@ fn ends(output: &str) -> (String, String) {
 
 /// Whether an output starts as only errors do; the text of a file that somebody reads may start with anything.
 fn looks_failed(output: &str, kind: ToolKind, work: &Work) -> bool {
-    const TOOL: &[&str] = &["<tool_use_error>", "error executing tool", "unknown tool", "no such tool", "tool not found"];
+    const TOOL: &[&str] =
+        &["<tool_use_error>", "error executing tool", "unknown tool", "no such tool", "tool not found"];
     const ANY: &[&str] = &[
-        "error:", "error[", "fatal:", "traceback (most recent call last)", "exception:", "invalid action", "bash: ",
-        "/bin/sh: ", "sh: ", "zsh: ", "npm err!", "npm error", "panic:", "command timed out", "command failed",
-        "permission denied", "invalid json", "failed to ", "no such file or directory",
+        "error:",
+        "error[",
+        "fatal:",
+        "traceback (most recent call last)",
+        "exception:",
+        "invalid action",
+        "bash: ",
+        "/bin/sh: ",
+        "sh: ",
+        "zsh: ",
+        "npm err!",
+        "npm error",
+        "panic:",
+        "command timed out",
+        "command failed",
+        "permission denied",
+        "invalid json",
+        "failed to ",
+        "no such file or directory",
     ];
     const FILE: &[&str] = &["file does not exist", "file not found", "enoent"];
     let (head, _) = ends(output);
@@ -96,26 +115,81 @@ fn looks_failed(output: &str, kind: ToolKind, work: &Work) -> bool {
 
 /// Phrases with which clients and hooks refuse a call.
 const REFUSALS: &[&str] = &[
-    "doesn't want to proceed", "does not want to proceed", "doesn't want to take this action", "tool use was rejected",
-    "rejected by user", "rejected by the user", "denied by user", "denied by the user", "user denied", "user rejected",
-    "declined by user", "blocked by hook", "hook blocked", "hook denied", "denied by policy", "blocked by policy",
-    "requested permissions to", "permission to use", "haven't granted it yet", "pretooluse hook", "hook error: [", "approval denied",
-    "operation was cancelled by the user", "rejected by user approval",
+    "doesn't want to proceed",
+    "does not want to proceed",
+    "doesn't want to take this action",
+    "tool use was rejected",
+    "rejected by user",
+    "rejected by the user",
+    "denied by user",
+    "denied by the user",
+    "user denied",
+    "user rejected",
+    "declined by user",
+    "blocked by hook",
+    "hook blocked",
+    "hook denied",
+    "denied by policy",
+    "blocked by policy",
+    "requested permissions to",
+    "permission to use",
+    "haven't granted it yet",
+    "pretooluse hook",
+    "hook error: [",
+    "approval denied",
+    "operation was cancelled by the user",
+    "rejected by user approval",
 ];
 /// Phrases of a time limit, at the start of an error.
-const TIMEOUTS: &[&str] = &["timed out", "timeout", "time limit exceeded", "deadline exceeded", "timeouterror", "time-out"];
+const TIMEOUTS: &[&str] =
+    &["timed out", "timeout", "time limit exceeded", "deadline exceeded", "timeouterror", "time-out"];
 /// Phrases of what cannot be run.
 const NOT_RUN: &[&str] = &[
-    "command not found", "no such tool", "unknown tool", "tool not found", "is not recognized as an internal",
-    "executable file not found", "cannot execute binary", "exec format error", "no tool named", "is not a registered tool",
+    "command not found",
+    "no such tool",
+    "unknown tool",
+    "tool not found",
+    "is not recognized as an internal",
+    "executable file not found",
+    "cannot execute binary",
+    "exec format error",
+    "no tool named",
+    "is not a registered tool",
 ];
 /// Phrases of an overloaded provider or a broken network; bare numbers count only next to words that explain them.
 const INFRASTRUCTURE: &[&str] = &[
-    "too many requests", "rate limit", "rate_limit", "ratelimit", "overloaded", "service unavailable", "econnreset", "etimedout",
-    "eai_again", "connection reset by peer", "temporary failure in name resolution", "bad gateway", "gateway timeout",
-    "http 429", "http 503", "http 529", "status 429", "status 503", "status 529", "status code 429", "status code 503",
-    "status code 529", "error 429", "error 503", "error 529", "error: 429", "error: 503", "error: 529",
-    "resource exhausted", "resource_exhausted", "quota exceeded", "socket hang up",
+    "too many requests",
+    "rate limit",
+    "rate_limit",
+    "ratelimit",
+    "overloaded",
+    "service unavailable",
+    "econnreset",
+    "etimedout",
+    "eai_again",
+    "connection reset by peer",
+    "temporary failure in name resolution",
+    "bad gateway",
+    "gateway timeout",
+    "http 429",
+    "http 503",
+    "http 529",
+    "status 429",
+    "status 503",
+    "status 529",
+    "status code 429",
+    "status code 503",
+    "status code 529",
+    "error 429",
+    "error 503",
+    "error 529",
+    "error: 429",
+    "error: 503",
+    "error: 529",
+    "resource exhausted",
+    "resource_exhausted",
+    "quota exceeded",
+    "socket hang up",
 ];
 
 /// Why a call failed.
@@ -126,7 +200,7 @@ fn class(output: &str, exit_code: Option<i32>, kind: ToolKind, work: &Work) -> E
     match exit_code {
         None | Some(0) if has(&head, REFUSALS) => ErrorClass::Refused,
         Some(126 | 127) => ErrorClass::CouldNotRun,
-        Some(124) if work.limited => ErrorClass::Timeout,
+        Some(124) if work.marks.has(Mark::Limited) => ErrorClass::Timeout,
         Some(124 | 137 | 143) if has(first_line, TIMEOUTS) => ErrorClass::Timeout,
         // Tests and programs print all sorts of things; only the network's own words count, and not from tests.
         Some(code) if code != 0 => {
@@ -161,7 +235,14 @@ mod tests {
 
     #[test]
     fn every_class_of_error_is_told_apart() {
-        let failed = |tool, output, exit_code| RawCall { tool, args: "x", output: Some(output), error: Some(true), exit_code, ..RawCall::default() };
+        let failed = |tool, output, exit_code| RawCall {
+            tool,
+            args: "x",
+            output: Some(output),
+            error: Some(true),
+            exit_code,
+            ..RawCall::default()
+        };
         for (raw, expected) in [
             (failed("Bash", "Command timed out after 2m 0.0s", None), ErrorClass::Timeout),
             (failed("Bash", "Error: timeout\nrest", Some(124)), ErrorClass::Timeout),

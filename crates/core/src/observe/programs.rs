@@ -4,9 +4,34 @@ use crate::chain::event::{Flag, Flags};
 
 /// Runners of tests that need no further word.
 const TEST_RUNNERS: &[&str] = &[
-    "pytest", "py.test", "pytest-3", "unittest", "jest", "vitest", "mocha", "ava", "karma", "rspec", "phpunit", "pest",
-    "ctest", "tox", "nox", "nosetests", "nose2", "trial", "bats", "behave", "gotestsum", "ginkgo", "runtests.py",
-    "run_tests.py", "run_tests.sh", "run-tests.sh", "runtests.sh", "test.sh",
+    "pytest",
+    "py.test",
+    "pytest-3",
+    "unittest",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "karma",
+    "rspec",
+    "phpunit",
+    "pest",
+    "ctest",
+    "tox",
+    "nox",
+    "nosetests",
+    "nose2",
+    "trial",
+    "bats",
+    "behave",
+    "gotestsum",
+    "ginkgo",
+    "runtests.py",
+    "run_tests.py",
+    "run_tests.sh",
+    "run-tests.sh",
+    "runtests.sh",
+    "test.sh",
 ];
 
 /// Programs that test when one of these words follows.
@@ -51,12 +76,24 @@ const TEST_WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// Programs that start a script of the project by name: `npm run test:unit`, `mise run test`.
-const SCRIPT_RUNNERS: &[&str] = &["npm", "pnpm", "yarn", "bun", "mise", "turbo", "poe", "deno", "composer", "nx", "just", "make"];
+const SCRIPT_RUNNERS: &[&str] =
+    &["npm", "pnpm", "yarn", "bun", "mise", "turbo", "poe", "deno", "composer", "nx", "just", "make"];
 
 /// Words that turn a test run into something else: it lists, it compiles, it explains itself.
 const NO_RUN: &[&str] = &[
-    "--collect-only", "--co", "--version", "--help", "-h", "-V", "--no-run", "--list", "--listTests", "--dry-run",
-    "--fixtures", "--markers", "--setup-plan",
+    "--collect-only",
+    "--co",
+    "--version",
+    "--help",
+    "-h",
+    "-V",
+    "--no-run",
+    "--list",
+    "--listTests",
+    "--dry-run",
+    "--fixtures",
+    "--markers",
+    "--setup-plan",
 ];
 /// The same for one program only, where the short word means something else elsewhere.
 const NO_RUN_OF: &[(&str, &str)] = &[("ctest", "-N"), ("make", "-n"), ("go", "-c"), ("go", "-list")];
@@ -121,8 +158,8 @@ const BUILD_WORDS: &[(&str, &[&str])] = &[
 
 /// Programs that show something.
 const READERS: &[&str] = &[
-    "cat", "head", "tail", "less", "more", "bat", "nl", "wc", "ls", "tree", "stat", "file", "od", "xxd", "strings", "jq",
-    "yq", "diff", "du", "pwd", "env", "printenv", "which", "curl", "wget",
+    "cat", "head", "tail", "less", "more", "bat", "nl", "wc", "ls", "tree", "stat", "file", "od", "xxd", "strings",
+    "jq", "yq", "diff", "du", "pwd", "env", "printenv", "which", "curl", "wget",
 ];
 /// Words of git that show something.
 const GIT_READS: &[&str] = &["show", "diff", "log", "status", "blame", "branch", "ls-files", "rev-parse"];
@@ -133,13 +170,15 @@ const FILTERS: &[&str] = &["head", "tail", "sort", "uniq", "wc", "cut", "tr", "c
 /// Programs that wait.
 const WAITERS: &[&str] = &["sleep", "wait", "watch"];
 /// Words of git that change files of the work tree.
-const GIT_EDITS: &[&str] = &["apply", "am", "checkout", "restore", "stash", "merge", "rebase", "cherry-pick", "revert", "pull", "mv", "rm"];
+const GIT_EDITS: &[&str] =
+    &["apply", "am", "checkout", "restore", "stash", "merge", "rebase", "cherry-pick", "revert", "pull", "mv", "rm"];
 /// Programs that write down what they are told; only their redirections are edits, those of others are logs.
 const WRITERS: &[&str] = &["cat", "echo", "printf", "tee", "sed", "awk", "jq"];
 /// Formatters that rewrite files in place.
 const FORMATTERS: &[&str] = &["rustfmt", "black", "isort", "autopep8", "gofmt", "goimports"];
 /// Leftovers that a clean-up removes: their removal is no edit of the code.
-const LEFTOVERS: &[&str] = &["target", "node_modules", "dist", "build", "__pycache__", ".pytest_cache", "coverage", ".cache"];
+const LEFTOVERS: &[&str] =
+    &["target", "node_modules", "dist", "build", "__pycache__", ".pytest_cache", "coverage", ".cache"];
 
 fn table_has(table: &[(&str, &[&str])], program: &str, words: &[&str]) -> bool {
     table.iter().any(|(name, subs)| *name == program && words.iter().any(|word| subs.contains(word)))
@@ -147,7 +186,8 @@ fn table_has(table: &[(&str, &[&str])], program: &str, words: &[&str]) -> bool {
 
 /// The words that are no options, nor the values of options known to take one; at most the first two for most tools.
 pub(super) fn plain_words<'a>(words: &[&'a str]) -> alloc::vec::Vec<&'a str> {
-    const WITH_VALUE: &[&str] = &["-C", "--prefix", "--cwd", "--dir", "--filter", "-F", "--manifest-path", "-f", "-j", "--project"];
+    const WITH_VALUE: &[&str] =
+        &["-C", "--prefix", "--cwd", "--dir", "--filter", "-F", "--manifest-path", "-f", "-j", "--project"];
     let mut plain = alloc::vec::Vec::new();
     let mut skip = false;
     for word in words.iter().skip(1) {
@@ -175,7 +215,8 @@ pub(super) fn is_test(words: &[&str]) -> bool {
     }
     let plain = plain_words(words);
     // A task list of make, just or gradle may name the tests anywhere; elsewhere the word comes first.
-    let anywhere = matches!(program, "make" | "gmake" | "mvn" | "mvnw" | "gradle" | "gradlew" | "ninja" | "sbt" | "just");
+    let anywhere =
+        matches!(program, "make" | "gmake" | "mvn" | "mvnw" | "gradle" | "gradlew" | "ninja" | "sbt" | "just");
     let looked_at = if anywhere { plain.as_slice() } else { plain.get(..1).unwrap_or_default() };
     if program == "cargo" && plain.first() == Some(&"nextest") {
         return plain.get(1) == Some(&"run") || plain.get(1) == Some(&"r");
@@ -188,7 +229,9 @@ pub(super) fn is_test(words: &[&str]) -> bool {
         [name, ..] => SCRIPT_RUNNERS.contains(&program).then_some(*name),
         [] => None,
     };
-    let named_test = |name: &str| name == "test" || name.starts_with("test:") || name.starts_with("test-") || name.ends_with(":test");
+    let named_test = |name: &str| {
+        name == "test" || name.starts_with("test:") || name.starts_with("test-") || name.ends_with(":test")
+    };
     table_has(TEST_WORDS, program, looked_at) || script.is_some_and(named_test)
 }
 
@@ -223,7 +266,8 @@ pub(super) fn work(words: &[&str]) -> Flags {
         flags = flags.with(Flag::Read);
     }
     let follows = program == "tail" && words.iter().any(|word| matches!(*word, "-f" | "-F" | "--follow"));
-    let watches = matches!(program, "gh" | "kubectl") && words.iter().any(|word| matches!(*word, "watch" | "--watch" | "wait" | "-w"));
+    let watches = matches!(program, "gh" | "kubectl")
+        && words.iter().any(|word| matches!(*word, "watch" | "--watch" | "wait" | "-w"));
     if WAITERS.contains(&program) || follows || watches {
         flags = flags.with(Flag::Wait);
     }
@@ -270,7 +314,10 @@ fn is_workspace_file(path: &str) -> bool {
 
 fn is_leftover(path: &str) -> bool {
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
-    LEFTOVERS.contains(&name) || name.ends_with(".pyc") || name.ends_with(".o") || path.split('/').any(|part| LEFTOVERS.contains(&part))
+    LEFTOVERS.contains(&name)
+        || name.ends_with(".pyc")
+        || name.ends_with(".o")
+        || path.split('/').any(|part| LEFTOVERS.contains(&part))
 }
 
 /// Whether a program's non-zero status 1 is an answer (no match, a difference) and no failure.

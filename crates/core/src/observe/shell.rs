@@ -289,7 +289,8 @@ mod tests {
 
     #[test]
     fn commands_are_split_at_their_operators() {
-        let expected = [("a·b", Joint::And), ("c", Joint::Or), ("d", Joint::Then), ("e", Joint::Pipe), ("f", Joint::End)];
+        let expected =
+            [("a·b", Joint::And), ("c", Joint::Or), ("d", Joint::Then), ("e", Joint::Pipe), ("f", Joint::End)];
         let expected: Vec<_> = expected.iter().map(|(text, joint)| (text.to_string(), *joint)).collect();
         assert_eq!(read("a b && c || d; e | f"), expected);
         assert_eq!(read("a b &&\nc ||\n d\ne|f"), expected);
@@ -298,7 +299,10 @@ mod tests {
     #[test]
     fn quotes_comments_and_substitutions_are_data() {
         assert_eq!(read("echo 'a && b' \"c; d\" e\\ f"), vec![("echo·a && b·c; d·e f".into(), Joint::End)]);
-        assert_eq!(read("echo $(cargo test | x) `y; z` # && no"), vec![("echo·$(cargo test | x)·`y; z`".into(), Joint::End)]);
+        assert_eq!(
+            read("echo $(cargo test | x) `y; z` # && no"),
+            vec![("echo·$(cargo test | x)·`y; z`".into(), Joint::End)]
+        );
         assert_eq!(read("(cd x && y)"), vec![("cd·x".into(), Joint::And), ("y".into(), Joint::End)]);
     }
 

@@ -44,7 +44,10 @@ fn globbed(command: &str, root: Option<&str>) -> String {
     let mut word_start = true;
     let mut rest = command;
     while let Some(character) = rest.chars().next() {
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | '~' | '@' | '+' | ':' | '*' | '[' | ']' | ',' | '%');
+        let is_path = |c: char| {
+            c.is_alphanumeric()
+                || matches!(c, '_' | '.' | '-' | '/' | '~' | '@' | '+' | ':' | '*' | '[' | ']' | ',' | '%')
+        };
         let end = rest.find(|c: char| !is_path(c)).unwrap_or(rest.len());
         if !word_start || end == 0 {
             out.push(character);

@@ -14,7 +14,11 @@ fn call<'a>(tool: &'a str, args: &'a str, output: &'a str) -> RawCall<'a> {
 
 #[test]
 fn chain_2_a_call_becomes_its_facts() {
-    let raw = RawCall { error: Some(false), text: Some("let me fix it"), ..call("Edit", r#"{"file_path":"/w/src/a.rs"}"#, "updated é") };
+    let raw = RawCall {
+        error: Some(false),
+        text: Some("let me fix it"),
+        ..call("Edit", r#"{"file_path":"/w/src/a.rs"}"#, "updated é")
+    };
     let facts = observe(&raw);
     assert_eq!(facts.action.signature, Label::new("Edit(file=a.rs)"));
     assert_eq!(facts.action.target, Label::new("src/a.rs"));
@@ -36,9 +40,12 @@ fn a_call_without_output_has_no_digests_of_it() {
 #[test]
 fn identical_calls_of_real_clients_give_the_same_digest() {
     let codex = |id: &str, time: &str| {
-        format!("Chunk ID: {id}\nWall time: {time} seconds\nProcess exited with code 0\nOriginal token count: 2\nOutput:\ntick\n")
+        format!(
+            "Chunk ID: {id}\nWall time: {time} seconds\nProcess exited with code 0\nOriginal token count: 2\nOutput:\ntick\n"
+        )
     };
-    let gemini = |pid: u32| format!("<untrusted_context>\nOutput: tick\nProcess Group PGID: {pid}\n</untrusted_context>");
+    let gemini =
+        |pid: u32| format!("<untrusted_context>\nOutput: tick\nProcess Group PGID: {pid}\n</untrusted_context>");
     let digest = |output: &str| observe(&call("Bash", r#"{"command":"echo tick"}"#, output)).result_digest;
     assert_eq!(digest(&codex("198eff", "0.0000")), digest(&codex("abcdef", "1.2500")));
     assert_eq!(digest(&gemini(21106)), digest(&gemini(9)));
@@ -83,9 +90,8 @@ fn only_a_successful_edit_is_an_edit() {
     let flags = |error| names(observe(&RawCall { error, ..call("Write", r#"{"file_path":"a.rs"}"#, "x") }).flags);
     assert_eq!(flags(Some(false)), ["edit"]);
     assert!(flags(Some(true)).is_empty());
-    let shell = |command, output| {
-        names(observe(&RawCall { exit_code: Some(1), ..call("Bash", command, output) }).flags)
-    };
+    let shell =
+        |command, output| names(observe(&RawCall { exit_code: Some(1), ..call("Bash", command, output) }).flags);
     assert!(shell("sed -i s/a/b/ x", "").is_empty());
     assert_eq!(shell("sed -i s/a/b/ x && pytest", "1 failed in 0.1s"), ["edit", "test"]);
 }
@@ -103,7 +109,9 @@ fn a_changed_document_is_docs_and_changed_code_is_not() {
 
 #[test]
 fn an_editor_that_only_looks_is_a_reader() {
-    let facts = |command: &str| observe(&call("str_replace_editor", &format!(r#"{{"command":"{command}","path":"/w/a.rs"}}"#), "x"));
+    let facts = |command: &str| {
+        observe(&call("str_replace_editor", &format!(r#"{{"command":"{command}","path":"/w/a.rs"}}"#), "x"))
+    };
     assert_eq!(names(facts("view").flags), ["read"]);
     assert_eq!(facts("view").action.signature, Label::new("str_replace_editor(...)"));
     assert_eq!(names(facts("str_replace").flags), ["edit"]);

@@ -57,7 +57,10 @@ fn cargo(line: &str) -> Option<TestResult> {
         }
         return judged(0, before(rest, " passed")?).filter(|_| rest.starts_with("ok. "));
     }
-    if line.starts_with("error: could not compile") || line.starts_with("error: test failed") || line == "error: test run failed" {
+    if line.starts_with("error: could not compile")
+        || line.starts_with("error: test failed")
+        || line == "error: test run failed"
+    {
         return Some(TestResult::Failed);
     }
     // nextest: `Summary [ 0.1s] 5 tests run: 4 passed, 1 failed, 0 skipped`.
@@ -83,7 +86,8 @@ fn python(line: &str) -> Option<TestResult> {
     }
     // pytest: `=== 1 failed, 5 passed in 0.12s ===`, with -q without the frame.
     let counts = line.trim_matches('=').trim();
-    let (counts, _) = counts.rsplit_once(" in ").filter(|(_, time)| time.starts_with(|c: char| c.is_ascii_digit() || c == '<'))?;
+    let (counts, _) =
+        counts.rsplit_once(" in ").filter(|(_, time)| time.starts_with(|c: char| c.is_ascii_digit() || c == '<'))?;
     let (mut failed, mut passed) = (0_u64, 0_u64);
     for part in counts.split(", ") {
         let (number, what) = part.split_once(' ')?;
@@ -99,7 +103,10 @@ fn python(line: &str) -> Option<TestResult> {
 }
 
 fn javascript(line: &str) -> Option<TestResult> {
-    if line.starts_with("npm ERR! Test failed") || line.starts_with("npm ERR! code ELIFECYCLE") || line.starts_with("npm error Test failed") {
+    if line.starts_with("npm ERR! Test failed")
+        || line.starts_with("npm ERR! code ELIFECYCLE")
+        || line.starts_with("npm error Test failed")
+    {
         return Some(TestResult::Failed);
     }
     // jest: `Tests:       1 failed, 2 passed, 3 total`; vitest: `Tests  1 failed | 3 passed (4)`.
@@ -122,7 +129,12 @@ fn javascript(line: &str) -> Option<TestResult> {
 
 fn others(line: &str) -> Option<TestResult> {
     // phpunit, Maven, Gradle, .NET.
-    if line == "FAILURES!" || line == "ERRORS!" || line.ends_with("BUILD FAILURE") || line.starts_with("BUILD FAILED") || line.starts_with("Failed!  - Failed:") {
+    if line == "FAILURES!"
+        || line == "ERRORS!"
+        || line.ends_with("BUILD FAILURE")
+        || line.starts_with("BUILD FAILED")
+        || line.starts_with("Failed!  - Failed:")
+    {
         return Some(TestResult::Failed);
     }
     if line.starts_with("OK (") && line.contains(" test") || line.starts_with("Passed!  - Failed:") {

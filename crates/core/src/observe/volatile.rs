@@ -35,7 +35,10 @@ pub(super) fn at_word(tail: &[u8], before: &[u8], volatility: Volatility) -> Opt
     if shaped.is_some() {
         return shaped;
     }
-    if number <= 8 && (next == b'-' || next.is_ascii_hexdigit()) && let Some(length) = uuid(tail) {
+    if number <= 8
+        && (next == b'-' || next.is_ascii_hexdigit())
+        && let Some(length) = uuid(tail)
+    {
         return found(length, "<id>");
     }
     let maybe_unit = matches!(next, b'.' | b',' | b' ' | b'm' | b's' | b'h' | b'u' | b'n') || !next.is_ascii();
@@ -65,7 +68,8 @@ pub(super) fn generated_id(head: &[u8], tail: &[u8], word: usize) -> Option<Foun
         return Some(Found { length: word.saturating_add(rest), marker: "<id>" });
     }
     let letters = head.iter().chain(mine).any(u8::is_ascii_alphabetic);
-    (length >= ID_HEX_MIN && letters && !CONTENT_HEX.contains(&length)).then_some(Found { length: word, marker: "<id>" })
+    (length >= ID_HEX_MIN && letters && !CONTENT_HEX.contains(&length))
+        .then_some(Found { length: word, marker: "<id>" })
 }
 
 /// How many digits stand at the start.
@@ -134,9 +138,8 @@ fn zone(text: &[u8]) -> usize {
 fn epoch(text: &[u8]) -> Option<usize> {
     let recent = text.first() == Some(&b'1') && text.get(1).is_some_and(|byte| matches!(byte, b'5'..=b'9'));
     let length = digits(text);
-    (recent && matches!(length, 10 | 13 | 16 | 19)).then(|| {
-        length.saturating_add(if length == 10 { fraction(text.get(length..).unwrap_or_default()) } else { 0 })
-    })
+    (recent && matches!(length, 10 | 13 | 16 | 19))
+        .then(|| length.saturating_add(if length == 10 { fraction(text.get(length..).unwrap_or_default()) } else { 0 }))
 }
 
 /// `8-4-4-4-12` hex digits that start with a digit.
@@ -162,8 +165,24 @@ fn address(text: &[u8]) -> Option<usize> {
 
 /// Units that make a number a duration, alone or behind a space.
 const UNITS: [&[u8]; 18] = [
-    b"ms", b"s", b"sec", b"secs", b"second", b"seconds", b"us", b"ns", b"msec", b"msecs", b"millisecond",
-    b"milliseconds", b"microseconds", b"nanoseconds", b"min", b"mins", b"minute", b"minutes",
+    b"ms",
+    b"s",
+    b"sec",
+    b"secs",
+    b"second",
+    b"seconds",
+    b"us",
+    b"ns",
+    b"msec",
+    b"msecs",
+    b"millisecond",
+    b"milliseconds",
+    b"microseconds",
+    b"nanoseconds",
+    b"min",
+    b"mins",
+    b"minute",
+    b"minutes",
 ];
 
 /// `1.2s`, `350 ms`, `3 seconds`, `1m30s`, `0m0.003s`.

@@ -28,14 +28,57 @@ pub(super) struct Work {
     pub(super) flags: Flags,
     /// What the exit status says about the tests; none without tests.
     pub(super) proof: Option<Proof>,
+    /// What else is known about it.
+    pub(super) marks: Marks,
+}
+
+/// A fact about a command or a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
     /// An edit came before the tests, so that a failed test run does not undo it.
-    pub(super) edit_first: bool,
+    EditFirst,
     /// The output is a list whose order means nothing.
-    pub(super) unordered: bool,
+    Unordered,
     /// The last command answers with status 1 (`grep` without a match): that is no failure.
-    pub(super) one_is_answer: bool,
-    /// A time limit was set by the command itself.
-    pub(super) limited: bool,
+    OneIsAnswer,
+    /// The command set a time limit itself.
+    Limited,
+    /// It stands in an `if`, a loop or behind `!`: its status is somebody else's.
+    Structured,
+    /// `xargs` runs it.
+    ByXargs,
+}
+
+/// A set of [`Mark`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Marks(u8);
+
+impl Marks {
+    const fn bit(mark: Mark) -> u8 {
+        match mark {
+            Mark::EditFirst => 1,
+            Mark::Unordered => 1 << 1,
+            Mark::OneIsAnswer => 1 << 2,
+            Mark::Limited => 1 << 3,
+            Mark::Structured => 1 << 4,
+            Mark::ByXargs => 1 << 5,
+        }
+    }
+
+    /// Whether a mark is in the set.
+    pub(super) const fn has(self, mark: Mark) -> bool {
+        self.0 & Self::bit(mark) != 0
+    }
+
+    /// The set with one mark more.
+    pub(super) const fn with(self, mark: Mark) -> Self {
+        Self(self.0 | Self::bit(mark))
+    }
+
+    /// The set without one mark.
+    pub(super) const fn without(self, mark: Mark) -> Self {
+        Self(self.0 & !Self::bit(mark))
+    }
 }
 
 /// Reads a command line.
@@ -45,32 +88,34 @@ pub(super) fn of_command(line: &str) -> Work {
 
 fn of_line(line: &str, depth: u8) -> Work {
     let commands = commands(line);
-    let mut all = Work {
-        flags: Flags::default(),
-        proof: None,
-        edit_first: false,
-        unordered: !commands.is_empty(),
-        one_is_answer: false,
-        limited: false,
-    };
+    let mut all = Work { flags: Flags::default(), proof: None, marks: Marks::default().with(Mark::Unordered) };
     for (index, command) in commands.iter().enumerate() {
         let texts = command.texts();
         let unwrapped = unwrap(&texts);
-        all.limited |= unwrapped.limited;
-        let inner = inner_line(unwrapped.words).filter(|_| depth > 0);
-        match inner {
+        if unwrapped.marks.has(Mark::Limited) {
+            all.marks = all.marks.with(Mark::Limited);
+        }
+        match inner_line(unwrapped.words).filter(|_| depth > 0) {
             Some(inner) => {
                 let inner = of_line(inner, depth.saturating_sub(1));
                 let proof = inner.proof.map(|proof| proof.min(proof_at(&commands, index, &unwrapped)));
-                all.edit_first |= inner.edit_first;
-                all.unordered &= inner.unordered;
+                if inner.marks.has(Mark::EditFirst) {
+                    all.marks = all.marks.with(Mark::EditFirst);
+                }
+                if !inner.marks.has(Mark::Unordered) {
+                    all.marks = all.marks.without(Mark::Unordered);
+                }
                 join(&mut all, inner.flags, proof);
             }
             None => one_command(&mut all, &commands, index, &unwrapped),
         }
-        all.one_is_answer = programs::answers_with_one(unwrapped.words);
+        let answers = programs::answers_with_one(unwrapped.words);
+        let marks = all.marks.without(Mark::OneIsAnswer);
+        all.marks = if answers { marks.with(Mark::OneIsAnswer) } else { marks };
     }
-    all.unordered &= all.flags.has(Flag::Search);
+    if !all.flags.has(Flag::Search) {
+        all.marks = all.marks.without(Mark::Unordered);
+    }
     all
 }
 
@@ -84,7 +129,7 @@ fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &U
         before.is_some_and(|before| matches!(programs::program(&before.texts()), Some("echo" | "cat" | "printf")));
     let tees = programs::tee_writes(words) && (!after_pipe || fed_by_text);
     let edits = programs::edits(words, writes) || tees;
-    if after_pipe && !unwrapped.by_xargs {
+    if after_pipe && !unwrapped.marks.has(Mark::ByXargs) {
         // Behind a pipe, `grep` and `head` filter what another program found.
         flags = only(flags, &[Flag::Install, Flag::Build]);
     }
@@ -92,14 +137,16 @@ fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &U
         // `cat > file` writes, it does not read.
         flags = only(flags, &[Flag::Install, Flag::Build, Flag::Test]).with(Flag::Edit);
     }
-    all.unordered &= programs::is_filter(words) && !edits && writes.is_empty();
+    if !programs::is_filter(words) || edits || !writes.is_empty() {
+        all.marks = all.marks.without(Mark::Unordered);
+    }
     let proof = programs::is_test(words).then(|| proof_at(commands, index, unwrapped));
     join(all, flags, proof);
 }
 
 fn join(all: &mut Work, flags: Flags, proof: Option<Proof>) {
     if proof.is_some() && all.flags.has(Flag::Edit) {
-        all.edit_first = true;
+        all.marks = all.marks.with(Mark::EditFirst);
     }
     for (flag, _) in Flag::ALL {
         if flags.has(flag) {
@@ -126,7 +173,7 @@ fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Pr
     };
     let (keeps_pipes, stops) = (set("pipefail"), set("-e"));
     let maybe_skipped = commands.iter().take(index).any(|command| command.joint == Joint::Or);
-    if unwrapped.structured || maybe_skipped {
+    if unwrapped.marks.has(Mark::Structured) || maybe_skipped {
         return Proof::Hidden;
     }
     let mut proof = Proof::Full;
@@ -165,12 +212,7 @@ fn piped(commands: &[Command], pipe: usize) -> Proof {
 /// A command without what stands before the program.
 struct Unwrapped<'a> {
     words: &'a [&'a str],
-    /// It stands in an `if`, a loop or behind `!`: its status is somebody else's.
-    structured: bool,
-    /// `timeout` limits it.
-    limited: bool,
-    /// `xargs` runs it.
-    by_xargs: bool,
+    marks: Marks,
 }
 
 /// Programs that run the program behind them.
@@ -180,24 +222,39 @@ const PREFIXES: &[&str] = &[
 ];
 /// Pairs of words that run the program behind them.
 const PAIRS: &[(&str, &str)] = &[
-    ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("rye", "run"), ("bundle", "exec"),
-    ("npm", "exec"), ("pnpm", "exec"), ("yarn", "exec"), ("pnpm", "dlx"), ("yarn", "dlx"), ("pipx", "run"),
-    ("coverage", "run"), ("mise", "exec"), ("conda", "run"),
+    ("uv", "run"),
+    ("poetry", "run"),
+    ("pipenv", "run"),
+    ("pdm", "run"),
+    ("rye", "run"),
+    ("bundle", "exec"),
+    ("npm", "exec"),
+    ("pnpm", "exec"),
+    ("yarn", "exec"),
+    ("pnpm", "dlx"),
+    ("yarn", "dlx"),
+    ("pipx", "run"),
+    ("coverage", "run"),
+    ("mise", "exec"),
+    ("conda", "run"),
 ];
 
 fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
-    let mut unwrapped = Unwrapped { words, structured: false, limited: false, by_xargs: false };
+    let mut unwrapped = Unwrapped { words, marks: Marks::default() };
     loop {
         let Some((first, rest)) = unwrapped.words.split_first() else { return unwrapped };
         let name = first.rsplit('/').next().unwrap_or(first);
         if matches!(*first, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "for") {
-            unwrapped.structured = true;
+            unwrapped.marks = unwrapped.marks.with(Mark::Structured);
             unwrapped.words = rest;
         } else if *first == "{" || is_assignment(first) {
             unwrapped.words = rest;
         } else if PREFIXES.contains(&name) {
-            unwrapped.limited |= matches!(name, "timeout" | "gtimeout");
-            unwrapped.by_xargs |= name == "xargs";
+            unwrapped.marks = match name {
+                "timeout" | "gtimeout" => unwrapped.marks.with(Mark::Limited),
+                "xargs" => unwrapped.marks.with(Mark::ByXargs),
+                _ => unwrapped.marks,
+            };
             unwrapped.words = behind_options(rest);
         } else if rest.first().is_some_and(|second| PAIRS.contains(&(name, second))) {
             unwrapped.words = behind_options(rest.get(1..).unwrap_or_default());
@@ -221,7 +278,8 @@ fn python<'a>(mut unwrapped: Unwrapped<'a>, rest: &'a [&'a str]) -> Unwrapped<'a
 }
 
 fn is_python(name: &str) -> bool {
-    name == "py" || name.strip_prefix("python").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+    name == "py"
+        || name.strip_prefix("python").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
 /// Skips options, numbers (`nice -n 5`, `timeout 60s`) and assignments (`env A=b`).
@@ -234,7 +292,9 @@ fn behind_options<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
 
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     })
 }
 
@@ -243,13 +303,13 @@ fn inner_line<'a>(words: &[&'a str]) -> Option<&'a str> {
     match words {
         ["eval", line] => Some(line),
         [shell, rest @ ..] if is_shell(shell) => {
-            let at = rest.iter().position(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))?;
+            let at =
+                rest.iter().position(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))?;
             rest.get(at.saturating_add(1)).copied()
         }
         _ => None,
     }
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -263,14 +323,47 @@ mod tests {
     #[test]
     fn test_runs_are_recognised() {
         for line in [
-            "cargo test", "cargo +nightly test -p x", "cargo t", "cargo nextest run", "pytest", "pytest tests/a.py -x",
-            "python -m pytest -q", "python3.12 -m unittest discover", "npm test", "npm run test:unit", "pnpm -r test",
-            "yarn test --watch=false", "go test ./...", "make test", "make -C lib check", "mvn -q test", "./gradlew test",
-            "npx jest a", "vitest run", "bundle exec rspec", "vendor/bin/phpunit", "ctest --output-on-failure",
-            "dotnet test", "cd x && cargo test", "RUST_LOG=debug cargo test", "timeout 60 pytest", "sudo make test",
-            "bash -lc 'cd x && pytest'", "uv run pytest", "poetry run pytest", "(cd a; npm test)", "tox", "mise run test:ci",
-            "for i in 1 2; do cargo test; done", "python manage.py test app", "env A=b pytest", "coverage run -m pytest",
-            "cargo test -- --list", "time cargo test 2>&1 | tail -5", "zig build test", "./run_tests.sh",
+            "cargo test",
+            "cargo +nightly test -p x",
+            "cargo t",
+            "cargo nextest run",
+            "pytest",
+            "pytest tests/a.py -x",
+            "python -m pytest -q",
+            "python3.12 -m unittest discover",
+            "npm test",
+            "npm run test:unit",
+            "pnpm -r test",
+            "yarn test --watch=false",
+            "go test ./...",
+            "make test",
+            "make -C lib check",
+            "mvn -q test",
+            "./gradlew test",
+            "npx jest a",
+            "vitest run",
+            "bundle exec rspec",
+            "vendor/bin/phpunit",
+            "ctest --output-on-failure",
+            "dotnet test",
+            "cd x && cargo test",
+            "RUST_LOG=debug cargo test",
+            "timeout 60 pytest",
+            "sudo make test",
+            "bash -lc 'cd x && pytest'",
+            "uv run pytest",
+            "poetry run pytest",
+            "(cd a; npm test)",
+            "tox",
+            "mise run test:ci",
+            "for i in 1 2; do cargo test; done",
+            "python manage.py test app",
+            "env A=b pytest",
+            "coverage run -m pytest",
+            "cargo test -- --list",
+            "time cargo test 2>&1 | tail -5",
+            "zig build test",
+            "./run_tests.sh",
         ] {
             assert!(of_command(line).flags.has(Flag::Test), "{line}");
         }
@@ -279,11 +372,30 @@ mod tests {
     #[test]
     fn what_only_mentions_tests_is_no_test_run() {
         for line in [
-            "echo \"cargo test\"", "grep 'pytest' README", "cat pytest.ini", "cargo build", "cargo test --no-run",
-            "pytest --collect-only", "pytest --version", "git commit -m 'cargo test passes'", "ls tests", "vim test.py",
-            "cat <<EOF\ncargo test\nEOF", "# cargo test", "echo $(cargo test)", "npm run lint", "make", "go build ./...",
-            "pip install pytest", "which jest", "python -c 'import pytest'", "sed -n 1,5p test.sh", "make -n test",
-            "cargo nextest list", "npm install test", "python test_foo.py",
+            "echo \"cargo test\"",
+            "grep 'pytest' README",
+            "cat pytest.ini",
+            "cargo build",
+            "cargo test --no-run",
+            "pytest --collect-only",
+            "pytest --version",
+            "git commit -m 'cargo test passes'",
+            "ls tests",
+            "vim test.py",
+            "cat <<EOF\ncargo test\nEOF",
+            "# cargo test",
+            "echo $(cargo test)",
+            "npm run lint",
+            "make",
+            "go build ./...",
+            "pip install pytest",
+            "which jest",
+            "python -c 'import pytest'",
+            "sed -n 1,5p test.sh",
+            "make -n test",
+            "cargo nextest list",
+            "npm install test",
+            "python test_foo.py",
         ] {
             assert!(!of_command(line).flags.has(Flag::Test), "{line}");
         }
@@ -338,7 +450,7 @@ mod tests {
             ("cat a | grep b", &["read"]),
             ("sed -i s/a/b/ a.rs", &["edit"]),
             ("cat > a.py <<'EOF'\nx\nEOF", &["edit"]),
-            ("echo x | tee a.py", &["edit", ]),
+            ("echo x | tee a.py", &["edit"]),
             ("find . | xargs sed -i s/a/b/", &["edit", "search"]),
             ("git checkout -- src", &["edit"]),
             ("rm src/a.rs", &["edit"]),
@@ -354,9 +466,22 @@ mod tests {
     #[test]
     fn what_changes_no_file_of_the_workspace_is_no_edit() {
         for line in [
-            "cargo test > out.txt 2>&1", "echo x > /tmp/a", "echo x > /dev/null", "ls > /dev/null", "cargo fmt --check",
-            "rm -rf target", "rm -rf /tmp/x", "git status", "git checkout -b new", "echo 'sed -i s/a/b/ x'", "cargo test | tee a.log",
-            "git stash list", "black --check .", "mkdir -p x", "echo done >> run.log", "sed s/a/b/ x",
+            "cargo test > out.txt 2>&1",
+            "echo x > /tmp/a",
+            "echo x > /dev/null",
+            "ls > /dev/null",
+            "cargo fmt --check",
+            "rm -rf target",
+            "rm -rf /tmp/x",
+            "git status",
+            "git checkout -b new",
+            "echo 'sed -i s/a/b/ x'",
+            "cargo test | tee a.log",
+            "git stash list",
+            "black --check .",
+            "mkdir -p x",
+            "echo done >> run.log",
+            "sed s/a/b/ x",
         ] {
             assert!(!of_command(line).flags.has(Flag::Edit), "{line}");
         }
@@ -365,16 +490,24 @@ mod tests {
     #[test]
     fn the_order_of_lines_is_ignored_only_for_pure_searches() {
         for line in ["grep -r a .", "rg a | head -5", "cd x && find . -name a", "grep -rl a . | sort"] {
-            assert!(of_command(line).unordered, "{line}");
+            assert!(of_command(line).marks.has(Mark::Unordered), "{line}");
         }
-        for line in ["ls", "cargo test | grep FAIL", "cat a | grep b", "grep -r a . && cargo test", "git log", "", "grep a b > c"] {
-            assert!(!of_command(line).unordered, "{line}");
+        for line in [
+            "ls",
+            "cargo test | grep FAIL",
+            "cat a | grep b",
+            "grep -r a . && cargo test",
+            "git log",
+            "",
+            "grep a b > c",
+        ] {
+            assert!(!of_command(line).marks.has(Mark::Unordered), "{line}");
         }
     }
 
     #[test]
     fn an_edit_before_the_tests_is_remembered() {
-        assert!(of_command("sed -i s/a/b/ x && cargo test").edit_first);
-        assert!(!of_command("cargo test && sed -i s/a/b/ x").edit_first);
+        assert!(of_command("sed -i s/a/b/ x && cargo test").marks.has(Mark::EditFirst));
+        assert!(!of_command("cargo test && sed -i s/a/b/ x").marks.has(Mark::EditFirst));
     }
 }
