@@ -3,7 +3,7 @@
 use super::RawCall;
 use super::tools::ToolKind;
 use super::verdict;
-use super::work::{Proof, Work};
+use super::work::{Mark, Proof, Work};
 use crate::chain::event::{ErrorClass, Flag, Outcome, Status, TestResult};
 use alloc::string::String;
 
@@ -22,7 +22,7 @@ pub(super) fn of(raw: &RawCall<'_>, kind: ToolKind, work: &Work) -> Outcome {
     let failed = match (raw.error, exit_code) {
         (Some(true), _) => true,
         (Some(false) | None, Some(0)) | (Some(false), None) => false,
-        (Some(false) | None, Some(1)) if work.one_is_answer => false,
+        (Some(false) | None, Some(1)) if work.marks.has(Mark::OneIsAnswer) => false,
         (Some(false) | None, Some(_)) => true,
         (None, None) => looks_failed(output, kind, work),
     };
@@ -200,7 +200,7 @@ fn class(output: &str, exit_code: Option<i32>, kind: ToolKind, work: &Work) -> E
     match exit_code {
         None | Some(0) if has(&head, REFUSALS) => ErrorClass::Refused,
         Some(126 | 127) => ErrorClass::CouldNotRun,
-        Some(124) if work.limited => ErrorClass::Timeout,
+        Some(124) if work.marks.has(Mark::Limited) => ErrorClass::Timeout,
         Some(124 | 137 | 143) if has(first_line, TIMEOUTS) => ErrorClass::Timeout,
         // Tests and programs print all sorts of things; only the network's own words count, and not from tests.
         Some(code) if code != 0 => {
