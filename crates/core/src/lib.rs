@@ -24,6 +24,7 @@ pub mod enforcement;
 pub mod input;
 pub mod label;
 pub mod limits;
+pub mod observe;
 pub mod policy;
 pub mod record;
 mod ring;

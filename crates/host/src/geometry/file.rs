@@ -1,0 +1,414 @@
+//! Whole-file writes that a crash cannot tear, and the one error type for everything that a file system refuses.
+
+use rustix::fs::{OFlags, RenameFlags};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What was tried on a file when it failed; the words become part of the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAction {
+    /// Making a file or a folder.
+    Create,
+    /// Reading contents.
+    Read,
+    /// Writing contents.
+    Write,
+    /// Forcing contents to the disk.
+    Sync,
+    /// Putting a finished file in its place.
+    Rename,
+    /// Deleting.
+    Remove,
+    /// Taking the lock that keeps several processes apart.
+    Lock,
+    /// Looking at size, kind and times.
+    Inspect,
+}
+
+impl FileAction {
+    /// The verb of the message.
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Sync => "sync",
+            Self::Rename => "replace",
+            Self::Remove => "remove",
+            Self::Lock => "lock",
+            Self::Inspect => "inspect",
+        }
+    }
+}
+
+/// A refusal of the file system: which file, what was tried, and the cause as the system gave it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {} `{}`: {cause}", action.verb(), path.display())]
+pub struct FileError {
+    path: PathBuf,
+    action: FileAction,
+    cause: io::Error,
+}
+
+impl FileError {
+    /// Binds a cause to the file and the action, for `map_err`.
+    pub fn at(path: &Path, action: FileAction) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |cause| Self { path, action, cause }
+    }
+
+    /// The file that it is about.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The kind of the cause, for callers that treat a missing file apart.
+    #[must_use]
+    pub fn kind(&self) -> io::ErrorKind {
+        self.cause.kind()
+    }
+
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let folder = self.path.parent().unwrap_or(&self.path).display();
+        if self.cause.kind() == io::ErrorKind::StorageFull {
+            format!("free some space on the disk of `{folder}` (`df -h {folder}`), then run the command again")
+        } else if self.cause.kind() == io::ErrorKind::ReadOnlyFilesystem {
+            format!("`{folder}` is mounted read-only: remount it or work in a writable copy")
+        } else if self.cause.kind() == io::ErrorKind::PermissionDenied {
+            format!("check who may write there: `ls -ld {folder}`")
+        } else if self.cause.kind() == io::ErrorKind::NotFound {
+            format!("check that it exists: `ls -l {}`", self.path.display())
+        } else {
+            format!("look at it: `ls -l {}`", self.path.display())
+        }
+    }
+}
+
+/// Why a bounded read gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file is larger than this reader accepts.
+    #[error("`{}` holds more than {limit} bytes", path.display())]
+    TooBig {
+        /// The file.
+        path: PathBuf,
+        /// The bound it crossed.
+        limit: u64,
+    },
+}
+
+/// Reads a whole file of at most `limit` bytes, without following a symbolic link in its last component.
+pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(open_flags())
+        .open(path)
+        .map_err(FileError::at(path, FileAction::Read))?;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(FileError::at(path, FileAction::Read))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
+        return Err(ReadError::TooBig { path: path.to_owned(), limit });
+    }
+    Ok(bytes)
+}
+
+/// Flags for every open: no symbolic link, and no waiting on a named pipe that someone put in a file's place.
+fn open_flags() -> i32 {
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed()
+}
+
+/// Opens an existing file for reading and writing, without following a symbolic link.
+pub(crate) fn open_read_write(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(open_flags()).open(path)
+}
+
+/// Replaces a file as a whole: after a crash it holds either the old or the new contents, never a mixture.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    replace_with_mode(path, bytes, FILE_MODE)
+}
+
+/// As [`replace`], with explicit permission bits (the generated hook must be executable).
+pub fn replace_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    let mut draft = Draft::new(path, mode)?;
+    draft.write(bytes)?;
+    draft.publish()
+}
+
+/// A file under construction beside its final place; dropping it unpublished removes it.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    file: File,
+    draft: PathBuf,
+    target: PathBuf,
+}
+
+impl Draft {
+    /// Starts a draft in the folder of `target`, so that the later rename stays on one file system.
+    pub(crate) fn new(target: &Path, mode: u32) -> Result<Self, FileError> {
+        let draft = draft_name(target);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .custom_flags(open_flags())
+            .open(&draft)
+            .map_err(FileError::at(target, FileAction::Create))?;
+        Ok(Self { file, draft, target: target.to_owned() })
+    }
+
+    /// Adds bytes to the draft.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.file.write_all(bytes).map_err(FileError::at(&self.target, FileAction::Write))
+    }
+
+    /// Syncs the draft and renames it over the target.
+    pub(crate) fn publish(self) -> Result<(), FileError> {
+        self.sync()?;
+        std::fs::rename(&self.draft, &self.target).map_err(FileError::at(&self.target, FileAction::Rename))?;
+        sync_folder_of(&self.target)
+    }
+
+    /// Syncs the draft and puts it in place only if nothing is there yet; says whether it did.
+    pub(crate) fn publish_new(self) -> Result<Published, FileError> {
+        self.sync()?;
+        match std::fs::hard_link(&self.draft, &self.target) {
+            Ok(()) => sync_folder_of(&self.target).map(|()| Published::New),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(Published::AlreadyThere),
+            Err(cause) => Err(FileError::at(&self.target, FileAction::Create)(cause)),
+        }
+    }
+
+    /// Syncs the draft and swaps it with the target, then hands the displaced contents to `accept`.
+    ///
+    /// When `accept` says no, the two are swapped back: an edit that landed between the caller's read and this write
+    /// is not lost. File systems without an atomic swap get a plain rename.
+    pub(crate) fn exchange(self, accept: impl FnOnce(&Path) -> Accept) -> Result<Accept, FileError> {
+        self.sync()?;
+        let swap = || {
+            rustix::fs::renameat_with(
+                rustix::fs::CWD,
+                &self.draft,
+                rustix::fs::CWD,
+                &self.target,
+                RenameFlags::EXCHANGE,
+            )
+        };
+        if swap().is_err() {
+            std::fs::rename(&self.draft, &self.target).map_err(FileError::at(&self.target, FileAction::Rename))?;
+            return sync_folder_of(&self.target).map(|()| Accept::Yes);
+        }
+        let answer = accept(&self.draft);
+        if answer == Accept::No {
+            swap().map_err(|errno| FileError::at(&self.target, FileAction::Rename)(errno.into()))?;
+        }
+        sync_folder_of(&self.target).map(|()| answer)
+    }
+
+    /// Forces the draft's contents to the disk before its name becomes visible.
+    fn sync(&self) -> Result<(), FileError> {
+        self.file.sync_all().map_err(FileError::at(&self.target, FileAction::Sync))
+    }
+}
+
+impl Drop for Draft {
+    /// A published draft has no name of its own any more, or is only a second link; both may go, errors included.
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.draft).ok();
+    }
+}
+
+/// Whether a draft became the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Published {
+    /// It did.
+    New,
+    /// Someone else was first; the file was left alone.
+    AlreadyThere,
+}
+
+/// The caller's verdict on the contents that its write displaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accept {
+    /// They are what the new contents were made from.
+    Yes,
+    /// They are not: put them back.
+    No,
+}
+
+/// Removes a file; a file that is not there is no error, because both sides of a race want the same end.
+pub fn remove(path: &Path) -> Result<Removed, FileError> {
+    match std::fs::remove_file(path) {
+        Ok(()) => sync_folder_of(path).map(|()| Removed::Now),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(Removed::NotThere),
+        Err(cause) => Err(FileError::at(path, FileAction::Remove)(cause)),
+    }
+}
+
+/// Whether a removal found something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// The file was there and is gone.
+    Now,
+    /// There was nothing to remove.
+    NotThere,
+}
+
+/// Makes a folder and its parents, private to the user: transcripts and private memories live below.
+pub fn make_folder(path: &Path) -> Result<(), FileError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(path)
+        .map_err(FileError::at(path, FileAction::Create))
+}
+
+/// Keeps several of our processes apart while one of them changes a file; the lock ends with the value.
+pub(crate) fn lock_folder_of(path: &Path) -> Result<File, FileError> {
+    let folder = File::open(folder_of(path)).map_err(FileError::at(folder_of(path), FileAction::Lock))?;
+    folder.lock().map_err(FileError::at(folder_of(path), FileAction::Lock))?;
+    Ok(folder)
+}
+
+/// The folder that holds a path.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes a rename or removal durable.
+fn sync_folder_of(path: &Path) -> Result<(), FileError> {
+    let folder = folder_of(path);
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(FileError::at(folder, FileAction::Sync))
+}
+
+/// A name that no other process and no other thread uses at the same time.
+fn draft_name(target: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!(".{name}.draft-{}-{number}", std::process::id()))
+}
+
+/// Files are readable by the user alone.
+const FILE_MODE: u32 = 0o600;
+/// Folders as well.
+const FOLDER_MODE: u32 = 0o700;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::test_dir::{TestDir, as_ordinary_user, tiny_disk};
+
+    #[test]
+    fn a_replaced_file_holds_the_new_contents_and_leaves_no_draft() {
+        let dir = TestDir::new();
+        let path = dir.path().join("f");
+        replace(&path, b"one").unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_symbolic_link_is_replaced_not_followed() {
+        let dir = TestDir::new();
+        let (outside, link) = (dir.path().join("outside"), dir.path().join("link"));
+        std::fs::write(&outside, "keep").unwrap();
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        assert!(read_bounded(&link, 10).is_err(), "a link is not read through");
+        replace(&link, b"new").unwrap();
+        assert_eq!(std::fs::read(&outside).unwrap(), b"keep");
+        assert_eq!(std::fs::read(&link).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_read_stops_at_its_bound() {
+        let dir = TestDir::new();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_bounded(&path, 5).unwrap(), b"12345");
+        let error = read_bounded(&path, 4).unwrap_err();
+        assert!(error.to_string().contains("more than 4 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_named_pipe_in_a_files_place_does_not_hang_the_reader() {
+        let dir = TestDir::new();
+        let path = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert_eq!(read_bounded(&path, 10).unwrap(), b"");
+    }
+
+    #[test]
+    fn an_exchange_that_is_not_accepted_puts_the_old_file_back() {
+        let dir = TestDir::new();
+        let path = dir.path().join("f");
+        replace(&path, b"old").unwrap();
+        let mut draft = Draft::new(&path, 0o600).unwrap();
+        draft.write(b"new").unwrap();
+        assert_eq!(draft.exchange(|_| Accept::No).unwrap(), Accept::No);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        let mut draft = Draft::new(&path, 0o600).unwrap();
+        draft.write(b"new").unwrap();
+        assert_eq!(draft.exchange(|displaced| accept_if(displaced, b"old")).unwrap(), Accept::Yes);
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    fn accept_if(displaced: &Path, wanted: &[u8]) -> Accept {
+        if std::fs::read(displaced).unwrap() == wanted { Accept::Yes } else { Accept::No }
+    }
+
+    #[test]
+    fn a_second_writer_of_a_new_file_is_told_so() {
+        let dir = TestDir::new();
+        let path = dir.path().join("f");
+        assert_eq!(Draft::new(&path, 0o600).unwrap().publish_new().unwrap(), Published::New);
+        assert_eq!(Draft::new(&path, 0o600).unwrap().publish_new().unwrap(), Published::AlreadyThere);
+    }
+
+    #[test]
+    fn a_full_disk_keeps_the_old_contents_and_says_how_to_go_on() {
+        let Some(disk) = tiny_disk() else { return };
+        let path = disk.path().join("f");
+        replace(&path, b"old").unwrap();
+        let error = replace(&path, &vec![b'x'; 4 << 20]).unwrap_err();
+        assert!(error.hint().contains("free some space"), "{error}: {}", error.hint());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 1, "the draft is gone");
+    }
+
+    #[test]
+    fn a_read_only_folder_keeps_the_old_contents_and_says_how_to_go_on() {
+        as_ordinary_user(
+            "geometry::file::tests::a_read_only_folder_keeps_the_old_contents_and_says_how_to_go_on",
+            || {
+                let dir = TestDir::new();
+                let path = dir.path().join("f");
+                replace(&path, b"old").unwrap();
+                dir.read_only();
+                let error = replace(&path, b"new").unwrap_err();
+                assert!(error.hint().contains("ls -ld"), "{error}: {}", error.hint());
+                assert_eq!(std::fs::read(&path).unwrap(), b"old");
+            },
+        );
+    }
+
+    #[test]
+    fn removing_twice_is_no_error_and_is_told_apart() {
+        let dir = TestDir::new();
+        let path = dir.path().join("f");
+        replace(&path, b"x").unwrap();
+        assert_eq!(remove(&path).unwrap(), Removed::Now);
+        assert_eq!(remove(&path).unwrap(), Removed::NotThere);
+    }
+}

@@ -1,0 +1,128 @@
+//! The seed's keys with their types, and the names of our own sections.
+
+/// What may stand under a key of the seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A whole number from 0 to [`COUNT_MAX`].
+    Count,
+    /// A whole number from 0 to 100.
+    Percent,
+    /// `true` or `false`.
+    Flag,
+    /// `true`, `false` or `null`.
+    FlagOrNull,
+    /// A text or `null`.
+    TextOrNull,
+    /// A list of texts.
+    Texts,
+}
+
+impl Kind {
+    /// The words for a message.
+    pub(crate) const fn expected(self) -> &'static str {
+        match self {
+            Self::Count => "a whole number from 0 to 1000000000",
+            Self::Percent => "a whole number from 0 to 100",
+            Self::Flag => "`true` or `false`",
+            Self::FlagOrNull => "`true`, `false` or `null`",
+            Self::TextOrNull => "a text or `null`",
+            Self::Texts => "a list of texts such as `[\"developer\"]`",
+        }
+    }
+}
+
+/// What an edit of a key means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A person may edit it while a session runs; it never enters the frozen hash.
+    Live,
+    /// Frozen at session start; a later edit is drift.
+    Frozen,
+}
+
+/// One key of the seed.
+pub(crate) struct Key {
+    pub(crate) path: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) role: Role,
+}
+
+/// Shortens the table below.
+const fn key(path: &'static str, kind: Kind, role: Role) -> Key {
+    Key { path, kind, role }
+}
+
+/// Every key of the seed's configuration reference.
+pub(crate) const SEED_KEYS: &[Key] = &[
+    key("safety.iteration_count", Kind::Count, Role::Live),
+    key("safety.max_iterations", Kind::Count, Role::Frozen),
+    key("safety.consecutive_failures", Kind::Count, Role::Live),
+    key("safety.max_consecutive_failures", Kind::Count, Role::Frozen),
+    key("safety.last_tool_signatures", Kind::Texts, Role::Live),
+    key("safety.signature_history_depth", Kind::Count, Role::Frozen),
+    key("safety.soft_loop_threshold", Kind::Count, Role::Frozen),
+    key("safety.hard_loop_threshold", Kind::Count, Role::Frozen),
+    key("safety.loop_detected", Kind::Flag, Role::Live),
+    key("context.estimated_usage_pct", Kind::Percent, Role::Live),
+    key("context.warning_threshold", Kind::Percent, Role::Frozen),
+    key("context.mandatory_threshold", Kind::Percent, Role::Frozen),
+    key("context.hard_block_threshold", Kind::Percent, Role::Frozen),
+    key("context.last_compaction", Kind::TextOrNull, Role::Live),
+    key("dirty_bits.code_modified", Kind::Flag, Role::Live),
+    key("dirty_bits.tests_run", Kind::Flag, Role::Live),
+    key("dirty_bits.tests_passing", Kind::FlagOrNull, Role::Live),
+    key("dirty_bits.docs_updated", Kind::Flag, Role::Live),
+    key("identity.agent_checksum", Kind::TextOrNull, Role::Frozen),
+    key("identity.workflow_binding", Kind::TextOrNull, Role::Frozen),
+    key("identity.authorized_roles", Kind::Texts, Role::Frozen),
+];
+
+/// The seed's sections.
+pub(crate) const SEED_SECTIONS: &[&str] = &["safety", "context", "dirty_bits", "identity"];
+
+/// Our sections; what may stand inside is known to the engine's table of settings.
+pub(crate) const OWN_SECTIONS: &[&str] =
+    &["limits", "gate", "health", "loops", "engines", "sandbox", "money", "notify", "profile"];
+
+/// The largest count that a manifest may hold.
+pub(crate) const COUNT_MAX: u64 = 1_000_000_000;
+
+/// The known name that looks most like a misspelt one, if any looks alike at all.
+pub(crate) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let closest = known.map(|name| (distance(wrong, name), name)).min()?;
+    (closest.0 <= wrong.chars().count() / 3).then(|| closest.1.to_owned())
+}
+
+/// Edits that turn one name into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (to, cell) in b.iter().zip(row.iter_mut().skip(1)) {
+            let above = *cell;
+            left = (left + 1).min(above + 1).min(diagonal + usize::from(from != *to));
+            diagonal = above;
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_key_finds_its_neighbour_and_a_strange_one_finds_none() {
+        let known = || SEED_KEYS.iter().map(|key| key.path);
+        assert_eq!(nearest("safety.max_iteration", known()).as_deref(), Some("safety.max_iterations"));
+        assert_eq!(nearest("safety.max_itertaions", known()).as_deref(), Some("safety.max_iterations"));
+        assert_eq!(nearest("weather", known()), None);
+        assert_eq!((distance("abc", "abc"), distance("", "ab"), distance("kitten", "sitting")), (0, 2, 3));
+    }
+}

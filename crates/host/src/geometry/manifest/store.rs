@@ -1,0 +1,139 @@
+//! Writing a manifest that a person may be editing at the same moment, without losing either side.
+
+use super::{MANIFEST_BYTES_MAX, Manifest, ManifestError};
+use crate::geometry::file::{Accept, Draft, FileError, lock_folder_of, read_bounded};
+use crate::geometry::yaml_edit::{self, Edit, EditError};
+use std::path::{Path, PathBuf};
+
+/// Why a manifest was not written; the file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError {
+    /// The manifest that stands there is not accepted.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// The edit could not be made without touching more than its value.
+    #[error("cannot edit `{}`: {cause}", file.display())]
+    Edit {
+        /// The manifest.
+        file: PathBuf,
+        /// Why not.
+        cause: EditError,
+    },
+    /// Someone else wrote the file since it was read; the caller reads again and decides anew.
+    #[error("`{}` was changed by someone else meanwhile", file.display())]
+    ChangedMeanwhile {
+        /// The manifest.
+        file: PathBuf,
+    },
+    /// The file system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl UpdateError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Manifest(error) => error.hint(),
+            Self::Edit { cause, .. } => cause.hint(),
+            Self::ChangedMeanwhile { .. } => "run the command again: the change is read first".to_owned(),
+            Self::File(error) => error.hint(),
+        }
+    }
+}
+
+/// Sets values in the manifest that was read before, and gives back the manifest as it then stands on disk.
+///
+/// The write is refused when the file no longer holds what `read` was made from, even when the change lands between
+/// the last look and the rename: the two files are swapped and the displaced one is compared.
+pub fn update(read: &Manifest, edits: &[Edit]) -> Result<Manifest, UpdateError> {
+    let file = read.file.as_path();
+    let text =
+        yaml_edit::apply(&read.text, edits).map_err(|cause| UpdateError::Edit { file: file.to_owned(), cause })?;
+    let unchanged = |at: &Path| read_bounded(at, MANIFEST_BYTES_MAX).is_ok_and(|bytes| bytes == read.text.as_bytes());
+    let meanwhile = || UpdateError::ChangedMeanwhile { file: file.to_owned() };
+    // The lock keeps our own processes apart; a person's editor does not know it, hence the swap below.
+    let _lock = lock_folder_of(file)?;
+    if !unchanged(file) {
+        return Err(meanwhile());
+    }
+    let updated = Manifest::parse(file, text.into_bytes())?;
+    if updated.text == read.text {
+        return Ok(updated);
+    }
+    let mut draft = Draft::new(file, 0o600)?;
+    draft.write(updated.text.as_bytes())?;
+    match draft.exchange(|displaced| if unchanged(displaced) { Accept::Yes } else { Accept::No })? {
+        Accept::Yes => Ok(updated),
+        Accept::No => Err(meanwhile()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::manifest::template;
+    use crate::geometry::test_dir::TestDir;
+    use crate::geometry::yaml_edit::NewValue;
+
+    fn fresh(dir: &TestDir) -> Manifest {
+        let file = dir.path().join("MANIFEST.yaml");
+        template::write_if_missing(&file).unwrap();
+        Manifest::load(&file).unwrap()
+    }
+
+    #[test]
+    fn an_update_is_on_disk_and_only_its_line_changed() {
+        let dir = TestDir::new();
+        let read = fresh(&dir);
+        let updated = update(&read, &[Edit::new("safety.iteration_count", NewValue::Number(7))]).unwrap();
+        assert_eq!(updated.live().iteration_count, 7);
+        let text = std::fs::read_to_string(dir.path().join("MANIFEST.yaml")).unwrap();
+        assert_eq!(text, template::FRESH.replace("iteration_count: 0", "iteration_count: 7"));
+    }
+
+    #[test]
+    fn a_persons_edit_in_between_is_not_overwritten() {
+        let dir = TestDir::new();
+        let read = fresh(&dir);
+        let theirs = template::FRESH.replace("consecutive_failures: 0", "consecutive_failures: 1");
+        std::fs::write(dir.path().join("MANIFEST.yaml"), &theirs).unwrap();
+        let error = update(&read, &[Edit::new("safety.iteration_count", NewValue::Number(7))]).unwrap_err();
+        assert!(matches!(error, UpdateError::ChangedMeanwhile { .. }), "{error}");
+        assert_eq!(std::fs::read_to_string(dir.path().join("MANIFEST.yaml")).unwrap(), theirs);
+    }
+
+    #[test]
+    fn an_update_that_breaks_a_type_is_refused() {
+        let dir = TestDir::new();
+        let read = fresh(&dir);
+        let error = update(&read, &[Edit::new("safety.iteration_count", NewValue::Bool(true))]).unwrap_err();
+        assert!(error.to_string().contains("must be a whole number"), "{error}");
+        assert_eq!(std::fs::read_to_string(dir.path().join("MANIFEST.yaml")).unwrap(), template::FRESH);
+    }
+
+    /// Two writers that each count up by reading and updating: no count is lost, whoever wins a round.
+    #[test]
+    fn two_writers_at_once_lose_no_update() {
+        let dir = TestDir::new();
+        let file = fresh(&dir).file;
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut done = 0;
+                    while done < 50 {
+                        let read = Manifest::load(&file).unwrap();
+                        let next = read.live().iteration_count + 1;
+                        match update(&read, &[Edit::new("safety.iteration_count", NewValue::Number(next))]) {
+                            Ok(_) => done += 1,
+                            Err(UpdateError::ChangedMeanwhile { .. }) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(Manifest::load(&file).unwrap().live().iteration_count, 100);
+    }
+}

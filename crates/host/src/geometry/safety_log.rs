@@ -1,0 +1,506 @@
+//! `safety_log.json`: all safety events in the seed's shape, valid JSON at every moment, appended in constant time.
+//!
+//! The file ends with fixed closing brackets. An append writes `,`, the entry and the same brackets over them in one
+//! positioned write. The log is a view of the journal: when its end is not as this file writes it (a crash, an
+//! editor), an append refuses and the caller rebuilds it from the journal's entries.
+
+use super::file::{Draft, FileAction, FileError, Published, open_read_write};
+use super::wall_clock::WallClock;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// What happened. The loop names and the three events of the seed keep their spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[expect(missing_docs, reason = "the names are those of the seed and of SPEC LOG-2, and mean what they say")]
+pub enum EventType {
+    SoftLoop,
+    HardLoop,
+    InfiniteLoop,
+    RunawayDetected,
+    LoopDetected,
+    TokenBudgetExceeded,
+    RateLimitExceeded,
+    CooldownActive,
+    HealthDegraded,
+    PermissionDenied,
+    WallClockTimeout,
+    ReviewGating,
+    CycleTermination,
+    GuardFailure,
+    DirtyBitViolation,
+    CompactionGate,
+    LoopOverride,
+    ValidationError,
+    UnknownTool,
+    TokenWarning,
+    ToolCallWarning,
+    NoProgress,
+    IterationCap,
+    PolicyDrift,
+    ManualOverride,
+    EngineSwitch,
+}
+
+/// What was done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of the seed and of SPEC LOG-2, and mean what they say")]
+pub enum ActionTaken {
+    ContinuedMonitoring,
+    InjectedTestPrompt,
+    InjectedOverride,
+    RestartedSession,
+    Blocked,
+    Held,
+    Stopped,
+}
+
+/// One entry of the log; the order of the fields is the seed's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When, as `2026-02-28T15:30:00Z`.
+    pub timestamp: String,
+    /// What happened.
+    #[serde(rename = "type")]
+    pub event: EventType,
+    /// The evidence, free in shape.
+    pub details: serde_json::Map<String, serde_json::Value>,
+    /// What was done about it.
+    pub action_taken: ActionTaken,
+}
+
+impl Entry {
+    /// An entry without details yet.
+    #[must_use]
+    pub fn new(at: WallClock, event: EventType, action_taken: ActionTaken) -> Self {
+        Self { timestamp: at.to_string(), event, details: serde_json::Map::new(), action_taken }
+    }
+
+    /// Adds one detail.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+/// Why the log was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file is not as this code left it; only a rebuild from the journal may go on.
+    #[error("`{}` is not as it was written: {reason}", path.display())]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An entry larger than [`ENTRY_BYTES_MAX`]; the journal holds it, the log does not.
+    #[error("an entry of {bytes} bytes is larger than the {ENTRY_BYTES_MAX} that the safety log takes")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+impl LogError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::Damaged { .. } => {
+                "nothing is lost: the log is rebuilt from the journal at the next step; `tripwire verify` checks it"
+                    .to_owned()
+            }
+            Self::TooLarge { .. } => "keep long evidence in the journal and name its index here".to_owned(),
+        }
+    }
+}
+
+/// The largest entry.
+pub const ENTRY_BYTES_MAX: usize = 64 * 1024;
+
+/// The log of one `.geometry/` folder. It holds no open file: hooks are many short processes.
+#[derive(Debug, Clone)]
+pub struct SafetyLog {
+    path: PathBuf,
+}
+
+impl SafetyLog {
+    /// The log at a path; nothing is touched yet.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Adds one entry with one write; makes the file if there is none.
+    pub fn append(&self, entry: &Entry) -> Result<(), LogError> {
+        let line = encode(entry)?;
+        let file = self.locked(Lock::Exclusive)?;
+        let length = self.check_end(&file)?;
+        let at = length.saturating_sub(bytes_of(TAIL));
+        let comma = if at == bytes_of(HEAD) { "" } else { "," };
+        let bytes = format!("{comma}\n{line}{TAIL}");
+        // One call, so that no moment exists in which the brackets are missing.
+        let cause = match file.write_at(bytes.as_bytes(), at) {
+            Ok(written) if written == bytes.len() => return Ok(()),
+            Ok(_) => io::ErrorKind::StorageFull.into(),
+            Err(cause) => cause,
+        };
+        // A full disk took a part: the old brackets go back into the bytes that they had. If even that fails, the
+        // next append finds the damage and the log is rebuilt.
+        file.write_at(TAIL.as_bytes(), at).and_then(|_| file.set_len(length)).ok();
+        Err(self.file_error(FileAction::Write)(cause).into())
+    }
+
+    /// Reads all entries and checks the whole file.
+    pub fn read(&self) -> Result<Vec<Entry>, LogError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Shape {
+            events: Vec<Entry>,
+        }
+        let file = self.locked(Lock::Shared)?;
+        let mut text = String::new();
+        let mut reader: &File = &file;
+        match reader.read_to_string(&mut text) {
+            Ok(_) => {}
+            Err(cause) if cause.kind() == io::ErrorKind::InvalidData => return Err(self.damaged("it is not UTF-8")),
+            Err(cause) => return Err(self.file_error(FileAction::Read)(cause).into()),
+        }
+        serde_json::from_str::<Shape>(&text).map(|shape| shape.events).map_err(|error| self.damaged(&error.to_string()))
+    }
+
+    /// Writes the log anew from the journal's entries, whatever stands there; readers see the old or the new file.
+    pub fn rebuild(&self, entries: impl IntoIterator<Item = Entry>) -> Result<u64, LogError> {
+        // Whoever waits for the old file's lock finds, once it has it, that the name moved on, and opens again.
+        let _old = self.locked(Lock::Exclusive)?;
+        let mut draft = Draft::new(&self.path, 0o600)?;
+        draft.write(HEAD.as_bytes())?;
+        let mut count = 0_u64;
+        for entry in entries {
+            let comma = if count == 0 { "" } else { "," };
+            draft.write(format!("{comma}\n{}", encode(&entry)?).as_bytes())?;
+            count = count.saturating_add(1);
+        }
+        draft.write(TAIL.as_bytes())?;
+        draft.publish()?;
+        Ok(count)
+    }
+
+    /// Opens the file that the name means *now* and locks it.
+    fn locked(&self, lock: Lock) -> Result<File, LogError> {
+        loop {
+            let file = match open_read_write(&self.path) {
+                Ok(file) => file,
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                    self.create()?;
+                    continue;
+                }
+                Err(cause) => return Err(self.file_error(FileAction::Read)(cause).into()),
+            };
+            let taken = match lock {
+                Lock::Shared => file.lock_shared(),
+                Lock::Exclusive => file.lock(),
+            };
+            taken.map_err(self.file_error(FileAction::Lock))?;
+            let ours = file.metadata().map_err(self.file_error(FileAction::Inspect))?;
+            match self.path.symlink_metadata() {
+                Ok(named) if (named.dev(), named.ino()) == (ours.dev(), ours.ino()) => return Ok(file),
+                // Replaced or removed while we waited for the lock: open what is there now.
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Puts an empty log in place as a whole, so that not even the first moment shows half a file.
+    fn create(&self) -> Result<(), LogError> {
+        let mut draft = Draft::new(&self.path, 0o600)?;
+        draft.write(format!("{HEAD}{TAIL}").as_bytes())?;
+        match draft.publish_new()? {
+            Published::New | Published::AlreadyThere => Ok(()),
+        }
+    }
+
+    /// Checks head and end in constant time and gives the length: what an append may build on.
+    fn check_end(&self, file: &File) -> Result<u64, LogError> {
+        let length = file.metadata().map_err(self.file_error(FileAction::Inspect))?.len();
+        if length < bytes_of(HEAD).saturating_add(bytes_of(TAIL)) {
+            return Err(self.damaged("it is shorter than an empty log"));
+        }
+        if self.slice(file, 0..bytes_of(HEAD))? != HEAD.as_bytes() {
+            return Err(self.damaged("it does not start as a log"));
+        }
+        let window = if self.last_line(file, length, SHORT_LOOK)?.is_some() { SHORT_LOOK } else { LONG_LOOK };
+        let Some(last) = self.last_line(file, length, window)? else {
+            return Err(self.damaged("its end is cut or was edited"));
+        };
+        let empty = length == bytes_of(HEAD).saturating_add(bytes_of(TAIL));
+        if empty || serde_json::from_slice::<Entry>(&last).is_ok() {
+            Ok(length)
+        } else {
+            Err(self.damaged("its last entry is cut or was edited"))
+        }
+    }
+
+    /// The last line before the closing brackets, looking back at most `window` bytes.
+    fn last_line(&self, file: &File, length: u64, window: u64) -> Result<Option<Vec<u8>>, LogError> {
+        let bytes = self.slice(file, length.saturating_sub(window)..length)?;
+        let Some(body) = bytes.strip_suffix(TAIL.as_bytes()) else { return Ok(None) };
+        let at = body.iter().rposition(|byte| *byte == b'\n');
+        if at.is_none() && length > window {
+            return Ok(None);
+        }
+        Ok(Some(body.get(at.map_or(0, |at| at.saturating_add(1))..).unwrap_or_default().to_vec()))
+    }
+
+    /// Reads a part of the file.
+    fn slice(&self, file: &File, range: std::ops::Range<u64>) -> Result<Vec<u8>, LogError> {
+        let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, range.start).map_err(self.file_error(FileAction::Read))?;
+        Ok(bytes)
+    }
+
+    /// Binds a cause to this file.
+    fn file_error(&self, action: FileAction) -> impl FnOnce(io::Error) -> FileError {
+        FileError::at(&self.path, action)
+    }
+
+    /// Binds a reason to this file.
+    fn damaged(&self, reason: &str) -> LogError {
+        LogError::Damaged { path: self.path.clone(), reason: reason.to_owned() }
+    }
+}
+
+/// How a file is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lock {
+    /// For readers.
+    Shared,
+    /// For the one writer.
+    Exclusive,
+}
+
+/// One entry as one line.
+fn encode(entry: &Entry) -> Result<String, LogError> {
+    let line = serde_json::to_string(entry).unwrap_or_default();
+    if line.len() > ENTRY_BYTES_MAX {
+        return Err(LogError::TooLarge { bytes: line.len() });
+    }
+    Ok(line)
+}
+
+/// The length of a constant as a file offset.
+const fn bytes_of(text: &str) -> u64 {
+    text.len() as u64
+}
+
+/// How the file starts.
+const HEAD: &str = "{\"events\":[";
+/// How the file ends.
+const TAIL: &str = "\n]}\n";
+/// Most entries are found in this many bytes from the end.
+const SHORT_LOOK: u64 = 2 * 1024;
+/// The largest entry with its brackets.
+const LONG_LOOK: u64 = ENTRY_BYTES_MAX as u64 + 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::test_dir::{TestDir, tiny_disk};
+
+    fn entry(count: u64) -> Entry {
+        Entry::new(WallClock::from_epoch_ms(1_772_292_600_000), EventType::SoftLoop, ActionTaken::ContinuedMonitoring)
+            .with("signature", "Edit(file=holographic_encoder.py)")
+            .with("count", count)
+    }
+
+    fn log(dir: &TestDir) -> SafetyLog {
+        SafetyLog::at(&dir.path().join("safety_log.json"))
+    }
+
+    fn is_json(log: &SafetyLog) -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(&log.path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn log_2_the_file_has_the_seeds_shape_after_every_append() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        for count in 0..20 {
+            log.append(&entry(count)).unwrap();
+            assert_eq!(is_json(&log)["events"].as_array().unwrap().len(), usize::try_from(count).unwrap() + 1);
+        }
+        assert_eq!(
+            is_json(&log)["events"][3],
+            serde_json::json!({"timestamp": "2026-02-28T15:30:00Z", "type": "SOFT_LOOP",
+                "details": {"signature": "Edit(file=holographic_encoder.py)", "count": 3},
+                "action_taken": "continued_monitoring"})
+        );
+        assert_eq!(log.read().unwrap().len(), 20);
+    }
+
+    #[test]
+    fn log_2_a_log_that_nobody_wrote_to_reads_as_empty() {
+        let dir = TestDir::new();
+        assert_eq!(log(&dir).read().unwrap(), []);
+        assert_eq!(is_json(&log(&dir)), serde_json::json!({"events": []}));
+    }
+
+    #[test]
+    fn log_2_names_are_those_of_the_specification() {
+        let all = [
+            (EventType::SoftLoop, "SOFT_LOOP"),
+            (EventType::HardLoop, "HARD_LOOP"),
+            (EventType::InfiniteLoop, "INFINITE_LOOP"),
+            (EventType::RunawayDetected, "RUNAWAY_DETECTED"),
+            (EventType::TokenBudgetExceeded, "TOKEN_BUDGET_EXCEEDED"),
+            (EventType::DirtyBitViolation, "DIRTY_BIT_VIOLATION"),
+            (EventType::CompactionGate, "COMPACTION_GATE"),
+            (EventType::ToolCallWarning, "TOOL_CALL_WARNING"),
+            (EventType::PolicyDrift, "POLICY_DRIFT"),
+            (EventType::WallClockTimeout, "WALL_CLOCK_TIMEOUT"),
+        ];
+        for (event, name) in all {
+            assert_eq!(serde_json::to_value(event).unwrap(), name);
+        }
+        assert_eq!(serde_json::to_value(ActionTaken::InjectedTestPrompt).unwrap(), "injected_test_prompt");
+        assert_eq!(serde_json::to_value(ActionTaken::RestartedSession).unwrap(), "restarted_session");
+    }
+
+    #[test]
+    fn log_2_a_file_cut_at_any_byte_is_found_and_rebuilt() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        for count in 0..3 {
+            log.append(&entry(count)).unwrap();
+        }
+        let whole = std::fs::read(&log.path).unwrap();
+        for cut in 0..whole.len() {
+            std::fs::write(&log.path, &whole[..cut]).unwrap();
+            let error = log.append(&entry(9)).unwrap_err();
+            assert!(matches!(error, LogError::Damaged { .. }), "{cut}: {error}");
+            assert_eq!(std::fs::read(&log.path).unwrap(), &whole[..cut], "a refused append changes nothing");
+        }
+        assert_eq!(log.rebuild((0..3).map(entry)).unwrap(), 3);
+        assert_eq!(std::fs::read(&log.path).unwrap(), whole);
+        log.append(&entry(3)).unwrap();
+        assert_eq!(log.read().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn log_2_a_zero_filled_or_torn_last_entry_is_found() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        log.append(&entry(0)).unwrap();
+        let before = std::fs::read(&log.path).unwrap();
+        log.append(&entry(1)).unwrap();
+        let after = std::fs::read(&log.path).unwrap();
+        // The length of the new file, with the bytes of the write missing in part: what a power cut may leave.
+        for kept in before.len() - TAIL.len()..after.len() - TAIL.len() - 1 {
+            let mut torn = after.clone();
+            torn[kept..after.len() - TAIL.len()].fill(0);
+            std::fs::write(&log.path, &torn).unwrap();
+            assert!(matches!(log.append(&entry(2)).unwrap_err(), LogError::Damaged { .. }), "{kept}");
+        }
+    }
+
+    #[test]
+    fn log_2_a_file_that_a_person_reformatted_is_not_appended_to_blindly() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        log.append(&entry(0)).unwrap();
+        let pretty = serde_json::to_string_pretty(&is_json(&log)).unwrap();
+        std::fs::write(&log.path, pretty).unwrap();
+        assert!(matches!(log.append(&entry(1)).unwrap_err(), LogError::Damaged { .. }));
+        assert_eq!(log.read().unwrap().len(), 1, "it is still readable");
+    }
+
+    #[test]
+    fn log_2_an_entry_that_is_too_large_is_refused_and_a_large_one_is_not() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        let large = |bytes: usize| entry(0).with("text", "x".repeat(bytes));
+        assert!(matches!(log.append(&large(ENTRY_BYTES_MAX)).unwrap_err(), LogError::TooLarge { .. }));
+        log.append(&large(ENTRY_BYTES_MAX - 300)).unwrap();
+        log.append(&entry(1)).unwrap();
+        log.append(&entry(2)).unwrap();
+        assert_eq!(log.read().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn log_2_a_symbolic_link_is_not_written_through() {
+        let dir = TestDir::new();
+        let outside = dir.path().join("outside");
+        std::fs::write(&outside, "keep").unwrap();
+        std::os::unix::fs::symlink(&outside, dir.path().join("safety_log.json")).unwrap();
+        assert!(matches!(log(&dir).append(&entry(0)).unwrap_err(), LogError::File(_)));
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "keep");
+    }
+
+    #[test]
+    fn log_2_many_writers_and_a_reader_lose_nothing() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        std::thread::scope(|scope| {
+            for writer in 0..8_u64 {
+                let log = &log;
+                scope.spawn(move || (0..50).for_each(|count| log.append(&entry(writer * 50 + count)).unwrap()));
+            }
+            scope.spawn(|| (0..5).for_each(|_| drop(log.read().unwrap())));
+        });
+        let mut counts: Vec<_> =
+            log.read().unwrap().iter().map(|entry| entry.details["count"].as_u64().unwrap()).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, (0..400).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn log_2_appends_wait_for_a_rebuild_and_land_in_the_new_file() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        log.append(&entry(0)).unwrap();
+        std::thread::scope(|scope| {
+            let (log, (seen, wait)) = (&log, std::sync::mpsc::channel());
+            scope.spawn(move || {
+                log.rebuild((0..100).map(|count| {
+                    if count == 50 {
+                        seen.send(()).unwrap();
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                    }
+                    entry(count)
+                }))
+                .unwrap();
+            });
+            wait.recv().unwrap();
+            log.append(&entry(100)).unwrap();
+        });
+        assert_eq!(log.read().unwrap().len(), 101);
+    }
+
+    #[test]
+    fn log_2_a_full_disk_is_an_error_and_the_log_stays_valid() {
+        let Some(disk) = tiny_disk() else { return };
+        let log = SafetyLog::at(&disk.path().join("safety_log.json"));
+        let large = entry(0).with("text", "x".repeat(60_000));
+        let mut kept = 0_u64;
+        let error = loop {
+            match log.append(&large) {
+                Ok(()) => kept += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(error.hint().contains("free some space"), "{error}");
+        let entries = log.read().unwrap();
+        assert_eq!(u64::try_from(entries.len()).unwrap(), kept, "what was refused is not there, the rest is");
+    }
+}

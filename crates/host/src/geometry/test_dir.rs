@@ -1,0 +1,94 @@
+//! Folders for tests: fresh, removed afterwards, and, where the machine allows it, tiny or read-only for real.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A folder of one test.
+pub(crate) struct TestDir(PathBuf);
+
+impl TestDir {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("tripwire-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn read_only(&self) {
+        std::fs::set_permissions(&self.0, std::fs::Permissions::from_mode(0o555)).unwrap();
+    }
+}
+
+impl Drop for TestDir {
+    fn drop(&mut self) {
+        std::fs::set_permissions(&self.0, std::fs::Permissions::from_mode(0o755)).ok();
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// A mounted file system of one mebibyte, unmounted when dropped.
+pub(crate) struct TinyDisk(TestDir);
+
+impl TinyDisk {
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for TinyDisk {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.path()).status().ok();
+    }
+}
+
+/// A tiny disk, or nothing with a loud word about what was not tested.
+pub(crate) fn tiny_disk() -> Option<TinyDisk> {
+    let dir = TestDir::new();
+    let mounted = rustix::process::geteuid().is_root()
+        && Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(dir.path())
+            .status()
+            .is_ok_and(|status| status.success());
+    if !mounted {
+        skip("mounting a small tmpfs needs root: the full disk was not tested");
+        return None;
+    }
+    Some(TinyDisk(dir))
+}
+
+/// Says on standard error that a test could not run here, so that a skipped test is never silent.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub(crate) fn skip(why: &str) {
+    eprintln!("SKIPPED: {why}");
+}
+
+/// Runs a test's body without root's power to write everywhere: as root it runs this test again as another user.
+pub(crate) fn as_ordinary_user(test: &str, body: impl FnOnce()) {
+    if !rustix::process::geteuid().is_root() {
+        return body();
+    }
+    let outcome = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .uid(65_534)
+        .gid(65_534)
+        .current_dir("/")
+        .env("TMPDIR", "/tmp")
+        .output();
+    match outcome {
+        Err(cause) => skip(&format!("{test}: the test binary cannot be run as another user: {cause}")),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+            assert!(said.contains("1 passed"), "`{test}` does not name a test: {said}");
+        }
+    }
+}

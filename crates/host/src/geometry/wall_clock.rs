@@ -1,0 +1,101 @@
+//! A moment of the wall clock as the files write it; the moment itself always comes from the caller.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WallClock(u64);
+
+impl WallClock {
+    /// From milliseconds since the epoch, capped at the end of the year 9999 so that every stamp has one width.
+    #[must_use]
+    pub const fn from_epoch_ms(epoch_ms: u64) -> Self {
+        Self(if epoch_ms > EPOCH_MS_MAX { EPOCH_MS_MAX } else { epoch_ms })
+    }
+
+    /// Milliseconds since the epoch.
+    #[must_use]
+    pub const fn epoch_ms(self) -> u64 {
+        self.0
+    }
+
+    /// `YYYY-MM-DD-HHMMSS`, the part of a session's id that names its start.
+    #[must_use]
+    pub fn session_stamp(self) -> String {
+        let Civil { year, month, day, hour, minute, second } = self.civil();
+        format!("{year:04}-{month:02}-{day:02}-{hour:02}{minute:02}{second:02}")
+    }
+
+    /// Splits into calendar fields in UTC.
+    fn civil(self) -> Civil {
+        let seconds = self.0 / 1_000;
+        let (days, rest) = (seconds / 86_400, seconds % 86_400);
+        // Years are counted from 1 March, so that the leap day is the last day of its year.
+        let shifted = days + DAYS_FROM_YEAR_0_TO_1970;
+        let (era, day_of_era) = (shifted / DAYS_PER_ERA, shifted % DAYS_PER_ERA);
+        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * day_of_year + 2) / 153;
+        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+        Civil {
+            year: era * 400 + year_of_era + u64::from(month <= 2),
+            month,
+            day: day_of_year - (153 * from_march + 2) / 5 + 1,
+            hour: rest / 3_600,
+            minute: rest % 3_600 / 60,
+            second: rest % 60,
+        }
+    }
+}
+
+impl fmt::Display for WallClock {
+    /// The form of every stamp in the seed's files: `2026-02-28T15:30:00Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Civil { year, month, day, hour, minute, second } = self.civil();
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+}
+
+/// Calendar fields in UTC.
+struct Civil {
+    year: u64,
+    month: u64,
+    day: u64,
+    hour: u64,
+    minute: u64,
+    second: u64,
+}
+
+/// Days of the 400-year cycle of the Gregorian calendar.
+const DAYS_PER_ERA: u64 = 146_097;
+/// Days from 1 March of the year 0 to 1 January 1970.
+const DAYS_FROM_YEAR_0_TO_1970: u64 = 719_468;
+/// The last millisecond of the year 9999.
+const EPOCH_MS_MAX: u64 = 253_402_300_799_999;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_the_calendar_in_utc() {
+        for (epoch_s, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_772_292_600, "2026-02-28T15:30:00Z"),
+            (1_772_323_200, "2026-03-01T00:00:00Z"),
+            (4_107_542_399, "2100-02-28T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(WallClock::from_epoch_ms(epoch_s * 1_000 + 999).to_string(), text);
+        }
+        assert_eq!(WallClock::from_epoch_ms(u64::MAX).to_string(), "9999-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn a_session_stamp_has_the_shape_of_the_seed() {
+        assert_eq!(WallClock::from_epoch_ms(1_772_289_120_000).session_stamp(), "2026-02-28-143200");
+    }
+}

@@ -1,0 +1,159 @@
+//! The id of a session: `auto-YYYY-MM-DD-HHMMSS[-n]`, after the wall clock at its start.
+
+use crate::geometry::file::{FileAction, FileError, make_folder};
+use crate::geometry::layout::Layout;
+use crate::geometry::wall_clock::WallClock;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io;
+
+/// A session's id. It becomes a file name, so only the one form is accepted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(String);
+
+/// A text that is no session id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a session id such as `auto-2026-02-28-143200`")]
+pub struct SessionIdError {
+    text: String,
+}
+
+impl SessionIdError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        "list the sessions: `ls .geometry/journal`".to_owned()
+    }
+}
+
+impl SessionId {
+    /// The id of the first session that starts in this second.
+    #[must_use]
+    pub fn first(start: WallClock) -> Self {
+        Self(format!("auto-{}", start.session_stamp()))
+    }
+
+    /// The id of the `n`th session that starts in this second; the second one is `-2`.
+    #[must_use]
+    pub fn nth(start: WallClock, n: u32) -> Self {
+        if n <= 1 { Self::first(start) } else { Self(format!("auto-{}-{n}", start.session_stamp())) }
+    }
+
+    /// Takes the first free id by making its journal folder: two processes that start together get two ids.
+    pub fn claim(layout: &Layout, start: WallClock) -> Result<Self, FileError> {
+        let journals = layout.journal();
+        make_folder(&journals)?;
+        for n in 1..=CLAIMS_PER_SECOND_MAX {
+            let id = Self::nth(start, n);
+            match std::fs::create_dir(journals.join(&id.0)) {
+                Ok(()) => return Ok(id),
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(cause) => return Err(FileError::at(&journals.join(&id.0), FileAction::Create)(cause)),
+            }
+        }
+        Err(FileError::at(&journals, FileAction::Create)(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Reads an id, for instance from the command line.
+    pub fn parse(text: &str) -> Result<Self, SessionIdError> {
+        let shape = |stamp: &str| {
+            stamp.len() == STAMP.len()
+                && stamp.bytes().zip(STAMP.bytes()).all(|(byte, form)| match form {
+                    b'-' => byte == b'-',
+                    _ => byte.is_ascii_digit(),
+                })
+        };
+        let number = |rest: &str| {
+            rest.is_empty()
+                || rest.strip_prefix('-').is_some_and(|n| !n.starts_with('0') && n.parse::<u32>().is_ok_and(|n| n > 1))
+        };
+        let good = text
+            .strip_prefix("auto-")
+            .and_then(|rest| rest.split_at_checked(STAMP.len()))
+            .is_some_and(|(stamp, rest)| shape(stamp) && number(rest) && !rest.contains('+'));
+        if good { Ok(Self(text.to_owned())) } else { Err(SessionIdError { text: text.to_owned() }) }
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = SessionIdError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> Self {
+        id.0
+    }
+}
+
+/// The form of the stamp inside an id; a digit stands for any digit.
+const STAMP: &str = "0000-00-00-000000";
+/// Sessions of one workspace that may start within one second.
+const CLAIMS_PER_SECOND_MAX: u32 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::test_dir::TestDir;
+
+    const START: WallClock = WallClock::from_epoch_ms(1_772_289_120_000);
+
+    #[test]
+    fn ids_have_the_seeds_form() {
+        assert_eq!(SessionId::first(START).as_str(), "auto-2026-02-28-143200");
+        assert_eq!(SessionId::nth(START, 2).as_str(), "auto-2026-02-28-143200-2");
+        for good in ["auto-2026-02-28-143200", "auto-2026-02-28-143200-17"] {
+            assert_eq!(SessionId::parse(good).unwrap().as_str(), good);
+        }
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        for bad in [
+            "",
+            "auto-",
+            "auto-2026-02-28-14320",
+            "auto-2026-02-28-143200-",
+            "auto-2026-02-28-143200-1",
+            "auto-2026-02-28-143200-02",
+            "auto-2026-02-28-143200/../x",
+            "../auto-2026-02-28-143200",
+            "AUTO-2026-02-28-143200",
+            "auto-2026_02-28-143200",
+            "auto-2026-02-28-143200-+2",
+            "auto-２026-02-28-143200",
+        ] {
+            let error = SessionId::parse(bad).unwrap_err();
+            assert!(error.to_string().contains("is not a session id"), "{bad}");
+        }
+        assert!(serde_json::from_str::<SessionId>("\"../../etc\"").is_err());
+    }
+
+    #[test]
+    fn sessions_that_start_together_get_different_ids() {
+        let dir = TestDir::new();
+        let layout = Layout::at(dir.path());
+        let ids: std::collections::BTreeSet<_> = std::thread::scope(|scope| {
+            let starts: Vec<_> = (0..8).map(|_| scope.spawn(|| SessionId::claim(&layout, START).unwrap())).collect();
+            starts.into_iter().map(|start| start.join().unwrap()).collect()
+        });
+        assert_eq!(ids.len(), 8);
+        assert!(ids.contains(&SessionId::first(START)) && ids.contains(&SessionId::nth(START, 8)));
+    }
+}
