@@ -128,7 +128,7 @@ fn nearest_path(path: &str) -> Option<&'static str> {
 }
 
 /// The Levenshtein distance of two short names.
-fn edit_distance(a: &str, b: &str) -> usize {
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.bytes().enumerate() {
         let mut diagonal = i;

@@ -2,7 +2,7 @@
 
 mod catalogue;
 
-pub use catalogue::{CATALOGUE, Entry, find};
+pub use catalogue::{Entry, entries, find, nearest};
 
 use serde::{Serialize, Serializer};
 
@@ -74,6 +74,41 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
+    pub const ALL: [Self; 31] = [
+        Self::FailClosed,
+        Self::FrozenPolicy,
+        Self::ActSimilarity,
+        Self::ActTempo,
+        Self::GateOpen,
+        Self::GateTokens,
+        Self::GateCalls,
+        Self::GateCooldown,
+        Self::GateHealth,
+        Self::GateRunaway,
+        Self::GateMoney,
+        Self::GateAgents,
+        Self::LoopLadder,
+        Self::LoopExact,
+        Self::LoopSignature,
+        Self::LoopRepeat,
+        Self::LoopCycle,
+        Self::LoopError,
+        Self::LoopAdvice,
+        Self::Progress,
+        Self::DirtyBits,
+        Self::IterationCap,
+        Self::TermSteps,
+        Self::TermWallClock,
+        Self::ContextTiers,
+        Self::ContextSpiral,
+        Self::Control,
+        Self::Permission,
+        Self::Convergence,
+        Self::Review,
+        Self::Identity,
+    ];
+
     /// The name that is printed, journaled and explained.
     #[must_use]
     pub const fn id(self) -> &'static str {
@@ -122,5 +157,18 @@ impl Rule {
 impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_rules_is_complete_and_in_order() {
+        for (place, rule) in Rule::ALL.into_iter().enumerate() {
+            assert_eq!(rule as usize, place, "{}", rule.id());
+        }
+        assert_eq!(Rule::Identity as usize + 1, Rule::ALL.len(), "`Identity` stays the last variant");
     }
 }
