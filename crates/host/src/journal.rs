@@ -222,11 +222,7 @@ impl<S: Storage + Clone> Journal<S> {
     ///
     /// # Errors
     /// Damage, I/O trouble, or a lock that is not released in time.
-    pub fn open(
-        storage: S,
-        paths: SessionPaths,
-        options: Options,
-    ) -> Result<Self, JournalError> {
+    pub fn open(storage: S, paths: SessionPaths, options: Options) -> Result<Self, JournalError> {
         Self::open_checked_by(storage, paths, options, line::check)
     }
 
@@ -372,14 +368,12 @@ fn lock<S: Storage>(
     options: &Options,
 ) -> Result<S::Lock, JournalError> {
     let path = paths.head();
-    storage
-        .lock(&path, options.lock_wait)
-        .map_err(|error| {
-            if error.kind() == std::io::ErrorKind::WouldBlock {
-                return JournalError::Locked { path };
-            }
-            JournalError::io("lock", &path, error)
-        })
+    storage.lock(&path, options.lock_wait).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::WouldBlock {
+            return JournalError::Locked { path };
+        }
+        JournalError::io("lock", &path, error)
+    })
 }
 
 /// A line must stay one line, and `jq` must be able to read it for ever.
@@ -388,10 +382,16 @@ fn check_entry(entry: &Entry<'_>) -> Result<(), String> {
         return Err("the body holds a control character, so it is not canonical JSON".to_owned());
     }
     if entry.body.starts_with(blob::POINTER_PREFIX) {
-        return Err(format!("a body may not begin with `{}`", blob::POINTER_PREFIX));
+        return Err(format!(
+            "a body may not begin with `{}`",
+            blob::POINTER_PREFIX
+        ));
     }
     if entry.durations_ms.len() > DURATIONS_MAX
-        || entry.durations_ms.keys().any(|name| name.len() > DURATION_NAME_BYTES_MAX)
+        || entry
+            .durations_ms
+            .keys()
+            .any(|name| name.len() > DURATION_NAME_BYTES_MAX)
     {
         return Err(format!(
             "more than {DURATIONS_MAX} durations, or a name longer than {DURATION_NAME_BYTES_MAX} bytes"
@@ -422,7 +422,12 @@ const DURATION_NAME_BYTES_MAX: usize = 32;
 
 /// A line is a body or a pointer, and a bounded frame around it.
 const LINE_BYTES_MAX: usize = blob::INLINE_BYTES_MAX + 4096;
-const _: () = assert!(LINE_BYTES_MAX < BATCH_BYTES_MAX, "a single record always fits a batch");
+const _: () = assert!(
+    LINE_BYTES_MAX < BATCH_BYTES_MAX,
+    "a single record always fits a batch"
+);
 
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod tampering;

@@ -226,7 +226,10 @@ mod tests {
         disk.tamper(&path, |bytes| bytes[0] ^= 1).unwrap();
         assert!(matches!(
             blobs.get(&pointer),
-            Err(JournalError::Blob { state: "damaged", .. })
+            Err(JournalError::Blob {
+                state: "damaged",
+                ..
+            })
         ));
         disk.tamper(&path, |bytes| bytes.push(b'!')).unwrap();
         assert!(blobs.get(&pointer).is_err());

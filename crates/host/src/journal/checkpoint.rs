@@ -78,10 +78,7 @@ impl<S: Storage> Journal<S> {
                 text
             }
         };
-        self.put(
-            &dir.join(GROWTH),
-            canonical::to_string(&growth)?.as_bytes(),
-        )?;
+        self.put(&dir.join(GROWTH), canonical::to_string(&growth)?.as_bytes())?;
         if let Some(witness) = witness {
             let parent = witness.parent().unwrap_or(witness);
             self.storage
@@ -101,13 +98,19 @@ impl<S: Storage> Journal<S> {
         if let Some(growth) = found
             && growth.frontier.is_well_formed()
             && growth.frontier.size() == growth.place.records()
-            && growth.place.records() <= self.records()
             && let Some((_text, note)) =
                 self.read_note(&note_path(&self.paths, growth.frontier.size()))?
             && let Some(signed) = note.verified_by(&signer.verifier())
             && signed.root == growth.frontier.root()
             && signed.origin == origin(&self.paths)
         {
+            let end = self.place();
+            if growth.place.records() > end.records() || growth.place.segment > end.segment {
+                // A signature vouches for records in places that are not there any more.
+                let size = signed.size;
+                let cause = DamageCause::CheckpointDisagrees { size };
+                return Err(Damage::new(end.records().min(size), cause).into());
+            }
             return Ok(growth);
         }
         Ok(Growth {

@@ -99,10 +99,10 @@ impl JournalError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "free some disk space and run the same command again: nothing that was acknowledged is lost"
             }
-            Self::Io { .. } => {
-                "check the disk and the permissions, then run `tripwire verify`"
+            Self::Io { .. } => "check the disk and the permissions, then run `tripwire verify`",
+            Self::Locked { .. } => {
+                "wait for the other process or end it, then run the same command again"
             }
-            Self::Locked { .. } => "wait for the other process or end it, then run the same command again",
             Self::Damaged(_) => {
                 "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session"
             }

@@ -26,11 +26,8 @@ impl KeyHome {
     /// Finds it from the values of `XDG_STATE_HOME` and `HOME`; without either there is none.
     #[must_use]
     pub fn locate(state_home: Option<&OsStr>, home: Option<&OsStr>) -> Option<Self> {
-        let absolute = |value: Option<&OsStr>| {
-            value
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
+        let absolute =
+            |value: Option<&OsStr>| value.map(PathBuf::from).filter(|path| path.is_absolute());
         let base = absolute(state_home)
             .or_else(|| absolute(home).map(|home| home.join(".local").join("state")))?;
         Some(Self {
@@ -100,9 +97,10 @@ impl KeyHome {
                 .find_map(|ancestor| ancestor.canonicalize().ok())
         };
         match (real(&self.dir), workspace.canonicalize()) {
-            (Some(dir), Ok(workspace)) if dir.starts_with(&workspace) => {
-                Err(unusable(path, "it lies inside the workspace that it guards"))
-            }
+            (Some(dir), Ok(workspace)) if dir.starts_with(&workspace) => Err(unusable(
+                path,
+                "it lies inside the workspace that it guards",
+            )),
             (Some(_) | None, Ok(_) | Err(_)) => Ok(()),
         }
     }

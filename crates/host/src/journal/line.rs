@@ -115,6 +115,7 @@ pub(crate) fn render(
     let mut times = canonical::to_string(times)?;
     times.pop();
     let seal = seal(&hash, &times);
+    let seal = std::str::from_utf8(&seal).unwrap_or_default();
     let (index, previous) = (tail.index, tail.hash);
     out.push_str(BODY);
     out.push_str(body);
@@ -136,7 +137,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Line<'_>, LineFault> {
     if chain::link(&line.previous, line.index, line.body) != Ok(line.hash) {
         return Err(LineFault::Hash);
     }
-    if seal(&line.hash, line.times) != seal_found {
+    if seal(&line.hash, line.times) != seal_found.as_bytes() {
         return Err(LineFault::Seal);
     }
     Ok(line)
@@ -180,14 +181,17 @@ pub(crate) fn take_apart(text: &str) -> Option<(Line<'_>, &str)> {
 }
 
 /// A short digest of the part outside the hash, bound to the record by its hash.
-fn seal(hash: &Digest, times: &str) -> String {
-    let mut seal = Digest::of(format!("{SEAL_TAG}{hash}{times}").as_bytes()).to_string();
-    seal.truncate(SEAL_LENGTH);
+fn seal(hash: &Digest, times: &str) -> [u8; SEAL_LENGTH] {
+    let digest = Digest::of_parts([SEAL_TAG, &hash.hex(), times.as_bytes()]);
+    let mut seal = [0; SEAL_LENGTH];
+    for (short, digit) in seal.iter_mut().zip(digest.hex()) {
+        *short = digit;
+    }
     seal
 }
 
 const GENESIS_DOMAIN: &str = "tripwire/journal";
-const SEAL_TAG: &str = "tripwire/seal/v1\n";
+const SEAL_TAG: &[u8] = b"tripwire/seal/v1\n";
 
 const BODY: &str = "{\"b\":";
 const HASH: &str = ",\"h\":\"";
@@ -217,7 +221,13 @@ mod tests {
     fn sample() -> (String, Tail) {
         let mut tail = Tail::genesis();
         let mut out = String::new();
-        render(&mut out, &mut tail, "{\"x\":\"\\u0000,\\\"h\\\":\"}", &times()).unwrap();
+        render(
+            &mut out,
+            &mut tail,
+            "{\"x\":\"\\u0000,\\\"h\\\":\"}",
+            &times(),
+        )
+        .unwrap();
         (out, tail)
     }
 
@@ -247,7 +257,10 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = line.to_vec();
                 flipped[position] ^= 1 << bit;
-                assert!(check(&flipped, &Tail::genesis()).is_err(), "{position} {bit}");
+                assert!(
+                    check(&flipped, &Tail::genesis()).is_err(),
+                    "{position} {bit}"
+                );
             }
         }
     }
@@ -256,11 +269,11 @@ mod tests {
     fn a_record_of_another_place_is_refused() {
         let (text, tail) = sample();
         let bytes = text.trim_end().as_bytes();
-        assert_eq!(check(bytes, &tail).err(), Some(LineFault::Index { found: 0 }));
-        let elsewhere = Tail {
-            index: 0,
-            ..tail
-        };
+        assert_eq!(
+            check(bytes, &tail).err(),
+            Some(LineFault::Index { found: 0 })
+        );
+        let elsewhere = Tail { index: 0, ..tail };
         assert_eq!(check(bytes, &elsewhere).err(), Some(LineFault::Previous));
     }
 }

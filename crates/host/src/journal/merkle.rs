@@ -93,7 +93,12 @@ mod tests {
             let leaf = index.to_be_bytes().to_vec();
             frontier.push(&leaf);
             leaves.push(leaf);
-            assert_eq!(frontier.root(), definition(&leaves), "size {}", leaves.len());
+            assert_eq!(
+                frontier.root(),
+                definition(&leaves),
+                "size {}",
+                leaves.len()
+            );
             assert!(frontier.is_well_formed());
         }
     }

@@ -218,7 +218,10 @@ impl Verifier {
 }
 
 fn parse_signature(line: &str) -> Option<NoteSignature> {
-    let (name, blob) = line.strip_prefix(DASH)?.strip_prefix(' ')?.split_once(' ')?;
+    let (name, blob) = line
+        .strip_prefix(DASH)?
+        .strip_prefix(' ')?
+        .split_once(' ')?;
     let blob = STANDARD.decode(blob).ok()?;
     let (id, signature) = blob.split_at_checked(ID_BYTES)?;
     Some(NoteSignature {

@@ -93,12 +93,13 @@ mod tests {
     #[test]
     fn each_kind_of_bytes_has_its_form() {
         let blobs = blobs();
-        let form = |bytes: &[u8]| {
-            canonical::to_string(&Payload::store(bytes, &blobs).unwrap()).unwrap()
-        };
+        let form =
+            |bytes: &[u8]| canonical::to_string(&Payload::store(bytes, &blobs).unwrap()).unwrap();
         assert_eq!(form(b"plain"), "{\"text\":\"plain\"}");
         assert_eq!(form(&[0xff, 0xfe]), "{\"base64\":\"//4=\",\"utf8\":false}");
-        assert!(form(&vec![b'x'; PAYLOAD_BYTES_MAX + 1]).starts_with("{\"blob\":{\"bytes\":32769,"));
+        assert!(
+            form(&vec![b'x'; PAYLOAD_BYTES_MAX + 1]).starts_with("{\"blob\":{\"bytes\":32769,")
+        );
         assert!(form(&vec![b'x'; PAYLOAD_BYTES_MAX]).starts_with("{\"text\":"));
     }
 

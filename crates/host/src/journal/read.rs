@@ -140,7 +140,9 @@ impl<S: Storage> Journal<S> {
             .open(&path, OpenMode::Read)
             .and_then(|file| {
                 let left = self.storage.size(&file)?.saturating_sub(place.end);
-                let length = usize::try_from(left).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+                let length = usize::try_from(left)
+                    .unwrap_or(PIECE_BYTES)
+                    .min(PIECE_BYTES);
                 storage::read_range(&self.storage, &file, place.end, length)
             })
             .map_err(|error| JournalError::io("read", &path, error))

@@ -26,11 +26,7 @@ pub(super) struct Recovery<'journal, S> {
 
 impl<S: Storage> Recovery<'_, S> {
     /// Brings a view up to date, or makes the first one.
-    pub(super) fn run(
-        &self,
-        lock: &S::Lock,
-        known: Option<&View>,
-    ) -> Result<View, JournalError> {
+    pub(super) fn run(&self, lock: &S::Lock, known: Option<&View>) -> Result<View, JournalError> {
         let head_path = self.paths.head();
         let head = head::read(self.storage, lock, &head_path)?;
         if let Some(view) = known
@@ -88,9 +84,8 @@ impl<S: Storage> Recovery<'_, S> {
 
     /// Whether nobody wrote since this view was made: the common case, which must stay cheap.
     fn is_current(&self, view: &View, head: Option<&Head>) -> Result<bool, JournalError> {
-        let is_same = head.is_some_and(|head| {
-            head.sequence == view.sequence && head.state == State::Clean
-        });
+        let is_same =
+            head.is_some_and(|head| head.sequence == view.sequence && head.state == State::Clean);
         if !is_same {
             return Ok(false);
         }
@@ -200,7 +195,10 @@ impl<S: Storage> Recovery<'_, S> {
             Err(fault) => {
                 // A finished segment never has a torn end.
                 let bytes = self.read(before, 0, SEGMENT_READ_MAX)?;
-                let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                let first = bytes
+                    .split(|byte| *byte == b'\n')
+                    .next()
+                    .unwrap_or_default();
                 let start = line::parse(first).map_or_else(
                     |_fault| self.start_of_segment(before).map(|place| place.tail),
                     |line| {
@@ -373,4 +371,7 @@ fn disagrees(place: &Place, found: Tail) -> JournalError {
 
 /// What a segment can reach: its limit, and one batch that began below it.
 pub(super) const SEGMENT_READ_MAX: usize = 2 * BATCH_BYTES_MAX + 8 * 1024 * 1024;
-const _: () = assert!(SEGMENT_BYTES <= 8 * 1024 * 1024, "a segment must fit a read");
+const _: () = assert!(
+    SEGMENT_BYTES <= 8 * 1024 * 1024,
+    "a segment must fit a read"
+);

@@ -136,7 +136,10 @@ mod tests {
     }
 
     fn run(text: &[u8]) -> Scan {
-        scan(text, Tail::genesis(), line::check, |_line, _raw| Ok::<(), Infallible>(())).unwrap()
+        scan(text, Tail::genesis(), line::check, |_line, _raw| {
+            Ok::<(), Infallible>(())
+        })
+        .unwrap()
     }
 
     #[test]
@@ -144,7 +147,10 @@ mod tests {
         let lines = lines(3, |_| 0);
         let text = lines.concat();
         let scan = run(text.as_bytes());
-        assert_eq!((scan.tail.index, scan.valid, scan.fault), (3, text.len(), None));
+        assert_eq!(
+            (scan.tail.index, scan.valid, scan.fault),
+            (3, text.len(), None)
+        );
         assert_eq!(scan.last, text.len() - lines[2].len());
     }
 
@@ -153,7 +159,10 @@ mod tests {
         let lines = lines(3, |_| 0);
         let text = lines.concat();
         let scan = run(&text.as_bytes()[..text.len() - 1]);
-        assert_eq!((scan.tail.index, scan.fault), (2, Some(LineFault::Unfinished)));
+        assert_eq!(
+            (scan.tail.index, scan.fault),
+            (2, Some(LineFault::Unfinished))
+        );
     }
 
     #[test]

@@ -10,13 +10,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::blob::Blobs;
 use super::line::{self, Line, LineFault, Tail};
 use super::note::Signer;
 use super::segment::LineCheck;
 use super::verify::{Trust, verify};
-use super::{
-    Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths,
-};
+use super::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use crate::storage::simulated::{Faults, Random, SimulatedDisk};
 use crate::storage::{OpenMode, Storage};
 
@@ -72,10 +71,9 @@ impl Storage for TestDisk {
     fn truncate(&self, file: &Self::File, size: u64) -> io::Result<()> {
         let size = match self.mutant {
             Mutant::CutTooMuch => size.saturating_sub(1),
-            Mutant::None
-            | Mutant::SyncRemoved
-            | Mutant::ChainUnchecked
-            | Mutant::SyncRetried => size,
+            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => {
+                size
+            }
         };
         self.inner.truncate(file, size)
     }
@@ -83,7 +81,10 @@ impl Storage for TestDisk {
     fn sync(&self, file: &Self::File) -> io::Result<()> {
         match self.mutant {
             Mutant::SyncRemoved => Ok(()),
-            Mutant::SyncRetried => self.inner.sync(file).or_else(|_error| self.inner.sync(file)),
+            Mutant::SyncRetried => self
+                .inner
+                .sync(file)
+                .or_else(|_error| self.inner.sync(file)),
             Mutant::None | Mutant::CutTooMuch | Mutant::ChainUnchecked => self.inner.sync(file),
         }
     }
@@ -139,7 +140,11 @@ impl Model {
             return Err("grouped records were lost without a power cut".to_owned());
         }
         for (index, body) in found.iter().enumerate().skip(self.visible.len()) {
-            if !self.tried.get(&index).is_some_and(|tried| tried.contains(body)) {
+            if !self
+                .tried
+                .get(&index)
+                .is_some_and(|tried| tried.contains(body))
+            {
                 return Err(format!("record {index} was never appended there: {body}"));
             }
         }
@@ -154,6 +159,30 @@ impl Model {
     }
 }
 
+/// What happened in a machine's life, so that a run over nothing cannot pass for a test.
+#[derive(Debug, Default, Clone, Copy)]
+struct Events {
+    synced: u64,
+    unknown: u64,
+    fenced: u64,
+    cuts: u64,
+    rotations: u64,
+    power_cuts: u64,
+    checkpoints: u64,
+}
+
+impl Events {
+    fn add(&mut self, other: &Self) {
+        self.synced += other.synced;
+        self.unknown += other.unknown;
+        self.fenced += other.fenced;
+        self.cuts += other.cuts;
+        self.rotations += other.rotations;
+        self.power_cuts += other.power_cuts;
+        self.checkpoints += other.checkpoints;
+    }
+}
+
 /// One machine's life.
 struct Life {
     disk: TestDisk,
@@ -164,6 +193,7 @@ struct Life {
     model: Model,
     signer: Option<Signer>,
     witness: PathBuf,
+    events: Events,
 }
 
 impl Life {
@@ -193,6 +223,7 @@ impl Life {
             model: Model::default(),
             signer,
             witness: PathBuf::from("/outside/witness.note"),
+            events: Events::default(),
         }
     }
 
@@ -200,15 +231,13 @@ impl Life {
         let boots = 2 + self.random.below(3);
         for _ in 0..boots {
             let faults = Faults {
-                power_cut_after: self
-                    .random
-                    .chance(800)
-                    .then_some(self.random.bits() % 120),
+                power_cut_after: self.random.chance(800).then_some(self.random.bits() % 120),
                 error_per_mille: if self.random.chance(400) { 12 } else { 0 },
                 full_per_mille: if self.random.chance(300) { 40 } else { 0 },
             };
             self.disk.inner.set_faults(faults);
             self.boot()?;
+            self.events.power_cuts += u64::from(self.disk.inner.is_off());
             self.disk.inner.reboot();
             self.model.visible.clone_from(&self.model.durable);
         }
@@ -228,6 +257,7 @@ impl Life {
                 continue;
             };
             self.model.compare(found)?;
+            self.events.cuts += u64::from(journal.cut().is_some());
             // A second process on the same session, so that views go stale.
             let mut other = if self.random.chance(300) {
                 self.open()?
@@ -239,7 +269,7 @@ impl Life {
                     Some(other) if self.random.chance(500) => other,
                     Some(_) | None => &mut journal,
                 };
-                if !step(&mut self.model, &mut self.random, writer)? {
+                if !step(&mut self.model, &mut self.random, &mut self.events, writer)? {
                     break;
                 }
             }
@@ -247,7 +277,10 @@ impl Life {
                 && let Ok(mut turn) = journal.turn()
             {
                 match turn.checkpoint(signer, Some(&self.witness)) {
-                    Ok(_checkpoint) => self.model.durable.clone_from(&self.model.visible),
+                    Ok(_checkpoint) => {
+                        self.events.checkpoints += 1;
+                        self.model.durable.clone_from(&self.model.visible);
+                    }
                     Err(JournalError::Io { .. } | JournalError::Poisoned) => {}
                     Err(error) => return Err(format!("no checkpoint: {error}")),
                 }
@@ -293,8 +326,7 @@ impl Life {
             verifier: self.signer.as_ref().map(Signer::verifier),
             witness: Some(self.witness.clone()),
         };
-        let report =
-            verify(&self.disk, &self.paths, &trust).map_err(|error| error.to_string())?;
+        let report = verify(&self.disk, &self.paths, &trust).map_err(|error| error.to_string())?;
         if !report.holds() || report.records != count as u64 || report.torn_bytes != 0 {
             return Err(format!("verification disagrees: {report:?}"));
         }
@@ -306,6 +338,7 @@ impl Life {
 fn step(
     model: &mut Model,
     random: &mut Random,
+    events: &mut Events,
     writer: &mut Journal<TestDisk>,
 ) -> Result<bool, String> {
     let durability = if random.chance(600) {
@@ -337,15 +370,21 @@ fn step(
     }
     match writer.append(&batch) {
         Ok(Append::Ack(ack)) => {
-            if ack.first != expected as u64 || ack.place.records() != (expected + bodies.len()) as u64
+            if ack.first != expected as u64
+                || ack.place.records() != (expected + bodies.len()) as u64
             {
-                return Err(format!("acknowledged at {} instead of {expected}", ack.first));
+                return Err(format!(
+                    "acknowledged at {} instead of {expected}",
+                    ack.first
+                ));
             }
             if after.is_some_and(|after| after != expected as u64) {
                 return Err("a fence was ignored".to_owned());
             }
             model.visible.extend(bodies);
+            events.rotations += u64::from(ack.place.segment > 1);
             if durability == Durability::Synced {
+                events.synced += 1;
                 model.durable.clone_from(&model.visible);
             }
             Ok(true)
@@ -353,31 +392,105 @@ fn step(
         Ok(Append::Fenced(_)) if after == Some(expected as u64) => {
             Err("fenced although nobody else wrote".to_owned())
         }
-        Ok(Append::Fenced(_)) => Ok(true),
-        Ok(Append::Unknown(_)) | Err(JournalError::Io { .. } | JournalError::Poisoned) => Ok(false),
+        Ok(Append::Fenced(_)) => {
+            events.fenced += 1;
+            Ok(true)
+        }
+        Ok(Append::Unknown(_)) | Err(JournalError::Io { .. } | JournalError::Poisoned) => {
+            events.unknown += 1;
+            Ok(false)
+        }
         Err(error) => Err(format!("an append is refused: {error}")),
     }
 }
 
-fn run(seed: u64, mutant: Mutant) -> Result<(), String> {
-    Life::new(seed, mutant).live()
+fn run(seed: u64, mutant: Mutant) -> Result<Events, String> {
+    let mut life = Life::new(seed, mutant);
+    life.live().map(|()| life.events)
 }
 
 #[test]
 fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
-    for seed in 0..SEEDS {
-        if let Err(violation) = run(seed, Mutant::None) {
-            panic!("seed {seed}: {violation}");
+    let worker = |first: u64| {
+        let mut events = Events::default();
+        for seed in (first..SEEDS).step_by(WORKERS) {
+            match run(seed, Mutant::None) {
+                Ok(more) => events.add(&more),
+                Err(violation) => panic!("seed {seed}: {violation}"),
+            }
         }
+        events
+    };
+    let events = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS as u64)
+            .map(|first| scope.spawn(move || worker(first)))
+            .collect();
+        let mut sum = Events::default();
+        for worker in workers {
+            sum.add(&worker.join().unwrap());
+        }
+        sum
+    });
+    report(&format!("{SEEDS} seeds: {events:?}"));
+    assert!(
+        events.synced > 10 * SEEDS / 4,
+        "too few synced appends: {events:?}"
+    );
+    assert!(events.power_cuts > SEEDS, "too few power cuts: {events:?}");
+    assert!(events.cuts > SEEDS / 10, "too few torn tails: {events:?}");
+    assert!(
+        events.rotations > SEEDS / 10,
+        "too few rotations: {events:?}"
+    );
+    assert!(events.unknown > SEEDS / 2, "too few failures: {events:?}");
+    assert!(events.fenced > SEEDS / 10, "too few fences: {events:?}");
+    assert!(
+        events.checkpoints > SEEDS / 100,
+        "too few checkpoints: {events:?}"
+    );
+}
+
+/// A blob that was stored is there after any crash, and a name never leads to other bytes.
+#[test]
+fn mem_1_no_crash_loses_a_stored_blob_or_changes_it() {
+    let mut stored_in_all = 0;
+    for seed in 0..BLOB_SEEDS {
+        let disk = SimulatedDisk::new(seed);
+        let mut random = Random::new(seed);
+        let blobs = Blobs::new(disk.clone(), PathBuf::from("/g/blobs"));
+        let mut stored = Vec::new();
+        for _ in 0..3 {
+            disk.set_faults(Faults {
+                power_cut_after: Some(random.bits() % 60),
+                error_per_mille: 10,
+                full_per_mille: 20,
+            });
+            while !disk.is_off() {
+                let bytes = vec![u8::try_from(random.below(4)).unwrap(); 1 + random.below(200)];
+                if let Ok(pointer) = blobs.put(&bytes) {
+                    stored.push((pointer, bytes));
+                }
+            }
+            disk.reboot();
+            for (pointer, bytes) in &stored {
+                let found = blobs.get(pointer);
+                assert!(found.is_ok_and(|found| found == *bytes), "seed {seed}");
+            }
+        }
+        stored_in_all += stored.len();
     }
+    assert!(
+        stored_in_all > 4000,
+        "only {stored_in_all} blobs were stored"
+    );
 }
 
 /// The seed at which a mutant is caught.
 fn caught(mutant: Mutant) -> Option<u64> {
     (0..MUTANT_SEEDS).find(|seed| match run(*seed, mutant) {
-        Ok(()) => false,
+        Ok(_events) => false,
         Err(violation) => {
-            println!("{mutant:?} is caught by seed {seed}: {violation}");
+            report(&format!("{mutant:?} is caught by seed {seed}: {violation}"));
             true
         }
     })
@@ -403,5 +516,15 @@ fn a_sync_that_is_tried_again_is_caught() {
     assert!(caught(Mutant::SyncRetried).is_some());
 }
 
+#[expect(
+    clippy::print_stdout,
+    reason = "a person who asks with --nocapture wants to see figures"
+)]
+fn report(text: &str) {
+    println!("{text}");
+}
+
 const SEEDS: u64 = 20_000;
+const WORKERS: usize = 2;
+const BLOB_SEEDS: u64 = 2_000;
 const MUTANT_SEEDS: u64 = 2_000;

@@ -235,7 +235,8 @@ impl<S: Storage> Walker<'_, S> {
                 },
             });
         }
-        self.marks.sort_by_key(|mark| std::cmp::Reverse(mark.checkpoint.size));
+        self.marks
+            .sort_by_key(|mark| std::cmp::Reverse(mark.checkpoint.size));
         Ok(())
     }
 
@@ -262,9 +263,7 @@ impl<S: Storage> Walker<'_, S> {
                 })
                 .map_err(|error| JournalError::io("read", &path, error))?;
             let tail = self.tail;
-            let scan = segment::scan(&bytes, tail, line::check, |line, raw| {
-                self.take(line, raw)
-            })?;
+            let scan = segment::scan(&bytes, tail, line::check, |line, raw| self.take(line, raw))?;
             self.tail = scan.tail;
             if length > SEGMENT_READ_MAX {
                 let name = segment::name(number);
@@ -299,7 +298,9 @@ impl<S: Storage> Walker<'_, S> {
                 Err(error) => return Err(error),
             }
         }
-        self.frontier.push(raw);
+        if !self.marks.is_empty() {
+            self.frontier.push(raw);
+        }
         let is_named = |head: &Head| head.place.records() == line.index + 1;
         if let Some(head) = self.head.filter(is_named)
             && head.place.tail.hash != line.hash
@@ -307,7 +308,9 @@ impl<S: Storage> Walker<'_, S> {
             let cause = DamageCause::HeadDisagrees;
             self.findings.push(Damage::new(line.index, cause));
         }
-        self.settle_marks();
+        if !self.marks.is_empty() {
+            self.settle_marks();
+        }
         Ok(())
     }
 

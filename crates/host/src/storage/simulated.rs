@@ -124,12 +124,10 @@ impl Storage for SimulatedDisk {
         let found = world.find(path);
         let inode = match (mode, found) {
             (OpenMode::Create, Some(_inode)) => return Err(io::ErrorKind::AlreadyExists.into()),
-            (OpenMode::Create, None) => {
-                world.change_dir(|inode| DirChange::Link {
-                    path: path.to_owned(),
-                    inode,
-                })?
-            }
+            (OpenMode::Create, None) => world.change_dir(|inode| DirChange::Link {
+                path: path.to_owned(),
+                inode,
+            })?,
             (OpenMode::Read | OpenMode::Append | OpenMode::Update, Some(inode)) => inode,
             (OpenMode::Read | OpenMode::Append | OpenMode::Update, None) => {
                 return Err(io::ErrorKind::NotFound.into());

@@ -130,12 +130,7 @@ impl World {
     }
 
     /// A write that may meet a full disk: then a part of it arrives, with or without an error code.
-    pub(super) fn write(
-        &mut self,
-        inode: usize,
-        offset: usize,
-        bytes: &[u8],
-    ) -> io::Result<usize> {
+    pub(super) fn write(&mut self, inode: usize, offset: usize, bytes: &[u8]) -> io::Result<usize> {
         let is_full = self.random.chance(self.faults.full_per_mille);
         let written = if is_full {
             self.random.below(bytes.len())
