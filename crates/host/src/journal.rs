@@ -244,6 +244,10 @@ impl<S: Storage + Clone> Journal<S> {
         };
         let view = recovery.run(&lock, None)?;
         drop(lock);
+        let options = Options {
+            host: plain_host(&options.host),
+            ..options
+        };
         Ok(Self {
             blobs: Blobs::new(storage.clone(), paths.blobs.clone()),
             storage,
@@ -387,19 +391,28 @@ fn check_entry(entry: &Entry<'_>) -> Result<(), String> {
             blob::POINTER_PREFIX
         ));
     }
-    if entry.durations_ms.len() > DURATIONS_MAX
-        || entry
-            .durations_ms
-            .keys()
-            .any(|name| name.len() > DURATION_NAME_BYTES_MAX)
-    {
+    let is_plain = |name: &String| {
+        name.len() <= DURATION_NAME_BYTES_MAX
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if entry.durations_ms.len() > DURATIONS_MAX || !entry.durations_ms.keys().all(is_plain) {
         return Err(format!(
-            "more than {DURATIONS_MAX} durations, or a name longer than {DURATION_NAME_BYTES_MAX} bytes"
+            "more than {DURATIONS_MAX} durations, or a name that is not a plain word of at most {DURATION_NAME_BYTES_MAX} bytes"
         ));
     }
     serde_json::from_str::<IgnoredAny>(&entry.body)
         .map(|_valid| ())
         .map_err(|error| format!("the body is not JSON: {error}"))
+}
+
+/// A machine's name is only a note, so what does not fit a bounded line is left out instead of refused.
+fn plain_host(host: &str) -> String {
+    host.chars()
+        .filter(|letter| letter.is_ascii_graphic() && *letter != '"' && *letter != '\\')
+        .take(HOST_BYTES_MAX)
+        .collect()
 }
 
 /// Sizes of things in memory are far below 2^64.
@@ -417,6 +430,7 @@ const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 const SESSION_NAME_BYTES_MAX: usize = 128;
+const HOST_BYTES_MAX: usize = 64;
 const DURATIONS_MAX: usize = 16;
 const DURATION_NAME_BYTES_MAX: usize = 32;
 
