@@ -13,3 +13,7 @@ pub mod scenario;
 pub mod stream;
 pub mod traces;
 pub mod workspace;
+//! tripwire's body on disk: journal, control files, manifest, memory, the driver.
+
+pub mod journal;
+pub mod storage;

@@ -64,7 +64,9 @@ impl Digest {
         &self.0
     }
 
-    fn of_parts<'part>(parts: impl IntoIterator<Item = &'part [u8]>) -> Self {
+    /// The digest of some pieces one after the other, without copying them together.
+    #[must_use]
+    pub fn of_parts<'part>(parts: impl IntoIterator<Item = &'part [u8]>) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {
             hasher.update(part);
@@ -72,7 +74,9 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    fn hex(&self) -> [u8; HEX_BYTES] {
+    /// The hexadecimal text as bytes, for writers that need no allocation.
+    #[must_use]
+    pub fn hex(&self) -> [u8; HEX_BYTES] {
         let mut text = [b'0'; HEX_BYTES];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
             if let [high, low] = pair {
