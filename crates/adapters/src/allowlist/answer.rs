@@ -21,7 +21,7 @@ pub(super) fn refusal(version: HttpVersion, reason: Reason, target: Option<&str>
     };
     format!(
         "{version} {status} {phrase}\r\n{allow}Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\
-         Proxy-Status: tripwire; error={code}\r\n\r\n{body}",
+         X-Tripwire-Reason: {code}\r\n\r\n{body}",
         body.len()
     )
     .into_bytes()
@@ -146,8 +146,8 @@ mod tests {
         .unwrap();
         assert_eq!(
             answer,
-            "HTTP/1.0 403 host is not on the allow-list\r\nContent-Type: text/plain\r\nContent-Length: 103\r\n\
-             Connection: close\r\nProxy-Status: tripwire; error=host_not_allowed\r\n\r\n\
+            "HTTP/1.0 403 host is not on the allow-list\r\nContent-Type: text/plain\r\nContent-Length: 109\r\n\
+             Connection: close\r\nX-Tripwire-Reason: host_not_allowed\r\n\r\n\
              tripwire allow-list: request `evil.example:443` not served: host is not on the allow-list (host_not_allowed)\n"
         );
         let other = String::from_utf8(refusal(

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn each_smuggling_trick_has_its_refusal() {
+    fn bytes_that_no_head_may_hold_are_refused() {
         for (text, why) in [
             (
                 "CONNECT a.b:443 HTTP/1.1\nHost: a.b\r\n\r\n",
@@ -367,6 +367,14 @@ mod tests {
                 "CONNECT a.b:443\u{7f} HTTP/1.1\r\n\r\n",
                 HeadError::ControlByte,
             ),
+        ] {
+            assert_eq!(error(text), why, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_request_lines_are_refused() {
+        for (text, why) in [
             (
                 "\r\nCONNECT a.b:443 HTTP/1.1\r\n\r\n",
                 HeadError::RequestLine,
@@ -377,6 +385,14 @@ mod tests {
             ("CONNECT a.b:443\r\n\r\n", HeadError::RequestLine),
             ("CONNECT a.b:443 x HTTP/1.1\r\n\r\n", HeadError::RequestLine),
             ("CONNECT a.b:443 http/1.1\r\n\r\n", HeadError::RequestLine),
+        ] {
+            assert_eq!(error(text), why, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn headers_that_two_readers_read_differently_are_refused() {
+        for (text, why) in [
             (
                 "CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\n folded\r\n\r\n",
                 HeadError::FoldedHeader,

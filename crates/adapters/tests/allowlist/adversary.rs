@@ -1,0 +1,1 @@
+//! What an attacker inside the sandbox tries beyond the single rules.
