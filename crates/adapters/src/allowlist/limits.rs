@@ -26,6 +26,8 @@ pub(super) const COPY_BYTES: usize = 16 * 1024;
 pub(super) const DRAIN_BYTES_MAX: usize = 64 * 1024;
 /// How long a refused client is listened to.
 pub(super) const DRAIN_TIME: Duration = Duration::from_millis(200);
+/// How long the accepting thread itself may spend on a last word.
+pub(super) const TURN_AWAY_TIME: Duration = Duration::from_millis(5);
 /// Characters of a host name, as DNS has it.
 pub(super) const NAME_BYTES_MAX: usize = 253;
 /// Characters of one label of a host name, as DNS has it.

@@ -161,7 +161,9 @@ pub(super) struct Shared {
 struct State {
     phase: Phase,
     total: u64,
-    /// The sockets of each connection being served, for a stop to shut.
+    /// Connections that are served, without those that are only being turned away.
+    serving: usize,
+    /// The sockets of each connection that has a thread, for a stop to shut.
     active: BTreeMap<u64, Vec<Arc<dyn Side>>>,
     summary: Summary,
 }
@@ -219,7 +221,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a new connection in, or says why it is not served.
+    /// Counts a new connection in and says what becomes of it.
     fn admit(&self, client: &Arc<UnixStream>) -> Admission {
         let mut state = self.lock();
         if state.phase == Phase::Stopped {
@@ -230,31 +232,57 @@ impl Shared {
         if id > self.limits.total_max {
             return Admission::Last(id);
         }
-        if state.active.len() >= self.limits.concurrent_max {
-            return Admission::Full(id);
+        let most = self.limits.concurrent_max;
+        let service = match (
+            state.serving < most,
+            state.active.len() < most.saturating_mul(2),
+        ) {
+            (true, true | false) => Service::Whole,
+            (false, true) => Service::Refusal,
+            (false, false) => return Admission::Overrun(id),
+        };
+        if service == Service::Whole {
+            state.serving += 1;
         }
         let side: Arc<dyn Side> = Arc::<UnixStream>::clone(client);
         state.active.insert(id, vec![side]);
-        Admission::Serve(id)
+        Admission::OnThread(id, service)
     }
 }
 
 enum Admission {
-    Serve(u64),
-    Full(u64),
+    /// A thread takes care of it.
+    OnThread(u64, Service),
+    /// So many that not even a refusal is worth a thread.
+    Overrun(u64),
+    /// One more than may ever come.
     Last(u64),
+    /// Too late.
     Stopped,
 }
 
-/// Takes a connection off the list of those being served, also when its thread panics.
+/// What the thread of a connection does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Service {
+    Whole,
+    Refusal,
+}
+
+/// Takes a connection off the list of those with a thread, also when its thread panics.
 struct Place {
     id: u64,
+    service: Service,
     shared: Arc<Shared>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let sides = self.shared.lock().active.remove(&self.id);
+        let mut state = self.shared.lock();
+        let sides = state.active.remove(&self.id);
+        if self.service == Service::Whole {
+            state.serving = state.serving.saturating_sub(1);
+        }
+        drop(state);
         for side in sides.iter().flatten() {
             side.close(Shutdown::Both);
         }
@@ -273,8 +301,15 @@ fn accept_all(listener: &UnixListener, shared: &Arc<Shared>) {
                 failures = 0;
                 let client = Arc::new(stream);
                 match shared.admit(&client) {
-                    Admission::Serve(id) => serve_on_thread(id, client, shared),
-                    Admission::Full(id) => {
+                    Admission::OnThread(id, service) => {
+                        let place = Place {
+                            id,
+                            service,
+                            shared: Arc::clone(shared),
+                        };
+                        serve_on_thread(place, client);
+                    }
+                    Admission::Overrun(id) => {
                         turn_away(id, client, shared, Reason::TooManyConnections)
                     }
                     Admission::Last(id) => {
@@ -296,22 +331,22 @@ fn accept_all(listener: &UnixListener, shared: &Arc<Shared>) {
     shared.waker.close(Shutdown::Both);
 }
 
-fn serve_on_thread(id: u64, client: Arc<UnixStream>, shared: &Arc<Shared>) {
-    let place = Place {
-        id,
-        shared: Arc::clone(shared),
-    };
+fn serve_on_thread(place: Place, client: Arc<UnixStream>) {
+    let (id, shared) = (place.id, Arc::clone(&place.shared));
     let for_thread = Arc::clone(&client);
     let spawned = thread::Builder::new()
         .name("allow-list-client".to_owned())
         .stack_size(THREAD_STACK_BYTES)
         .spawn(move || {
-            let shared = Arc::clone(&place.shared);
-            Connection::new(place.id, for_thread, shared).serve();
+            let connection = Connection::new(place.id, for_thread, Arc::clone(&place.shared));
+            match place.service {
+                Service::Whole => connection.serve(),
+                Service::Refusal => connection.refuse(Reason::TooManyConnections),
+            }
             drop(place);
         });
     if spawned.is_err() {
-        turn_away(id, client, shared, Reason::ThreadUnavailable);
+        turn_away(id, client, &shared, Reason::ThreadUnavailable);
     }
 }
 

@@ -12,7 +12,7 @@ use super::connect::{ConnectRequest, HeadError, HeadProgress, HttpVersion, read_
 use super::hello::{HelloError, HelloProgress, read_client_hello};
 use super::limits::{
     COPY_BYTES, DRAIN_BYTES_MAX, DRAIN_TIME, HEAD_BYTES_MAX, HELLO_STREAM_BYTES_MAX,
-    SERVER_STREAM_BYTES_MAX,
+    SERVER_STREAM_BYTES_MAX, TURN_AWAY_TIME,
 };
 use super::log::{EndReason, Reason, RequestRecord, Stage, Verdict};
 use super::name::HostName;
@@ -54,27 +54,43 @@ impl Connection {
         }
     }
 
-    /// Serves the request and logs its end.
+    /// Serves the request and logs its end. What ends it is written down before the client is told, and telling may
+    /// take a moment.
     pub(super) fn serve(mut self) {
-        let reason = match self.open() {
-            Ok((request, server)) => self.tunnel(&request.host, &server),
-            Err(reason) => {
-                self.answer(reason);
-                reason
+        match self.open() {
+            Ok((request, server)) => {
+                let reason = self.tunnel(&request.host, &server);
+                server.close(Shutdown::Both);
+                self.log_end(reason);
+                if let Some(alert) = answer::alert(reason) {
+                    self.say_and_drain(alert);
+                }
             }
-        };
-        self.finish(reason);
+            Err(reason) => {
+                self.log_end(reason);
+                self.answer(reason);
+            }
+        }
+        self.client.close(Shutdown::Both);
     }
 
-    /// Answers a connection that is not served at all, without waiting for what it wants.
+    /// Answers a connection that is not served at all, and hears it out for a moment.
+    pub(super) fn refuse(self, reason: Reason) {
+        self.log_end(reason);
+        self.answer(reason);
+        self.client.close(Shutdown::Both);
+    }
+
+    /// The same without a thread of its own: the answer is written if the socket takes it, and that was it.
     pub(super) fn turn_away(self, reason: Reason) {
+        self.log_end(reason);
         let answer = answer::refusal(HttpVersion::Http11, reason, None);
         // Whoever does not take the answer learns it from the closed socket.
-        write_until(&*self.client, &answer, Deadline::after(DRAIN_TIME)).unwrap_or_default();
-        self.finish(reason);
+        write_until(&*self.client, &answer, Deadline::after(TURN_AWAY_TIME)).unwrap_or_default();
+        self.client.close(Shutdown::Both);
     }
 
-    fn finish(self, reason: Reason) {
+    fn log_end(&self, reason: Reason) {
         // A socket that was shut by a stop looks like a peer that left; the log tells the truth.
         let stopped = self.shared.is_stopped();
         let reason = match (reason.verdict(), stopped) {
@@ -84,7 +100,6 @@ impl Connection {
             | (Verdict::Allowed | Verdict::Failed | Verdict::Refused, false) => reason,
         };
         self.shared.end(&self.record(Stage::End, reason));
-        self.client.close(Shutdown::Both);
     }
 
     /// Gates one to three, and the answer that opens the tunnel.
@@ -169,18 +184,12 @@ impl Connection {
 
     /// Gates four and five.
     fn tunnel(&self, host: &HostName, server: &TcpStream) -> Reason {
-        match self.handshake(host, server) {
-            Ok(()) => match splice(&*self.client, server, &self.moved, self.shared.limits()) {
-                Ok(end) => Reason::Ended(end),
-                Err(_) => Reason::ThreadUnavailable,
-            },
-            Err(reason) => {
-                server.close(Shutdown::Both);
-                if let Some(alert) = answer::alert(reason) {
-                    self.say_and_drain(alert);
-                }
-                reason
-            }
+        if let Err(reason) = self.handshake(host, server) {
+            return reason;
+        }
+        match splice(&*self.client, server, &self.moved, self.shared.limits()) {
+            Ok(end) => Reason::Ended(end),
+            Err(_) => Reason::ThreadUnavailable,
         }
     }
 

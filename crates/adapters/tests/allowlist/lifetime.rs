@@ -248,9 +248,55 @@ fn one_more_than_the_cap_is_turned_away_and_room_is_given_back() {
     );
     assert_eq!(world.ended(1)[0].reason, "too_many_connections");
     drop(first);
-    world.ended(2);
-    drop(world.tunnel(server.port));
+    let started = Instant::now();
+    loop {
+        let (_, answer) = world.ask(&connect_head("good.test", server.port));
+        if answer.starts_with("HTTP/1.1 200 ") {
+            break;
+        }
+        assert!(
+            answer.starts_with("HTTP/1.1 503 ") && started.elapsed() < Duration::from_secs(5),
+            "{answer}"
+        );
+        thread::sleep(Duration::from_millis(5));
+    }
     drop(second);
+}
+
+#[test]
+fn a_flood_of_connections_is_counted_and_outlived() {
+    let limits = Limits {
+        concurrent_max: 2,
+        ..Limits::default()
+    };
+    let server = RawServer::start(b"");
+    let mut world = Plan {
+        limits,
+        ..Plan::good(server.port)
+    }
+    .start();
+    let flood: Vec<_> = (0..200).map(|_| world.connect()).collect();
+    world.ended(198);
+    drop(flood);
+    let ends = world.ended(200);
+    assert!(
+        ends.iter()
+            .filter(|end| end.reason == "too_many_connections")
+            .count()
+            >= 196
+    );
+    let started = Instant::now();
+    while !world
+        .ask_once(&connect_head("good.test", server.port))
+        .starts_with("HTTP/1.1 200 ")
+    {
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "no room was given back"
+        );
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(world.stop().connections >= 201);
 }
 
 #[test]
