@@ -476,7 +476,8 @@ mod tests {
             ("*.b:443", HeadError::HostName),
             ("a.b#c:443", HeadError::HostName),
             ("a.b/:443", HeadError::HostName),
-            ("https://a.b:443", HeadError::AddressLiteral),
+            ("https://a.b:443", HeadError::HostName),
+            ("a%2eb:443", HeadError::HostName),
         ] {
             assert_eq!(
                 error(&format!("CONNECT {target} HTTP/1.0\r\n\r\n")),

@@ -266,3 +266,45 @@ impl Drop for ThreadTicket {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn running() -> bool {
+        false
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_refused_unless_it_was_expected() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        let time = Duration::from_secs(5);
+        let public = CheckedAddress {
+            target,
+            own: OwnAddress::Refused,
+        };
+        assert_eq!(
+            connect_one(public, time, &running).unwrap_err(),
+            Reason::OwnAddress
+        );
+        let named = CheckedAddress {
+            target,
+            own: OwnAddress::Expected,
+        };
+        assert_eq!(connect_one(named, time, &running).unwrap().address, target);
+    }
+
+    #[test]
+    fn a_place_among_the_resolver_threads_is_given_back() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let first = ThreadTicket::take(&count, 1);
+        assert!(first.is_some());
+        assert!(ThreadTicket::take(&count, 1).is_none());
+        drop(first);
+        assert!(ThreadTicket::take(&count, 1).is_some());
+        assert_eq!(count.load(Ordering::Acquire), 0);
+    }
+}

@@ -23,7 +23,8 @@ impl HostName {
         if !text.is_ascii() {
             return Err(NameError::NotAscii);
         }
-        if text.contains(['[', ']', ':', '%']) {
+        // A slash makes it a URL, which is no name either but not for being an address.
+        if text.contains(['[', ']', ':']) && !text.contains('/') {
             return Err(NameError::AddressLiteral);
         }
         let bare = text.strip_suffix('.').unwrap_or(text);
@@ -269,7 +270,9 @@ mod tests {
             (" crates.io", NameError::BadLabel),
             ("crates.io\0", NameError::BadLabel),
             ("crates.io\r\n", NameError::BadLabel),
-            ("crates%2eio", NameError::AddressLiteral),
+            ("crates%2eio", NameError::BadLabel),
+            ("https://crates.io", NameError::BadLabel),
+            ("https://[::1]/", NameError::BadLabel),
             ("*.crates.io", NameError::Wildcard),
             ("bücher.example", NameError::NotAscii),
             ("crates。io", NameError::NotAscii),

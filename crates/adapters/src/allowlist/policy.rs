@@ -119,9 +119,9 @@ impl EntryError {
 fn parse_entry(entry: &str) -> Result<(HostName, Port), NameError> {
     match entry.split_once(':') {
         None => Ok((HostName::parse(entry)?, Port::HTTPS)),
-        // A second colon is an IPv6 address or a URL, never a name with a port.
+        // A slash makes it a URL, and a second colon an IPv6 address; neither is a name with a port.
+        Some(_) if entry.contains('/') => Err(NameError::BadLabel),
         Some((_, rest)) if rest.contains(':') => Err(NameError::AddressLiteral),
-        Some((_, rest)) if rest.starts_with("//") => Err(NameError::BadLabel),
         Some((host, port)) => Ok((HostName::parse(host)?, Port::parse(port)?)),
     }
 }
@@ -194,6 +194,8 @@ mod tests {
             ("2130706433:443", NameError::AddressLiteral),
             ("*.crates.io", NameError::Wildcard),
             ("https://crates.io", NameError::BadLabel),
+            ("https://crates.io:443/", NameError::BadLabel),
+            ("crates.io:443/api", NameError::BadLabel),
             ("crates.io/api", NameError::BadLabel),
             ("crates.io:", NameError::BadPort),
             ("crates.io:https", NameError::BadPort),

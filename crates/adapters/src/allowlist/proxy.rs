@@ -313,7 +313,8 @@ fn accept_all(listener: &UnixListener, shared: &Arc<Shared>) {
                         turn_away(id, client, shared, Reason::TooManyConnections)
                     }
                     Admission::Last(id) => {
-                        turn_away(id, client, shared, Reason::TotalReached);
+                        Connection::new(id, client, Arc::clone(shared))
+                            .refuse(Reason::TotalReached);
                         break;
                     }
                     Admission::Stopped => break,

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::answer;
@@ -86,7 +86,8 @@ impl Connection {
         self.log_end(reason);
         let answer = answer::refusal(HttpVersion::Http11, reason, None);
         // Whoever does not take the answer learns it from the closed socket.
-        write_until(&*self.client, &answer, Deadline::after(TURN_AWAY_TIME)).unwrap_or_default();
+        self.say(&answer, Deadline::after(TURN_AWAY_TIME))
+            .unwrap_or_default();
         self.client.close(Shutdown::Both);
     }
 
@@ -126,7 +127,7 @@ impl Connection {
         self.shared.adopt(self.id, Arc::clone(&server))?;
         self.refuse_early_bytes()?;
         let deadline = Deadline::after(self.shared.limits().head_time);
-        write_until(&*self.client, &answer::opened(request.version), deadline)
+        self.say(&answer::opened(request.version), deadline)
             .map_err(|_| Reason::ClientLeft)?;
         Ok((request, server))
     }
@@ -301,8 +302,8 @@ impl Connection {
             {
                 return Err(Reason::ServerNotTls);
             }
-            write_until(&*self.client, fresh, deadline).map_err(|_| Reason::ClientLeft)?;
-            count_bytes(&self.moved.down, count);
+            write_until(&*self.client, fresh, deadline, &self.moved.down)
+                .map_err(|_| Reason::ClientLeft)?;
             match progress {
                 ServerProgress::Incomplete | ServerProgress::NotTls => {}
                 ServerProgress::Hello => return Ok(ServerStep::Hello),
@@ -314,12 +315,10 @@ impl Connection {
 
     fn forward_up(&self, server: &TcpStream, bytes: &[u8]) -> Result<(), Reason> {
         let deadline = Deadline::after(self.shared.limits().server_time);
-        write_until(server, bytes, deadline).map_err(|error| match error {
+        write_until(server, bytes, deadline, &self.moved.up).map_err(|error| match error {
             WireError::Timeout => Reason::ServerTimeout,
             WireError::Closed => Reason::ServerClosed,
-        })?;
-        count_bytes(&self.moved.up, bytes.len());
-        Ok(())
+        })
     }
 
     fn answer(&self, reason: Reason) {
@@ -332,10 +331,15 @@ impl Connection {
         self.say_and_drain(&answer::refusal(version, reason, target.as_deref()));
     }
 
+    /// Says something of the proxy's own to the client, which is no byte of the tunnel and is not counted as one.
+    fn say(&self, word: &[u8], deadline: Deadline) -> Result<(), WireError> {
+        write_until(&*self.client, word, deadline, &AtomicU64::new(0))
+    }
+
     /// Says a last word and reads on for a moment: closing a socket with unread bytes in it can take the word back.
     fn say_and_drain(&self, word: &[u8]) {
         let deadline = Deadline::after(DRAIN_TIME);
-        if write_until(&*self.client, word, deadline).is_err() {
+        if self.say(word, deadline).is_err() {
             return;
         }
         self.client.close(Shutdown::Write);
@@ -368,8 +372,4 @@ impl Connection {
 enum ServerStep {
     Hello,
     Retry,
-}
-
-fn count_bytes(counter: &std::sync::atomic::AtomicU64, bytes: usize) {
-    counter.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
 }

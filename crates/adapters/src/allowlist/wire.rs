@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A moment after which a phase of a connection is over, however slowly its bytes trickle.
@@ -93,18 +94,25 @@ pub(super) fn read_until(
     }
 }
 
-/// Writes all bytes or says why not.
+/// Writes all bytes or says why not; `count` grows by what the socket took, also when it did not take all.
 pub(super) fn write_until(
     side: &dyn Side,
     mut from: &[u8],
     deadline: Deadline,
+    count: &AtomicU64,
 ) -> Result<(), WireError> {
     while !from.is_empty() {
         let left = deadline.left().ok_or(WireError::Timeout)?;
         side.write_time(left).map_err(|_| WireError::Closed)?;
         match side.write_once(from) {
             Ok(0) => return Err(WireError::Closed),
-            Ok(count) => from = from.get(count..).unwrap_or_default(),
+            Ok(written) => {
+                count.fetch_add(
+                    u64::try_from(written).unwrap_or(u64::MAX),
+                    Ordering::Relaxed,
+                );
+                from = from.get(written..).unwrap_or_default();
+            }
             Err(error) if is_transient(&error) => {}
             Err(_) => return Err(WireError::Closed),
         }
