@@ -15,10 +15,8 @@ const REPORT_LINES: usize = 6;
 /// Judges one call.
 pub(super) fn of(raw: &RawCall<'_>, kind: ToolKind, work: &Work) -> Outcome {
     let output = raw.output.unwrap_or_default();
-    let exit_code = raw.exit_code.or_else(|| match (kind, raw.error) {
-        (ToolKind::Shell, None | Some(true)) => reported_exit_code(output),
-        (_, _) => None,
-    });
+    let may_report = kind == ToolKind::Shell && raw.error != Some(false);
+    let exit_code = raw.exit_code.or_else(|| may_report.then(|| reported_exit_code(output)).flatten());
     let failed = match (raw.error, exit_code) {
         (Some(true), _) => true,
         (Some(false) | None, Some(0)) | (Some(false), None) => false,
