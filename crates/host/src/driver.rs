@@ -8,19 +8,22 @@
 mod effects;
 mod people;
 mod state;
+pub mod views;
 
 use crate::body::{self, ReadBody, SessionBody, SessionBodyError};
 use crate::control::{self, ControlError, Seen};
 use crate::geometry::file::FileError;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
+use crate::geometry::safety_log::LogError;
 use crate::geometry::wall_clock::WallClock;
 use crate::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
 use crate::policy_file::{self, PolicyFileError};
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
-use state::{StateError, StateFile};
+pub use state::StateError;
+use state::StateFile;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tripwire_core::chain::gate::Permit;
@@ -72,6 +75,9 @@ pub enum DriverError {
     /// The state file was written by a newer version.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The safety log cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// A file of `.geometry/` cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -82,7 +88,7 @@ impl DriverError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Journal(error) | Self::Unknown(error) => error.hint(),
+            Self::Journal(error) | Self::Unknown(error) => error.hint().to_owned(),
             Self::Fenced => "move the workspace to a local disk".to_owned(),
             Self::Control(error) => error.hint(),
             Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
@@ -90,6 +96,7 @@ impl DriverError {
             Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
             Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::State(error) => error.hint(),
+            Self::Log(error) => error.hint(),
             Self::File(error) => error.hint(),
         }
     }
@@ -152,10 +159,10 @@ impl Driver<Disk> {
     pub fn resume(layout: &Layout, session: &SessionId) -> Result<Self, DriverError> {
         let journal = open_journal(layout, session)?;
         let head = journal.read(journal.beginning(), 1)?;
-        let record = head.records.first().ok_or(DriverError::Record {
-            index: 0,
-            problem: "the session has no records".to_owned(),
-        })?;
+        let record = head
+            .records
+            .first()
+            .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
         let start = WallClock::from_epoch_ms(record.times.wall_ms);
         let policy = head_of(&record.body)?.policy()?;
         let mut driver = Self {
@@ -239,12 +246,20 @@ impl<S: Storage> Driver<S> {
         *known = append(&mut turn, &batch)?;
         *seen = look.seen;
         let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
-        let notices = effects::perform(layout, session, &decisions, seen, now)?;
+        let mut performed = effects::perform(layout, session, &decisions, seen, now)?;
         effects::show_counters(layout, &chain.view(), seen);
         let hash = turn.journal().place().tail_hash();
         StateFile::of(chain, seen, *known, hash, *start)?.save(layout, session)?;
         drop(turn);
-        finish(steps, notices)
+        if let Some(error) = performed.spoilt_log {
+            // The journal holds what the log lost; a log that cannot be written at all must not stop the guard.
+            let told = match views::rebuild_safety_log(layout) {
+                Ok(_) => format!("the safety log was rebuilt from the journal: {error}"),
+                Err(again) => format!("the safety log could not be written: {again}; {}", again.hint()),
+            };
+            performed.notices.push(told);
+        }
+        finish(steps, performed.notices)
     }
 
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
@@ -264,16 +279,10 @@ impl<S: Storage> Driver<S> {
     /// Takes the state file if it fits the journal; without one the whole journal is read again.
     fn load_state(&mut self) -> Result<(), DriverError> {
         let Some(file) = StateFile::load(&self.layout, &self.session)? else { return Ok(()) };
-        let records = self.journal.records();
-        let fits = file.records <= records
-            && match self.journal.find(file.records) {
-                Ok(place) => place.tail_hash() == file.hash,
-                Err(_) => false,
-            };
-        if let Some(chain) = file.chain(self.chain.policy()).filter(|_| fits)? {
-            self.chain = chain;
-            self.seen = file.seen;
-            self.known = file.records;
+        let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
+        let fits = file.records <= self.journal.records() && self.journal.find(file.records).is_ok_and(at_place);
+        if fits && let Some(chain) = file.chain(&self.layout, &self.session, self.chain.policy())? {
+            (self.chain, self.seen, self.known) = (chain, file.seen, file.records);
         }
         Ok(())
     }

@@ -30,14 +30,6 @@ pub enum StateError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The snapshot inside is of a newer version.
-    #[error("`{}`: {error}", path.display())]
-    Snapshot {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        error: SnapshotError,
-    },
 }
 
 impl StateError {
@@ -45,7 +37,7 @@ impl StateError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Newer { path, .. } | Self::Snapshot { path, .. } => {
+            Self::Newer { path, .. } => {
                 format!("use the newer tripwire, or remove `{}`: it is rebuilt from the journal", path.display())
             }
             Self::Read(_) => "give yourself read access to `.geometry/state`".to_owned(),
@@ -87,17 +79,25 @@ impl StateFile {
         Ok(Self { version: VERSION, records, hash, start_ms: start.epoch_ms(), seen: seen.clone(), chain })
     }
 
-    /// The engine as it stood; `None` when the snapshot is damaged or of another policy and must be rebuilt.
-    pub(super) fn chain(&self, policy: &Policy) -> Rebuilt {
-        Rebuilt(match Chain::restore(policy.clone(), &self.chain) {
-            Ok(chain) => Some(chain),
+    /// The engine as it stood; `None` when the snapshot is damaged, older or of another policy, and must be rebuilt.
+    pub(super) fn chain(
+        &self,
+        layout: &Layout,
+        session: &SessionId,
+        policy: &Policy,
+    ) -> Result<Option<Chain>, StateError> {
+        match Chain::restore(policy.clone(), &self.chain) {
+            Ok(chain) => Ok(Some(chain)),
+            Err(SnapshotError::Version { found, known }) if found > known => {
+                Err(StateError::Newer { path: path(layout, session), found })
+            }
             Err(
                 SnapshotError::Version { .. }
                 | SnapshotError::Policy { .. }
                 | SnapshotError::Damaged(_)
                 | SnapshotError::BadPolicy(_),
-            ) => None,
-        })
+            ) => Ok(None),
+        }
     }
 
     /// Writes the file over the one before. Not synced: the journal is the truth.
@@ -119,16 +119,6 @@ impl StateFile {
             return Err(StateError::Newer { path, found: header.version });
         }
         Ok(serde_json::from_slice(&bytes).ok())
-    }
-}
-
-/// An engine that could be taken up, or not.
-pub(super) struct Rebuilt(Option<Chain>);
-
-impl Rebuilt {
-    /// Keeps the engine only if the file fits the journal.
-    pub(super) fn filter(self, test: impl FnOnce(&Chain) -> bool) -> Result<Option<Chain>, StateError> {
-        Ok(self.0.filter(test))
     }
 }
 
