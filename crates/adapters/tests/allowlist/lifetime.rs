@@ -186,6 +186,30 @@ fn either_side_may_end_its_half_and_still_hear_the_other() {
 }
 
 #[test]
+fn a_server_that_cuts_an_upload_short_is_still_heard() {
+    let (world, mut client, mut server) = flowing(Limits::default());
+    server.write_all(b"too large").unwrap();
+    // Closing with unread bytes resets the connection, as a server does that refuses an upload.
+    client.write_all(&[0; 4096]).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    drop(server);
+    let mut cut = false;
+    for _ in 0..200 {
+        if client.write_all(&[0; 65_536]).is_err() {
+            cut = true;
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(cut, "the upload goes nowhere for ever");
+    assert_eq!(read_rest(&mut client), b"too large");
+    assert_eq!(
+        world.ended(1)[0].bytes_down,
+        u64::try_from(SERVER_HELLO.len() + 9).unwrap()
+    );
+}
+
+#[test]
 fn a_half_open_tunnel_does_not_stay() {
     let limits = Limits {
         half_closed_time: Duration::from_millis(150),
