@@ -56,7 +56,10 @@ impl<S: Storage> Recovery<'_, S> {
             place,
             durable,
             sequence: head.map_or(0, |head| head.sequence),
-            cut: head.and_then(|head| head.cut),
+            // The first record behind the place of a cut mentions it, so it is owed only while there is none.
+            cut: head
+                .filter(|head| head.place.tail.index == place.tail.index)
+                .and_then(|head| head.cut),
         };
         view.cut = torn.or(view.cut);
         let is_pending = head.is_some_and(|head| head.state == State::Pending);
