@@ -62,9 +62,25 @@ impl SessionPaths {
         }
         Ok(Self {
             session: session.to_owned(),
-            dir: geometry.join("journal").join(session),
+            dir: geometry.join(JOURNAL_DIR).join(session),
             blobs: geometry.join("blobs"),
         })
+    }
+
+    /// The names of the sessions below a `.geometry` directory, oldest first as far as their names tell.
+    ///
+    /// # Errors
+    /// The directory is there and cannot be read.
+    pub fn list<S: Storage>(storage: &S, geometry: &Path) -> Result<Vec<String>, JournalError> {
+        let dir = geometry.join(JOURNAL_DIR);
+        match storage.list(&dir) {
+            Ok(names) => Ok(names
+                .into_iter()
+                .filter(|name| Self::new(geometry, name).is_ok())
+                .collect()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(JournalError::io("list", &dir, error)),
+        }
     }
 
     /// The session's name.
@@ -224,6 +240,25 @@ impl<S: Storage + Clone> Journal<S> {
     /// Damage, I/O trouble, or a lock that is not released in time.
     pub fn open(storage: S, paths: SessionPaths, options: Options) -> Result<Self, JournalError> {
         Self::open_checked_by(storage, paths, options, line::check)
+    }
+
+    /// Opens the journal of a session that must exist already: looking must not create anything.
+    ///
+    /// # Errors
+    /// There is no such session, or see [`Self::open`].
+    pub fn open_existing(
+        storage: S,
+        paths: SessionPaths,
+        options: Options,
+    ) -> Result<Self, JournalError> {
+        match storage.list(&paths.dir) {
+            Ok(names) if !names.is_empty() => Self::open(storage, paths, options),
+            Ok(_empty) => Err(JournalError::NoSession(paths.session)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(JournalError::NoSession(paths.session))
+            }
+            Err(error) => Err(JournalError::io("list", &paths.dir, error)),
+        }
     }
 
     /// Opens with another rule for lines: how the tests show that the chain check carries weight.
@@ -429,6 +464,7 @@ const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A hook has to answer within seconds, so it may not wait for longer than a few.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
+const JOURNAL_DIR: &str = "journal";
 const SESSION_NAME_BYTES_MAX: usize = 128;
 const HOST_BYTES_MAX: usize = 64;
 const DURATIONS_MAX: usize = 16;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tripwire_host::journal::verify::{Trust, verify};
 use tripwire_host::journal::{
     Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths,
 };
+use tripwire_host::storage::simulated::SimulatedDisk;
 use tripwire_host::storage::{Disk, Storage as _};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -304,5 +305,73 @@ fn the_chain_is_the_same_whatever_the_clock_and_the_machine_say() -> Outcome {
         Ok(journal.read(journal.find(1)?, 1)?.records[0].hash)
     };
     assert_eq!(hash(&first)?, hash(&second)?);
+    Ok(())
+}
+
+#[test]
+fn looking_at_a_session_that_is_not_there_creates_nothing() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let geometry = temp.path().join("geometry");
+    assert_eq!(SessionPaths::list(&Disk, &geometry)?, Vec::<String>::new());
+    let paths = SessionPaths::new(&geometry, "s")?;
+    let missing = Journal::open_existing(Disk, paths.clone(), options());
+    assert!(matches!(missing, Err(JournalError::NoSession(name)) if name == "s"));
+    assert!(!geometry.exists());
+    put(&mut open(&geometry)?, &["1"], Durability::Synced);
+    let found = Journal::open_existing(Disk, paths, options())?;
+    assert_eq!(found.records(), 1);
+    assert_eq!(SessionPaths::list(&Disk, &geometry)?, ["s"]);
+    Ok(())
+}
+
+/// Opening reads `HEAD` and the record that it names, however long the journal is.
+#[test]
+fn opening_does_not_read_the_journal() -> Outcome {
+    let disk = SimulatedDisk::new(1);
+    let paths = SessionPaths::new(Path::new("/g"), "s")?;
+    let options = Options {
+        segment_bytes: 100_000,
+        ..Options::default()
+    };
+    let mut writer = Journal::open(disk.clone(), paths.clone(), options.clone())?;
+    let mut costs = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..20 {
+            let outcome = writer.append(&batch(&["{\"n\":1}"; 100], Durability::Synced));
+            assert!(matches!(outcome, Ok(Append::Ack(_))));
+        }
+        let before = disk.bytes_read();
+        let opened = Journal::open(disk.clone(), paths.clone(), options.clone())?;
+        assert_eq!(opened.records(), writer.records());
+        costs.push(disk.bytes_read() - before);
+    }
+    assert!(
+        costs.iter().all(|cost| *cost < 2_000),
+        "bytes read: {costs:?}"
+    );
+    // Without `HEAD` it is one segment.
+    disk.remove(&paths.dir().join("HEAD"))?;
+    let before = disk.bytes_read();
+    Journal::open(disk.clone(), paths, options)?;
+    assert!(disk.bytes_read() - before < 300_000);
+    Ok(())
+}
+
+#[test]
+#[ignore = "writes a quarter of a gigabyte; the bench prints the same figure"]
+fn a_million_records_open_in_far_less_than_fifty_milliseconds() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let paths = SessionPaths::new(temp.path(), "s")?;
+    let mut writer = Journal::open(Disk, paths.clone(), Options::default())?;
+    while writer.records() < 1_000_000 {
+        let outcome = writer.append(&batch(&["{}"; 1_000], Durability::Grouped));
+        assert!(matches!(outcome, Ok(Append::Ack(_))));
+    }
+    put(&mut writer, &["{}"], Durability::Synced);
+    let start = Instant::now();
+    let opened = Journal::open(Disk, paths, Options::default())?;
+    let took = start.elapsed();
+    assert_eq!(opened.records(), 1_000_001);
+    assert!(took < Duration::from_millis(50), "{took:?}");
     Ok(())
 }

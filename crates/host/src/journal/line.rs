@@ -166,10 +166,12 @@ pub(crate) fn take_apart(text: &str) -> Option<(Line<'_>, &str)> {
     let rest = rest.strip_prefix(TIMES)?.strip_suffix(END)?;
     let (times, seal) = rest.split_at_checked(rest.len().checked_sub(SEAL_LENGTH)?)?;
     let times = times.strip_suffix(SEAL)?;
-    let index: u64 = index_text.parse().ok()?;
-    if index.to_string() != index_text {
+    // One number has one text: no sign and no leading zero.
+    let is_plain = index_text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_plain || (index_text.len() > 1 && index_text.starts_with('0')) {
         return None;
     }
+    let index = index_text.parse().ok()?;
     let line = Line {
         body,
         hash: hash.parse().ok()?,
