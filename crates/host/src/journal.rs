@@ -115,7 +115,7 @@ impl SessionPaths {
 pub struct Options {
     /// The machine's name, noted outside the hash of each record.
     pub host: String,
-    /// A segment that has reached this size is followed by a new one.
+    /// A segment that has reached this size is followed by a new one; at most eight megabytes.
     pub segment_bytes: u64,
     /// How long to wait for another process before giving up.
     pub lock_wait: Duration,
@@ -281,6 +281,8 @@ impl<S: Storage + Clone> Journal<S> {
         drop(lock);
         let options = Options {
             host: plain_host(&options.host),
+            // A larger segment could not be read back.
+            segment_bytes: options.segment_bytes.min(SEGMENT_BYTES),
             ..options
         };
         Ok(Self {

@@ -87,8 +87,11 @@ impl<S: Storage> Recovery<'_, S> {
 
     /// Whether nobody wrote since this view was made: the common case, which must stay cheap.
     fn is_current(&self, view: &View, head: Option<&Head>) -> Result<bool, JournalError> {
-        let is_same =
-            head.is_some_and(|head| head.sequence == view.sequence && head.state == State::Clean);
+        let is_same = head.is_some_and(|head| {
+            head.sequence == view.sequence
+                && head.place == view.durable
+                && head.state == State::Clean
+        });
         if !is_same {
             return Ok(false);
         }
