@@ -46,6 +46,9 @@ pub enum JournalError {
     /// A session name that could leave its directory or confuse a reader.
     #[error("`{0}` is not a session name: use letters, digits, dots, dashes and underscores")]
     SessionName(String),
+    /// There is no journal of this session.
+    #[error("there is no session `{0}` here")]
+    NoSession(String),
     /// An entry that cannot be a journal line.
     #[error("entry {position} of the batch cannot be journaled: {cause}")]
     Entry {
@@ -106,7 +109,9 @@ impl JournalError {
             }
             Self::Poisoned => "run the same command again: opening the journal anew recovers it",
             Self::Newer { .. } => "use the newer tripwire that wrote the file",
-            Self::SessionName(_) => "run `tripwire status` to see the sessions of this workspace",
+            Self::SessionName(_) | Self::NoSession(_) => {
+                "run `tripwire status` to see the sessions of this workspace"
+            }
             Self::Entry { .. } | Self::BatchTooLarge { .. } | Self::Canonical(_) => {
                 "nothing was written; report this as a bug with the command that led to it"
             }

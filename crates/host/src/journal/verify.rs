@@ -115,6 +115,9 @@ impl Snapshot {
                 Ok(lock) => Some(lock),
                 // A read-only copy has no writers to wait for.
                 Err(error) if is_read_only(&error) => None,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    return Err(JournalError::Locked { path: head_path });
+                }
                 Err(error) => return Err(JournalError::io("lock", &head_path, error)),
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

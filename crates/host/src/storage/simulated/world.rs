@@ -12,6 +12,7 @@ pub(super) struct World {
     random: Random,
     faults: Faults,
     operations: u64,
+    bytes_read: u64,
     cut_at: Option<u64>,
     power: Power,
     inodes: Vec<Inode>,
@@ -75,6 +76,7 @@ impl World {
             random: Random::new(seed),
             faults: Faults::default(),
             operations: 0,
+            bytes_read: 0,
             cut_at: None,
             power: Power::On,
             inodes: Vec::new(),
@@ -97,6 +99,19 @@ impl World {
 
     pub(super) const fn operations(&self) -> u64 {
         self.operations
+    }
+
+    pub(super) const fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Reads as much as fits, and counts it.
+    pub(super) fn read_into(&mut self, inode: usize, start: usize, buffer: &mut [u8]) -> usize {
+        let rest = self.inodes[inode].cached.get(start..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.bytes_read += u64::try_from(count).unwrap_or(0);
+        count
     }
 
     /// Counts an operation that changes no file, and lets it fail if its time has come.
