@@ -1,2 +1,54 @@
-//! Project chores: `cargo xtask tidy`.
-fn main() {}
+//! Project chores as a command: `cargo xtask tidy`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use xtask::tidy;
+
+/// Chores of the tripwire repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check the style limits, the walls between the crates and the names of the tests
+    Tidy {
+        /// The repository to check; by default the one this command was built in
+        #[arg(long, value_name = "FOLDER")]
+        root: Option<PathBuf>,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().chore {
+        Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
+    };
+    outcome.unwrap_or_else(|error| {
+        // When stderr is gone too, the exit code is all that is left to say it with.
+        let _unheard = writeln!(io::stderr(), "error: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn own_repository() -> PathBuf {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crate_folder.parent().unwrap_or(crate_folder).to_owned()
+}
+
+fn run_tidy(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let start = Instant::now();
+    let report = tidy::check_repository(root)?;
+    let mut out = io::stdout().lock();
+    for finding in &report.findings {
+        writeln!(out, "{finding}")?;
+    }
+    writeln!(out, "tidy: {} findings; {}; {} ms", report.findings.len(), report.figures, start.elapsed().as_millis())?;
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

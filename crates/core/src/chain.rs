@@ -1,3 +1,189 @@
-//! The chain: event, activity, intent, gate.
+//! The chain: event, activity, intent, gate. One way; nobody convinces upstream (CHAIN-1).
+//!
+//! [`Chain::step`] is the whole engine: a function of the state and one input. The shell journals the input before it
+//! calls it and the decision after it, so that replaying the journal gives the same decisions.
 
+pub(crate) mod activity;
 pub mod event;
+pub mod feedback;
+pub mod gate;
+mod inputs;
+pub(crate) mod intent;
+mod snapshot;
+
+pub use snapshot::SnapshotError;
+
+use self::activity::progress::Progress;
+use self::activity::{ActivityEngine, Reading};
+use self::gate::{Permit, SafetyGate};
+use self::intent::Session;
+use crate::decision::{Decision, Draft, FindingKind};
+use crate::effect::Effect;
+use crate::enforcement::EnforcementError;
+use crate::input::{Input, Place, What};
+use crate::label::Fingerprint;
+use crate::limits::CLOCK_STEP_BACK_MS_MAX;
+use crate::policy::{Policy, PolicyError};
+use crate::rules::Rule;
+use crate::units::{EventIndex, RunMillis, StepId};
+use serde::{Deserialize, Serialize};
+
+/// One session's engine: a frozen policy and the state under it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    policy: Policy,
+    state: State,
+}
+
+/// Everything that the engine remembers; bounded, whatever the length of the session (CHAIN-6).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct State {
+    /// The index of the next input.
+    next: EventIndex,
+    /// The newest time seen.
+    now: RunMillis,
+    step: StepId,
+    turn: Fingerprint,
+    activity: ActivityEngine,
+    progress: Progress,
+    gate: SafetyGate,
+}
+
+/// What one step gives.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The decision with its reasons.
+    pub decision: Decision,
+    /// The right to act, if the input was a request and it was allowed.
+    pub permit: Option<Permit>,
+    /// When the engine wants to be stepped again even if nothing happens.
+    pub next_deadline: Option<RunMillis>,
+}
+
+/// One input on its way through the chain.
+pub(crate) struct Turn<'a> {
+    pub(crate) place: Place,
+    pub(crate) draft: Draft,
+    pub(crate) reading: Reading,
+    /// A refusal that is not a veto, with the rule that refused.
+    pub(crate) refusal: Option<(Rule, EnforcementError)>,
+    pub(crate) source: Source,
+    pub(crate) what: &'a What,
+}
+
+/// What kind of input it is, as far as the gate cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The agent did something.
+    Event,
+    /// The agent asks to do something.
+    Request,
+    /// Anything else.
+    Other,
+}
+
+impl Turn<'_> {
+    pub(crate) fn is_event(&self) -> bool {
+        self.source == Source::Event
+    }
+}
+
+impl Chain {
+    /// A new session under this policy.
+    ///
+    /// # Errors
+    /// When the policy contradicts itself.
+    pub fn new(policy: Policy) -> Result<Self, PolicyError> {
+        policy.check()?;
+        Ok(Self { policy, state: State::default() })
+    }
+
+    /// The frozen policy.
+    #[must_use]
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Takes in one input and decides.
+    pub fn step(&mut self, input: &Input) -> Step {
+        let mut turn = self.admit(input);
+        self.state.gate.advance(&self.policy, turn.place.at);
+        self.take(&mut turn);
+        let safety = self.state.gate.judge(&self.policy, &mut turn);
+        let session = if self.state.gate.standing.stopped().is_some() && self.state.gate.is_armed() {
+            Session::Ended
+        } else {
+            Session::Open
+        };
+        let intent = intent::decide(session, self.state.activity.mode(), turn.reading.suspicion);
+        let permit = if let (What::Request(request), true) = (turn.what, safety.allowed) {
+            Some(self.state.gate.permit(&self.policy, request, &turn))
+        } else {
+            None
+        };
+        let next_deadline = self.next_deadline(turn.place.at);
+        let decision = Decision {
+            activity: self.state.activity.state(),
+            effects: turn.draft.effects,
+            findings: turn.draft.findings,
+            i: turn.place.index,
+            intent,
+            safety,
+            step_id: self.state.step,
+        };
+        Step { decision, permit, next_deadline }
+    }
+
+    /// Gives an input its place. A clock that steps back a little is clamped and noted; a lot, and the guard holds.
+    fn admit<'a>(&mut self, input: &'a Input) -> Turn<'a> {
+        let state = &mut self.state;
+        let place = Place { index: state.next, at: input.at.max(state.now) };
+        let back = state.now.minus(input.at);
+        state.next = state.next.plus(EventIndex::new(1));
+        state.now = place.at;
+        let source = match &input.what {
+            What::Event(_) => Source::Event,
+            What::Request(_) => Source::Request,
+            What::Result(_)
+            | What::Tick
+            | What::Human(_)
+            | What::Advisor(_)
+            | What::Review(_)
+            | What::IterationStarted
+            | What::Claim(_)
+            | What::Compacted(_)
+            | What::Fault(_)
+            | What::PolicyDrift(_) => Source::Other,
+        };
+        let mut turn = Turn {
+            place,
+            draft: Draft::default(),
+            reading: Reading::default(),
+            refusal: None,
+            source,
+            what: &input.what,
+        };
+        if back.get() >= CLOCK_STEP_BACK_MS_MAX {
+            self.break_premise(&mut turn, "the clock stepped back by 5 s or more", "set the clock right");
+        } else if back > RunMillis::ZERO {
+            turn.note(FindingKind::ClockClamped, Rule::FailClosed, "the clock stepped back by less than 5 s");
+        }
+        turn
+    }
+
+    /// The earliest time at which silence itself would change something.
+    fn next_deadline(&self, at: RunMillis) -> Option<RunMillis> {
+        let gate = &self.state.gate;
+        if gate.standing.stopped().is_some() {
+            return None;
+        }
+        let wakes = [self.state.activity.idle_at(&self.policy), gate.cooldown.ends_at(at), gate.deadline(&self.policy)];
+        wakes.into_iter().flatten().filter(|wake| *wake > at).min()
+    }
+
+    /// Asks to be woken at the next deadline, for shells that only look at effects.
+    #[must_use]
+    pub fn wake(step: &Step) -> Option<Effect> {
+        step.next_deadline.map(Effect::WakeAt)
+    }
+}

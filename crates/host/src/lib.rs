@@ -1,6 +1,19 @@
+//! tripwire's body on disk: streams, recordings, journal, control files, manifest, memory, the driver.
+
+pub mod body;
+pub mod control;
+pub mod decode;
+pub mod geometry;
+pub mod lines;
+pub mod memory;
+pub mod policy_file;
+pub mod recording;
+pub mod replay;
+pub mod scenario;
+pub mod stream;
+pub mod traces;
+pub mod workspace;
 //! tripwire's body on disk: journal, control files, manifest, memory, the driver.
 
-pub mod control;
-pub mod geometry;
-pub mod memory;
-pub mod workspace;
+pub mod journal;
+pub mod storage;

@@ -1,0 +1,219 @@
+//! Step 2: from the stream of events to what the agent is doing. Deterministic, and its report changes rarely.
+
+pub(crate) mod intensity;
+pub(crate) mod loops;
+pub(crate) mod progress;
+pub(crate) mod similarity;
+pub(crate) mod tempo;
+
+use self::intensity::IntensityState;
+use self::loops::{Alarm, LoopState};
+use self::similarity::SimilarityState;
+use self::tempo::TempoState;
+use super::event::AgentEvent;
+use crate::decision::{ActivityMode, ActivityState, Intensity, Price, Reason};
+use crate::input::Place;
+use crate::policy::{Policy, Profile};
+use crate::units::{Ratio, RunMillis, Tokens};
+use serde::{Deserialize, Serialize};
+
+/// What the activity engine remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct ActivityEngine {
+    mode: ActivityMode,
+    since: RunMillis,
+    /// When the reported mode last changed; `None` until it does, so that the first alarm is reported at once.
+    changed_at: Option<RunMillis>,
+    /// The mode that the evidence showed last, before the dwell time.
+    shown: ActivityMode,
+    /// When the evidence left the mode it has now returned to, to notice flips.
+    flipped_at: Option<RunMillis>,
+    last_event_at: Option<RunMillis>,
+    intensity: IntensityState,
+    tempo: TempoState,
+    similarity: SimilarityState,
+    pub(crate) loops: LoopState,
+}
+
+/// What one event showed, for the gate, which acts on evidence at once and does not wait for the dwell time.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// The strictest loop alarm that holds now.
+    pub(crate) alarm: Option<Alarm>,
+    /// Whether the last outputs are all alike (ACT-1).
+    pub(crate) similar: Sign,
+    /// Whether the tempo is that of a runaway.
+    pub(crate) runaway: Sign,
+    /// The mode that the report just entered.
+    pub(crate) entered: Option<ActivityMode>,
+    /// Whether the evidence went back and forth within one dwell time.
+    pub(crate) flipped: Sign,
+    /// How near the strongest alarm is, from 0 to 1 (INTENT-2).
+    pub(crate) suspicion: Ratio,
+}
+
+/// Whether something was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Sign {
+    /// It was not.
+    #[default]
+    Absent,
+    /// It was.
+    Present,
+}
+
+impl From<bool> for Sign {
+    fn from(seen: bool) -> Self {
+        if seen { Self::Present } else { Self::Absent }
+    }
+}
+
+impl Sign {
+    /// Whether it was seen.
+    pub(crate) fn is_present(self) -> bool {
+        self == Self::Present
+    }
+}
+
+/// What else an event needs to be judged.
+pub(crate) struct Surroundings {
+    /// Index and time.
+    pub(crate) place: Place,
+    /// Spent before this event.
+    pub(crate) spent: Price,
+    /// Whether this event opens a new step.
+    pub(crate) new_step: NewStep,
+    /// Tokens in the sliding minute, this event included.
+    pub(crate) minute_tokens: Tokens,
+    /// The share of recent calls that failed.
+    pub(crate) error_rate: Ratio,
+}
+
+/// Whether an event begins a step or belongs to the one before (parallel calls of one turn).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewStep {
+    /// It begins one.
+    Yes,
+    /// It belongs to the step before.
+    No,
+}
+
+impl ActivityEngine {
+    /// Takes in one event.
+    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Reading {
+        let at = around.place.at;
+        self.intensity.observe(around.minute_tokens);
+        if around.new_step == NewStep::Yes {
+            self.tempo.observe(at, policy.activity.idle_after_ms);
+        }
+        let threshold = similarity::threshold(policy.loops.loop_similarity_threshold, around.error_rate);
+        let similar = self.similarity.observe(event, threshold, policy.loops.loop_window_size);
+        let alarm = self.loops.observe(policy, event, around);
+        let runaway = self.tempo.is_runaway(policy.activity.tempo_compression_ratio)
+            && (policy.profile == Profile::Strict || self.intensity.level() == Intensity::High);
+        let looping = match policy.profile {
+            Profile::Strict => similar,
+            // Outputs alone repeat in healthy work; they count only where nothing else is known of the action.
+            Profile::Balanced => {
+                (similar && event.action.is_none())
+                    || alarm.as_ref().is_some_and(|alarm| alarm.level >= crate::decision::Level::Override)
+            }
+        };
+        self.last_event_at = Some(at);
+        let shown = match (runaway, looping) {
+            (true, _) => ActivityMode::Runaway,
+            (false, true) => ActivityMode::Looping,
+            (false, false) => ActivityMode::Working,
+        };
+        let flipped = self.note_flip(shown, at, policy);
+        let entered = self.report(shown, at, policy);
+        let suspicion = self.suspicion(policy, alarm.as_ref(), if runaway { Ratio::ONE } else { Ratio::ZERO });
+        Reading {
+            alarm,
+            similar: Sign::from(similar),
+            runaway: Sign::from(runaway),
+            entered,
+            flipped: Sign::from(flipped),
+            suspicion,
+        }
+    }
+
+    /// Time passed without an event: after long enough silence the agent is idle.
+    pub(crate) fn pass(&mut self, policy: &Policy, at: RunMillis) -> Option<ActivityMode> {
+        let silent = at.minus(self.last_event_at.unwrap_or_default()) >= policy.activity.idle_after_ms;
+        if silent { self.report(ActivityMode::Idle, at, policy) } else { None }
+    }
+
+    /// When silence would become idleness.
+    pub(crate) fn idle_at(&self, policy: &Policy) -> Option<RunMillis> {
+        match self.mode {
+            ActivityMode::Idle => None,
+            ActivityMode::Working | ActivityMode::Looping | ActivityMode::Runaway => {
+                Some(self.last_event_at?.plus(policy.activity.idle_after_ms))
+            }
+        }
+    }
+
+    /// The report.
+    pub(crate) fn state(&self) -> ActivityState {
+        ActivityState { intensity: self.intensity.level(), mode: self.mode, reason: self.reason(), since: self.since }
+    }
+
+    /// The reported mode.
+    pub(crate) const fn mode(&self) -> ActivityMode {
+        self.mode
+    }
+
+    /// A person began anew: what was seen before no longer counts.
+    pub(crate) fn begin_anew(&mut self, at: RunMillis) {
+        self.loops.begin_anew();
+        self.similarity = SimilarityState::default();
+        self.tempo = TempoState::default();
+        (self.mode, self.shown, self.since) = (ActivityMode::Working, ActivityMode::Working, at);
+        (self.changed_at, self.flipped_at) = (None, None);
+    }
+
+    fn reason(&self) -> Reason {
+        Reason::Borrowed(match self.mode {
+            ActivityMode::Idle => "no event for the idle time or longer",
+            ActivityMode::Working => "regular, controlled event flow",
+            ActivityMode::Looping => "the last events repeat themselves",
+            ActivityMode::Runaway => "steps follow each other much faster than the baseline",
+        })
+    }
+
+    /// Reports a mode if the dwell time allows it (ACT-2).
+    fn report(&mut self, shown: ActivityMode, at: RunMillis, policy: &Policy) -> Option<ActivityMode> {
+        if shown == self.mode {
+            return None;
+        }
+        let dwell = match self.mode {
+            ActivityMode::Idle | ActivityMode::Working => policy.activity.mode_dwell_ms,
+            ActivityMode::Looping | ActivityMode::Runaway => policy.activity.alarm_dwell_ms,
+        };
+        if self.changed_at.is_some_and(|changed| at.minus(changed) < dwell) {
+            return None;
+        }
+        (self.mode, self.since, self.changed_at) = (shown, at, Some(at));
+        Some(shown)
+    }
+
+    /// Notices evidence that leaves a mode and returns to it within one dwell time: an unexpected flip (GATE-4).
+    fn note_flip(&mut self, shown: ActivityMode, at: RunMillis, policy: &Policy) -> bool {
+        if shown == self.shown {
+            return false;
+        }
+        let flipped = self.flipped_at.is_some_and(|before| at.minus(before) < policy.activity.mode_dwell_ms);
+        self.shown = shown;
+        self.flipped_at = if flipped { None } else { Some(at) };
+        flipped
+    }
+
+    fn suspicion(&self, policy: &Policy, alarm: Option<&Alarm>, runaway: Ratio) -> Ratio {
+        let counted = alarm.map_or(Ratio::ZERO, |alarm| {
+            Ratio::of(u64::from(alarm.count.get()), u64::from(policy.safety.hard_loop_threshold.get()))
+        });
+        let alike = self.similarity.closeness(policy.loops.loop_window_size);
+        counted.max(alike).max(runaway)
+    }
+}

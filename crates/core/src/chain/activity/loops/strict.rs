@@ -1,0 +1,49 @@
+//! The documents to the letter: exact repeats of guardrails, signature counts of Geometry, each on its own.
+
+use super::window::{Call, Window};
+use super::{Candidate, Proof};
+use crate::decision::{FindingKind, Level};
+use crate::policy::Policy;
+use crate::rules::Rule;
+
+/// The strictest candidate of both counts.
+pub(crate) fn judge(policy: &Policy, window: &Window) -> Option<Candidate> {
+    let newest = window.newest()?;
+    let candidates = [exact(policy, window, newest), signature(policy, window, newest)];
+    candidates.into_iter().flatten().max_by_key(|candidate| candidate.level)
+}
+
+/// Guardrails: the third identical action in a row is overridden, the next one ends the run.
+fn exact(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
+    let run = window.exact_run();
+    let threshold = policy.loops.loop_repeat_threshold.get();
+    let stop_at = threshold.saturating_add(policy.loops.loop_override_max_retries.get());
+    let (level, kind, words) = if run >= stop_at {
+        (Level::Stop, FindingKind::SystemError, "identical actions in a row, the last one after the override")
+    } else if run >= threshold {
+        (Level::Override, FindingKind::LoopOverride, "identical actions in a row")
+    } else {
+        return None;
+    };
+    let proof = Proof::Exact(usize::try_from(run).unwrap_or(usize::MAX));
+    Some(Candidate { level, kind, rule: Rule::LoopExact, count: run, key: newest.exact, proof, words })
+}
+
+/// Geometry: equal signatures among the last ten calls, 3 / 5 / 10.
+fn signature(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
+    let depth = usize::try_from(policy.safety.signature_history_depth.get()).unwrap_or(usize::MAX);
+    let count = window.recent(depth).filter(|call| call.signed == newest.signed).count();
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let (level, kind) = if count >= policy.loops.infinite_loop_threshold.get() {
+        (Level::Stop, FindingKind::InfiniteLoop)
+    } else if count >= policy.safety.hard_loop_threshold.get() {
+        (Level::Hold, FindingKind::HardLoop)
+    } else if count >= policy.safety.soft_loop_threshold.get() {
+        (Level::Note, FindingKind::SoftLoop)
+    } else {
+        return None;
+    };
+    let words = "equal signatures among the last calls";
+    let proof = Proof::Signature(depth);
+    Some(Candidate { level, kind, rule: Rule::LoopSignature, count, key: newest.signed, proof, words })
+}

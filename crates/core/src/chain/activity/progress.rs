@@ -1,0 +1,171 @@
+//! No progress: which iterations fail, and how many in a row (PROG-1).
+
+use crate::chain::event::{AgentEvent, Flag, TestResult};
+use crate::label::{Fingerprint, Label};
+use crate::policy::{Policy, Profile, Switch};
+use crate::units::{Count, EventIndex};
+use serde::{Deserialize, Serialize};
+
+/// What the running iteration has shown, and the failures before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    failures: Count,
+    edits: Count,
+    calls: Count,
+    tests: Option<(TestResult, EventIndex)>,
+    build_failed: Option<EventIndex>,
+    last_error: Fingerprint,
+    repeated_error: Option<EventIndex>,
+    /// Whether edits were seen in any iteration: then the objective is an editing one.
+    edits_seen: bool,
+}
+
+/// Why an iteration failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Tests failed after a code change.
+    TestsFail,
+    /// The build failed.
+    BuildFails,
+    /// The same error came twice.
+    SameError,
+    /// Nothing was changed.
+    NoFileChanged,
+}
+
+impl Failure {
+    /// In words.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::TestsFail => "tests fail after a code change",
+            Self::BuildFails => "the build fails",
+            Self::SameError => "the same error came twice",
+            Self::NoFileChanged => "no file was modified",
+        }
+    }
+}
+
+impl Progress {
+    /// Takes in one event of the running iteration.
+    pub(crate) fn observe(&mut self, event: &AgentEvent, index: EventIndex) {
+        self.calls = self.calls.plus(event.tool_calls);
+        let failed = event.failed();
+        if event.flags.has(Flag::Edit) && !failed {
+            self.edits = self.edits.next();
+            self.edits_seen = true;
+        }
+        if let Some(result) = event.outcome.and_then(|outcome| outcome.test) {
+            self.tests = Some((result, index));
+        }
+        if event.flags.has(Flag::Build) {
+            self.build_failed = failed.then_some(index);
+        }
+        if failed && !super::loops::is_infrastructure(event) {
+            let error = event.error_digest.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+            if error.is_some() && error == self.last_error {
+                self.repeated_error = Some(index);
+            }
+            self.last_error = error;
+        }
+    }
+
+    /// Closes the iteration: says whether and why it failed, with the event that proves it, and counts.
+    pub(crate) fn close(&mut self, policy: &Policy) -> Option<(Failure, Option<EventIndex>)> {
+        let failure = self.judge(policy);
+        self.failures = if failure.is_some() { self.failures.next() } else { Count::ZERO };
+        let (failures, edits_seen) = (self.failures, self.edits_seen);
+        *self = Self { failures, edits_seen, ..Self::default() };
+        failure
+    }
+
+    fn judge(&self, policy: &Policy) -> Option<(Failure, Option<EventIndex>)> {
+        let editing = self.edits_seen || policy.limits.editing_objective == Switch::On;
+        let passed = matches!(self.tests, Some((TestResult::Passed, _)));
+        // On evidence, an error that came twice and was then overcome is work, not a failure.
+        let forgiven = policy.profile == Profile::Balanced && passed;
+        match (self.tests, self.build_failed, self.repeated_error) {
+            (Some((TestResult::Failed, index)), _, _) if self.edits > Count::ZERO => {
+                Some((Failure::TestsFail, Some(index)))
+            }
+            (_, Some(index), _) => Some((Failure::BuildFails, Some(index))),
+            (_, None, Some(index)) if !forgiven => Some((Failure::SameError, Some(index))),
+            _ if editing && self.edits == Count::ZERO => Some((Failure::NoFileChanged, None)),
+            _ => None,
+        }
+    }
+
+    /// Whether the running iteration has seen any work, so that closing it means something.
+    pub(crate) fn has_worked(&self) -> bool {
+        self.calls > Count::ZERO
+    }
+
+    /// Failures in a row.
+    pub(crate) const fn failures(&self) -> Count {
+        self.failures
+    }
+
+    /// A person set the counter.
+    pub(crate) const fn set_failures(&mut self, failures: Count) {
+        self.failures = failures;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::event::{Flags, Outcome, Status};
+
+    fn event(flag: Flag, outcome: Outcome) -> AgentEvent {
+        AgentEvent {
+            flags: Flags::default().with(flag),
+            outcome: Some(outcome),
+            tool_calls: Count::new(1),
+            ..AgentEvent::default()
+        }
+    }
+
+    fn error(digest: &str) -> AgentEvent {
+        let failed = Outcome { status: Status::Error, ..Outcome::default() };
+        AgentEvent { error_digest: Label::new(digest), ..event(Flag::Read, failed) }
+    }
+
+    fn edit() -> AgentEvent {
+        event(Flag::Edit, Outcome::default())
+    }
+
+    fn tests(result: TestResult) -> AgentEvent {
+        event(Flag::Test, Outcome { test: Some(result), ..Outcome::default() })
+    }
+
+    fn build() -> AgentEvent {
+        event(Flag::Build, Outcome { status: Status::Error, ..Outcome::default() })
+    }
+
+    fn closed(events: &[AgentEvent]) -> Option<Failure> {
+        let mut progress = Progress::default();
+        (0..).zip(events).for_each(|(index, event)| progress.observe(event, EventIndex::new(index)));
+        progress.close(&Policy::default()).map(|(failure, _)| failure)
+    }
+
+    #[test]
+    fn prog_1_each_of_the_four_failures_counts() {
+        assert_eq!(closed(&[edit(), tests(TestResult::Failed)]), Some(Failure::TestsFail));
+        assert_eq!(closed(&[edit(), build()]), Some(Failure::BuildFails));
+        assert_eq!(closed(&[error("x"), error("x")]), Some(Failure::SameError));
+        let mut progress = Progress::default();
+        progress.observe(&edit(), EventIndex::ZERO);
+        assert_eq!(progress.close(&Policy::default()), None);
+        assert_eq!(progress.close(&Policy::default()), Some((Failure::NoFileChanged, None)));
+        assert_eq!(progress.close(&Policy::default()), Some((Failure::NoFileChanged, None)));
+        assert_eq!(progress.failures(), Count::new(2));
+    }
+
+    #[test]
+    fn prog_1_work_that_moves_is_no_failure() {
+        assert_eq!(closed(&[edit(), tests(TestResult::Failed), edit(), tests(TestResult::Passed)]), None);
+        assert_eq!(closed(&[error("x"), error("y"), error("x")]), None);
+        assert_eq!(closed(&[error("x"), error("x"), edit(), tests(TestResult::Passed)]), None);
+        assert_eq!(closed(&[tests(TestResult::Failed)]), None, "failing tests before any change are the task");
+        assert_eq!(closed(&[]), None, "research changes no file");
+    }
+}

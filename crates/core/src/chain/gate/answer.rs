@@ -1,0 +1,283 @@
+//! The one answer of the gate, with its reason, rule, evidence and price.
+
+use super::iterations::Ended;
+use super::veto::{self, VetoSet};
+use super::{SafetyGate, budget};
+use crate::chain::{Source, Turn};
+use crate::decision::{Evidence, Price, Reason, SafetyDecision, SafetyVeto};
+use crate::effect::{HoldReason, StopReason};
+use crate::enforcement::{CycleTerminationError, EnforcementError, GuardFailureError, WallClockTimeoutError};
+use crate::label::Label;
+use crate::policy::{OnGuardFailure, Policy, Profile};
+use crate::rules::Rule;
+use crate::units::RunMillis;
+use alloc::format;
+use alloc::string::ToString;
+
+/// An answer before it is written down.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    refusal: Option<Refusal>,
+    veto: Option<SafetyVeto>,
+    /// Whether the refusal holds in observe mode as well.
+    binding: Binding,
+}
+
+/// Why something is not allowed.
+#[derive(Debug)]
+struct Refusal {
+    rule: Rule,
+    reason: Reason,
+    error: Option<EnforcementError>,
+    evidence: Evidence,
+    price: Price,
+    retry_after: Option<RunMillis>,
+}
+
+/// Whether a refusal binds in observe mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Binding {
+    Always,
+    WhenArmed,
+}
+
+impl Answer {
+    /// Finds the strictest answer.
+    pub(super) fn of(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, vetoes: VetoSet) -> Self {
+        let veto = vetoes.first();
+        let (refusal, binding) = if let Some(stop) = gate.standing.stopped() {
+            (Some(stopped(turn, stop)), binding_of_stop(stop))
+        } else if let Some((rule, error)) = &turn.refusal {
+            (Some(Refusal::error(*rule, error.clone(), turn)), Binding::Always)
+        } else if let Some(hold) = gate.standing.held().filter(|hold| binds(*hold, policy)) {
+            (Some(held(turn, hold)), binding_of_hold(hold))
+        } else if let Some(ended) = gate.iterations.ended() {
+            (over(policy, turn, ended), Binding::Always)
+        } else if let Some(veto) = veto {
+            (Some(vetoed(gate, policy, turn, veto)), Binding::WhenArmed)
+        } else {
+            (None, Binding::WhenArmed)
+        };
+        Self { refusal, veto, binding }
+    }
+
+    /// Whether the wait after a veto begins now. A throttle never starts it.
+    pub(super) fn starts_cooldown(&self) -> bool {
+        let throttled =
+            self.refusal.as_ref().is_some_and(|refusal| refusal.rule.is_throttle() && refusal.retry_after.is_some());
+        self.veto.is_some_and(veto::starts_cooldown) && !throttled
+    }
+
+    /// Writes the answer down.
+    pub(super) fn into_decision(self, gate: &SafetyGate, policy: &Policy) -> SafetyDecision {
+        let remaining_budget = budget::remaining(&policy.gate, &gate.minute, gate.health.level());
+        let health = gate.health.level();
+        let Some(refusal) = self.refusal else {
+            return SafetyDecision {
+                allowed: true,
+                error: None,
+                evidence: Evidence::default(),
+                health,
+                price: Price::default(),
+                reason: Reason::Borrowed("nothing speaks against it"),
+                remaining_budget,
+                retry_after_ms: None,
+                rule: Rule::GateOpen,
+                veto_reason: None,
+            };
+        };
+        let only_watched = !gate.is_armed() && self.binding == Binding::WhenArmed;
+        let reason =
+            if only_watched { Reason::Owned(format!("only observed: {}", refusal.reason)) } else { refusal.reason };
+        SafetyDecision {
+            allowed: only_watched,
+            error: refusal.error,
+            evidence: refusal.evidence,
+            health,
+            price: refusal.price,
+            reason,
+            remaining_budget,
+            retry_after_ms: refusal.retry_after,
+            rule: refusal.rule,
+            veto_reason: self.veto,
+        }
+    }
+}
+
+impl Refusal {
+    fn error(rule: Rule, error: EnforcementError, turn: &Turn<'_>) -> Self {
+        Self {
+            rule,
+            reason: Reason::Owned(error.to_string()),
+            error: Some(error),
+            evidence: Evidence::one(turn.place.index),
+            price: Price::default(),
+            retry_after: None,
+        }
+    }
+}
+
+/// The session is over. At the moment of the end the alarm itself speaks; later only its name does.
+fn stopped(turn: &Turn<'_>, stop: StopReason) -> Refusal {
+    let error = EnforcementError::CycleTermination(CycleTerminationError::Stopped(stop));
+    let mut refusal = Refusal { evidence: Evidence::default(), ..Refusal::error(rule_of_stop(stop), error, turn) };
+    let of_loop = matches!(stop, StopReason::SystemError | StopReason::InfiniteLoop);
+    if let Some(alarm) = turn.reading.alarm.as_ref().filter(|alarm| of_loop && !alarm.reason.is_empty()) {
+        refusal.rule = alarm.rule;
+        refusal.reason = Reason::Owned(format!("{}: {}", stop.explain(), alarm.reason));
+        refusal.evidence = alarm.evidence.clone();
+        refusal.price = alarm.price;
+    }
+    refusal
+}
+
+fn held(turn: &Turn<'_>, hold: HoldReason) -> Refusal {
+    let error = match hold {
+        HoldReason::GuardFailure => EnforcementError::GuardFailure(GuardFailureError {
+            cause: Label::cut("a premise of the guard broke"),
+            fix: Label::cut("read the finding, mend it, then `tripwire resume`"),
+        }),
+        HoldReason::Loop
+        | HoldReason::NoProgress
+        | HoldReason::IterationCap
+        | HoldReason::SoftSuspend
+        | HoldReason::Money
+        | HoldReason::Context
+        | HoldReason::Converged
+        | HoldReason::Paused => EnforcementError::CycleTermination(CycleTerminationError::Held(hold)),
+    };
+    let mut refusal = Refusal { evidence: Evidence::default(), ..Refusal::error(rule_of_hold(hold), error, turn) };
+    if let Some(alarm) =
+        turn.reading.alarm.as_ref().filter(|alarm| hold == HoldReason::Loop && !alarm.reason.is_empty())
+    {
+        refusal.rule = alarm.rule;
+        refusal.reason = Reason::Owned(format!("{}: {}", alarm.reason, hold.explain()));
+        refusal.evidence = alarm.evidence.clone();
+        refusal.price = alarm.price;
+    }
+    refusal
+}
+
+/// An ended iteration binds requests and events until the next one begins; one that is done binds nothing.
+fn over(policy: &Policy, turn: &Turn<'_>, ended: Ended) -> Option<Refusal> {
+    let (rule, error) = match ended {
+        Ended::Done => return None,
+        Ended::MaxSteps => (Rule::TermSteps, EnforcementError::CycleTermination(CycleTerminationError::MaxSteps)),
+        Ended::Timeout => {
+            let hours = policy.limits.max_runtime_hours.get().map_or(0, |hours| u64::from(hours.get()));
+            let limit_ms = RunMillis::from_seconds(hours.saturating_mul(3_600));
+            (Rule::TermWallClock, EnforcementError::WallClockTimeout(WallClockTimeoutError { limit_ms }))
+        }
+    };
+    match turn.source {
+        Source::Event | Source::Request => Some(Refusal::error(rule, error, turn)),
+        Source::Other => None,
+    }
+}
+
+fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto) -> Refusal {
+    let at = turn.place.at;
+    let cooldown = Some(policy.gate.cooldown_duration_ms);
+    let throttle = || {
+        let budget = budget::effective(&policy.gate, gate.health.level());
+        match policy.profile {
+            Profile::Strict => cooldown,
+            Profile::Balanced => Some(gate.minute.room_in(at, budget, policy.gate.max_tool_calls_per_minute)),
+        }
+    };
+    let mut refusal = Refusal {
+        rule: Rule::GateOpen,
+        reason: Reason::Borrowed(""),
+        error: None,
+        evidence: Evidence::one(turn.place.index),
+        price: Price::default(),
+        retry_after: None,
+    };
+    (refusal.rule, refusal.reason, refusal.retry_after) = match veto {
+        SafetyVeto::RunawayDetected => {
+            (Rule::ActTempo, Reason::Borrowed("runaway: the agent accelerates uncontrollably"), cooldown)
+        }
+        SafetyVeto::LoopDetected => {
+            (Rule::ActSimilarity, Reason::Borrowed("loop: the outputs of the last 5 events are alike"), cooldown)
+        }
+        SafetyVeto::TokenBudgetExceeded => {
+            let budget = budget::effective(&policy.gate, gate.health.level());
+            let reason = format!("{} tokens in the last minute; the budget is {budget}", gate.minute.tokens());
+            (Rule::GateTokens, Reason::Owned(reason), throttle())
+        }
+        SafetyVeto::RateLimitExceeded => {
+            let limit = policy.gate.max_tool_calls_per_minute;
+            let reason = format!("{} tool calls in the last minute; the limit is {limit}", gate.minute.calls());
+            (Rule::GateCalls, Reason::Owned(reason), throttle())
+        }
+        SafetyVeto::CooldownActive => {
+            let left = gate.cooldown.left(at);
+            (Rule::GateCooldown, Reason::Borrowed("the wait after a veto is not over"), left)
+        }
+        SafetyVeto::HealthDegraded => {
+            let reason = format!("soft suspend: health is {}", gate.health.level());
+            (Rule::GateHealth, Reason::Owned(reason), None)
+        }
+    };
+    if let Some(alarm) =
+        turn.reading.alarm.as_ref().filter(|alarm| veto == SafetyVeto::LoopDetected && !alarm.reason.is_empty())
+    {
+        refusal.rule = alarm.rule;
+        refusal.reason = Reason::Owned(alarm.reason.clone());
+        refusal.evidence = alarm.evidence.clone();
+        refusal.price = alarm.price;
+    }
+    refusal
+}
+
+/// A broken guard holds unless a person chose otherwise (CONST-5).
+fn binds(hold: HoldReason, policy: &Policy) -> bool {
+    hold != HoldReason::GuardFailure || policy.gate.on_guard_failure == OnGuardFailure::Hold
+}
+
+const fn binding_of_stop(stop: StopReason) -> Binding {
+    match stop {
+        StopReason::StoppedByPerson | StopReason::WallClock => Binding::Always,
+        StopReason::SystemError | StopReason::InfiniteLoop | StopReason::HardStop | StopReason::Runaway => {
+            Binding::WhenArmed
+        }
+    }
+}
+
+const fn binding_of_hold(hold: HoldReason) -> Binding {
+    match hold {
+        HoldReason::Paused | HoldReason::Money => Binding::Always,
+        HoldReason::Loop
+        | HoldReason::NoProgress
+        | HoldReason::IterationCap
+        | HoldReason::SoftSuspend
+        | HoldReason::Context
+        | HoldReason::GuardFailure
+        | HoldReason::Converged => Binding::WhenArmed,
+    }
+}
+
+const fn rule_of_stop(stop: StopReason) -> Rule {
+    match stop {
+        StopReason::StoppedByPerson => Rule::Control,
+        StopReason::SystemError => Rule::LoopExact,
+        StopReason::InfiniteLoop => Rule::LoopSignature,
+        StopReason::HardStop => Rule::GateHealth,
+        StopReason::Runaway => Rule::GateRunaway,
+        StopReason::WallClock => Rule::TermWallClock,
+    }
+}
+
+const fn rule_of_hold(hold: HoldReason) -> Rule {
+    match hold {
+        HoldReason::Loop => Rule::LoopLadder,
+        HoldReason::NoProgress => Rule::Progress,
+        HoldReason::IterationCap => Rule::IterationCap,
+        HoldReason::SoftSuspend => Rule::GateHealth,
+        HoldReason::Money => Rule::GateMoney,
+        HoldReason::Context => Rule::ContextTiers,
+        HoldReason::GuardFailure => Rule::FailClosed,
+        HoldReason::Converged => Rule::Convergence,
+        HoldReason::Paused => Rule::Control,
+    }
+}

@@ -1,0 +1,245 @@
+//! What follows from the evidence: overrides, holds, ends. In observe mode the findings stay and nothing else does.
+
+use super::health::Condition;
+use super::iterations::Ended;
+use super::money::Purse;
+use super::veto::VetoSet;
+use super::{SafetyGate, budget, rate};
+use crate::chain::Turn;
+use crate::chain::activity::loops::Alarm;
+use crate::decision::{Evidence, Finding, FindingKind, Level, Price, SafetyVeto};
+use crate::effect::{Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, StopReason};
+use crate::input::Report;
+use crate::label::Label;
+use crate::policy::{Policy, Profile};
+use crate::rules::Rule;
+use crate::units::Count;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+
+/// A warning that is given once until its cause has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Warning {
+    Tokens,
+    Calls,
+    Suspended,
+}
+
+const fn mask(warning: Warning) -> u8 {
+    match warning {
+        Warning::Tokens => 1,
+        Warning::Calls => 1 << 1,
+        Warning::Suspended => 1 << 2,
+    }
+}
+
+impl SafetyGate {
+    /// Carries the evidence into the session's standing and into effects.
+    pub(super) fn act_on(&mut self, policy: &Policy, turn: &mut Turn<'_>, vetoes: VetoSet) {
+        self.act_on_loop(policy, turn);
+        self.act_on_runaway(policy, turn, vetoes);
+        self.act_on_health(policy, turn);
+        self.act_on_money(policy, turn);
+        self.act_on_clock(policy, turn);
+    }
+
+    fn act_on_loop(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
+        if turn.reading.similar.is_present() && turn.reading.entered.is_some() && policy.profile == Profile::Strict {
+            let reason = "the outputs of the last 5 events are alike";
+            turn.note(FindingKind::LoopDetected, Rule::ActSimilarity, reason);
+        }
+        let Some(alarm) = Self::fresh_alarm(turn).cloned() else { return };
+        turn.draft.find(alarm.finding());
+        if !self.is_armed() {
+            return;
+        }
+        match alarm.level {
+            Level::Note => {}
+            Level::Override => turn.draft.cause(Effect::Inject(override_for(&alarm))),
+            Level::Hold => {
+                if self.standing.hold(HoldReason::Loop) {
+                    turn.draft.cause(Effect::Hold(HoldReason::Loop));
+                    turn.draft.cause(Effect::AskAdvisor(Deadlock::HardLoop));
+                    turn.draft.cause(Effect::Notify(alarm.reason));
+                }
+            }
+            Level::Stop => {
+                let infinite = alarm.kind == FindingKind::InfiniteLoop;
+                let reason = if infinite { StopReason::InfiniteLoop } else { StopReason::SystemError };
+                turn.draft.cause(Effect::WriteReport(Report::Blocker));
+                self.end(turn, reason);
+            }
+        }
+    }
+
+    fn act_on_runaway(&mut self, policy: &Policy, turn: &mut Turn<'_>, vetoes: VetoSet) {
+        if !vetoes.has(SafetyVeto::RunawayDetected) {
+            if turn.is_event() {
+                self.runaway_since = None;
+            }
+            return;
+        }
+        let since = *self.runaway_since.get_or_insert(turn.place.at);
+        let first = since == turn.place.at;
+        if first {
+            let reason = "recent steps follow each other in less than the allowed share of the baseline interval";
+            turn.note(FindingKind::RunawayDetected, Rule::ActTempo, reason);
+        }
+        let over = match policy.profile {
+            Profile::Strict => true,
+            Profile::Balanced => turn.place.at.minus(since) >= policy.gate.cooldown_duration_ms,
+        };
+        if over && self.is_armed() {
+            self.end(turn, StopReason::Runaway);
+        }
+    }
+
+    fn act_on_health(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
+        match self.health.condition(&policy.health) {
+            Condition::Good => self.warned &= !mask(Warning::Suspended),
+            Condition::SoftSuspend => {
+                if self.warn_once(Warning::Suspended) {
+                    let reason = format!("health {} is below the soft threshold", self.health.level());
+                    turn.note(FindingKind::HealthDegraded, Rule::GateHealth, &reason);
+                    if self.is_armed() {
+                        turn.draft.cause(Effect::Hold(HoldReason::SoftSuspend));
+                        turn.draft.cause(Effect::Notify(reason));
+                    }
+                }
+            }
+            Condition::HardStop => {
+                if self.is_armed() && self.standing.stopped().is_none() {
+                    let reason = format!("health {} is below the hard threshold", self.health.level());
+                    turn.note(FindingKind::HealthDegraded, Rule::GateHealth, &reason);
+                    turn.draft.cause(Effect::Notify(reason));
+                    self.end(turn, StopReason::HardStop);
+                }
+            }
+        }
+    }
+
+    /// Money binds in observe mode too: a budget is a person's explicit word.
+    fn act_on_money(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
+        match self.money.look(&policy.money) {
+            Purse::Full => {
+                self.standing.clear(HoldReason::Money);
+            }
+            Purse::Warn(left) => {
+                let text = format!("{left} micro-dollars are left of the budget: wrap up");
+                turn.note(FindingKind::BudgetWarning, Rule::GateMoney, &text);
+                turn.draft.cause(Effect::Prompt(text));
+            }
+            Purse::Empty => {
+                if self.standing.hold(HoldReason::Money) {
+                    turn.note(FindingKind::BudgetWarning, Rule::GateMoney, "the money budget is used up");
+                    turn.draft.cause(Effect::Hold(HoldReason::Money));
+                    turn.draft.cause(Effect::Notify("the money budget is used up".to_owned()));
+                }
+            }
+        }
+    }
+
+    /// Wall clocks and the step cap, in the order of TERM-1; they bind in observe mode too when they were set.
+    fn act_on_clock(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
+        let session_over = policy.limits.max_session_runtime_ms.get().is_some_and(|limit| turn.place.at >= limit);
+        if session_over && self.standing.stopped().is_none() {
+            turn.note(FindingKind::WallClockTimeout, Rule::TermWallClock, "the session's wall clock ran out");
+            self.end(turn, StopReason::WallClock);
+            return;
+        }
+        let Some(status) = self.iterations.check(&policy.limits, turn.place.at) else { return };
+        let (how, kind, rule, reason) = match status {
+            ExitStatus::Timeout => {
+                let reason = "the iteration's wall clock ran out";
+                (Ended::Timeout, FindingKind::WallClockTimeout, Rule::TermWallClock, reason)
+            }
+            ExitStatus::MaxSteps | ExitStatus::Interrupted | ExitStatus::SystemError | ExitStatus::Completed => {
+                let reason = "the iteration has used up its steps";
+                (Ended::MaxSteps, FindingKind::CycleTermination, Rule::TermSteps, reason)
+            }
+        };
+        self.iterations.end(how);
+        turn.note(kind, rule, reason);
+        turn.draft.cause(Effect::EndIteration(IterationEnd {
+            exit_status: status,
+            interrupt_reason: Some(reason.to_owned()),
+            verdict: None,
+        }));
+        if status == ExitStatus::Timeout {
+            turn.draft.cause(Effect::Kill);
+        }
+    }
+
+    /// Ends the session: the reason, the end of the iteration, the end of the processes.
+    pub(crate) fn end(&mut self, turn: &mut Turn<'_>, reason: StopReason) {
+        if self.standing.stopped().is_some() {
+            return;
+        }
+        self.standing.stop(reason);
+        let exit_status = match reason {
+            StopReason::StoppedByPerson => ExitStatus::Interrupted,
+            StopReason::WallClock => ExitStatus::Timeout,
+            StopReason::SystemError | StopReason::InfiniteLoop | StopReason::HardStop | StopReason::Runaway => {
+                ExitStatus::SystemError
+            }
+        };
+        self.iterations.end(Ended::Done);
+        turn.draft.cause(Effect::Stop(reason));
+        turn.draft.cause(Effect::EndIteration(IterationEnd {
+            exit_status,
+            interrupt_reason: Some(reason.explain().to_owned()),
+            verdict: None,
+        }));
+        turn.draft.cause(Effect::Kill);
+    }
+
+    /// The two warnings of the minute, each once until its cause has gone.
+    pub(super) fn warn(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
+        if !budget::is_near(&policy.gate, &self.minute) {
+            self.warned &= !mask(Warning::Tokens);
+        } else if self.warn_once(Warning::Tokens) {
+            let text = format!("{} tokens in the last minute", self.minute.tokens());
+            turn.note(FindingKind::TokenWarning, Rule::GateTokens, &text);
+        }
+        if !rate::is_near(&policy.gate, &self.minute) {
+            self.warned &= !mask(Warning::Calls);
+        } else if self.warn_once(Warning::Calls) {
+            let text = format!("{} tool calls in the last minute", self.minute.calls());
+            turn.note(FindingKind::ToolCallWarning, Rule::GateCalls, &text);
+        }
+    }
+
+    const fn warn_once(&mut self, warning: Warning) -> bool {
+        let new = self.warned & mask(warning) == 0;
+        self.warned |= mask(warning);
+        new
+    }
+}
+
+impl Turn<'_> {
+    /// Adds a plain note about this input.
+    pub(crate) fn note(&mut self, kind: FindingKind, rule: Rule, reason: &str) {
+        self.draft.find(Finding {
+            count: Count::ZERO,
+            evidence: Evidence::one(self.place.index),
+            kind,
+            level: Level::Note,
+            price: Price::default(),
+            reason: reason.to_owned(),
+            rule,
+            signature: String::new(),
+        });
+    }
+}
+
+/// The typed constraint that an alarm asks for.
+fn override_for(alarm: &Alarm) -> LoopOverride {
+    LoopOverride {
+        advice: None,
+        do_not_repeat: Label::cut(&alarm.signature),
+        result: alarm.result,
+        seen: alarm.count,
+        workspace: alarm.workspace,
+    }
+}

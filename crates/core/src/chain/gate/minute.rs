@@ -1,0 +1,124 @@
+//! The sliding minute: what was used in the last sixty seconds, exactly, in bounded space.
+
+use crate::limits::{MINUTE_ENTRIES, MINUTE_MS};
+use crate::ring::Ring;
+use crate::units::{Count, RunMillis, Tokens};
+use serde::{Deserialize, Serialize};
+
+/// What was used, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Use {
+    #[serde(rename = "a")]
+    at: RunMillis,
+    #[serde(rename = "t")]
+    tokens: Tokens,
+    #[serde(rename = "c")]
+    calls: Count,
+}
+
+/// The uses of the last minute with their sums.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Minute {
+    uses: Ring<Use, MINUTE_ENTRIES>,
+    tokens: Tokens,
+    calls: Count,
+}
+
+impl Minute {
+    /// Lets go of what is a minute old.
+    pub(crate) fn advance(&mut self, now: RunMillis) {
+        let (mut tokens, mut calls) = (self.tokens, self.calls);
+        self.uses.drop_oldest_while(|used| {
+            let expired = now.minus(used.at).get() >= MINUTE_MS;
+            if expired {
+                tokens = tokens.minus(used.tokens);
+                calls = calls.minus(used.calls);
+            }
+            expired
+        });
+        (self.tokens, self.calls) = (tokens, calls);
+    }
+
+    /// Adds a use. When the space is full the newest entry takes it in and expires later: never too early.
+    pub(crate) fn add(&mut self, at: RunMillis, tokens: Tokens, calls: Count) {
+        self.advance(at);
+        if tokens == Tokens::ZERO && calls == Count::ZERO {
+            return;
+        }
+        (self.tokens, self.calls) = (self.tokens.plus(tokens), self.calls.plus(calls));
+        match self.uses.is_full().then(|| self.uses.newest_mut()).flatten() {
+            Some(newest) => {
+                *newest = Use { at, tokens: newest.tokens.plus(tokens), calls: newest.calls.plus(calls) };
+            }
+            None => self.uses.push(Use { at, tokens, calls }),
+        }
+    }
+
+    /// Tokens used in the last minute.
+    pub(crate) const fn tokens(&self) -> Tokens {
+        self.tokens
+    }
+
+    /// Tool calls made in the last minute.
+    pub(crate) const fn calls(&self) -> Count {
+        self.calls
+    }
+
+    /// How long until both sums are within their bounds again.
+    pub(crate) fn room_in(&self, now: RunMillis, tokens: Tokens, calls: Count) -> RunMillis {
+        let (mut tokens_left, mut calls_left) = (self.tokens, self.calls);
+        let mut wait = RunMillis::ZERO;
+        let count = self.uses.len();
+        for place in (0..count).rev() {
+            if tokens_left <= tokens && calls_left <= calls {
+                break;
+            }
+            let Some(used) = self.uses.back(place) else { break };
+            tokens_left = tokens_left.minus(used.tokens);
+            calls_left = calls_left.minus(used.calls);
+            wait = used.at.plus(RunMillis::new(MINUTE_MS)).minus(now);
+        }
+        wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(at: u64, tokens: u64, minute: &mut Minute) {
+        minute.add(RunMillis::new(at), Tokens::new(tokens), Count::new(1));
+    }
+
+    #[test]
+    fn gate_2_a_use_counts_for_exactly_one_minute() {
+        let mut minute = Minute::default();
+        used(0, 100, &mut minute);
+        used(30_000, 50, &mut minute);
+        minute.advance(RunMillis::new(59_999));
+        assert_eq!((minute.tokens(), minute.calls()), (Tokens::new(150), Count::new(2)));
+        minute.advance(RunMillis::new(60_000));
+        assert_eq!((minute.tokens(), minute.calls()), (Tokens::new(50), Count::new(1)));
+    }
+
+    #[test]
+    fn gate_2_the_wait_ends_when_enough_has_expired() {
+        let mut minute = Minute::default();
+        used(0, 30_000, &mut minute);
+        used(10_000, 30_000, &mut minute);
+        let wait = minute.room_in(RunMillis::new(20_000), Tokens::new(50_000), Count::new(60));
+        assert_eq!(wait, RunMillis::new(40_000));
+        assert_eq!(minute.room_in(RunMillis::new(20_000), Tokens::new(60_000), Count::new(60)), RunMillis::ZERO);
+    }
+
+    #[test]
+    fn a_burst_beyond_the_space_is_merged_and_never_forgotten_early() {
+        let mut minute = Minute::default();
+        (0..1_000).for_each(|n| used(n, 1, &mut minute));
+        assert_eq!(minute.tokens(), Tokens::new(1_000));
+        minute.advance(RunMillis::new(60_500));
+        assert!(minute.tokens() >= Tokens::new(499));
+        minute.advance(RunMillis::new(61_000));
+        assert_eq!(minute.tokens(), Tokens::ZERO);
+    }
+}

@@ -1,0 +1,50 @@
+//! Roles and permissions: an action without them, or with a role that lacks one, is refused (PERM-1).
+
+use crate::enforcement::{EnforcementError, PermissionDeniedError};
+use crate::input::{Authority, Grant, Permission};
+use crate::label::Label;
+
+/// Checks the facts of authority that came with a request.
+pub(crate) fn check(authority: Option<&Authority>) -> Result<&Authority, EnforcementError> {
+    let Some(authority) = authority else {
+        return Err(denied("none", Permission::CanExecuteTasks.name()));
+    };
+    match authority.grant {
+        Grant::Granted => Ok(authority),
+        Grant::Denied => Err(denied(authority.role.as_str(), authority.permission.name())),
+    }
+}
+
+fn denied(role: &str, permission: &str) -> EnforcementError {
+    EnforcementError::PermissionDenied(PermissionDeniedError {
+        permission: Label::cut(permission),
+        role: Label::cut(role),
+    })
+}
+
+/// The refusal of a sub-agent beyond the limits of the tree.
+pub(crate) fn no_more_agents(agent: &str, limit: &str) -> EnforcementError {
+    denied(agent, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    fn authority(grant: Grant) -> Authority {
+        Authority { grant, identity: None, permission: Permission::CanEditSource, role: Label::cut("tester") }
+    }
+
+    #[test]
+    fn perm_1_a_missing_permission_names_role_and_permission() {
+        let error = check(Some(&authority(Grant::Denied))).unwrap_err().to_string();
+        assert!(error.contains("`tester`") && error.contains("`can_edit_source`"), "{error}");
+        assert!(check(None).unwrap_err().to_string().contains("`can_execute_tasks`"));
+    }
+
+    #[test]
+    fn perm_1_a_granted_permission_passes() {
+        assert!(check(Some(&authority(Grant::Granted))).is_ok());
+    }
+}

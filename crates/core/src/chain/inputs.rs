@@ -1,0 +1,344 @@
+//! What each kind of input does to the state, before the gate judges.
+
+use super::activity::{NewStep, Reading, Sign, Surroundings};
+use super::event::{AgentEvent, Flag};
+use super::feedback::ExecutionResult;
+use super::gate::context::Tier;
+use super::gate::dirty_bits::{ClaimAnswer, Verification, test_prompt};
+use super::gate::iterations::{Begin, Ended};
+use super::gate::{identity, permission};
+use super::{Chain, Turn};
+use crate::decision::{FindingKind, Price};
+use crate::effect::{
+    Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, StopReason, SwitchReason,
+};
+use crate::enforcement::{CycleTerminationError, EnforcementError};
+use crate::input::{AdvisorReply, Claim, Compaction, Counter, Fault, HumanAct, Report, Request, What};
+use crate::label::{Fingerprint, Label};
+use crate::policy::OnGuardFailure;
+use crate::rules::Rule;
+use crate::units::{Count, StepId};
+use alloc::borrow::ToOwned;
+use alloc::format;
+
+impl Chain {
+    /// Takes in one input.
+    pub(super) fn take(&mut self, turn: &mut Turn<'_>) {
+        match turn.what {
+            What::Event(event) => self.take_event(event, turn),
+            What::Request(request) => self.take_request(request, turn),
+            What::Result(result) => self.take_result(*result),
+            What::Tick => turn.reading.entered = self.state.activity.pass(&self.policy, turn.place.at),
+            What::Human(act) => self.take_human(act, turn),
+            What::Advisor(reply) => self.take_advice(reply, turn),
+            What::Review(review) => self.state.gate.reviews.note(*review),
+            What::IterationStarted => self.begin_iteration(turn),
+            What::Claim(claim) => self.take_claim(claim, turn),
+            What::Compacted(compaction) => self.take_compaction(compaction, turn),
+            What::Fault(Fault { cause, fix }) => self.break_premise(turn, cause.as_str(), fix.as_str()),
+            What::PolicyDrift(drift) => {
+                let text = format!("`{}` is `{}` on disk; not applied, start a new session", drift.key, drift.value);
+                turn.note(FindingKind::PolicyDrift, Rule::FrozenPolicy, &text);
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: &AgentEvent, turn: &mut Turn<'_>) {
+        let state = &mut self.state;
+        let new_step = new_step(&mut state.turn, event);
+        if new_step == NewStep::Yes {
+            state.step = state.step.plus(StepId::new(1));
+            state.gate.iterations.step();
+        }
+        let spent = state.gate.money.spent();
+        state.gate.observe(&self.policy, event, turn.place.at);
+        let around = Surroundings {
+            place: turn.place,
+            spent,
+            new_step,
+            minute_tokens: state.gate.minute.tokens(),
+            error_rate: state.gate.error_rate(),
+        };
+        turn.reading = state.activity.observe(&self.policy, event, &around);
+        let cost = Price { micro_usd: event.cost_micro_usd.unwrap_or_default(), tokens: event.budget_tokens() };
+        state.gate.money.spend(cost);
+        state.gate.dirty.observe(event);
+        state.progress.observe(event, turn.place.index);
+        if event.flags.has(Flag::Edit) && !event.failed() {
+            state.gate.context.moved();
+        }
+        if let Some(crossed) = state.gate.agents.observe(&self.policy.limits, event) {
+            let agent = event.agent_id.as_ref().map_or("agent", Label::as_str);
+            turn.refusal = Some((Rule::GateAgents, permission::no_more_agents(agent, crossed.words())));
+        }
+        if let Some(used) = event.context_tokens {
+            let climbed = state.gate.context.observe(&self.policy.context, used, event.context_window);
+            self.mind_context(turn, climbed);
+        }
+    }
+
+    /// The context gate's tiers (CTX-2).
+    fn mind_context(&mut self, turn: &mut Turn<'_>, climbed: Option<Tier>) {
+        let gate = &mut self.state.gate;
+        if gate.context.tier() < Tier::HardBlock {
+            gate.standing.clear(HoldReason::Context);
+        }
+        let Some(tier) = climbed else { return };
+        let percent = gate.context.percent();
+        let text = match tier {
+            Tier::Roomy => return,
+            Tier::Warning => format!("WARNING: Context at {percent}%. Consider /compact"),
+            Tier::Mandatory => format!("MANDATORY: Context at {percent}%. Compacting..."),
+            Tier::HardBlock => format!("HARD_BLOCK: Context at {percent}%"),
+        };
+        turn.note(FindingKind::CompactionGate, Rule::ContextTiers, &text);
+        if !gate.is_armed() {
+            return;
+        }
+        match tier {
+            Tier::Roomy => {}
+            Tier::Warning => turn.draft.cause(Effect::WarnContext),
+            Tier::Mandatory => turn.draft.cause(Effect::Compact),
+            Tier::HardBlock => {
+                if gate.standing.hold(HoldReason::Context) {
+                    turn.draft.cause(Effect::Hold(HoldReason::Context));
+                    turn.draft.cause(Effect::SwitchEngine(SwitchReason::ContextExhausted));
+                }
+            }
+        }
+    }
+
+    fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
+        let gate = &self.state.gate;
+        turn.refusal = self.check_authority(request).err();
+        if turn.refusal.is_none()
+            && gate.iterations.ended().is_none()
+            && gate.iterations.is_exhausted(&self.policy.limits)
+        {
+            let error = EnforcementError::CycleTermination(CycleTerminationError::MaxSteps);
+            turn.refusal = Some((Rule::TermSteps, error));
+        }
+        let alarm = self.state.activity.loops.foresee(&self.policy, &request.action, gate.money.spent());
+        turn.reading = Reading { alarm, ..Reading::default() };
+    }
+
+    fn check_authority(&self, request: &Request) -> Result<(), (Rule, EnforcementError)> {
+        let authority = permission::check(request.authority.as_ref()).map_err(|error| (Rule::Permission, error))?;
+        identity::check(authority).map_err(|error| (Rule::Identity, error))?;
+        if let Some(proposal) = request.proposal {
+            self.state.gate.reviews.check(proposal).map_err(|error| (Rule::Review, error))?;
+        }
+        let reserve = request.reserve_micro_usd.unwrap_or_default();
+        if !self.state.gate.money.fits(&self.policy.money, reserve) {
+            let error = EnforcementError::CycleTermination(CycleTerminationError::Held(HoldReason::Money));
+            return Err((Rule::GateMoney, error));
+        }
+        Ok(())
+    }
+
+    fn take_result(&mut self, result: ExecutionResult) {
+        if result.status.is_execution_error() {
+            self.state.gate.health.fall(self.policy.health.incident_cost);
+        }
+    }
+
+    fn take_human(&mut self, act: &HumanAct, turn: &mut Turn<'_>) {
+        let gate = &mut self.state.gate;
+        let done = match act {
+            HumanAct::Stop => {
+                gate.end(turn, StopReason::StoppedByPerson);
+                "a person stopped the session"
+            }
+            HumanAct::Pause => {
+                if gate.standing.hold(HoldReason::Paused) {
+                    turn.draft.cause(Effect::Hold(HoldReason::Paused));
+                }
+                "a person paused the session"
+            }
+            HumanAct::Resume => {
+                self.resume();
+                "a person resumed the session"
+            }
+            HumanAct::Restart => {
+                gate.restart(&self.policy, turn.place.at);
+                self.state.activity.begin_anew(turn.place.at);
+                "a person restarted the session"
+            }
+            HumanAct::Acknowledge(Report::Blocker) => {
+                gate.standing.clear(HoldReason::NoProgress);
+                self.state.progress.set_failures(Count::ZERO);
+                "a person cleared the blocker report"
+            }
+            HumanAct::Acknowledge(Report::Checkpoint) => {
+                gate.standing.clear(HoldReason::IterationCap);
+                gate.iterations.set_count(Count::ZERO);
+                "a person cleared the checkpoint"
+            }
+            HumanAct::SetCounter(edit) => {
+                match edit.counter {
+                    Counter::Iterations => gate.iterations.set_count(edit.value),
+                    Counter::ConsecutiveFailures => self.state.progress.set_failures(edit.value),
+                }
+                "a person set a counter"
+            }
+            HumanAct::SetDirtyBits(edit) => {
+                gate.dirty.edit(*edit);
+                "a person set dirty bits"
+            }
+            HumanAct::RaiseBudget(by) => {
+                gate.money.raise(*by);
+                "a person raised the money budget"
+            }
+            HumanAct::SetMode(mode) => {
+                gate.mode = *mode;
+                "a person changed whether decisions bind"
+            }
+        };
+        turn.note(FindingKind::ManualOverride, Rule::Control, done);
+    }
+
+    /// A person says: go on. Clears what waits for a look, and vouches for health; reports need their own act.
+    fn resume(&mut self) {
+        let gate = &mut self.state.gate;
+        for hold in [HoldReason::Paused, HoldReason::GuardFailure, HoldReason::Converged, HoldReason::Context] {
+            gate.standing.clear(hold);
+        }
+        gate.health.lift(self.policy.health.soft_suspend_threshold);
+        if gate.standing.clear(HoldReason::Loop) {
+            self.state.activity.loops.begin_anew();
+        }
+    }
+
+    /// The advisor's answer ends a hold for a loop, and travels in the typed override (LOOP-4).
+    fn take_advice(&mut self, reply: &AdvisorReply, turn: &mut Turn<'_>) {
+        let waits = self.state.gate.standing.is_held_for(HoldReason::Loop);
+        if !waits || reply.advice.as_str().trim().is_empty() {
+            return;
+        }
+        self.state.gate.standing.clear(HoldReason::Loop);
+        self.state.activity.loops.begin_anew();
+        turn.note(FindingKind::LoopOverride, Rule::LoopAdvice, "the advisor gave a new approach");
+        turn.draft.cause(Effect::Inject(LoopOverride {
+            advice: Some(reply.advice.clone()),
+            do_not_repeat: Label::cut("the approach that led into the loop"),
+            result: Sameness::Unknown,
+            seen: Count::ZERO,
+            workspace: Sameness::Unknown,
+        }));
+    }
+
+    fn begin_iteration(&mut self, turn: &mut Turn<'_>) {
+        if self.state.progress.has_worked() {
+            self.close_iteration(turn);
+        }
+        match self.state.gate.iterations.begin(&self.policy.safety, turn.place.at) {
+            Begin::Begun => {}
+            Begin::Capped => {
+                let cap = self.policy.safety.max_iterations;
+                let text = format!("Reached iteration cap: {cap}/{cap}");
+                turn.note(FindingKind::IterationCap, Rule::IterationCap, &text);
+                if self.state.gate.is_armed() && self.state.gate.standing.hold(HoldReason::IterationCap) {
+                    turn.draft.cause(Effect::WriteReport(Report::Checkpoint));
+                    turn.draft.cause(Effect::Hold(HoldReason::IterationCap));
+                    turn.draft.cause(Effect::Notify(text));
+                }
+            }
+        }
+    }
+
+    /// Counts the iteration as failed or not (PROG-1).
+    fn close_iteration(&mut self, turn: &mut Turn<'_>) {
+        let Some((failure, proof)) = self.state.progress.close(&self.policy) else { return };
+        let failures = self.state.progress.failures();
+        let text = format!("{failures} failed iterations in a row: {}", failure.words());
+        turn.note(FindingKind::NoProgress, Rule::Progress, &text);
+        if let (Some(index), Some(finding)) = (proof, turn.draft.findings.last_mut()) {
+            finding.evidence = crate::decision::Evidence::one(index);
+            finding.count = failures;
+        }
+        let gate = &mut self.state.gate;
+        if !gate.is_armed() {
+            return;
+        }
+        if failures >= self.policy.safety.max_consecutive_failures {
+            if gate.standing.hold(HoldReason::NoProgress) {
+                turn.draft.cause(Effect::WriteReport(Report::Blocker));
+                turn.draft.cause(Effect::Hold(HoldReason::NoProgress));
+                turn.draft.cause(Effect::Notify(text));
+            }
+        } else if failures == Count::new(2) {
+            turn.draft.cause(Effect::AskAdvisor(Deadlock::NoProgress));
+        }
+    }
+
+    /// The agent says that it is done (DIRTY-1).
+    fn take_claim(&mut self, claim: &Claim, turn: &mut Turn<'_>) {
+        let workspace = claim.workspace_hash.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        let max_refusals = if self.state.gate.is_armed() { self.policy.dirty_bits.max_refusals.get() } else { 0 };
+        match self.state.gate.dirty.claim(workspace, max_refusals) {
+            ClaimAnswer::Refused(verdict, text) => {
+                turn.note(FindingKind::DirtyBitViolation, Rule::DirtyBits, text);
+                turn.draft.cause(Effect::Prompt(match verdict {
+                    Verification::Failed => text.to_owned(),
+                    Verification::Verified
+                    | Verification::Stale
+                    | Verification::Unverified
+                    | Verification::NothingToVerify => test_prompt(self.policy.dirty_bits.test_command.as_str()),
+                }));
+            }
+            ClaimAnswer::Released(verdict) => {
+                self.close_iteration(turn);
+                let gate = &mut self.state.gate;
+                gate.iterations.end(Ended::Done);
+                turn.draft.cause(Effect::EndIteration(IterationEnd {
+                    exit_status: ExitStatus::Completed,
+                    interrupt_reason: None,
+                    verdict: Some(verdict),
+                }));
+                let converged = gate.iterations.note_workspace(workspace);
+                if converged && self.policy.limits.stop_on_convergence == crate::policy::Switch::On && gate.is_armed() {
+                    gate.standing.hold(HoldReason::Converged);
+                    turn.draft.cause(Effect::Hold(HoldReason::Converged));
+                }
+            }
+        }
+    }
+
+    /// Three compactions without a change of the workspace are a loop (CTX-4).
+    fn take_compaction(&mut self, compaction: &Compaction, turn: &mut Turn<'_>) {
+        let workspace = compaction.workspace_hash.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        let gate = &mut self.state.gate;
+        let spiral = gate.context.compacted(&self.policy.context, workspace);
+        if let Some(used) = compaction.context_tokens {
+            let climbed = gate.context.observe(&self.policy.context, used, None);
+            self.mind_context(turn, climbed);
+        }
+        let gate = &mut self.state.gate;
+        if spiral {
+            turn.note(FindingKind::HardLoop, Rule::ContextSpiral, "compactions without a change of the workspace");
+            if gate.is_armed() && gate.standing.hold(HoldReason::Loop) {
+                turn.draft.cause(Effect::Hold(HoldReason::Loop));
+                turn.draft.cause(Effect::AskAdvisor(Deadlock::HardLoop));
+            }
+        }
+    }
+
+    /// A premise broke: a finding always, and a hold unless a person chose otherwise (CONST-5).
+    pub(super) fn break_premise(&mut self, turn: &mut Turn<'_>, cause: &str, fix: &str) {
+        let text = format!("{cause}; {fix}");
+        turn.note(FindingKind::GuardFailure, Rule::FailClosed, &text);
+        let holds = self.policy.gate.on_guard_failure == OnGuardFailure::Hold;
+        if holds && self.state.gate.standing.hold(HoldReason::GuardFailure) {
+            turn.draft.cause(Effect::Hold(HoldReason::GuardFailure));
+        }
+        turn.draft.cause(Effect::Notify(text));
+    }
+}
+
+/// Whether an event opens a step: calls of one model turn share its id and are one step.
+fn new_step(turn: &mut Fingerprint, event: &AgentEvent) -> NewStep {
+    let this = event.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+    let same = this.is_some() && this == *turn;
+    *turn = this;
+    if Sign::from(same).is_present() { NewStep::No } else { NewStep::Yes }
+}

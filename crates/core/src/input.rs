@@ -1,0 +1,300 @@
+//! The only door in: everything that may influence a decision arrives as an [`Input`], so that a journal of inputs is
+//! enough to replay a session exactly.
+
+use crate::chain::event::{Action, AgentEvent};
+use crate::chain::feedback::ExecutionResult;
+use crate::label::Label;
+use crate::record::chain::Digest;
+use crate::units::{Count, EventIndex, MicroUsd, RunMillis, Tokens};
+use serde::{Deserialize, Serialize};
+
+/// One input with the time at which it happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// Milliseconds since the session's start.
+    pub at: RunMillis,
+    /// What happened.
+    pub what: What,
+}
+
+/// Everything that can be told to the engine.
+#[expect(clippy::large_enum_variant, reason = "nearly every input is an event; boxing it would cost each of them")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum What {
+    /// An event source observed the agent. Legal at any time.
+    Event(AgentEvent),
+    /// An agent asks to act; the answer is a permit or a refusal. Legal at any time.
+    Request(Request),
+    /// The execution adapter reports back. Legal after a permit was issued.
+    Result(ExecutionResult),
+    /// Time passed and nothing else happened. Legal at any time.
+    Tick,
+    /// A person acted. Legal at any time.
+    Human(HumanAct),
+    /// The advisor answered. Changes something only while the session waits for one.
+    Advisor(AdvisorReply),
+    /// A reviewer answered. Bound to the digest it names.
+    Review(ReviewVerdict),
+    /// An iteration (a prompt, a turn of someone else's agent) began.
+    IterationStarted,
+    /// The agent says that it is done. The answer is a verdict, or the demand to run the tests.
+    Claim(Claim),
+    /// The client compacted the agent's context.
+    Compacted(Compaction),
+    /// A premise of the guard broke; the engine holds (CONST-5).
+    Fault(Fault),
+    /// A threshold was edited on disk after the session began; it is noted and not applied (CONST-6).
+    PolicyDrift(PolicyDrift),
+}
+
+/// What an agent asks to do, with the facts about its authority.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Request {
+    /// What it asks for.
+    pub action: Action,
+    /// Who asks and what the policies said; without it the answer is `PermissionDenied`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<Authority>,
+    /// The digest of the change that would be applied, where a review is required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Digest>,
+    /// The most this may cost, reserved before it is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve_micro_usd: Option<MicroUsd>,
+}
+
+/// The facts of authority: computed outside (Cedar, checksums), enforced here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Authority {
+    /// Whether the role has the permission.
+    pub grant: Grant,
+    /// The identity facts, where the operation is critical.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<IdentityFact>,
+    /// The permission that the action needs.
+    pub permission: Permission,
+    /// The role of the agent.
+    pub role: Label,
+}
+
+/// What the permission policies answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Grant {
+    /// The role has the permission.
+    Granted,
+    /// It has not.
+    Denied,
+}
+
+/// The permissions of the seed; all are enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    /// To run tools at all.
+    CanExecuteTasks,
+    /// To change files in the source folders.
+    CanEditSource,
+    /// To change anything (denied to read-only roles).
+    Write,
+    /// To read private memories.
+    CanAccessPrivateMemories,
+    /// To write memories.
+    CanWriteMemories,
+    /// To go on although the work has converged.
+    ContinueAfterConvergence,
+}
+
+impl Permission {
+    /// The name as the seed writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CanExecuteTasks => "can_execute_tasks",
+            Self::CanEditSource => "can_edit_source",
+            Self::Write => "write (role is read_only)",
+            Self::CanAccessPrivateMemories => "can_access_private_memories",
+            Self::CanWriteMemories => "can_write_memories",
+            Self::ContinueAfterConvergence => "continue (role has stop_on_convergence)",
+        }
+    }
+}
+
+/// What is known of an agent's identity when it asks for a critical operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IdentityFact {
+    /// Checksum on the signed list and role authorized.
+    Trusted,
+    /// The checksum is not on the signed gold-standard list.
+    UnknownChecksum,
+    /// The list itself does not verify.
+    ListUnsigned,
+    /// The role is not among the authorized roles.
+    RoleNotAuthorized,
+}
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HumanAct {
+    /// End everything.
+    Stop,
+    /// Hold everything, keep the state.
+    Pause,
+    /// Go on after a pause or a soft suspend.
+    Resume,
+    /// Start again after a stop; the only thing that clears a hard stop.
+    Restart,
+    /// Clear a report (by removing the file or with `tripwire ack`); its counter goes to zero.
+    Acknowledge(Report),
+    /// Set a counter by hand in the manifest.
+    SetCounter(CounterEdit),
+    /// Set dirty bits by hand in the manifest.
+    SetDirtyBits(DirtyBitsEdit),
+    /// Raise the session's money budget.
+    RaiseBudget(MicroUsd),
+    /// Allow the agent to act on decisions, or only to be watched.
+    SetMode(Mode),
+}
+
+/// A report that waits for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Report {
+    /// `BLOCKER_REPORT.md`
+    Blocker,
+    /// `CHECKPOINT.md`
+    Checkpoint,
+}
+
+/// Whether decisions bind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// Decisions bind.
+    #[default]
+    Armed,
+    /// Decisions are taken and logged; only people's controls, explicit budgets and the floor bind.
+    Observe,
+}
+
+/// A counter that a person may set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CounterEdit {
+    /// Which one.
+    pub counter: Counter,
+    /// Its new value.
+    pub value: Count,
+}
+
+/// The counters of the manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Counter {
+    /// `safety.iteration_count`
+    Iterations,
+    /// `safety.consecutive_failures`
+    ConsecutiveFailures,
+}
+
+/// The dirty bits after a person's edit; absent ones stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DirtyBitsEdit {
+    /// `dirty_bits.code_modified`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_modified: Option<bool>,
+    /// `dirty_bits.docs_updated`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs_updated: Option<bool>,
+    /// `dirty_bits.tests_passing`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_passing: Option<bool>,
+    /// `dirty_bits.tests_run`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tests_run: Option<bool>,
+}
+
+/// What the advisor said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AdvisorReply {
+    /// Its advice; travels as a quoted, capped field of the override. Empty means that no advisor could be had.
+    pub advice: Label,
+}
+
+/// What a reviewer said about one change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReviewVerdict {
+    /// The change that was reviewed.
+    pub proposal: Digest,
+    /// The answer.
+    pub verdict: Verdict,
+}
+
+/// The two answers of a reviewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// May be applied.
+    Approved,
+    /// May not.
+    Rejected,
+}
+
+/// The agent's claim to be done, with what is known of the workspace at that moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Claim {
+    /// The workspace now, where it was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_hash: Option<Label>,
+}
+
+/// A compaction of the agent's context.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Compaction {
+    /// Tokens in the context afterwards, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<Tokens>,
+    /// The workspace now, where it was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_hash: Option<Label>,
+}
+
+/// A premise that broke.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fault {
+    /// What broke, in words for a person.
+    pub cause: Label,
+    /// What to do about it.
+    pub fix: Label,
+}
+
+/// A threshold edited on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PolicyDrift {
+    /// Its dotted name.
+    pub key: Label,
+    /// What the file says now.
+    pub value: Label,
+}
+
+/// Where in the session an input or decision stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The input's index.
+    pub index: EventIndex,
+    /// When it happened, never before the input that came first.
+    pub at: RunMillis,
+}

@@ -1,0 +1,233 @@
+//! The arguments of a call: read once, written in one canonical form, and asked for the few fields that matter here.
+
+use super::json::Json;
+use super::normal::{Volatility, normalise};
+use alloc::borrow::{Cow, ToOwned as _};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The canonical form of "no arguments", in whichever way a client spells it.
+const NOTHING: &str = "{}";
+
+/// Arguments as JSON, or as the plain text they are.
+#[derive(Debug)]
+pub(super) enum Arguments<'a> {
+    /// Parsed JSON, an object in nearly all clients.
+    Json(Json<'a>),
+    /// Anything else.
+    Plain(Cow<'a, str>),
+}
+
+impl<'a> Arguments<'a> {
+    /// Reads the arguments; a JSON string is the plain text inside it.
+    pub(super) fn read(text: &'a str) -> Self {
+        let text = text.trim();
+        match text.starts_with(['{', '[', '"', 'n']).then(|| Json::parse(text)).flatten() {
+            Some(Json::Text(inner)) => Self::Plain(Cow::Owned(inner)),
+            Some(json) => Self::Json(json),
+            None => Self::Plain(Cow::Borrowed(text)),
+        }
+    }
+
+    /// The canonical text: sorted keys, volatile parts stripped, everything else kept.
+    pub(super) fn canonical(&self) -> String {
+        match self {
+            Self::Json(json) if json.is_nothing() => NOTHING.to_owned(),
+            Self::Json(json) => {
+                let mut out = String::new();
+                json.write(&mut out, |text| normalise(text, Volatility::Arguments));
+                out
+            }
+            Self::Plain(text) if text.trim().is_empty() => NOTHING.to_owned(),
+            Self::Plain(text) => normalise(text.trim(), Volatility::Arguments),
+        }
+    }
+
+    /// The first of the named fields that holds a text or a list of texts.
+    pub(super) fn field(&self, names: &[&str]) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Json(json) => names.iter().find_map(|name| words(json.get(name)?)),
+            Self::Plain(text) => names.iter().find_map(|name| plain_field(text, name)),
+        }
+    }
+
+    /// The plain text, where there are no fields.
+    pub(super) fn plain(&self) -> Option<&str> {
+        match self {
+            Self::Json(_) => None,
+            Self::Plain(text) => Some(text.trim()),
+        }
+    }
+
+    /// The command line of a shell call, out of the wrapper (`bash -lc …`) in which a list may hold it.
+    pub(super) fn command(&self) -> Option<Cow<'_, str>> {
+        /// Under these names clients hand over a command line.
+        const NAMES: [&str; 7] = ["command", "cmd", "commands", "script", "input", "code", "CommandLine"];
+        if let Self::Json(Json::List(items)) = self {
+            return list_command(items).map(Cow::Owned);
+        }
+        self.field(&NAMES).or_else(|| self.plain().map(Cow::Borrowed))
+    }
+
+    /// The path a call aims at.
+    pub(super) fn path(&self) -> Option<Cow<'_, str>> {
+        /// Under these names clients hand over a path.
+        const NAMES: [&str; 13] = [
+            "file_path",
+            "file",
+            "path",
+            "filename",
+            "notebook_path",
+            "absolute_path",
+            "target_file",
+            "filepath",
+            "filePath",
+            "relative_path",
+            "dir_path",
+            "directory",
+            "file_name",
+        ];
+        let path = self.field(&NAMES).filter(|path| !path.trim().is_empty() && !path.contains('\n'));
+        path.or_else(|| self.patched())
+    }
+
+    /// The first file of a patch in the `*** Update File: …` form.
+    fn patched(&self) -> Option<Cow<'_, str>> {
+        let patch = self
+            .field(&["input", "patch", "patch_text", "command", "cmd"])
+            .or_else(|| self.plain().map(Cow::Borrowed))?;
+        patched_file(&patch).map(|path| Cow::Owned(path.to_owned()))
+    }
+}
+
+/// The first file that a patch names.
+pub(super) fn patched_file(patch: &str) -> Option<&str> {
+    const HEADS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/"];
+    patch.lines().find_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head))).map(str::trim)
+}
+
+/// A text, or a list of texts as one command line.
+fn words<'j>(json: &'j Json<'_>) -> Option<Cow<'j, str>> {
+    match json {
+        Json::Text(text) => Some(Cow::Borrowed(text)),
+        Json::List(items) => list_command(items).map(Cow::Owned),
+        Json::Bare(_) | Json::Object(_) => None,
+    }
+}
+
+fn list_command(items: &[Json<'_>]) -> Option<String> {
+    let words = items.iter().map(|item| match item {
+        Json::Text(text) => Some(text.as_str()),
+        Json::Bare(bare) => Some(*bare),
+        Json::List(_) | Json::Object(_) => None,
+    });
+    let words: Vec<&str> = words.collect::<Option<_>>()?;
+    match words.as_slice() {
+        [] => None,
+        [shell, flag, script] if is_shell(shell) && flag.starts_with('-') && flag.ends_with('c') => {
+            Some((*script).to_owned())
+        }
+        all => Some(all.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// Whether a word names a shell.
+pub(super) fn is_shell(word: &str) -> bool {
+    matches!(word.rsplit('/').next(), Some("bash" | "sh" | "zsh" | "dash" | "ksh" | "fish"))
+}
+
+/// A word of a list as it would be typed.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let safe =
+        |c: char| !c.is_ascii_whitespace() && !matches!(c, '\'' | '"' | '\\' | ';' | '|' | '&' | '<' | '>' | '(' | ')');
+    if !word.is_empty() && word.chars().all(safe) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
+    }
+}
+
+/// `name: value` at the start of a line, with its indented continuation lines, as some clients print arguments.
+fn plain_field<'t>(text: &'t str, name: &str) -> Option<Cow<'t, str>> {
+    let mut lines = text.lines();
+    let first = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
+    let mut value = Cow::Borrowed(first);
+    for line in lines.take_while(|line| line.starts_with("  ")) {
+        value.to_mut().push(' ');
+        value.to_mut().push_str(line.trim());
+    }
+    let inner = value.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
+    match inner.map(str::to_owned) {
+        Some(inner) => Some(Cow::Owned(inner)),
+        None => Some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        Arguments::read(text).canonical()
+    }
+
+    #[test]
+    fn every_spelling_of_no_arguments_is_the_same() {
+        for text in ["", "  ", "null", "{}", "[]", "{\"\":\"\"}", "{\"\":{}}", "{\"\": {\"\": null}}", "\"\""] {
+            assert_eq!(canonical(text), NOTHING, "{text}");
+        }
+        for text in ["0", "false", "{\"a\":\"\"}", "{\"\":\"x\"}", "x", "{\"a\":null}"] {
+            assert_ne!(canonical(text), NOTHING, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_keys_and_spaces_mean_nothing_and_values_mean_all() {
+        assert_eq!(canonical("{\"b\":1, \"a\":\"x\"}"), canonical("{\"a\":\"x\",\"b\":1}"));
+        assert_ne!(canonical("{\"a\":\"x\",\"b\":1}"), canonical("{\"a\":\"x\",\"b\":2}"));
+        assert_ne!(canonical("{\"d\":\"2026-01-31\"}"), canonical("{\"d\":\"2026-02-01\"}"));
+        assert_eq!(canonical(" ls "), canonical("\"ls\""));
+    }
+
+    #[test]
+    fn temporary_names_in_arguments_are_stripped() {
+        let call = |name: &str| canonical(&format!("{{\"command\":\"python /tmp/{name}/run.py\"}}"));
+        assert_eq!(call("tmpab12cd34"), call("tmpzz99yy88"));
+        assert_ne!(call("repro"), call("fix"));
+    }
+
+    #[test]
+    fn the_command_is_found_in_every_clients_form() {
+        let command = |text: &str| Arguments::read(text).command().map(Cow::into_owned);
+        for text in [
+            "{\"command\":\"ls -l\"}",
+            "{\"cmd\":\"ls -l\"}",
+            "{\"command\":[\"bash\",\"-lc\",\"ls -l\"]}",
+            "{\"command\":[\"ls\",\"-l\"]}",
+            "[\"ls\",\"-l\"]",
+            "ls -l",
+            "command: ls\n  -l\ntimeout: 5",
+        ] {
+            assert_eq!(command(text).as_deref(), Some("ls -l"), "{text}");
+        }
+        assert_eq!(command("[\"grep\",\"a b\"]").as_deref(), Some("grep 'a b'"));
+        assert_eq!(command("{\"description\":\"x\"}"), None);
+    }
+
+    #[test]
+    fn the_path_is_found_in_every_clients_form() {
+        let path = |text: &str| Arguments::read(text).path().map(Cow::into_owned);
+        for text in [
+            "{\"file_path\":\"src/a.rs\"}",
+            "{\"path\":\"src/a.rs\",\"x\":1}",
+            "file_path: src/a.rs\nfind: b",
+            "*** Begin Patch\n*** Update File: src/a.rs\n@@",
+            "{\"input\":\"*** Begin Patch\\n*** Add File: src/a.rs\\n\"}",
+        ] {
+            assert_eq!(path(text).as_deref(), Some("src/a.rs"), "{text}");
+        }
+        assert_eq!(path("{\"query\":\"src/a.rs\"}"), None);
+        assert_eq!(path("just words"), None);
+    }
+}

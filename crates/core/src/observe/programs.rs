@@ -1,0 +1,333 @@
+//! Which programs do which kind of work: tables, so that a reader can see at once what is known.
+
+use crate::chain::event::{Flag, Flags};
+
+/// Runners of tests that need no further word.
+const TEST_RUNNERS: &[&str] = &[
+    "pytest",
+    "py.test",
+    "pytest-3",
+    "unittest",
+    "jest",
+    "vitest",
+    "mocha",
+    "ava",
+    "karma",
+    "rspec",
+    "phpunit",
+    "pest",
+    "ctest",
+    "tox",
+    "nox",
+    "nosetests",
+    "nose2",
+    "trial",
+    "bats",
+    "behave",
+    "gotestsum",
+    "ginkgo",
+    "runtests.py",
+    "run_tests.py",
+    "run_tests.sh",
+    "run-tests.sh",
+    "runtests.sh",
+    "test.sh",
+];
+
+/// Programs that test when one of these words follows.
+const TEST_WORDS: &[(&str, &[&str])] = &[
+    ("cargo", &["test", "t", "nextest"]),
+    ("npm", &["test", "t", "tst"]),
+    ("pnpm", &["test", "t"]),
+    ("yarn", &["test"]),
+    ("bun", &["test"]),
+    ("deno", &["test"]),
+    ("go", &["test"]),
+    ("make", &["test", "tests", "check"]),
+    ("gmake", &["test", "tests", "check"]),
+    ("ninja", &["test", "check"]),
+    ("meson", &["test"]),
+    ("just", &["test", "tests"]),
+    ("task", &["test", "tests"]),
+    ("mvn", &["test", "verify", "integration-test"]),
+    ("mvnw", &["test", "verify", "integration-test"]),
+    ("gradle", &["test", "check"]),
+    ("gradlew", &["test", "check"]),
+    ("dotnet", &["test"]),
+    ("swift", &["test"]),
+    ("bazel", &["test"]),
+    ("mix", &["test"]),
+    ("sbt", &["test"]),
+    ("lein", &["test"]),
+    ("stack", &["test"]),
+    ("cabal", &["test"]),
+    ("rake", &["test", "spec"]),
+    ("rails", &["test"]),
+    ("flutter", &["test"]),
+    ("dart", &["test"]),
+    ("artisan", &["test"]),
+    ("composer", &["test"]),
+    ("manage.py", &["test"]),
+    ("playwright", &["test"]),
+    ("ng", &["test"]),
+    ("nx", &["test"]),
+    ("hatch", &["test"]),
+    ("setup.py", &["test"]),
+];
+
+/// Programs that start a script of the project by name: `npm run test:unit`, `mise run test`.
+const SCRIPT_RUNNERS: &[&str] =
+    &["npm", "pnpm", "yarn", "bun", "mise", "turbo", "poe", "deno", "composer", "nx", "just", "make"];
+
+/// Words that turn a test run into something else: it lists, it compiles, it explains itself.
+const NO_RUN: &[&str] = &[
+    "--collect-only",
+    "--co",
+    "--version",
+    "--help",
+    "-h",
+    "-V",
+    "--no-run",
+    "--list",
+    "--listTests",
+    "--dry-run",
+    "--fixtures",
+    "--markers",
+    "--setup-plan",
+];
+/// The same for one program only, where the short word means something else elsewhere.
+const NO_RUN_OF: &[(&str, &str)] = &[("ctest", "-N"), ("make", "-n"), ("go", "-c"), ("go", "-list")];
+
+/// Programs that install or remove when one of these words follows.
+const INSTALL_WORDS: &[(&str, &[&str])] = &[
+    ("pip", &["install", "uninstall"]),
+    ("pip3", &["install", "uninstall"]),
+    ("uv", &["add", "remove", "sync", "install"]),
+    ("poetry", &["add", "install", "remove", "update"]),
+    ("pipenv", &["install", "uninstall", "sync"]),
+    ("pdm", &["add", "install", "remove", "sync"]),
+    ("conda", &["install", "remove", "create"]),
+    ("mamba", &["install", "remove", "create"]),
+    ("npm", &["install", "i", "ci", "add", "uninstall", "update"]),
+    ("pnpm", &["install", "i", "add", "remove", "update"]),
+    ("yarn", &["install", "add", "remove", "upgrade"]),
+    ("bun", &["install", "i", "add", "remove"]),
+    ("cargo", &["add", "install", "remove", "update"]),
+    ("rustup", &["install", "update", "component", "target"]),
+    ("go", &["get", "install"]),
+    ("apt", &["install", "remove", "upgrade"]),
+    ("apt-get", &["install", "remove", "upgrade"]),
+    ("apk", &["add", "del"]),
+    ("yum", &["install", "remove"]),
+    ("dnf", &["install", "remove"]),
+    ("brew", &["install", "uninstall", "upgrade"]),
+    ("gem", &["install", "uninstall"]),
+    ("bundle", &["install", "update", "add"]),
+    ("composer", &["install", "require", "remove", "update"]),
+    ("dotnet", &["add", "restore", "remove"]),
+    ("mise", &["install", "use"]),
+];
+
+/// Programs that build without a further word.
+const BUILDERS: &[&str] = &[
+    "make", "gmake", "ninja", "tsc", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac", "webpack",
+    "rollup", "esbuild", "cmake", "ant",
+];
+
+/// Programs that build when one of these words follows.
+const BUILD_WORDS: &[(&str, &[&str])] = &[
+    ("cargo", &["build", "b", "check", "c", "clippy", "doc", "test", "bench"]),
+    ("go", &["build", "vet"]),
+    ("npm", &["build"]),
+    ("pnpm", &["build"]),
+    ("yarn", &["build"]),
+    ("bun", &["build"]),
+    ("mvn", &["compile", "package", "install", "verify"]),
+    ("mvnw", &["compile", "package", "install", "verify"]),
+    ("gradle", &["build", "assemble", "compileJava"]),
+    ("gradlew", &["build", "assemble", "compileJava"]),
+    ("dotnet", &["build", "publish"]),
+    ("swift", &["build"]),
+    ("bazel", &["build"]),
+    ("zig", &["build"]),
+    ("docker", &["build"]),
+    ("vite", &["build"]),
+    ("next", &["build"]),
+    ("setup.py", &["build", "build_ext"]),
+];
+
+/// Programs that show something.
+const READERS: &[&str] = &[
+    "cat", "head", "tail", "less", "more", "bat", "nl", "wc", "ls", "tree", "stat", "file", "od", "xxd", "strings",
+    "jq", "yq", "diff", "du", "pwd", "env", "printenv", "which", "curl", "wget",
+];
+/// Words of git that show something.
+const GIT_READS: &[&str] = &["show", "diff", "log", "status", "blame", "branch", "ls-files", "rev-parse"];
+/// Programs that search.
+const SEARCHERS: &[&str] = &["grep", "egrep", "fgrep", "rg", "ag", "ack", "find", "fd", "fdfind", "locate", "zgrep"];
+/// Programs that only pass on what they read.
+const FILTERS: &[&str] = &["head", "tail", "sort", "uniq", "wc", "cut", "tr", "cd", "true", "cat"];
+/// Programs that wait.
+const WAITERS: &[&str] = &["sleep", "wait", "watch"];
+/// Words of git that change files of the work tree.
+const GIT_EDITS: &[&str] =
+    &["apply", "am", "checkout", "restore", "stash", "merge", "rebase", "cherry-pick", "revert", "pull", "mv", "rm"];
+/// Programs that write down what they are told; only their redirections are edits, those of others are logs.
+const WRITERS: &[&str] = &["cat", "echo", "printf", "tee", "sed", "awk", "jq"];
+/// Formatters that rewrite files in place.
+const FORMATTERS: &[&str] = &["rustfmt", "black", "isort", "autopep8", "gofmt", "goimports"];
+/// Leftovers that a clean-up removes: their removal is no edit of the code.
+const LEFTOVERS: &[&str] =
+    &["target", "node_modules", "dist", "build", "__pycache__", ".pytest_cache", "coverage", ".cache"];
+
+fn table_has(table: &[(&str, &[&str])], program: &str, words: &[&str]) -> bool {
+    table.iter().any(|(name, subs)| *name == program && words.iter().any(|word| subs.contains(word)))
+}
+
+/// The words that are no options, nor the values of options known to take one; at most the first two for most tools.
+pub(super) fn plain_words<'a>(words: &[&'a str]) -> alloc::vec::Vec<&'a str> {
+    const WITH_VALUE: &[&str] =
+        &["-C", "--prefix", "--cwd", "--dir", "--filter", "-F", "--manifest-path", "-f", "-j", "--project"];
+    let mut plain = alloc::vec::Vec::new();
+    let mut skip = false;
+    for word in words.iter().skip(1) {
+        if skip {
+            skip = false;
+        } else if WITH_VALUE.contains(word) {
+            skip = true;
+        } else if !word.starts_with(['-', '+']) {
+            plain.push(*word);
+        }
+    }
+    plain
+}
+
+/// Whether a command runs tests.
+pub(super) fn is_test(words: &[&str]) -> bool {
+    let Some(program) = program(words) else { return false };
+    let stops = |word: &&str| NO_RUN.contains(word) || NO_RUN_OF.contains(&(program, *word));
+    // What follows `--` is for the tests themselves.
+    if words.iter().skip(1).take_while(|word| **word != "--").any(stops) {
+        return false;
+    }
+    if TEST_RUNNERS.contains(&program) {
+        return plain_words(words).first() != Some(&"list");
+    }
+    let plain = plain_words(words);
+    // A task list of make, just or gradle may name the tests anywhere; elsewhere the word comes first.
+    let anywhere =
+        matches!(program, "make" | "gmake" | "mvn" | "mvnw" | "gradle" | "gradlew" | "ninja" | "sbt" | "just");
+    let looked_at = if anywhere { plain.as_slice() } else { plain.get(..1).unwrap_or_default() };
+    if program == "cargo" && plain.first() == Some(&"nextest") {
+        return plain.get(1) == Some(&"run") || plain.get(1) == Some(&"r");
+    }
+    if program == "zig" {
+        return plain.first() == Some(&"test") || (plain.first() == Some(&"build") && plain.get(1) == Some(&"test"));
+    }
+    let script = match plain.as_slice() {
+        ["run" | "run-script", name, ..] => SCRIPT_RUNNERS.contains(&program).then_some(*name),
+        [name, ..] => SCRIPT_RUNNERS.contains(&program).then_some(*name),
+        [] => None,
+    };
+    let named_test = |name: &str| {
+        name == "test" || name.starts_with("test:") || name.starts_with("test-") || name.ends_with(":test")
+    };
+    table_has(TEST_WORDS, program, looked_at) || script.is_some_and(named_test)
+}
+
+/// The program's name without its folder.
+pub(super) fn program<'a>(words: &[&'a str]) -> Option<&'a str> {
+    words.first().and_then(|word| word.rsplit('/').next())
+}
+
+/// The kinds of work that one command does, apart from tests and edits.
+pub(super) fn work(words: &[&str]) -> Flags {
+    let mut flags = Flags::default();
+    let Some(program) = program(words) else { return flags };
+    let plain = plain_words(words);
+    let first = plain.get(..1).unwrap_or_default();
+    if table_has(INSTALL_WORDS, program, first)
+        || (program == "uv" && matches!(plain.as_slice(), ["pip", "install" | "uninstall" | "sync", ..]))
+        || (program == "yarn" && words.len() == 1)
+        || (program == "pacman" && words.get(1).is_some_and(|word| word.starts_with("-S") || word.starts_with("-R")))
+    {
+        flags = flags.with(Flag::Install);
+    }
+    let script_build = matches!(plain.as_slice(), ["run", "build", ..]) && SCRIPT_RUNNERS.contains(&program);
+    let tests = is_test(words);
+    if script_build || (!tests && (BUILDERS.contains(&program) || table_has(BUILD_WORDS, program, first))) {
+        flags = flags.with(Flag::Build);
+    }
+    if SEARCHERS.contains(&program) || (program == "git" && first == ["grep"]) {
+        flags = flags.with(Flag::Search);
+    }
+    let shows = program == "sed" && !words.iter().any(|word| word.starts_with("-i") || *word == "--in-place");
+    if READERS.contains(&program) || shows || (program == "git" && first.iter().any(|word| GIT_READS.contains(word))) {
+        flags = flags.with(Flag::Read);
+    }
+    let follows = program == "tail" && words.iter().any(|word| matches!(*word, "-f" | "-F" | "--follow"));
+    let watches = matches!(program, "gh" | "kubectl")
+        && words.iter().any(|word| matches!(*word, "watch" | "--watch" | "wait" | "-w"));
+    if WAITERS.contains(&program) || follows || watches {
+        flags = flags.with(Flag::Wait);
+    }
+    flags
+}
+
+/// The files that a command changes, if it changes any: an edit must leave a trace in the workspace.
+pub(super) fn edits(words: &[&str], writes: &[alloc::string::String]) -> bool {
+    let Some(program) = program(words) else { return false };
+    let plain = plain_words(words);
+    let in_place = words.iter().any(|word| word.starts_with("-i") || *word == "--in-place" || word.starts_with("-pi"));
+    let written = WRITERS.contains(&program) && writes.iter().any(|path| is_workspace_file(path));
+    let changed = match program {
+        "sed" | "perl" | "ruby" => in_place,
+        "git" => match plain.first() {
+            Some(&"reset") => words.contains(&"--hard"),
+            Some(&"stash") => plain.get(1) != Some(&"list") && plain.get(1) != Some(&"show"),
+            Some(&"checkout") => !words.iter().any(|word| matches!(*word, "-b" | "-B")),
+            Some(word) => GIT_EDITS.contains(word),
+            None => false,
+        },
+        "patch" | "apply_patch" => true,
+        "mv" | "cp" => plain.last().is_some_and(|path| is_workspace_file(path)),
+        "rm" => plain.iter().any(|path| is_workspace_file(path) && !is_leftover(path)),
+        "prettier" => words.iter().any(|word| matches!(*word, "--write" | "-w")),
+        "eslint" | "ruff" => words.contains(&"--fix") || plain.first() == Some(&"format"),
+        "cargo" => matches!(plain.first(), Some(&("fmt" | "fix"))) && !words.contains(&"--check"),
+        "gofmt" | "goimports" => words.contains(&"-w"),
+        name => FORMATTERS.contains(&name) && !words.iter().any(|word| matches!(*word, "--check" | "--diff")),
+    };
+    changed || written
+}
+
+/// Whether `tee` writes a file of the workspace.
+pub(super) fn tee_writes(words: &[&str]) -> bool {
+    program(words) == Some("tee") && plain_words(words).iter().any(|path| is_workspace_file(path))
+}
+
+/// Whether a path may be a file of the workspace that counts: no device, no temporary file, no log.
+fn is_workspace_file(path: &str) -> bool {
+    const OUTSIDE: [&str; 5] = ["/tmp/", "/dev/", "/var/tmp/", "/proc/", "/private/tmp/"];
+    !OUTSIDE.iter().any(|folder| path.starts_with(folder)) && !path.ends_with(".log") && !path.is_empty()
+}
+
+fn is_leftover(path: &str) -> bool {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+    LEFTOVERS.contains(&name)
+        || name.ends_with(".pyc")
+        || name.ends_with(".o")
+        || path.split('/').any(|part| LEFTOVERS.contains(&part))
+}
+
+/// Whether a program's non-zero status 1 is an answer (no match, a difference) and no failure.
+pub(super) fn answers_with_one(words: &[&str]) -> bool {
+    program(words).is_some_and(|program| {
+        matches!(program, "grep" | "egrep" | "fgrep" | "rg" | "ag" | "diff" | "cmp" | "test" | "[" | "pgrep" | "which")
+    })
+}
+
+/// Whether a command only passes its input on, for the question whether the order of lines means anything.
+pub(super) fn is_filter(words: &[&str]) -> bool {
+    program(words).is_some_and(|program| FILTERS.contains(&program) || SEARCHERS.contains(&program))
+}

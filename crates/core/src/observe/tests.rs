@@ -1,0 +1,125 @@
+//! The facts of whole calls, in pairs: what must be seen and what must not.
+
+use super::*;
+use alloc::format;
+use alloc::vec::Vec;
+
+fn names(flags: Flags) -> Vec<&'static str> {
+    Flag::ALL.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect()
+}
+
+fn call<'a>(tool: &'a str, args: &'a str, output: &'a str) -> RawCall<'a> {
+    RawCall { tool, args, output: Some(output), workspace_root: Some("/w"), ..RawCall::default() }
+}
+
+#[test]
+fn chain_2_a_call_becomes_its_facts() {
+    let raw = RawCall {
+        error: Some(false),
+        text: Some("let me fix it"),
+        ..call("Edit", r#"{"file_path":"/w/src/a.rs"}"#, "updated é")
+    };
+    let facts = observe(&raw);
+    assert_eq!(facts.action.signature, Label::new("Edit(file=a.rs)"));
+    assert_eq!(facts.action.target, Label::new("src/a.rs"));
+    assert_eq!(names(facts.flags), ["edit"]);
+    assert_eq!(facts.outcome, Outcome::default());
+    assert_eq!(facts.output_length, Tokens::new(9));
+    assert!(facts.result_digest.is_some() && facts.output_hash.is_some() && facts.sketch.is_some());
+    assert!(facts.text_sketch.is_some() && facts.error_digest.is_none());
+}
+
+#[test]
+fn a_call_without_output_has_no_digests_of_it() {
+    let facts = observe(&RawCall { tool: "Read", args: "{}", ..RawCall::default() });
+    assert_eq!((facts.result_digest, facts.output_hash, facts.sketch), (None, None, None));
+    let empty = observe(&call("Read", "{}", ""));
+    assert!(empty.result_digest.is_some() && empty.sketch.is_none());
+}
+
+#[test]
+fn identical_calls_of_real_clients_give_the_same_digest() {
+    let codex = |id: &str, time: &str| {
+        format!(
+            "Chunk ID: {id}\nWall time: {time} seconds\nProcess exited with code 0\nOriginal token count: 2\nOutput:\ntick\n"
+        )
+    };
+    let gemini =
+        |pid: u32| format!("<untrusted_context>\nOutput: tick\nProcess Group PGID: {pid}\n</untrusted_context>");
+    let digest = |output: &str| observe(&call("Bash", r#"{"command":"echo tick"}"#, output)).result_digest;
+    assert_eq!(digest(&codex("198eff", "0.0000")), digest(&codex("abcdef", "1.2500")));
+    assert_eq!(digest(&gemini(21106)), digest(&gemini(9)));
+    assert_ne!(digest("tick"), digest("tock"));
+    let raw = |output: &str| observe(&call("Bash", "x", output)).output_hash;
+    assert_ne!(raw(&gemini(21106)), raw(&gemini(9)), "the plain hash keeps what is volatile");
+}
+
+#[test]
+fn the_order_of_found_files_means_nothing_but_of_other_lines_it_does() {
+    let digest = |command: &str, output: &str| observe(&call("Bash", command, output)).result_digest;
+    assert_eq!(digest("grep -r x .", "a:x\nb:x\n"), digest("grep -r x .", "b:x\na:x"));
+    assert_ne!(digest("cat list", "a\nb"), digest("cat list", "b\na"));
+    let tool = |output| observe(&call("Grep", r#"{"pattern":"x"}"#, output)).result_digest;
+    assert_eq!(tool("a.rs\nb.rs"), tool("b.rs\na.rs"));
+}
+
+#[test]
+fn one_error_from_varied_places_has_one_error_digest() {
+    let digest = |output: &str| {
+        let facts = observe(&RawCall { exit_code: Some(1), ..call("Bash", "cargo build", output) });
+        (facts.error_digest, facts.result_digest)
+    };
+    let (one, one_result) = digest("error: cannot find `x` at src/a.rs:10:5");
+    let (other, other_result) = digest("error: cannot find `x` at src/a.rs:99:12");
+    assert_eq!(one, other);
+    assert_ne!(one_result, other_result);
+    assert_ne!(one, digest("error: cannot find `y` at src/a.rs:10:5").0);
+}
+
+#[test]
+fn every_spelling_of_no_arguments_has_one_digest() {
+    let digest = |args: &str| observe(&call("page_down", args, "x")).action.args_digest;
+    for args in ["", "null", "{}", r#"{"":""}"#, r#"{"":{}}"#] {
+        assert_eq!(digest(args), digest("{}"));
+    }
+    assert_ne!(digest(r#"{"n":1}"#), digest("{}"));
+}
+
+#[test]
+fn only_a_successful_edit_is_an_edit() {
+    let flags = |error| names(observe(&RawCall { error, ..call("Write", r#"{"file_path":"a.rs"}"#, "x") }).flags);
+    assert_eq!(flags(Some(false)), ["edit"]);
+    assert!(flags(Some(true)).is_empty());
+    let shell =
+        |command, output| names(observe(&RawCall { exit_code: Some(1), ..call("Bash", command, output) }).flags);
+    assert!(shell("sed -i s/a/b/ x", "").is_empty());
+    assert_eq!(shell("sed -i s/a/b/ x && pytest", "1 failed in 0.1s"), ["edit", "test"]);
+}
+
+#[test]
+fn a_changed_document_is_docs_and_changed_code_is_not() {
+    let flags = |path: &str| names(observe(&call("Edit", &format!(r#"{{"file_path":"{path}"}}"#), "ok")).flags);
+    for path in ["README.md", "docs/guide.rst", "docs/conf.yaml"] {
+        assert_eq!(flags(path), ["edit", "docs"], "{path}");
+    }
+    for path in ["src/a.rs", "docs/build.py", "mdx.rs"] {
+        assert_eq!(flags(path), ["edit"], "{path}");
+    }
+}
+
+#[test]
+fn an_editor_that_only_looks_is_a_reader() {
+    let facts = |command: &str| {
+        observe(&call("str_replace_editor", &format!(r#"{{"command":"{command}","path":"/w/a.rs"}}"#), "x"))
+    };
+    assert_eq!(names(facts("view").flags), ["read"]);
+    assert_eq!(facts("view").action.signature, Label::new("str_replace_editor(...)"));
+    assert_eq!(names(facts("str_replace").flags), ["edit"]);
+}
+
+#[test]
+fn tests_that_could_not_be_run_are_no_test_run() {
+    let flags = |exit_code| names(observe(&RawCall { exit_code, ..call("Bash", "pytest", "x") }).flags);
+    assert!(flags(Some(127)).is_empty());
+    assert_eq!(flags(Some(1)), ["test"]);
+}

@@ -1,0 +1,513 @@
+//! What a command line is for: the flags of an event, and how far its exit status speaks for the tests.
+
+use super::arguments::is_shell;
+use super::programs;
+use super::shell::{Command, Joint, commands};
+use crate::chain::event::{Flag, Flags};
+
+/// Shells inside shells that are looked into.
+const DEPTH_MAX: u8 = 3;
+
+/// What the exit status of a whole command line says about the tests inside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Proof {
+    /// Nothing, and even the output is only what a filter such as `grep` let through.
+    Filtered,
+    /// Nothing: a pipe, `||`, `;` or the background hides it.
+    Hidden,
+    /// Zero means that they passed; anything else may come from what ran after them.
+    Pass,
+    /// It is theirs.
+    Full,
+}
+
+/// What a command line does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Work {
+    /// The kinds of work.
+    pub(super) flags: Flags,
+    /// What the exit status says about the tests; none without tests.
+    pub(super) proof: Option<Proof>,
+    /// What else is known about it.
+    pub(super) marks: Marks,
+}
+
+/// A fact about a command or a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// An edit came before the tests, so that a failed test run does not undo it.
+    EditFirst,
+    /// The output is a list whose order means nothing.
+    Unordered,
+    /// The last command answers with status 1 (`grep` without a match): that is no failure.
+    OneIsAnswer,
+    /// The command set a time limit itself.
+    Limited,
+    /// It stands in an `if`, a loop or behind `!`: its status is somebody else's.
+    Structured,
+    /// `xargs` runs it.
+    ByXargs,
+}
+
+/// A set of [`Mark`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Marks(u8);
+
+impl Marks {
+    const fn bit(mark: Mark) -> u8 {
+        match mark {
+            Mark::EditFirst => 1,
+            Mark::Unordered => 1 << 1,
+            Mark::OneIsAnswer => 1 << 2,
+            Mark::Limited => 1 << 3,
+            Mark::Structured => 1 << 4,
+            Mark::ByXargs => 1 << 5,
+        }
+    }
+
+    /// Whether a mark is in the set.
+    pub(super) const fn has(self, mark: Mark) -> bool {
+        self.0 & Self::bit(mark) != 0
+    }
+
+    /// The set with one mark more.
+    pub(super) const fn with(self, mark: Mark) -> Self {
+        Self(self.0 | Self::bit(mark))
+    }
+
+    /// The set without one mark.
+    pub(super) const fn without(self, mark: Mark) -> Self {
+        Self(self.0 & !Self::bit(mark))
+    }
+}
+
+/// Reads a command line.
+pub(super) fn of_command(line: &str) -> Work {
+    of_line(line, DEPTH_MAX)
+}
+
+fn of_line(line: &str, depth: u8) -> Work {
+    let commands = commands(line);
+    let mut all = Work { flags: Flags::default(), proof: None, marks: Marks::default().with(Mark::Unordered) };
+    for (index, command) in commands.iter().enumerate() {
+        let texts = command.texts();
+        let unwrapped = unwrap(&texts);
+        if unwrapped.marks.has(Mark::Limited) {
+            all.marks = all.marks.with(Mark::Limited);
+        }
+        match inner_line(unwrapped.words).filter(|_| depth > 0) {
+            Some(inner) => {
+                let inner = of_line(inner, depth.saturating_sub(1));
+                let proof = inner.proof.map(|proof| proof.min(proof_at(&commands, index, &unwrapped)));
+                if inner.marks.has(Mark::EditFirst) {
+                    all.marks = all.marks.with(Mark::EditFirst);
+                }
+                if !inner.marks.has(Mark::Unordered) {
+                    all.marks = all.marks.without(Mark::Unordered);
+                }
+                join(&mut all, inner.flags, proof);
+            }
+            None => one_command(&mut all, &commands, index, &unwrapped),
+        }
+        let answers = programs::answers_with_one(unwrapped.words);
+        let marks = all.marks.without(Mark::OneIsAnswer);
+        all.marks = if answers { marks.with(Mark::OneIsAnswer) } else { marks };
+    }
+    if !all.flags.has(Flag::Search) {
+        all.marks = all.marks.without(Mark::Unordered);
+    }
+    all
+}
+
+fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) {
+    let words = unwrapped.words;
+    let before = index.checked_sub(1).and_then(|before| commands.get(before));
+    let after_pipe = before.is_some_and(|before| before.joint == Joint::Pipe);
+    let writes = commands.get(index).map(|command| command.writes.as_slice()).unwrap_or_default();
+    let mut flags = programs::work(words);
+    let fed_by_text =
+        before.is_some_and(|before| matches!(programs::program(&before.texts()), Some("echo" | "cat" | "printf")));
+    let tees = programs::tee_writes(words) && (!after_pipe || fed_by_text);
+    let edits = programs::edits(words, writes) || tees;
+    if after_pipe && !unwrapped.marks.has(Mark::ByXargs) {
+        // Behind a pipe, `grep` and `head` filter what another program found.
+        flags = only(flags, &[Flag::Install, Flag::Build]);
+    }
+    if edits {
+        // `cat > file` writes, it does not read.
+        flags = only(flags, &[Flag::Install, Flag::Build, Flag::Test]).with(Flag::Edit);
+    }
+    if !programs::is_filter(words) || edits || !writes.is_empty() {
+        all.marks = all.marks.without(Mark::Unordered);
+    }
+    let proof = programs::is_test(words).then(|| proof_at(commands, index, unwrapped));
+    join(all, flags, proof);
+}
+
+fn join(all: &mut Work, flags: Flags, proof: Option<Proof>) {
+    if proof.is_some() && all.flags.has(Flag::Edit) {
+        all.marks = all.marks.with(Mark::EditFirst);
+    }
+    for (flag, _) in Flag::ALL {
+        if flags.has(flag) {
+            all.flags = all.flags.with(flag);
+        }
+    }
+    if let Some(proof) = proof {
+        all.flags = all.flags.with(Flag::Test);
+        all.proof = Some(all.proof.map_or(proof, |before| before.min(proof)));
+    }
+}
+
+fn only(flags: Flags, kept: &[Flag]) -> Flags {
+    kept.iter().filter(|flag| flags.has(**flag)).fold(Flags::default(), |all, flag| all.with(*flag))
+}
+
+/// What the status of the whole line says about the command at `index`.
+fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Proof {
+    let set = |option: &str| {
+        commands.iter().take(index).any(|command| {
+            let texts = command.texts();
+            texts.first() == Some(&"set") && texts.iter().any(|word| word.contains(option))
+        })
+    };
+    let (keeps_pipes, stops) = (set("pipefail"), set("-e"));
+    let maybe_skipped = commands.iter().take(index).any(|command| command.joint == Joint::Or);
+    if unwrapped.marks.has(Mark::Structured) || maybe_skipped {
+        return Proof::Hidden;
+    }
+    let mut proof = Proof::Full;
+    let mut own_pipe = true;
+    for (place, command) in commands.iter().enumerate().skip(index) {
+        let last = place.saturating_add(1) == commands.len();
+        match command.joint {
+            Joint::Background | Joint::Or => return Proof::Hidden,
+            Joint::Pipe if own_pipe && !keeps_pipes => return piped(commands, place),
+            Joint::Then if !last && !stops => return Proof::Hidden,
+            Joint::Pipe => proof = Proof::Pass,
+            Joint::Then | Joint::And if !last => {
+                own_pipe = false;
+                proof = Proof::Pass;
+            }
+            Joint::Then | Joint::And | Joint::End => {}
+        }
+    }
+    proof
+}
+
+/// Behind a pipe the output still speaks, unless a filter chose its lines; `tail` keeps the summary.
+fn piped(commands: &[Command], pipe: usize) -> Proof {
+    let readers = commands.iter().skip(pipe.saturating_add(1));
+    for command in readers {
+        if !matches!(programs::program(&command.texts()), Some("tail" | "tee" | "cat" | "less")) {
+            return Proof::Filtered;
+        }
+        if command.joint != Joint::Pipe {
+            break;
+        }
+    }
+    Proof::Hidden
+}
+
+/// A command without what stands before the program.
+struct Unwrapped<'a> {
+    words: &'a [&'a str],
+    marks: Marks,
+}
+
+/// Programs that run the program behind them.
+const PREFIXES: &[&str] = &[
+    "sudo", "doas", "env", "nice", "nohup", "command", "exec", "stdbuf", "time", "setsid", "xvfb-run", "unbuffer",
+    "ionice", "timeout", "gtimeout", "xargs", "npx", "bunx", "pnpx", "uvx", "builtin",
+];
+/// Pairs of words that run the program behind them.
+const PAIRS: &[(&str, &str)] = &[
+    ("uv", "run"),
+    ("poetry", "run"),
+    ("pipenv", "run"),
+    ("pdm", "run"),
+    ("rye", "run"),
+    ("bundle", "exec"),
+    ("npm", "exec"),
+    ("pnpm", "exec"),
+    ("yarn", "exec"),
+    ("pnpm", "dlx"),
+    ("yarn", "dlx"),
+    ("pipx", "run"),
+    ("coverage", "run"),
+    ("mise", "exec"),
+    ("conda", "run"),
+];
+
+fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
+    let mut unwrapped = Unwrapped { words, marks: Marks::default() };
+    loop {
+        let Some((first, rest)) = unwrapped.words.split_first() else { return unwrapped };
+        let name = first.rsplit('/').next().unwrap_or(first);
+        if matches!(*first, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "for") {
+            unwrapped.marks = unwrapped.marks.with(Mark::Structured);
+            unwrapped.words = rest;
+        } else if *first == "{" || is_assignment(first) {
+            unwrapped.words = rest;
+        } else if PREFIXES.contains(&name) {
+            unwrapped.marks = match name {
+                "timeout" | "gtimeout" => unwrapped.marks.with(Mark::Limited),
+                "xargs" => unwrapped.marks.with(Mark::ByXargs),
+                _ => unwrapped.marks,
+            };
+            unwrapped.words = behind_options(rest);
+        } else if rest.first().is_some_and(|second| PAIRS.contains(&(name, second))) {
+            unwrapped.words = behind_options(rest.get(1..).unwrap_or_default());
+        } else if is_python(name) {
+            return python(unwrapped, rest);
+        } else {
+            return unwrapped;
+        }
+    }
+}
+
+/// `python -m pytest` runs pytest; `python manage.py test` runs manage.py.
+fn python<'a>(mut unwrapped: Unwrapped<'a>, rest: &'a [&'a str]) -> Unwrapped<'a> {
+    let options = rest.iter().take_while(|word| word.starts_with('-') && !matches!(**word, "-m" | "-c")).count();
+    match rest.get(options..).unwrap_or_default() {
+        ["-m", module @ ..] => unwrapped.words = module,
+        ["-c", ..] | [] => {}
+        script => unwrapped.words = script,
+    }
+    unwrapped
+}
+
+fn is_python(name: &str) -> bool {
+    name == "py"
+        || name.strip_prefix("python").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
+
+/// Skips options, numbers (`nice -n 5`, `timeout 60s`) and assignments (`env A=b`).
+fn behind_options<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
+    let skipped = |word: &&&str| {
+        word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit()) || is_assignment(word) || **word == "{}"
+    };
+    words.get(words.iter().take_while(skipped).count()..).unwrap_or_default()
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}
+
+/// The line that `bash -c '…'` or `eval '…'` runs.
+fn inner_line<'a>(words: &[&'a str]) -> Option<&'a str> {
+    match words {
+        ["eval", line] => Some(line),
+        [shell, rest @ ..] if is_shell(shell) => {
+            let at =
+                rest.iter().position(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))?;
+            rest.get(at.saturating_add(1)).copied()
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn names(flags: Flags) -> Vec<&'static str> {
+        Flag::ALL.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect()
+    }
+
+    #[test]
+    fn test_runs_are_recognised() {
+        for line in [
+            "cargo test",
+            "cargo +nightly test -p x",
+            "cargo t",
+            "cargo nextest run",
+            "pytest",
+            "pytest tests/a.py -x",
+            "python -m pytest -q",
+            "python3.12 -m unittest discover",
+            "npm test",
+            "npm run test:unit",
+            "pnpm -r test",
+            "yarn test --watch=false",
+            "go test ./...",
+            "make test",
+            "make -C lib check",
+            "mvn -q test",
+            "./gradlew test",
+            "npx jest a",
+            "vitest run",
+            "bundle exec rspec",
+            "vendor/bin/phpunit",
+            "ctest --output-on-failure",
+            "dotnet test",
+            "cd x && cargo test",
+            "RUST_LOG=debug cargo test",
+            "timeout 60 pytest",
+            "sudo make test",
+            "bash -lc 'cd x && pytest'",
+            "uv run pytest",
+            "poetry run pytest",
+            "(cd a; npm test)",
+            "tox",
+            "mise run test:ci",
+            "for i in 1 2; do cargo test; done",
+            "python manage.py test app",
+            "env A=b pytest",
+            "coverage run -m pytest",
+            "cargo test -- --list",
+            "time cargo test 2>&1 | tail -5",
+            "zig build test",
+            "./run_tests.sh",
+        ] {
+            assert!(of_command(line).flags.has(Flag::Test), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_only_mentions_tests_is_no_test_run() {
+        for line in [
+            "echo \"cargo test\"",
+            "grep 'pytest' README",
+            "cat pytest.ini",
+            "cargo build",
+            "cargo test --no-run",
+            "pytest --collect-only",
+            "pytest --version",
+            "git commit -m 'cargo test passes'",
+            "ls tests",
+            "vim test.py",
+            "cat <<EOF\ncargo test\nEOF",
+            "# cargo test",
+            "echo $(cargo test)",
+            "npm run lint",
+            "make",
+            "go build ./...",
+            "pip install pytest",
+            "which jest",
+            "python -c 'import pytest'",
+            "sed -n 1,5p test.sh",
+            "make -n test",
+            "cargo nextest list",
+            "npm install test",
+            "python test_foo.py",
+        ] {
+            assert!(!of_command(line).flags.has(Flag::Test), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_exit_status_speaks_for_the_tests_only_where_nothing_hides_it() {
+        for (line, proof) in [
+            ("cargo test", Proof::Full),
+            ("cd x && cargo test", Proof::Full),
+            ("cd x; cargo test;", Proof::Full),
+            ("cargo test && echo done", Proof::Pass),
+            ("cargo test && echo done | cat", Proof::Pass),
+            ("set -o pipefail; cargo test | tail", Proof::Pass),
+            ("set -e; cargo test; ls", Proof::Pass),
+            ("cargo test || true", Proof::Hidden),
+            ("cargo test | tail", Proof::Hidden),
+            ("cargo test; ls", Proof::Hidden),
+            ("cargo test\nls", Proof::Hidden),
+            ("cargo test &", Proof::Hidden),
+            ("! cargo test", Proof::Hidden),
+            ("if cargo test; then ls; fi", Proof::Hidden),
+            ("ls || cargo test", Proof::Hidden),
+            ("cargo test && pytest || true", Proof::Hidden),
+            ("bash -c 'cargo test | tail'", Proof::Hidden),
+            ("cargo test 2>&1 | grep ok", Proof::Filtered),
+            ("cargo test | tee a.log | head -5", Proof::Filtered),
+            ("cargo test | tail; grep x y", Proof::Hidden),
+            ("bash -c 'cargo test' | tail", Proof::Hidden),
+            ("bash -c 'cargo test'", Proof::Full),
+        ] {
+            assert_eq!(of_command(line).proof, Some(proof), "{line}");
+        }
+        assert_eq!(of_command("ls").proof, None);
+    }
+
+    #[test]
+    fn commands_carry_the_flags_of_their_work() {
+        for (line, flags) in [
+            ("pip install requests", &["install"][..]),
+            ("python -m pip install -e .", &["install"]),
+            ("npm ci && npm run build", &["install", "build"]),
+            ("sudo apt-get install -y jq", &["install"]),
+            ("cargo add serde", &["install"]),
+            ("cargo clippy", &["build"]),
+            ("make -j4", &["build"]),
+            ("cat a.txt", &["read"]),
+            ("sed -n 1,20p a.rs", &["read"]),
+            ("git diff", &["read"]),
+            ("grep -rn foo src", &["search"]),
+            ("find . -name '*.rs' | head", &["search"]),
+            ("cat a | grep b", &["read"]),
+            ("sed -i s/a/b/ a.rs", &["edit"]),
+            ("cat > a.py <<'EOF'\nx\nEOF", &["edit"]),
+            ("echo x | tee a.py", &["edit"]),
+            ("find . | xargs sed -i s/a/b/", &["edit", "search"]),
+            ("git checkout -- src", &["edit"]),
+            ("rm src/a.rs", &["edit"]),
+            ("sleep 5", &["wait"]),
+            ("tail -f x.log", &["read", "wait"]),
+            ("cargo fmt", &["edit"]),
+            ("apply_patch <<'EOF'\n*** Begin Patch\nEOF", &["edit"]),
+        ] {
+            assert_eq!(names(of_command(line).flags), flags, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_changes_no_file_of_the_workspace_is_no_edit() {
+        for line in [
+            "cargo test > out.txt 2>&1",
+            "echo x > /tmp/a",
+            "echo x > /dev/null",
+            "ls > /dev/null",
+            "cargo fmt --check",
+            "rm -rf target",
+            "rm -rf /tmp/x",
+            "git status",
+            "git checkout -b new",
+            "echo 'sed -i s/a/b/ x'",
+            "cargo test | tee a.log",
+            "git stash list",
+            "black --check .",
+            "mkdir -p x",
+            "echo done >> run.log",
+            "sed s/a/b/ x",
+        ] {
+            assert!(!of_command(line).flags.has(Flag::Edit), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_lines_is_ignored_only_for_pure_searches() {
+        for line in ["grep -r a .", "rg a | head -5", "cd x && find . -name a", "grep -rl a . | sort"] {
+            assert!(of_command(line).marks.has(Mark::Unordered), "{line}");
+        }
+        for line in [
+            "ls",
+            "cargo test | grep FAIL",
+            "cat a | grep b",
+            "grep -r a . && cargo test",
+            "git log",
+            "",
+            "grep a b > c",
+        ] {
+            assert!(!of_command(line).marks.has(Mark::Unordered), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_edit_before_the_tests_is_remembered() {
+        assert!(of_command("sed -i s/a/b/ x && cargo test").marks.has(Mark::EditFirst));
+        assert!(!of_command("cargo test && sed -i s/a/b/ x").marks.has(Mark::EditFirst));
+    }
+}

@@ -1,0 +1,206 @@
+//! Every setting, defined once: section, type, default, meaning, source.
+
+use super::setting::{Limit, OnGuardFailure, Profile, Setting, SettingError, SettingRow, Switch, Text};
+use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
+use alloc::vec::Vec;
+use serde::Serialize;
+
+/// Declares the sections of the policy; see the module's head for what one line yields.
+macro_rules! settings {
+    ($($(#[doc = $about:literal])* $section:ident $field:ident {
+        $($(#[doc = $doc:literal])* $key:ident: $type:ty = $default:expr, $source:literal;)*
+    })*) => {
+        $(
+            $(#[doc = $about])*
+            #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+            pub struct $section { $($(#[doc = $doc])* pub $key: $type,)* }
+
+            impl Default for $section {
+                fn default() -> Self {
+                    Self { $($key: $default,)* }
+                }
+            }
+        )*
+
+        /// All thresholds of a session, frozen at its start.
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+        pub struct Policy {
+            /// Which reading of the loop rules holds.
+            pub profile: Profile,
+            $($(#[doc = $about])* pub $field: $section,)*
+        }
+
+        impl Policy {
+            /// Sets a known setting; `None` when there is none of that name.
+            pub(super) fn set_known(&mut self, path: &str, text: &str) -> Option<Result<(), SettingError>> {
+                match path {
+                    "profile" => Some(Setting::read(text).map(|value| self.profile = value)),
+                    $($(concat!(stringify!($field), ".", stringify!($key)) => {
+                        Some(Setting::read(text).map(|value| self.$field.$key = value))
+                    })*)*
+                    _ => None,
+                }
+            }
+
+            /// Every setting with its value, meaning and source, in the order of the reference.
+            #[must_use]
+            pub fn rows(&self) -> Vec<SettingRow> {
+                alloc::vec![
+                    row("profile", &self.profile, "Which reading of the loop rules holds.", "SPEC §4.2"),
+                    $($(row(
+                        concat!(stringify!($field), ".", stringify!($key)),
+                        &self.$field.$key,
+                        concat!($($doc, "\n",)*),
+                        $source,
+                    ),)*)*
+                ]
+            }
+        }
+    };
+}
+
+fn row(path: &'static str, value: &impl Setting, doc: &'static str, source: &'static str) -> SettingRow {
+    SettingRow { path, value: value.show(), doc: doc.trim(), source, another: Some(value.another()) }
+}
+
+settings! {
+    /// The seed's own keys: caps and loop counts.
+    Safety safety {
+        /// Iterations per session before a checkpoint waits for a person.
+        max_iterations: Count = Count::new(100), "geometry: iteration cap";
+        /// Failed iterations in a row before a blocker report waits for a person.
+        max_consecutive_failures: Count = Count::new(3), "geometry: no-progress heuristic";
+        /// Tool calls among which equal signatures are counted.
+        signature_history_depth: Count = Count::new(10), "geometry: signature-based detection";
+        /// Equal signatures that are noted.
+        soft_loop_threshold: Count = Count::new(3), "geometry: signature-based detection";
+        /// Equal signatures that hold the agent and ask the advisor.
+        hard_loop_threshold: Count = Count::new(5), "geometry: signature-based detection";
+    }
+    /// The context gate, in per cent of the model's window.
+    Context context {
+        /// Warn the agent.
+        warning_threshold: Count = Count::new(75), "geometry: context compaction gate";
+        /// Write the briefing and restart the worker.
+        mandatory_threshold: Count = Count::new(80), "geometry: context compaction gate";
+        /// Block every tool call until the context is cleared.
+        hard_block_threshold: Count = Count::new(85), "geometry: context compaction gate";
+        /// The window when neither provider nor client says how large it is.
+        default_window: Tokens = Tokens::new(200_000), "geometry: context compaction gate";
+        /// Compactions without a change of the workspace that are a loop.
+        spiral_compactions: Count = Count::new(3), "SPEC §6";
+    }
+    /// When work counts as verified.
+    DirtyBits dirty_bits {
+        /// The command that runs the tests; empty means: detect it.
+        test_command: Text = Text::new(""), "SPEC §5.2";
+        /// How often in a row a claim to be done is refused before it is released with its verdict.
+        max_refusals: Count = Count::new(2), "SPEC §5.2";
+        /// Paths whose change asks for documentation; empty means: report only.
+        api_paths: Text = Text::new(""), "SPEC §5.2";
+        /// Paths that count as documentation.
+        docs_paths: Text = Text::new(""), "SPEC §5.2";
+    }
+    /// Who may do critical things.
+    Identity identity {
+        /// Roles that may do critical operations.
+        authorized_roles: Text = Text::new("developer"), "geometry: agentic identity";
+        /// The caller's correlation id; empty means: the session's id.
+        workflow_binding: Text = Text::new(""), "geometry: agentic identity";
+    }
+    /// Caps that end an iteration or a session.
+    Limits limits {
+        /// Steps per iteration; our own loop sets 10, under someone else's agent it is off unless set.
+        max_steps: Limit<Count> = Limit::Off, "phase 0: guaranteed cycle termination";
+        /// Whether the step cap only notes.
+        max_steps_soft: Switch = Switch::Off, "guardrails: budget enforcement";
+        /// Hours per iteration.
+        max_runtime_hours: Limit<Count> = Limit::At(Count::new(8)), "phase 0: wall-clock timeout";
+        /// Milliseconds per session.
+        max_session_runtime_ms: Limit<RunMillis> = Limit::Off, "SPEC §5.4";
+        /// How deep sub-agents may nest.
+        max_agent_depth: Count = Count::new(2), "SPEC §3 GATE-8";
+        /// How many sub-agents may ever start.
+        max_agents: Count = Count::new(12), "SPEC §3 GATE-8";
+        /// Whether the role stops once three iterations leave the same workspace.
+        stop_on_convergence: Switch = Switch::Off, "phase 0: stop_on_convergence";
+        /// Whether the objective is an editing one, so that an iteration without a changed file fails.
+        editing_objective: Switch = Switch::Off, "SPEC §5.1";
+    }
+    /// How activity is judged.
+    Activity activity {
+        /// Silence that counts as idle.
+        idle_after_ms: RunMillis = RunMillis::new(30_000), "master spec §3.1";
+        /// The shortest time between two changes of the reported mode.
+        mode_dwell_ms: RunMillis = RunMillis::new(10_000), "master spec §3.2";
+        /// The same for leaving LOOPING or RUNAWAY.
+        alarm_dwell_ms: RunMillis = RunMillis::new(30_000), "master spec §3.2";
+        /// Recent intervals shorter than this share of the baseline are a runaway.
+        tempo_compression_ratio: Ratio = Ratio::from_per_mille(300), "master spec §4.3";
+    }
+    /// Budgets and rates of the sliding minute.
+    Gate gate {
+        /// Fresh input plus output tokens per sliding minute.
+        max_tokens_per_minute: Tokens = Tokens::new(50_000), "master spec §4.1";
+        /// Tokens from which a warning is given.
+        token_warning_threshold: Tokens = Tokens::new(40_000), "master spec §4.1";
+        /// Tool calls per sliding minute.
+        max_tool_calls_per_minute: Count = Count::new(60), "master spec §4.2";
+        /// Tool calls from which a warning is given.
+        tool_call_warning_threshold: Count = Count::new(45), "master spec §4.2";
+        /// The wait after a veto of priority 1 to 4.
+        cooldown_duration_ms: RunMillis = RunMillis::new(60_000), "master spec §4.3";
+        /// What a broken guard means.
+        on_guard_failure: OnGuardFailure = OnGuardFailure::Hold, "SPEC §1.5";
+    }
+    /// System health.
+    Health health {
+        /// Below it the agent is paused and a person told.
+        soft_suspend_threshold: Ratio = Ratio::from_per_mille(600), "master spec §5.1";
+        /// Below it everything stops; only a person's restart clears it.
+        hard_stop_threshold: Ratio = Ratio::from_per_mille(300), "master spec §5.1";
+        /// What is regained per minute while below the cap.
+        recovery_rate: Ratio = Ratio::from_per_mille(10), "master spec §5.1";
+        /// Recovery never goes beyond this.
+        recovery_cap: Ratio = Ratio::from_per_mille(800), "master spec §5.1";
+        /// What entering LOOPING costs.
+        looping_cost: Ratio = Ratio::from_per_mille(150), "SPEC §3 GATE-4";
+        /// What entering RUNAWAY costs.
+        runaway_cost: Ratio = Ratio::from_per_mille(250), "SPEC §3 GATE-4";
+        /// What an execution error, a mode flip or a failed call (from the 3rd in a row) costs.
+        incident_cost: Ratio = Ratio::from_per_mille(50), "SPEC §3 GATE-4";
+        /// Failed calls in a row from which each costs health.
+        failed_calls_from: Count = Count::new(3), "SPEC §3 GATE-4";
+    }
+    /// The loop ladder beyond the seed's keys.
+    Loops loops {
+        /// Neighbouring outputs more similar than this count as the same.
+        loop_similarity_threshold: Ratio = Ratio::from_per_mille(900), "master spec §4.3";
+        /// Events among which outputs are compared (at most 5 are kept).
+        loop_window_size: Count = Count::new(5), "master spec §4.3";
+        /// Identical actions in a row that cause an override.
+        loop_repeat_threshold: Count = Count::new(3), "guardrails: loop detection";
+        /// Repeats after the override that are forgiven before the stop, plus one.
+        loop_override_max_retries: Count = Count::new(1), "guardrails: loop detection";
+        /// Equal signatures that end the session.
+        infinite_loop_threshold: Count = Count::new(10), "geometry: signature-based detection";
+    }
+    /// Money for the whole agent tree of a session.
+    Money money {
+        /// The budget; off means that money is counted and not limited.
+        budget_micro_usd: Limit<MicroUsd> = Limit::Off, "SPEC §3 GATE-8";
+        /// The share at which the agent is told.
+        warning_share: Ratio = Ratio::from_per_mille(800), "SPEC §3 GATE-8";
+    }
+    /// Caps of tools.
+    Tools tools {
+        /// Lines that `read_file` returns at most.
+        max_lines: Count = Count::new(500), "guardrails: read_file limit";
+        /// Repairs of an invalid plan or argument before SYSTEM_ERROR.
+        repair_max_attempts: Count = Count::new(2), "guardrails: schema repair";
+        /// Failed verifications in a session before another engine is taken.
+        max_failed_verifications: Count = Count::new(3), "geometry: model fallback strategy";
+        /// Steps between two recitations in `todo.md`.
+        recite_every: Count = Count::new(3), "agent loop: objective recitation";
+    }
+}

@@ -1,0 +1,174 @@
+//! The names of the rules: every decision and finding carries one, and `tripwire explain` tells what it means.
+
+mod catalogue;
+
+pub use catalogue::{Entry, entries, find, nearest};
+
+use serde::{Serialize, Serializer};
+
+/// A rule that can decide or notice something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// A premise of the guard broke.
+    FailClosed,
+    /// The policy is frozen at the start.
+    FrozenPolicy,
+    /// Alike outputs.
+    ActSimilarity,
+    /// Acceleration.
+    ActTempo,
+    /// Nothing speaks against it.
+    GateOpen,
+    /// Tokens of the sliding minute.
+    GateTokens,
+    /// Tool calls of the sliding minute.
+    GateCalls,
+    /// The wait after a veto.
+    GateCooldown,
+    /// Health.
+    GateHealth,
+    /// What a runaway leads to.
+    GateRunaway,
+    /// Money.
+    GateMoney,
+    /// The tree of agents.
+    GateAgents,
+    /// The ladder as a whole.
+    LoopLadder,
+    /// Identical actions in a row.
+    LoopExact,
+    /// Equal signatures.
+    LoopSignature,
+    /// The same action with the same result.
+    LoopRepeat,
+    /// Cycles.
+    LoopCycle,
+    /// One error from different calls.
+    LoopError,
+    /// The advisor's answer.
+    LoopAdvice,
+    /// No progress.
+    Progress,
+    /// Dirty bits.
+    DirtyBits,
+    /// The iteration cap.
+    IterationCap,
+    /// The step cap.
+    TermSteps,
+    /// Wall clocks.
+    TermWallClock,
+    /// The context gate.
+    ContextTiers,
+    /// Compactions that lead nowhere.
+    ContextSpiral,
+    /// People's controls.
+    Control,
+    /// Permissions.
+    Permission,
+    /// Convergence.
+    Convergence,
+    /// The review gate.
+    Review,
+    /// Identity.
+    Identity,
+}
+
+impl Rule {
+    /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
+    pub const ALL: [Self; 31] = [
+        Self::FailClosed,
+        Self::FrozenPolicy,
+        Self::ActSimilarity,
+        Self::ActTempo,
+        Self::GateOpen,
+        Self::GateTokens,
+        Self::GateCalls,
+        Self::GateCooldown,
+        Self::GateHealth,
+        Self::GateRunaway,
+        Self::GateMoney,
+        Self::GateAgents,
+        Self::LoopLadder,
+        Self::LoopExact,
+        Self::LoopSignature,
+        Self::LoopRepeat,
+        Self::LoopCycle,
+        Self::LoopError,
+        Self::LoopAdvice,
+        Self::Progress,
+        Self::DirtyBits,
+        Self::IterationCap,
+        Self::TermSteps,
+        Self::TermWallClock,
+        Self::ContextTiers,
+        Self::ContextSpiral,
+        Self::Control,
+        Self::Permission,
+        Self::Convergence,
+        Self::Review,
+        Self::Identity,
+    ];
+
+    /// The name that is printed, journaled and explained.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::FailClosed => "CONST-5",
+            Self::FrozenPolicy => "CONST-6",
+            Self::ActSimilarity => "ACT-1.similarity",
+            Self::ActTempo => "ACT-1.tempo",
+            Self::GateOpen => "GATE-1",
+            Self::GateTokens => "GATE-2.tokens",
+            Self::GateCalls => "GATE-2.calls",
+            Self::GateCooldown => "GATE-3",
+            Self::GateHealth => "GATE-4",
+            Self::GateRunaway => "GATE-7",
+            Self::GateMoney => "GATE-8.money",
+            Self::GateAgents => "GATE-8.agents",
+            Self::LoopLadder => "LOOP-1",
+            Self::LoopExact => "LOOP-1.exact",
+            Self::LoopSignature => "LOOP-1.signature",
+            Self::LoopRepeat => "LOOP-2.repeat",
+            Self::LoopCycle => "LOOP-2.cycle",
+            Self::LoopError => "LOOP-2.error",
+            Self::LoopAdvice => "LOOP-4",
+            Self::Progress => "PROG-1",
+            Self::DirtyBits => "DIRTY-1",
+            Self::IterationCap => "ITER-1",
+            Self::TermSteps => "TERM-1.steps",
+            Self::TermWallClock => "TERM-1.clock",
+            Self::ContextTiers => "CTX-2",
+            Self::ContextSpiral => "CTX-4",
+            Self::Control => "CTRL-1",
+            Self::Permission => "PERM-1",
+            Self::Convergence => "PERM-1.convergence",
+            Self::Review => "REVIEW-1",
+            Self::Identity => "IDENT-1",
+        }
+    }
+
+    /// Whether its refusal may be a mere wait for room in the minute.
+    #[must_use]
+    pub const fn is_throttle(self) -> bool {
+        matches!(self, Self::GateTokens | Self::GateCalls)
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_rules_is_complete_and_in_order() {
+        for (place, rule) in Rule::ALL.into_iter().enumerate() {
+            assert_eq!(rule as usize, place, "{}", rule.id());
+        }
+        assert_eq!(Rule::Identity as usize + 1, Rule::ALL.len(), "`Identity` stays the last variant");
+    }
+}

@@ -1,0 +1,100 @@
+//! People's controls and authority.
+
+use super::Entry;
+
+/// CTRL, PERM, REVIEW and IDENT.
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "CTRL-1",
+        title: "Control files",
+        what: "A file named STOP or PAUSE in `.geometry` acts within one step and without any daemon. Removing PAUSE \
+               resumes; removing a report acknowledges it. Every such act becomes an input, is journaled and noted as a \
+               manual override.",
+        threshold: "The next step after the file appears or goes.",
+        settings: &[],
+        source: "Geometry, manual override; SPEC §7.",
+        fires: "`touch .geometry/PAUSE`: every call is refused, the state is kept.",
+        quiet: "PAUSE is removed: work goes on where it was.",
+    },
+    Entry {
+        id: "CTRL-2",
+        title: "The same as commands",
+        what: "`tripwire stop`, `pause`, `resume` and `ack` do what the files do. Both ways lead to the same input and \
+               the same decision. A stop ends the session; only a restart opens it again.",
+        threshold: "None: a person's word acts at once.",
+        settings: &[],
+        source: "SPEC §7.",
+        fires: "`tripwire stop`: the session ends as interrupted and the process tree is killed.",
+        quiet: "`tripwire resume` on a session that nothing holds changes nothing.",
+    },
+    Entry {
+        id: "CTRL-3",
+        title: "Out of the agent's reach",
+        what: "No tool may write to `.geometry`, to the hook settings or to the policy, and in the sandbox they are \
+               read-only. The briefing and the todo may be read. While a session is blocked every tool call is refused, \
+               harmless ones included.",
+        threshold: "Any write to a protected path.",
+        settings: &[],
+        source: "SPEC §7.",
+        fires: "The agent runs `rm .geometry/BLOCKER_REPORT.md`: refused.",
+        quiet: "The agent reads `.geometry/todo.md`.",
+    },
+    Entry {
+        id: "CTRL-4",
+        title: "Stop ends in a receipt",
+        what: "Stopping freezes the whole process tree, kills it, watches for processes that come back and prints how \
+               many ended, how many survived and how long it took. The command succeeds only when nobody survived. \
+               Daemons that left the tree by forking twice are found too.",
+        threshold: "0 survivors.",
+        settings: &[],
+        source: "SPEC §7.",
+        fires: "One process survives: the receipt says so and the exit code is 9.",
+        quiet: "All processes ended: exit code 0.",
+    },
+    Entry {
+        id: "PERM-1",
+        title: "Roles and permissions",
+        what: "Every request carries a role and what the policies said about it. Without them, or with a denial, the \
+               answer is PermissionDenied with the role and the missing permission. All permissions of the source are \
+               enforced, the advisory ones included.",
+        threshold: "None: granted or denied.",
+        settings: &["limits.stop_on_convergence"],
+        source: "Phase 0, permission enforcement; SPEC §8.1.",
+        fires: "A role without can_edit_source asks to write a source file.",
+        quiet: "The same role asks to run a tool and has can_execute_tasks.",
+    },
+    Entry {
+        id: "PERM-1.convergence",
+        title: "Stop on convergence",
+        what: "A role that must stop once its work has converged is held when iterations end with the same workspace. An \
+               unknown workspace proves nothing. A person's resume lets it go on.",
+        threshold: "3 iterations with the same workspace hash, and only where the setting is on.",
+        settings: &["limits.stop_on_convergence"],
+        source: "Phase 0, stop_on_convergence; SPEC §8.1.",
+        fires: "Three claims in a row with one workspace hash and limits.stop_on_convergence on.",
+        quiet: "The same three claims with the setting off, or with a changed hash among them.",
+    },
+    Entry {
+        id: "REVIEW-1",
+        title: "Review gate",
+        what: "A change that needs a review is known by its SHA-256. It may be applied only if the reviewer approved that \
+               very digest; a later rejection takes the approval back. The refusal says whether the review is missing, \
+               rejected or for another change.",
+        threshold: "Exactly one explicit APPROVED or REJECTED per digest.",
+        settings: &[],
+        source: "Phase 0, mechanical review gating; SPEC §8.2.",
+        fires: "A request whose proposal was edited by one byte after its approval: mismatched.",
+        quiet: "A request whose proposal has the approved digest.",
+    },
+    Entry {
+        id: "IDENT-1",
+        title: "Identity for critical operations",
+        what: "An agent's configuration has a checksum. Operations that are named critical need a checksum on the signed \
+               gold-standard list and an authorized role. An unsigned or damaged list trusts nobody.",
+        threshold: "Any critical operation.",
+        settings: &["identity.authorized_roles", "identity.workflow_binding"],
+        source: "Geometry, agentic identity; SPEC §8.3.",
+        fires: "A push to a protected branch by an agent whose checksum is not on the list.",
+        quiet: "The same push by a listed agent in the role of a developer, or an ordinary operation by anyone.",
+    },
+];

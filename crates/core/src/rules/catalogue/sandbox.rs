@@ -1,0 +1,52 @@
+//! The sandbox.
+
+use super::Entry;
+
+/// BOX.
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "BOX-1",
+        title: "Confinement",
+        what: "Shell and code see only approved paths, no secrets, no network unless a host is allowed by name, and no \
+               way to their parent. Protected places are read-only with every folder above them pinned. The whole tree of \
+               processes ends with the call.",
+        threshold: "Anything outside the allow-list.",
+        settings: &[],
+        source: "Agent loop §4; SPEC §10.",
+        fires: "`cat ~/.ssh/id_ed25519` inside the sandbox: no such file.",
+        quiet: "`cargo test` inside the workspace.",
+    },
+    Entry {
+        id: "BOX-2",
+        title: "A missing layer is a refusal",
+        what: "Every layer of the sandbox must be there before anything runs. A missing one is named and nothing is \
+               executed. `tripwire doctor` says what is missing and how to get it.",
+        threshold: "One missing layer.",
+        settings: &["gate.on_guard_failure"],
+        source: "SPEC §1.5 and §10.",
+        fires: "A kernel without Landlock: refused, and the layer is named.",
+        quiet: "All layers are present.",
+    },
+    Entry {
+        id: "BOX-3",
+        title: "Deterministic capture",
+        what: "Commands run without a terminal, with stdin closed and a fixed environment. Output and exit code are \
+               captured the same way each time. A prompt for input ends at once instead of hanging.",
+        threshold: "None: it holds for every run.",
+        settings: &[],
+        source: "Agent loop §4; SPEC §10.",
+        fires: "A command that asks for a password reads end of file.",
+        quiet: "A command that asks for nothing is not affected.",
+    },
+    Entry {
+        id: "BOX-4",
+        title: "Budgets of a run",
+        what: "Memory, processes, file size and time of a run are bounded. Crossing a bound ends the run and says which. \
+               As root the limit on processes comes from a control group, because the older limit does not bind root.",
+        threshold: "The bounds of the sandbox settings.",
+        settings: &[],
+        source: "SPEC §10.",
+        fires: "A fork bomb: ended by the bound on processes.",
+        quiet: "A build with eight compilers at once.",
+    },
+];

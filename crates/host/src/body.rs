@@ -1,0 +1,180 @@
+//! The bodies of records: what a session's file holds, one canonical JSON object each.
+//!
+//! A file of records begins with the session (its id and its frozen policy); after it come inputs, each followed by
+//! the decision that it caused. The same bodies stand in the journal and in a single-file recording.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use tripwire_core::decision::{Decision, DecisionRecord};
+use tripwire_core::input::Input;
+use tripwire_core::policy::{Policy, PolicyError};
+use tripwire_core::record::canonical::{self, CanonicalError};
+use tripwire_core::record::chain::Digest;
+
+/// The version of the bodies; another one is refused.
+pub const BODY_VERSION: u32 = 1;
+
+/// The first record of a session: everything that is frozen at its start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionBody {
+    /// Every setting with its value, as text.
+    pub policy: BTreeMap<String, String>,
+    /// The hash of the policy.
+    pub policy_hash: Digest,
+    /// The session's id.
+    pub run_id: String,
+    /// The version of the bodies.
+    pub version: u32,
+}
+
+/// Why a session's head cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionBodyError {
+    /// It was written by another version.
+    #[error("the records are of version {found}, this program knows version {BODY_VERSION}")]
+    Version {
+        /// What the head says.
+        found: u32,
+    },
+    /// The settings do not make a policy.
+    #[error("the recorded policy cannot be used: {0}")]
+    Policy(#[from] PolicyError),
+    /// The settings make another policy than the one that was frozen.
+    #[error("the recorded policy has the hash {found}, but the head says {frozen}")]
+    Hash {
+        /// What the settings give.
+        found: Digest,
+        /// What was frozen.
+        frozen: Digest,
+    },
+    /// The policy cannot be hashed.
+    #[error("{0}")]
+    Canonical(#[from] CanonicalError),
+}
+
+impl SessionBody {
+    /// The head of a session under this policy.
+    ///
+    /// # Errors
+    /// When the policy cannot be hashed; never for a checked one.
+    pub fn new(run_id: &str, policy: &Policy) -> Result<Self, CanonicalError> {
+        Ok(Self {
+            policy: policy.rows().into_iter().map(|row| (row.path.to_owned(), row.value)).collect(),
+            policy_hash: policy.hash()?,
+            run_id: run_id.to_owned(),
+            version: BODY_VERSION,
+        })
+    }
+
+    /// The policy that was frozen.
+    ///
+    /// # Errors
+    /// When it is of another version or does not fit its hash.
+    pub fn policy(&self) -> Result<Policy, SessionBodyError> {
+        if self.version != BODY_VERSION {
+            return Err(SessionBodyError::Version { found: self.version });
+        }
+        let mut policy = Policy::default();
+        for (path, value) in &self.policy {
+            policy.set(path, value)?;
+        }
+        policy.check()?;
+        let found = policy.hash()?;
+        if found != self.policy_hash {
+            return Err(SessionBodyError::Hash { found, frozen: self.policy_hash });
+        }
+        Ok(policy)
+    }
+
+    /// The canonical text.
+    ///
+    /// # Errors
+    /// Never for a head made by [`Self::new`].
+    pub fn text(&self) -> Result<String, CanonicalError> {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            session: &'a SessionBody,
+        }
+        canonical::to_string(&Body { session: self })
+    }
+}
+
+/// Writes the body of an input.
+///
+/// # Errors
+/// When a figure is out of the range of JSON integers; decoding has checked that it is not.
+pub fn write_input(input: &Input, text: &mut String) -> Result<(), CanonicalError> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        input: &'a Input,
+    }
+    canonical::write(&Body { input }, text)
+}
+
+/// Writes the body of a decision.
+///
+/// # Errors
+/// When a figure is out of the range of JSON integers.
+pub fn write_decision(run_id: &str, decision: &Decision, text: &mut String) -> Result<(), CanonicalError> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        decision: DecisionRecord<'a>,
+    }
+    canonical::write(&Body { decision: DecisionRecord::new(run_id, decision) }, text)
+}
+
+/// A body as it was read: inputs and decisions stay text, because they are compared as such.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadBody<'a> {
+    /// The head of a session.
+    pub session: Option<SessionBody>,
+    /// An input.
+    #[serde(borrow)]
+    pub input: Option<&'a RawValue>,
+    /// A decision.
+    #[serde(borrow)]
+    pub decision: Option<&'a RawValue>,
+}
+
+/// The part of a recorded decision that the parity hash covers.
+#[derive(Debug, Deserialize)]
+pub struct ReadDecision<'a> {
+    /// The intent, as it was written.
+    #[serde(borrow)]
+    pub intent: &'a RawValue,
+    /// The safety decision, as it was written.
+    #[serde(borrow)]
+    pub safety: &'a RawValue,
+}
+
+impl ReadDecision<'_> {
+    /// The text that the parity hash covers.
+    #[must_use]
+    pub fn parity_text(&self) -> String {
+        format!("{{\"intent\":{},\"safety\":{}}}", self.intent.get(), self.safety.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn const_6_the_frozen_policy_is_read_back_exactly_or_refused() {
+        let mut policy = Policy::default();
+        policy.set("limits.max_steps", "10").unwrap();
+        let body = SessionBody::new("auto-1", &policy).unwrap();
+        let text = body.text().unwrap();
+        let read: ReadBody<'_> = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.session.as_ref().unwrap().policy().unwrap(), policy);
+
+        let mut forged = body.clone();
+        forged.policy.insert("limits.max_steps".to_owned(), "99".to_owned());
+        assert!(matches!(forged.policy(), Err(SessionBodyError::Hash { .. })));
+        let newer = SessionBody { version: 2, ..body };
+        assert_eq!(newer.policy(), Err(SessionBodyError::Version { found: 2 }));
+    }
+}

@@ -1,0 +1,315 @@
+//! From a line of JSON to an input of the engine. Bad input gets an error that names the field; nothing is guessed.
+//!
+//! A line is either an event as the master specification names its fields (with SPEC §3.2's optional ones), or a raw
+//! call (`tool`, `args`, `output`, `error`, `exitCode`) from which the facts are computed here, or a full input
+//! `{"at":…,"what":{…}}` as the journal holds it.
+
+use crate::scenario::{Expect, Header};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use tripwire_core::chain::event::{Action, AgentEvent, Flags, Outcome};
+use tripwire_core::input::{Input, What};
+use tripwire_core::label::Label;
+use tripwire_core::observe::{RawCall, observe};
+use tripwire_core::sketch::Sketch;
+use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+
+/// Why a line is no input.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// A field is missing.
+    #[error("field `{field}` is missing")]
+    Missing {
+        /// Which one.
+        field: &'static str,
+    },
+    /// A field's value is wrong, or the line is no JSON object.
+    #[error("{}column {column}: {problem}", field.as_deref().map(|field| format!("field `{field}`, ")).unwrap_or_default())]
+    Value {
+        /// Where in the object, if it is known.
+        field: Option<String>,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Two forms are mixed in one line.
+    #[error("field `{field}` cannot stand beside `{beside}`")]
+    Mixed {
+        /// One field.
+        field: &'static str,
+        /// The other.
+        beside: &'static str,
+    },
+}
+
+/// One decoded line.
+#[derive(Debug)]
+pub struct Line {
+    /// What it says.
+    pub content: Content,
+    /// What the line expects of the decision, in a scenario.
+    pub expect: Option<Expect>,
+}
+
+/// What a line says.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every line is an input; boxing it would cost each of them")]
+pub enum Content {
+    /// An input of the engine.
+    Input(Input),
+    /// The head of a scenario: which policy it runs under.
+    Header(Header),
+}
+
+/// Everything that a line may hold, in one pass, so that a field given twice is seen.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    // The full input.
+    at: Option<RunMillis>,
+    what: Option<What>,
+    // A scenario.
+    scenario: Option<Header>,
+    expect: Option<Expect>,
+    // The raw call.
+    #[serde(borrow)]
+    tool: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<Cow<'a, str>>,
+    error: Option<bool>,
+    exit_code: Option<i32>,
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    // The master specification's event.
+    timestamp: Option<RunMillis>,
+    token_count: Option<Tokens>,
+    tool_calls: Option<Count>,
+    latency_ms: Option<RunMillis>,
+    output_length: Option<Tokens>,
+    output_hash: Option<Label>,
+    // What SPEC §3.2 added.
+    action: Option<Action>,
+    agent_id: Option<Label>,
+    cache_read_tokens: Option<Tokens>,
+    cache_write_tokens: Option<Tokens>,
+    context_tokens: Option<Tokens>,
+    context_window: Option<Tokens>,
+    cost_micro_usd: Option<MicroUsd>,
+    error_digest: Option<Label>,
+    flags: Option<Flags>,
+    input_tokens: Option<Tokens>,
+    model: Option<Label>,
+    outcome: Option<Outcome>,
+    output_tokens: Option<Tokens>,
+    parent_agent_id: Option<Label>,
+    reasoning_tokens: Option<Tokens>,
+    result_digest: Option<Label>,
+    sketch: Option<Sketch>,
+    text_sketch: Option<Sketch>,
+    turn_id: Option<Label>,
+    user_turn: Option<bool>,
+    workspace_hash: Option<Label>,
+}
+
+/// Decodes one line.
+///
+/// # Errors
+/// When it is no JSON object, or a field is missing, wrong, unknown to its enum, or given twice.
+pub fn decode(line: &[u8]) -> Result<Line, DecodeError> {
+    let mut wire: Wire<'_> = serde_json::from_slice(line).map_err(|error| locate(line, &error))?;
+    let expect = wire.expect.take();
+    let content = match (wire.scenario.take(), wire.what.take()) {
+        (Some(_), Some(_)) => return Err(DecodeError::Mixed { field: "what", beside: "scenario" }),
+        (Some(header), None) => Content::Header(header),
+        (None, Some(what)) => {
+            if wire.timestamp.is_some() {
+                return Err(DecodeError::Mixed { field: "timestamp", beside: "what" });
+            }
+            Content::Input(Input { at: wire.at.ok_or(DecodeError::Missing { field: "at" })?, what })
+        }
+        (None, None) => {
+            let event = if wire.tool.is_some() { wire.raw_event()? } else { wire.event()? };
+            Content::Input(Input { at: event.timestamp, what: What::Event(event) })
+        }
+    };
+    Ok(Line { content, expect })
+}
+
+impl Wire<'_> {
+    /// An event whose five fields of the master specification are all there.
+    fn event(self) -> Result<AgentEvent, DecodeError> {
+        let missing = |field| DecodeError::Missing { field };
+        let raw = [
+            ("args", self.args.is_some()),
+            ("output", self.output.is_some()),
+            ("error", self.error.is_some()),
+            ("exitCode", self.exit_code.is_some()),
+        ];
+        if let Some((field, _)) = raw.into_iter().find(|(_, given)| *given) {
+            return Err(DecodeError::Mixed { field, beside: "an event without `tool`" });
+        }
+        Ok(AgentEvent {
+            timestamp: self.timestamp.ok_or(missing("timestamp"))?,
+            token_count: self.token_count.ok_or(missing("tokenCount"))?,
+            tool_calls: self.tool_calls.ok_or(missing("toolCalls"))?,
+            latency_ms: self.latency_ms.ok_or(missing("latencyMs"))?,
+            output_length: self.output_length.ok_or(missing("outputLength"))?,
+            ..self.optional()
+        })
+    }
+
+    /// An event from a raw call: what the master specification asks for and the line lacks is computed or counts as
+    /// nothing; a fact that the line gives stands.
+    fn raw_event(self) -> Result<AgentEvent, DecodeError> {
+        let timestamp = self.timestamp.ok_or(DecodeError::Missing { field: "timestamp" })?;
+        let facts = observe(&RawCall {
+            tool: self.tool.as_deref().unwrap_or_default(),
+            args: self.args.map_or("", RawValue::get),
+            output: self.output.as_deref(),
+            error: self.error,
+            exit_code: self.exit_code,
+            text: self.text.as_deref(),
+            workspace_root: None,
+        });
+        let (token_count, tool_calls, latency_ms) = (self.token_count, self.tool_calls, self.latency_ms);
+        let output_length = self.output_length;
+        let given_flags = self.flags;
+        let given = self.optional();
+        Ok(AgentEvent {
+            timestamp,
+            token_count: token_count.unwrap_or_default(),
+            tool_calls: tool_calls.unwrap_or(Count::new(1)),
+            latency_ms: latency_ms.unwrap_or_default(),
+            output_length: output_length.unwrap_or(facts.output_length),
+            action: given.action.or(Some(facts.action)),
+            outcome: given.outcome.or(Some(facts.outcome)),
+            flags: given_flags.unwrap_or(facts.flags),
+            result_digest: given.result_digest.or(facts.result_digest),
+            error_digest: given.error_digest.or(facts.error_digest),
+            output_hash: given.output_hash.or(facts.output_hash),
+            sketch: given.sketch.or(facts.sketch),
+            text_sketch: given.text_sketch.or(facts.text_sketch),
+            ..given
+        })
+    }
+
+    /// The optional fields as they were given.
+    fn optional(self) -> AgentEvent {
+        AgentEvent {
+            action: self.action,
+            agent_id: self.agent_id,
+            cache_read_tokens: self.cache_read_tokens,
+            cache_write_tokens: self.cache_write_tokens,
+            context_tokens: self.context_tokens,
+            context_window: self.context_window,
+            cost_micro_usd: self.cost_micro_usd,
+            error_digest: self.error_digest,
+            flags: self.flags.unwrap_or_default(),
+            input_tokens: self.input_tokens,
+            model: self.model,
+            outcome: self.outcome,
+            output_hash: self.output_hash,
+            output_tokens: self.output_tokens,
+            parent_agent_id: self.parent_agent_id,
+            reasoning_tokens: self.reasoning_tokens,
+            result_digest: self.result_digest,
+            sketch: self.sketch,
+            text_sketch: self.text_sketch,
+            turn_id: self.turn_id,
+            user_turn: self.user_turn.unwrap_or_default(),
+            workspace_hash: self.workspace_hash,
+            ..AgentEvent::default()
+        }
+    }
+}
+
+/// Finds the field of an error: the line is read once more with a reader that keeps track of it.
+fn locate(line: &[u8], error: &serde_json::Error) -> DecodeError {
+    let mut reader = serde_json::Deserializer::from_slice(line);
+    let field = serde_path_to_error::deserialize::<_, Wire<'_>>(&mut reader)
+        .err()
+        .map(|error| error.path().to_string())
+        .filter(|path| path != "." && !path.contains('?'));
+    let text = error.to_string();
+    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();
+    DecodeError::Value { field, column: error.column(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str = r#"{"timestamp":1,"tokenCount":2,"toolCalls":3,"latencyMs":4,"outputLength":5}"#;
+
+    fn input(line: &str) -> Input {
+        match decode(line.as_bytes()).unwrap().content {
+            Content::Input(input) => input,
+            Content::Header(header) => panic!("{header:?}"),
+        }
+    }
+
+    fn problem(line: &str) -> String {
+        decode(line.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_event_a_raw_call_and_a_full_input_are_read() {
+        assert!(matches!(input(EVENT).what, What::Event(event) if event.tool_calls == Count::new(3)));
+        let raw = input(r#"{"timestamp":9,"tool":"Bash","args":{"command":"ls"},"output":"a","exitCode":0}"#);
+        let What::Event(event) = raw.what else { panic!("an event") };
+        assert_eq!((event.tool_calls, event.output_length), (Count::new(1), Tokens::new(1)));
+        assert!(event.action.is_some() && event.result_digest.is_some() && event.sketch.is_some());
+        assert_eq!(input(r#"{"at":7,"what":"tick"}"#), Input { at: RunMillis::new(7), what: What::Tick });
+    }
+
+    #[test]
+    fn what_a_line_gives_stands_over_what_would_be_computed() {
+        let line = r#"{"timestamp":0,"tool":"Bash","args":"ls","output":"a","resultDigest":"mine","flags":["wait"]}"#;
+        let What::Event(event) = input(line).what else { panic!("an event") };
+        assert_eq!(event.result_digest, Label::new("mine"));
+        assert_eq!(serde_json::to_string(&event.flags).unwrap(), r#"["wait"]"#);
+    }
+
+    #[test]
+    fn every_field_of_an_event_survives_the_way_through_a_line() {
+        let line = r#"{"timestamp":1,"tokenCount":2,"toolCalls":3,"latencyMs":4,"outputLength":5,"outputHash":"h",
+            "action":{"tool":"Bash","argsDigest":"a","signature":"s","target":"t","type":"k"},"agentId":"x",
+            "cacheReadTokens":6,"cacheWriteTokens":7,"contextTokens":8,"contextWindow":9,"costMicroUsd":10,
+            "errorDigest":"e","flags":["edit"],"inputTokens":11,"model":"m","outcome":{"status":"error","exitCode":-1},
+            "outputTokens":12,"parentAgentId":"p","reasoningTokens":13,"resultDigest":"r","turnId":"t","userTurn":true,
+            "workspaceHash":"w"}"#
+            .replace('\n', " ");
+        let What::Event(event) = input(&line).what else { panic!("an event") };
+        let direct: AgentEvent = serde_json::from_str(&line).unwrap();
+        assert_eq!(event, direct, "a field of AgentEvent is missing in the wire form");
+    }
+
+    #[test]
+    fn bad_lines_name_the_field_and_the_problem() {
+        for (line, expected) in [
+            ("{", "EOF"),
+            ("[1]", "invalid type"),
+            (r#"{"timestamp":1}"#, "field `tokenCount` is missing"),
+            (&EVENT.replace("\"tokenCount\":2", "\"tokenCount\":-2"), "field `tokenCount`, column"),
+            (
+                &EVENT.replace("\"tokenCount\":2", "\"tokenCount\":1152921504606846976"),
+                "largest allowed number of tokens",
+            ),
+            (&EVENT.replace('{', "{\"timestamp\":0,"), "duplicate field `timestamp`"),
+            (&EVENT.replace('}', ",\"outcome\":{\"status\":\"maybe\"}}"), "field `outcome.status`"),
+            (&EVENT.replace('}', ",\"flags\":[\"dance\"]}"), "unknown flag `dance`"),
+            (&EVENT.replace('}', ",\"output\":\"x\"}"), "field `output` cannot stand beside"),
+            (r#"{"what":"tick"}"#, "field `at` is missing"),
+            (r#"{"at":1,"what":"dance"}"#, "unknown variant `dance`"),
+            (r#"{"at":1,"what":"tick","timestamp":4}"#, "cannot stand beside"),
+        ] {
+            assert!(problem(line).contains(expected), "{line}: {}", problem(line));
+        }
+        let invalid = decode(b"{\"timestamp\":1,\"turnId\":\"\xff\"}").unwrap_err().to_string();
+        assert!(invalid.contains("invalid unicode"), "{invalid}");
+    }
+}

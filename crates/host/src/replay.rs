@@ -1,0 +1,230 @@
+//! Replay: the same inputs again, the same decisions, or the first index at which they differ (REPLAY-1).
+
+use crate::body::{self, ReadBody, ReadDecision, SessionBody, SessionBodyError};
+use crate::recording::{ReadError, Records};
+use std::io::BufRead;
+use tripwire_core::chain::{Chain, SnapshotError};
+use tripwire_core::decision::Decision;
+use tripwire_core::input::Input;
+use tripwire_core::policy::{Policy, PolicyError};
+use tripwire_core::record::canonical::CanonicalError;
+use tripwire_core::record::parity::{Parity, ParityDigests};
+
+/// Why a replay could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The file does not verify.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The head is missing or cannot be used.
+    #[error("record 0: {0}")]
+    Head(#[from] SessionBodyError),
+    /// The file does not begin with a head.
+    #[error("record 0: is not the head of a session")]
+    NoHead,
+    /// A record is of no kind that is known.
+    #[error("record {index}: {problem}")]
+    Record {
+        /// Its index.
+        index: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The policy contradicts itself.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A decision has no canonical form.
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
+    /// A state could not be taken up again.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
+/// What a replay found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replayed {
+    /// What the file recorded, or the live run gave.
+    pub recorded: ParityDigests,
+    /// What the replay gave.
+    pub recomputed: ParityDigests,
+    /// The first decision that differs: its index, what was recorded, what came out.
+    pub first_difference: Option<Difference>,
+}
+
+/// One decision that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The index of the input.
+    pub index: u64,
+    /// One of the two.
+    pub recorded: String,
+    /// The other.
+    pub recomputed: String,
+}
+
+/// Replays a recording under its own policy.
+///
+/// # Errors
+/// When the file does not verify or is no recording.
+pub fn recording(reader: impl BufRead) -> Result<Replayed, ReplayError> {
+    let mut records = Records::new(reader);
+    let (head, mut chain) = begin(&mut records, None)?;
+    let (mut old, mut new) = (Parity::new(), Parity::new());
+    let mut first_difference = None;
+    let (mut recomputed, mut parity) = (String::new(), String::new());
+    each_input(&mut records, |index, input, input_text, decision_text| {
+        let step = chain.step(&input);
+        old.push_event(input_text);
+        new.push_event(&event_text(&input)?);
+        let record = |problem: serde_json::Error| ReplayError::Record { index, problem: problem.to_string() };
+        let read: ReadDecision<'_> = serde_json::from_str(decision_text).map_err(record)?;
+        old.push_decision(&read.parity_text());
+        parity.clear();
+        step.decision.parity_text(&mut parity)?;
+        new.push_decision(&parity);
+        recomputed.clear();
+        body::write_decision(&head.run_id, &step.decision, &mut recomputed)?;
+        let inner = recomputed.strip_prefix("{\"decision\":").and_then(|text| text.strip_suffix('}'));
+        if first_difference.is_none() && inner != Some(decision_text) {
+            first_difference = Some(Difference {
+                index: step.decision.i.get(),
+                recorded: decision_text.to_owned(),
+                recomputed: inner.unwrap_or_default().to_owned(),
+            });
+        }
+        Ok(())
+    })?;
+    Ok(Replayed { recorded: old.finish(), recomputed: new.finish(), first_difference })
+}
+
+/// One decision that another policy would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Under the recorded policy.
+    pub before: Decision,
+    /// Under the other one.
+    pub after: Decision,
+}
+
+/// Replays a recording under another policy and tells each decision that would change: what the gate lets through,
+/// the veto, the intent, or the strictest level of the findings.
+///
+/// # Errors
+/// When the file does not verify or is no recording.
+pub fn under(reader: impl BufRead, other: &Policy, mut tell: impl FnMut(&Change)) -> Result<u64, ReplayError> {
+    let mut records = Records::new(reader);
+    let (_, mut chain) = begin(&mut records, None)?;
+    let mut changed = Chain::new(other.clone())?;
+    let mut inputs = 0;
+    each_input(&mut records, |_, input, _, _| {
+        let change = Change { before: chain.step(&input).decision, after: changed.step(&input).decision };
+        inputs += 1;
+        if differs(&change) {
+            tell(&change);
+        }
+        Ok(())
+    })?;
+    Ok(inputs)
+}
+
+fn differs(change: &Change) -> bool {
+    let seen = |decision: &Decision| {
+        let safety = &decision.safety;
+        (safety.allowed, safety.veto_reason, decision.intent.intent, decision.level())
+    };
+    seen(&change.before) != seen(&change.after)
+}
+
+/// Runs a plain stream twice: live, and with the state written down and taken up again after every input.
+#[derive(Debug)]
+pub struct TwoRuns {
+    live: Chain,
+    resumed: Chain,
+    parities: (Parity, Parity),
+    first_difference: Option<Difference>,
+}
+
+impl TwoRuns {
+    /// Begins both runs.
+    ///
+    /// # Errors
+    /// When the policy contradicts itself.
+    pub fn new(policy: &Policy) -> Result<Self, ReplayError> {
+        let live = Chain::new(policy.clone())?;
+        let resumed = live.clone();
+        Ok(Self { live, resumed, parities: (Parity::new(), Parity::new()), first_difference: None })
+    }
+
+    /// Gives one input to both.
+    ///
+    /// # Errors
+    /// When a state cannot be taken up again.
+    pub fn input(&mut self, input: &Input) -> Result<(), ReplayError> {
+        let decision = self.live.step(input).decision;
+        self.resumed = Chain::restore(self.resumed.policy().clone(), &self.resumed.snapshot()?)?;
+        let again = self.resumed.step(input).decision;
+        let (mut one, mut two) = (String::new(), String::new());
+        body::write_decision("replay", &decision, &mut one)?;
+        body::write_decision("replay", &again, &mut two)?;
+        let text = event_text(input)?;
+        for (parity, decision) in [(&mut self.parities.0, &decision), (&mut self.parities.1, &again)] {
+            let mut covered = String::new();
+            decision.parity_text(&mut covered)?;
+            parity.push_event(&text);
+            parity.push_decision(&covered);
+        }
+        if one != two && self.first_difference.is_none() {
+            self.first_difference = Some(Difference { index: decision.i.get(), recorded: one, recomputed: two });
+        }
+        Ok(())
+    }
+
+    /// What came out.
+    #[must_use]
+    pub fn finish(self) -> Replayed {
+        let (old, new) = self.parities;
+        Replayed { recorded: old.finish(), recomputed: new.finish(), first_difference: self.first_difference }
+    }
+}
+
+/// The canonical text of an input, which the parity hash covers.
+///
+/// # Errors
+/// When a figure is out of the range of JSON integers.
+pub fn event_text(input: &Input) -> Result<String, CanonicalError> {
+    tripwire_core::record::canonical::to_string(input)
+}
+
+/// Reads the head and makes the engine that it asks for.
+fn begin<R: BufRead>(records: &mut Records<R>, other: Option<&Policy>) -> Result<(SessionBody, Chain), ReplayError> {
+    let first = records.next_body()?.ok_or(ReplayError::NoHead)?;
+    let body: ReadBody<'_> = serde_json::from_str(first).map_err(|_| ReplayError::NoHead)?;
+    let head = body.session.ok_or(ReplayError::NoHead)?;
+    let policy = match other {
+        Some(policy) => policy.clone(),
+        None => head.policy()?,
+    };
+    Ok((head, Chain::new(policy)?))
+}
+
+/// Goes through the inputs of a recording, each with the decision behind it.
+fn each_input<R: BufRead>(
+    records: &mut Records<R>,
+    mut take: impl FnMut(u64, Input, &str, &str) -> Result<(), ReplayError>,
+) -> Result<(), ReplayError> {
+    let mut index = 1;
+    let bad = |index, problem: &str| ReplayError::Record { index, problem: problem.to_owned() };
+    while let Some(text) = records.next_body()? {
+        let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| bad(index, &error.to_string()))?;
+        let input_text = body.input.ok_or_else(|| bad(index, "an input was expected"))?.get().to_owned();
+        let input: Input = serde_json::from_str(&input_text).map_err(|error| bad(index, &error.to_string()))?;
+        let text =
+            records.next_body()?.ok_or_else(|| bad(index + 1, "the decision is missing: the file is cut off"))?;
+        let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| bad(index + 1, &error.to_string()))?;
+        let decision = body.decision.ok_or_else(|| bad(index + 1, "a decision was expected"))?.get();
+        take(index, input, &input_text, decision)?;
+        index += 2;
+    }
+    Ok(())
+}

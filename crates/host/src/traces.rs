@@ -1,0 +1,203 @@
+//! Past runs of other people's agents, judged as if they had been guarded: which level would have fired, and where.
+
+use crate::lines::{LineError, Lines};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::io::BufRead;
+use tripwire_core::chain::Chain;
+use tripwire_core::chain::event::AgentEvent;
+use tripwire_core::decision::{Decision, Level};
+use tripwire_core::effect::Effect;
+use tripwire_core::input::{Input, What};
+use tripwire_core::label::Label;
+use tripwire_core::observe::{RawCall, observe};
+use tripwire_core::policy::{Policy, PolicyError};
+use tripwire_core::units::{Count, RunMillis, Tokens};
+
+/// The time between two events of a trace that tells none: slow enough to be no runaway.
+const UNTIMED_STEP_MS: u64 = 5_000;
+
+/// Why traces cannot be scanned.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// A line cannot be read.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// A line is no trace.
+    #[error("line {line}: column {column}: {problem}")]
+    Trace {
+        /// Its number, from 1.
+        line: u64,
+        /// Where in the line.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The policy contradicts itself.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+}
+
+/// What the engine would have done with one trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Scanned {
+    /// The trace.
+    pub trace_id: String,
+    /// The event at which the first level fired.
+    pub fired_at: Option<u64>,
+    /// The strictest level that fired.
+    pub kind: Option<Level>,
+    /// The event at which each level first fired.
+    pub levels: Levels,
+    /// The rule behind the strictest level.
+    pub rule: Option<String>,
+    /// How many events the trace has.
+    #[serde(skip)]
+    pub events: u64,
+}
+
+/// The event at which each level first fired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Levels {
+    /// Noted.
+    pub note: Option<u64>,
+    /// Overridden.
+    #[serde(rename = "override")]
+    pub overridden: Option<u64>,
+    /// Held.
+    pub hold: Option<u64>,
+    /// Stopped.
+    pub stop: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Trace<'a> {
+    #[serde(borrow)]
+    trace_id: Cow<'a, str>,
+    #[serde(borrow)]
+    events: Vec<TraceEvent<'a>>,
+}
+
+#[derive(Deserialize)]
+struct TraceEvent<'a> {
+    #[serde(borrow)]
+    tool: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<Cow<'a, str>>,
+    error: Option<bool>,
+    t_ms: Option<u64>,
+    tokens: Option<u64>,
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    msg_id: Option<Cow<'a, str>>,
+    user_turn: Option<bool>,
+}
+
+/// Scans traces, one JSON object a line, and tells of each.
+///
+/// # Errors
+/// At the first line that is no trace.
+pub fn scan(reader: impl BufRead, policy: &Policy, mut tell: impl FnMut(Scanned)) -> Result<(), TraceError> {
+    let mut lines = Lines::new(reader);
+    let mut buffer = Vec::new();
+    while lines.next_into(&mut buffer)? {
+        if buffer.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let trace: Trace<'_> = serde_json::from_slice(&buffer).map_err(|error| TraceError::Trace {
+            line: lines.number(),
+            column: error.column(),
+            problem: error.to_string(),
+        })?;
+        tell(judge(&trace, policy)?);
+    }
+    Ok(())
+}
+
+fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
+    let mut chain = Chain::new(policy.clone())?;
+    let mut levels = Levels::default();
+    let mut strictest: Option<(Level, String)> = None;
+    let mut at = 0;
+    let start = trace.events.iter().find_map(|event| event.t_ms).unwrap_or(0);
+    for (index, event) in (0_u64..).zip(&trace.events) {
+        at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.saturating_sub(start).max(at));
+        if event.user_turn == Some(true) {
+            // A person's prompt begins an iteration, as it does under a live client.
+            chain.step(&Input { at: RunMillis::new(at), what: What::IterationStarted });
+        }
+        let decision = chain.step(&event.input(at)).decision;
+        for (level, rule) in fired(&decision) {
+            let slot = match level {
+                Level::Note => &mut levels.note,
+                Level::Override => &mut levels.overridden,
+                Level::Hold => &mut levels.hold,
+                Level::Stop => &mut levels.stop,
+            };
+            slot.get_or_insert(index);
+            if strictest.as_ref().is_none_or(|(before, _)| *before < level) {
+                strictest = Some((level, rule));
+            }
+        }
+        if levels.stop.is_some() {
+            break;
+        }
+    }
+    let first = [levels.note, levels.overridden, levels.hold, levels.stop].into_iter().flatten().min();
+    let (kind, rule) = strictest.unzip();
+    let events = u64::try_from(trace.events.len()).unwrap_or(u64::MAX);
+    Ok(Scanned { trace_id: trace.trace_id.clone().into_owned(), fired_at: first, kind, levels, rule, events })
+}
+
+/// The levels that a decision reaches: findings by their own level, a refusal that is no mere wait as a hold, an end
+/// as a stop.
+fn fired(decision: &Decision) -> Vec<(Level, String)> {
+    let mut levels: Vec<(Level, String)> =
+        decision.findings.iter().map(|finding| (finding.level, finding.rule.id().to_owned())).collect();
+    let safety = &decision.safety;
+    let waits = safety.rule.is_throttle() && safety.retry_after_ms.is_some();
+    if !safety.allowed && !waits {
+        levels.push((Level::Hold, safety.rule.id().to_owned()));
+    }
+    if decision.effects.iter().any(|effect| matches!(effect, Effect::Stop(_))) {
+        levels.push((Level::Stop, safety.rule.id().to_owned()));
+    }
+    levels
+}
+
+impl TraceEvent<'_> {
+    fn input(&self, at: u64) -> Input {
+        let at = RunMillis::new(at);
+        let facts = observe(&RawCall {
+            tool: self.tool.as_deref().unwrap_or_default(),
+            args: self.args.map_or("", RawValue::get),
+            output: self.output.as_deref(),
+            error: self.error,
+            exit_code: None,
+            text: self.text.as_deref(),
+            workspace_root: None,
+        });
+        let event = AgentEvent {
+            timestamp: at,
+            token_count: Tokens::new(self.tokens.unwrap_or(0)),
+            tool_calls: Count::new(1),
+            output_length: facts.output_length,
+            action: self.tool.as_ref().map(|_| facts.action),
+            outcome: Some(facts.outcome),
+            flags: facts.flags,
+            result_digest: facts.result_digest,
+            error_digest: facts.error_digest,
+            output_hash: facts.output_hash,
+            sketch: facts.sketch,
+            text_sketch: facts.text_sketch,
+            turn_id: self.msg_id.as_deref().map(Label::cut),
+            user_turn: self.user_turn.unwrap_or(false),
+            ..AgentEvent::default()
+        };
+        Input { at, what: What::Event(event) }
+    }
+}

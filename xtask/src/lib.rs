@@ -1,0 +1,5 @@
+//! Project chores as a library, so that `cargo test --workspace` holds the style and not only the person who remembers
+//! to run `cargo xtask tidy`.
+
+pub mod reference;
+pub mod tidy;

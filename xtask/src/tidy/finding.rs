@@ -1,0 +1,118 @@
+//! What a check says: a place, the rule that was broken, and how to mend it.
+
+use std::fmt;
+
+/// The rules tidy holds; the printed name is what a person searches for in `CONTRIBUTING.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// A file that cannot be read as what its name says is never skipped in silence.
+    Unreadable,
+    /// A file longer than a person reads in one go.
+    FileLength,
+    /// A function longer than a screen.
+    FunctionLength,
+    /// A function with more parameters than a caller keeps apart.
+    ParameterCount,
+    /// A flag whose meaning the call site does not show.
+    BoolParameter,
+    /// A catch-all arm that would swallow a new variant of our own enum.
+    WildcardArm,
+    /// A file without the line that says why it exists.
+    FileDoc,
+    /// A public item without the line that says why it exists.
+    ItemDoc,
+    /// A way from the pure core into the standard library.
+    CorePurity,
+    /// Unsafe code outside the one crate that may have it.
+    UnsafeCode,
+    /// Unsafe code that does not say why it is sound.
+    SafetyComment,
+    /// A dependency that crosses a wall between the crates.
+    CrateWall,
+    /// A dependency declared outside the one table, or from a foreign source.
+    DependencyTable,
+    /// A dependency that nobody justified.
+    DependencyReason,
+    /// A changelog that tools and people cannot rely on.
+    Changelog,
+    /// A Rust file that no crate compiles.
+    DeadFile,
+    /// A promise of the specification without a test that names it.
+    SpecName,
+    /// A path that exists only on the machine where it was written.
+    MachinePath,
+}
+
+impl Rule {
+    /// The stable name printed in a finding.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::FileLength => "file-length",
+            Self::FunctionLength => "function-length",
+            Self::ParameterCount => "parameter-count",
+            Self::BoolParameter => "bool-parameter",
+            Self::WildcardArm => "wildcard-arm",
+            Self::FileDoc => "file-doc",
+            Self::ItemDoc => "item-doc",
+            Self::CorePurity => "core-purity",
+            Self::UnsafeCode => "unsafe-code",
+            Self::SafetyComment => "safety-comment",
+            Self::CrateWall => "crate-wall",
+            Self::DependencyTable => "dependency-table",
+            Self::DependencyReason => "dependency-reason",
+            Self::Changelog => "changelog",
+            Self::DeadFile => "dead-file",
+            Self::SpecName => "spec-name",
+            Self::MachinePath => "machine-path",
+        }
+    }
+}
+
+/// One broken rule at one place; the order is by place, so that output is stable.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    path: String,
+    line: usize,
+    rule: Rule,
+    message: String,
+}
+
+impl Finding {
+    pub(crate) fn new(path: &str, line: usize, rule: Rule, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, rule, message: message.into() }
+    }
+
+    /// Which rule was broken, for callers that group findings.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, rule, message } = self;
+        write!(f, "{path}:{line}: {}: {message}", rule.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_prints_as_one_line_that_editors_can_open() {
+        let finding = Finding::new("crates/a/src/lib.rs", 7, Rule::FileLength, "too long");
+        assert_eq!(finding.to_string(), "crates/a/src/lib.rs:7: file-length: too long");
+        assert_eq!(finding.rule(), Rule::FileLength);
+    }
+
+    #[test]
+    fn findings_sort_by_place_before_rule() {
+        let late = Finding::new("b.rs", 1, Rule::Unreadable, "x");
+        let early = Finding::new("a.rs", 9, Rule::MachinePath, "x");
+        let mut both = vec![late.clone(), early.clone()];
+        both.sort();
+        assert_eq!(both, [early, late]);
+    }
+}

@@ -1,0 +1,69 @@
+//! The command as a person runs it: what it prints, and which exit code a script sees.
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail the test, which is what a panic is for")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs, process};
+
+/// A small repository on disk, removed when the test ends.
+struct Repository {
+    root: PathBuf,
+}
+
+impl Repository {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let root = env::temp_dir().join(format!("xtask-tidy-{name}-{}", process::id()));
+        for (path, text) in files {
+            let file = root.join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        Self { root }
+    }
+}
+
+impl Drop for Repository {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.root).unwrap();
+    }
+}
+
+fn tidy(root: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask")).args(["tidy", "--root"]).arg(root).output().unwrap()
+}
+
+const ROOT: (&str, &str) = ("Cargo.toml", "[workspace]\nmembers = [\"crates/*\"]\n");
+const MANIFEST: (&str, &str) =
+    ("crates/host/Cargo.toml", "[package]\nname = \"tripwire-host\"\n[lints]\nworkspace = true\n");
+
+#[test]
+fn a_tidy_repository_exits_zero_with_a_summary() {
+    let repository = Repository::new("clean", &[ROOT, MANIFEST, ("crates/host/src/lib.rs", "//! Why.\n")]);
+    let output = tidy(&repository.root);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.starts_with("tidy: 0 findings; 1 rust files, 1 production lines"), "{text}");
+}
+
+#[test]
+fn each_finding_is_one_line_and_the_exit_code_is_one() {
+    let library = "fn f(x: bool) {}\n";
+    let repository = Repository::new("dirty", &[ROOT, MANIFEST, ("crates/host/src/lib.rs", library)]);
+    let output = tidy(&repository.root);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].starts_with("crates/host/src/lib.rs:1: bool-parameter: "), "{text}");
+    assert!(lines[1].starts_with("crates/host/src/lib.rs:1: file-doc: "), "{text}");
+    assert!(lines[2].starts_with("tidy: 2 findings; "), "{text}");
+}
+
+#[test]
+fn a_folder_that_is_not_there_exits_two_and_says_what_to_do() {
+    let output = tidy(Path::new("/no/such/repository"));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("error: cannot read `/no/such/repository`"), "{text}");
+    assert!(text.contains("cargo xtask tidy"), "{text}");
+}
