@@ -4,16 +4,14 @@ pub mod body;
 pub mod control;
 pub mod decode;
 pub mod geometry;
+pub mod journal;
 pub mod lines;
 pub mod memory;
 pub mod policy_file;
 pub mod recording;
 pub mod replay;
 pub mod scenario;
+pub mod storage;
 pub mod stream;
 pub mod traces;
 pub mod workspace;
-//! tripwire's body on disk: journal, control files, manifest, memory, the driver.
-
-pub mod journal;
-pub mod storage;
