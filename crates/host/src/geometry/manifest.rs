@@ -68,6 +68,51 @@ impl Manifest {
         &self.live
     }
 
+    /// Counters and bits, where a key that is missing keeps the value that it had.
+    ///
+    /// Deleting a line is not setting it to zero, and an editor that truncates a file before it writes must not look
+    /// like a person who cleared every counter.
+    #[must_use]
+    pub fn live_over(&self, before: &Live) -> Live {
+        let view = View(&self.root);
+        let missing = |path: &str| self.root.at(path).is_none();
+        let mut live = view.live();
+        let keep = [
+            ("safety.iteration_count", &mut live.iteration_count, before.iteration_count),
+            ("safety.consecutive_failures", &mut live.consecutive_failures, before.consecutive_failures),
+            ("context.estimated_usage_pct", &mut live.estimated_usage_pct, before.estimated_usage_pct),
+        ];
+        for (_, value, old) in keep.into_iter().filter(|(path, ..)| missing(path)) {
+            *value = old;
+        }
+        let bits = &mut live.dirty_bits;
+        let keep = [
+            ("safety.loop_detected", &mut live.loop_detected, before.loop_detected),
+            ("dirty_bits.code_modified", &mut bits.code_modified, before.dirty_bits.code_modified),
+            ("dirty_bits.tests_run", &mut bits.tests_run, before.dirty_bits.tests_run),
+            ("dirty_bits.docs_updated", &mut bits.docs_updated, before.dirty_bits.docs_updated),
+        ];
+        for (_, value, old) in keep.into_iter().filter(|(path, ..)| missing(path)) {
+            *value = old;
+        }
+        if missing("dirty_bits.tests_passing") {
+            bits.tests_passing = before.dirty_bits.tests_passing;
+        }
+        if missing("safety.last_tool_signatures") {
+            live.last_tool_signatures.clone_from(&before.last_tool_signatures);
+        }
+        if missing("context.last_compaction") {
+            live.last_compaction.clone_from(&before.last_compaction);
+        }
+        live
+    }
+
+    /// Whether the file says nothing at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.root.entries().is_empty()
+    }
+
     /// The seed's thresholds, frozen at session start.
     #[must_use]
     pub const fn thresholds(&self) -> &Thresholds {
