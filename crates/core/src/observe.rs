@@ -6,8 +6,11 @@
 
 mod arguments;
 mod digest;
+mod error_kind;
+mod gain;
 mod json;
 mod minhash;
+mod names;
 mod normal;
 mod outcome;
 mod programs;
@@ -16,16 +19,22 @@ mod signature;
 mod tools;
 mod verdict;
 mod volatile;
+mod words;
 mod work;
 
 pub use normal::{Volatility, normalise};
 
-use crate::chain::event::{Action, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
+use crate::chain::event::{Action, ErrorClass, Flag, Flags, Gain, Outcome, Status, TestResult};
 use crate::label::Label;
 use crate::sketch::Sketch;
 use crate::units::Tokens;
+use alloc::string::String;
 use arguments::Arguments;
+use gain::SeenWords;
+use names::Name;
+use serde::{Deserialize, Serialize};
 use tools::ToolKind;
+use words::Words;
 use work::{Mark, Marks, Work};
 
 /// The version of everything that this module computes; the golden test changes with it.
@@ -49,6 +58,9 @@ pub struct RawCall<'a> {
     pub exit_code: Option<i32>,
     /// What the model said before it acted.
     pub text: Option<&'a str>,
+    /// A digest of the whole output, where `output` is only its beginning: two results are then the same only if
+    /// their wholes are.
+    pub whole: Option<&'a str>,
     /// The workspace's absolute path, to which targets are made relative.
     pub workspace_root: Option<&'a str>,
 }
@@ -66,6 +78,10 @@ pub struct Facts {
     pub result_digest: Option<Label>,
     /// The normalised error with its digits masked, as a digest; only of failed calls.
     pub error_digest: Option<Label>,
+    /// What kind of error it was, as a digest; only of failed calls.
+    pub error_kind: Option<Label>,
+    /// How much of the result was new; only from an [`Observer`], which remembers what was seen.
+    pub gain: Option<Gain>,
     /// The output as it was, as a digest.
     pub output_hash: Option<Label>,
     /// A similarity sketch of the normalised output.
@@ -76,38 +92,198 @@ pub struct Facts {
     pub output_length: Tokens,
 }
 
-/// Turns a raw call into the facts of its event.
+/// Observes the calls of one session in their order and remembers which words were seen of late.
+///
+/// What it remembers is a convenience of whoever observes, not a part of the engine's state: the gain is journaled
+/// with the event. One that was lost is replaced by a new one, which only finds more to be new.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Observer {
+    seen: SeenWords,
+}
+
+impl Observer {
+    /// Turns a raw call into the facts of its event, the gain among them.
+    pub fn observe(&mut self, raw: &RawCall<'_>) -> Facts {
+        let call = Call::read(raw);
+        let mut facts = call.facts(raw);
+        let said = Words::of(&call.said);
+        match raw.output.filter(|_| !facts.flags.has(Flag::Silent)) {
+            Some(output) => {
+                let prose = call.is_prose() && words::is_prose(output);
+                facts.gain = Some(self.seen.gain(&said, &Words::of(output), prose));
+            }
+            None => self.seen.add(&said, &Words::default()),
+        }
+        facts
+    }
+}
+
+/// Turns a raw call into the facts of its event, as far as they need no memory: without the gain.
 #[must_use]
 pub fn observe(raw: &RawCall<'_>) -> Facts {
-    let arguments = Arguments::read(raw.args);
-    let kind = kind_of(raw.tool, &arguments);
-    let work = work_of(kind, &arguments);
-    let outcome = outcome::of(raw, kind, &work);
-    let action = action_of(raw, kind, &arguments);
-    let flags = flags_of(&work, &outcome, action.target.as_ref());
-    let mut facts = Facts {
-        action,
-        outcome,
-        flags,
-        result_digest: None,
-        error_digest: None,
-        output_hash: None,
-        sketch: None,
-        text_sketch: raw.text.and_then(|text| sketch_of(text, Volatility::Output)),
-        output_length: Tokens::ZERO,
-    };
-    if let Some(output) = raw.output {
-        let normal = normal::normal_bytes(output, Volatility::Output);
+    Call::read(raw).facts(raw)
+}
+
+/// A raw call with its arguments read.
+struct Call<'a> {
+    arguments: Arguments<'a>,
+    kind: ToolKind,
+    name: Name,
+    /// All texts of the arguments, one after the other.
+    said: String,
+}
+
+impl<'a> Call<'a> {
+    fn read(raw: &RawCall<'a>) -> Self {
+        let arguments = Arguments::read(raw.args);
+        let kind = kind_of(raw.tool, &arguments);
+        let said = arguments.texts().join(" ");
+        Self { arguments, kind, name: Name::of(raw.tool), said }
+    }
+
+    /// Whether the longest of the arguments is prose.
+    fn is_prose(&self) -> bool {
+        self.arguments.texts().into_iter().max_by_key(|text| text.len()).is_some_and(words::is_prose)
+    }
+
+    fn facts(&self, raw: &RawCall<'_>) -> Facts {
+        let work = work_of(self.kind, &self.arguments);
+        let outcome = outcome::of(raw, self.kind, &work);
+        let action = self.action(raw);
+        let mut flags = flags_of(&work, &outcome, action.target.as_ref());
+        for flag in self.intentions(&work, &action) {
+            flags = flags.with(flag);
+        }
+        if self.is_silent(raw, &outcome) {
+            flags = flags.with(Flag::Silent);
+        }
+        let mut facts = Facts {
+            action,
+            outcome,
+            flags,
+            result_digest: None,
+            error_digest: None,
+            error_kind: None,
+            gain: None,
+            output_hash: None,
+            sketch: None,
+            text_sketch: raw.text.and_then(|text| sketch_of(text, Volatility::Output)),
+            output_length: Tokens::ZERO,
+        };
+        if let Some(output) = raw.output {
+            self.describe(&mut facts, raw, output, &work);
+        }
+        facts
+    }
+
+    /// What the output says.
+    fn describe(&self, facts: &mut Facts, raw: &RawCall<'_>, output: &str, work: &Work) {
+        let mut normal = normal::normal_bytes(output, Volatility::Output);
+        facts.sketch = minhash::sketch(&normal);
+        if facts.outcome.status == Status::Error {
+            normal = normal::mask_digits(&normal);
+            facts.error_digest = (!normal.is_empty()).then(|| digest::of(&normal));
+            facts.error_kind = (!normal.is_empty()).then(|| error_kind::of(output, &self.said));
+        }
         // Recursive searches list files in whatever order the disk gives them.
         let digest = if work.marks.has(Mark::Unordered) { digest::of_lines } else { digest::of };
-        facts.result_digest = Some(digest(&normal));
-        facts.error_digest =
-            (outcome.status == Status::Error && !normal.is_empty()).then(|| digest::of(&normal::mask_digits(&normal)));
+        let result = digest(&normal);
+        facts.result_digest = Some(match raw.whole {
+            Some(whole) => digest::of(alloc::format!("{result} {whole}").as_bytes()),
+            None => result,
+        });
         facts.output_hash = Some(digest::of(output.as_bytes()));
-        facts.sketch = minhash::sketch(&normal);
         facts.output_length = Tokens::new(u64::try_from(output.chars().count()).unwrap_or(u64::MAX));
     }
-    facts
+
+    fn action(&self, raw: &RawCall<'_>) -> Action {
+        let canonical = self.arguments.canonical();
+        let path = match self.kind {
+            ToolKind::Shell => None,
+            ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
+                self.arguments.path()
+            }
+        };
+        Action {
+            args_digest: Some(digest::of(canonical.as_bytes())),
+            args_shape: Some(digest::of(&normal::mask_digits(canonical.as_bytes()))),
+            args_sketch: if self.is_prose() { Words::of(&self.said).sketch() } else { None },
+            signature: Some(signature::signature(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
+            target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
+            tool: Label::cut(raw.tool),
+            kind: None,
+        }
+    }
+
+    /// What the call was for, whether or not it came to it: the loop rules count attempts.
+    fn intentions(&self, work: &Work, action: &Action) -> impl Iterator<Item = Flag> {
+        let asks = self.name.asks() && action.args_sketch.is_some() && !self.said.contains("://");
+        let waits = self.name.waits();
+        [(Flag::Change, self.changes(work)), (Flag::Ask, asks), (Flag::Wait, waits)]
+            .into_iter()
+            .filter_map(|(flag, holds)| holds.then_some(flag))
+    }
+
+    /// Whether the call was meant to change something.
+    fn changes(&self, work: &Work) -> bool {
+        /// How code writes files, and how patches begin.
+        const WRITES: [&str; 6] =
+            [".write(", "write_text(", "writeFile", "+++ b/", "*** Begin Patch", "*** Update File"];
+        if work.flags.has(Flag::Edit) || work.flags.has(Flag::Install) {
+            return true;
+        }
+        let command = self.arguments.command();
+        if command.as_deref().is_some_and(|command| WRITES.iter().any(|mark| command.contains(mark))) {
+            return true;
+        }
+        match self.kind {
+            ToolKind::Other if self.name.runs() => command.is_some_and(|command| {
+                let work = work::of_command(&command);
+                work.flags.has(Flag::Edit) || work.flags.has(Flag::Install)
+            }),
+            ToolKind::Other => self.name.changes() && !self.looks(),
+            ToolKind::Shell | ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait => {
+                false
+            }
+        }
+    }
+
+    /// Whether a tool that could change something was asked to look.
+    fn looks(&self) -> bool {
+        let mode = self.arguments.field(&["command", "action", "mode", "operation"]);
+        mode.is_some_and(|mode| tools::is_view(&mode))
+    }
+
+    /// Whether nothing came back: no output and no word of its end, or a message that was written down as its own
+    /// result.
+    fn is_silent(&self, raw: &RawCall<'_>, outcome: &Outcome) -> bool {
+        match raw.output {
+            None => raw.error.is_none() && raw.exit_code.is_none(),
+            Some(output) => {
+                let blank = output.trim().is_empty();
+                !blank && outcome.status == Status::Ok && starts_with_words(&self.said, output)
+            }
+        }
+    }
+}
+
+/// Whether a text starts with another, whatever the white space between the words.
+fn starts_with_words(text: &str, start: &str) -> bool {
+    let mut words = text.split_ascii_whitespace();
+    let mut expected = start.split_ascii_whitespace().peekable();
+    while let Some(word) = expected.next() {
+        let found = words.next();
+        let same = if expected.peek().is_none() {
+            found.is_some_and(|found| found.starts_with(word))
+        } else {
+            found == Some(word)
+        };
+        if !same {
+            return false;
+        }
+    }
+    true
 }
 
 /// The similarity sketch of a text; none of a text that is empty once its volatile parts are gone.
@@ -140,24 +316,6 @@ fn work_of(kind: ToolKind, arguments: &Arguments<'_>) -> Work {
     }
 }
 
-fn action_of(raw: &RawCall<'_>, kind: ToolKind, arguments: &Arguments<'_>) -> Action {
-    let canonical = arguments.canonical();
-    let path = match kind {
-        ToolKind::Shell => None,
-        ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
-            arguments.path()
-        }
-    };
-    Action {
-        args_digest: Some(digest::of(canonical.as_bytes())),
-        args_sketch: minhash::sketch(canonical.as_bytes()),
-        signature: Some(signature::signature(raw.tool, kind, arguments, raw.workspace_root)),
-        target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
-        tool: Label::cut(raw.tool),
-        kind: None,
-    }
-}
-
 /// The flags that hold once the outcome is known: what failed has changed nothing, what never ran has tested nothing.
 fn flags_of(work: &Work, outcome: &Outcome, target: Option<&Label>) -> Flags {
     let ran = match outcome.error_class {
@@ -174,6 +332,8 @@ fn flags_of(work: &Work, outcome: &Outcome, target: Option<&Label>) -> Flags {
         Flag::Install | Flag::Docs => !failed,
         Flag::Test => ran,
         Flag::Build | Flag::Read | Flag::Search | Flag::Plan | Flag::Wait => true,
+        // Set by what the call was for, not by what it did.
+        Flag::Change | Flag::Ask | Flag::Silent => false,
     };
     let mut flags = Flags::default();
     for (flag, _) in Flag::ALL {

@@ -45,6 +45,22 @@ pub enum Rule {
     LoopCycle,
     /// One error from different calls.
     LoopError,
+    /// One kind of error from different calls.
+    LoopErrorKind,
+    /// Failures in a row.
+    LoopFailing,
+    /// Edits that fail one after the other.
+    LoopThrash,
+    /// A question asked again in other words.
+    LoopReword,
+    /// Results that say only what was put in.
+    LoopEcho,
+    /// The same call, whatever it returned.
+    LoopAction,
+    /// Results that bring nothing new.
+    LoopStale,
+    /// Calls that differ only in a number.
+    LoopPaging,
     /// The advisor's answer.
     LoopAdvice,
     /// No progress.
@@ -75,7 +91,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 39] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -94,6 +110,14 @@ impl Rule {
         Self::LoopRepeat,
         Self::LoopCycle,
         Self::LoopError,
+        Self::LoopErrorKind,
+        Self::LoopFailing,
+        Self::LoopThrash,
+        Self::LoopReword,
+        Self::LoopEcho,
+        Self::LoopAction,
+        Self::LoopStale,
+        Self::LoopPaging,
         Self::LoopAdvice,
         Self::Progress,
         Self::DirtyBits,
@@ -131,6 +155,14 @@ impl Rule {
             Self::LoopRepeat => "LOOP-2.repeat",
             Self::LoopCycle => "LOOP-2.cycle",
             Self::LoopError => "LOOP-2.error",
+            Self::LoopErrorKind => "LOOP-2.kind",
+            Self::LoopFailing => "LOOP-2.failing",
+            Self::LoopThrash => "LOOP-2.thrash",
+            Self::LoopReword => "LOOP-2.reword",
+            Self::LoopEcho => "LOOP-2.echo",
+            Self::LoopAction => "LOOP-2.action",
+            Self::LoopStale => "LOOP-2.stale",
+            Self::LoopPaging => "LOOP-2.paging",
             Self::LoopAdvice => "LOOP-4",
             Self::Progress => "PROG-1",
             Self::DirtyBits => "DIRTY-1",
@@ -145,6 +177,13 @@ impl Rule {
             Self::Review => "REVIEW-1",
             Self::Identity => "IDENT-1",
         }
+    }
+
+    /// Whether it counts what is provably the same: only such an alarm makes the reported mode LOOPING, which costs
+    /// health.
+    #[must_use]
+    pub const fn is_proof_of_loop(self) -> bool {
+        matches!(self, Self::LoopExact | Self::LoopRepeat | Self::LoopCycle | Self::LoopError)
     }
 
     /// Whether its refusal may be a mere wait for room in the minute.

@@ -1,4 +1,4 @@
-//! A fixed-size sketch of a text from which the similarity of two texts is estimated.
+//! Fixed-size sketches of a text from which the similarity of two texts is estimated: by its bytes or by its words.
 
 use crate::units::Ratio;
 use core::fmt;
@@ -78,8 +78,13 @@ impl<'de> Deserialize<'de> for Sketch {
 
 /// Reads the printed form.
 fn parse(text: &str) -> Option<Sketch> {
-    let (pairs, rest) = text.strip_prefix(VERSION)?.as_bytes().as_chunks::<2>();
-    if pairs.len() != LANES || !rest.is_empty() {
+    hex_lanes(text.strip_prefix(VERSION)?).map(Sketch)
+}
+
+/// Reads the lanes behind the version.
+fn hex_lanes<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
         return None;
     }
     let digit = |byte: u8| match byte {
@@ -87,11 +92,86 @@ fn parse(text: &str) -> Option<Sketch> {
         b'a'..=b'f' => Some(byte.wrapping_sub(b'a').wrapping_add(10)),
         _ => None,
     };
-    let mut lanes = [0_u8; LANES];
+    let mut lanes = [0_u8; N];
     for (lane, [high, low]) in lanes.iter_mut().zip(pairs) {
         *lane = digit(*high)?.wrapping_shl(4) | digit(*low)?;
     }
-    Some(Sketch(lanes))
+    Some(lanes)
+}
+
+/// Bytes of a word sketch: one lane each. A question or a request has some fifty words; with fewer lanes several of
+/// them share one, and the estimate strays by more than the rules can bear.
+pub const WORD_LANES: usize = 128;
+
+/// The prefix that names the version of the word sketch in JSON.
+const WORDS_VERSION: &str = "w1:";
+
+/// A one-permutation MinHash of a text's distinct words: each word falls into one of [`WORD_LANES`] lanes, and the least
+/// value of a lane stays. A lane without a word is 0, so that two short questions are compared by their few words.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WordSketch([u8; WORD_LANES]);
+
+impl WordSketch {
+    /// Wraps finished lanes; 0 is a lane without a word.
+    #[must_use]
+    pub const fn from_lanes(lanes: [u8; WORD_LANES]) -> Self {
+        Self(lanes)
+    }
+
+    /// The share of words that both texts have: equal lanes among those filled in either.
+    #[must_use]
+    pub fn similarity(&self, other: &Self) -> Ratio {
+        let (mut filled, mut equal) = (0_u64, 0_u64);
+        for (a, b) in self.0.iter().zip(&other.0) {
+            filled = filled.saturating_add(u64::from((a | b) != 0));
+            equal = equal.saturating_add(u64::from(a == b && *a != 0));
+        }
+        Ratio::of(equal, filled)
+    }
+
+    /// How many lanes hold a word: about as many as the text has distinct words, for short texts.
+    #[must_use]
+    pub fn filled(&self) -> usize {
+        self.0.iter().filter(|lane| **lane != 0).count()
+    }
+}
+
+impl fmt::Display for WordSketch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(WORDS_VERSION)?;
+        self.0.iter().try_for_each(|lane| write!(f, "{lane:02x}"))
+    }
+}
+
+impl fmt::Debug for WordSketch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for WordSketch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for WordSketch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Hex;
+        impl serde::de::Visitor<'_> for Hex {
+            type Value = WordSketch;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a word sketch: `{WORDS_VERSION}` and {} hex digits", WORD_LANES.saturating_mul(2))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<WordSketch, E> {
+                let lanes = text.strip_prefix(WORDS_VERSION).and_then(hex_lanes);
+                lanes
+                    .map(WordSketch)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(crate::label::cut(text, 40)), &self))
+            }
+        }
+        deserializer.deserialize_str(Hex)
+    }
 }
 
 #[cfg(test)]
@@ -117,5 +197,21 @@ mod tests {
             let error = serde_json::from_str::<Sketch>(&bad).unwrap_err().to_string();
             assert!(error.contains("hex digits"), "{error}");
         }
+    }
+
+    #[test]
+    fn word_sketches_compare_filled_lanes_only_and_survive_the_round_trip() {
+        let lanes = |filled: &[(usize, u8)]| {
+            let mut lanes = [0; WORD_LANES];
+            filled.iter().for_each(|(lane, value)| lanes[*lane] = *value);
+            WordSketch::from_lanes(lanes)
+        };
+        let (one, other) = (lanes(&[(1, 5), (2, 6), (3, 7)]), lanes(&[(1, 5), (2, 9), (4, 7)]));
+        assert_eq!(one.similarity(&one), Ratio::ONE);
+        assert_eq!(one.similarity(&other), Ratio::of(1, 4));
+        assert_eq!((one.filled(), lanes(&[]).similarity(&lanes(&[]))), (3, Ratio::ZERO));
+        let text = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<WordSketch>(&text).unwrap(), one);
+        assert!(serde_json::from_str::<WordSketch>(&text.replace("w1:", "m1:")).is_err());
     }
 }

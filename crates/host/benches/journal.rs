@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use tripwire_host::journal::note::Signer;
 use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{
-    Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths,
-};
+use tripwire_host::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use tripwire_host::storage::Disk;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,16 +18,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut journal = open(temp.path(), "small")?;
     let mut synced = Vec::new();
     for _ in 0..SYNCED {
-        synced.push(timed(|| {
-            append(&mut journal, &body, 2, Durability::Synced)
-        })?);
+        synced.push(timed(|| append(&mut journal, &body, 2, Durability::Synced))?);
     }
     print("append of input and decision, synced", &mut synced);
     let mut grouped = Vec::new();
     for _ in 0..GROUPED {
-        grouped.push(timed(|| {
-            append(&mut journal, &body, 1, Durability::Grouped)
-        })?);
+        grouped.push(timed(|| append(&mut journal, &body, 1, Durability::Grouped))?);
     }
     print("append of one record, grouped", &mut grouped);
     let mut opened = Vec::new();
@@ -50,16 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{LONG} records written in batches of {BATCH}: {rate} records/s");
     let signer = Signer::from_seed("bench", &[1; 32]);
     let first = timed(|| long.turn()?.checkpoint(&signer, None).map(|_checkpoint| ()))?;
-    println!(
-        "first checkpoint over {LONG} records: {} ms",
-        first.as_millis()
-    );
+    println!("first checkpoint over {LONG} records: {} ms", first.as_millis());
     append(&mut long, &body, 100, Durability::Grouped)?;
     let next = timed(|| long.turn()?.checkpoint(&signer, None).map(|_checkpoint| ()))?;
-    println!(
-        "next checkpoint, 100 records later: {} us",
-        next.as_micros()
-    );
+    println!("next checkpoint, 100 records later: {} us", next.as_micros());
     let mut reopened = Vec::new();
     for _ in 0..100 {
         reopened.push(timed(|| open(temp.path(), "long").map(|_journal| ()))?);
@@ -84,22 +72,9 @@ fn open(dir: &Path, session: &str) -> Result<Journal<Disk>, JournalError> {
     Journal::open(Disk, SessionPaths::new(dir, session)?, Options::default())
 }
 
-fn append(
-    journal: &mut Journal<Disk>,
-    body: &str,
-    count: usize,
-    durability: Durability,
-) -> Result<(), JournalError> {
-    let entry = Entry {
-        body: Cow::Borrowed(body),
-        durations_ms: BTreeMap::new(),
-        wall_ms: 1_700_000_000_000,
-    };
-    let batch = Batch {
-        entries: vec![entry; count],
-        durability,
-        after: None,
-    };
+fn append(journal: &mut Journal<Disk>, body: &str, count: usize, durability: Durability) -> Result<(), JournalError> {
+    let entry = Entry { body: Cow::Borrowed(body), durations_ms: BTreeMap::new(), wall_ms: 1_700_000_000_000 };
+    let batch = Batch { entries: vec![entry; count], durability, after: None };
     match journal.append(&batch)? {
         Append::Ack(_) => Ok(()),
         Append::Unknown(error) => Err(error),
@@ -115,14 +90,8 @@ fn timed(step: impl FnOnce() -> Result<(), JournalError>) -> Result<Duration, Jo
 
 fn print(name: &str, times: &mut [Duration]) {
     times.sort_unstable();
-    let at =
-        |per_cent: usize| times[(times.len() * per_cent / 100).min(times.len() - 1)].as_micros();
-    println!(
-        "{name}: p50 {} us, p99 {} us ({} times)",
-        at(50),
-        at(99),
-        times.len()
-    );
+    let at = |per_cent: usize| times[(times.len() * per_cent / 100).min(times.len() - 1)].as_micros();
+    println!("{name}: p50 {} us, p99 {} us ({} times)", at(50), at(99), times.len());
 }
 
 const SYNCED: usize = 500;

@@ -8,7 +8,7 @@ use crate::scenario::{Expect, Header};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use tripwire_core::chain::event::{Action, AgentEvent, Flags, Outcome};
+use tripwire_core::chain::event::{Action, AgentEvent, Flags, Gain, Outcome};
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::observe::{RawCall, observe};
@@ -100,7 +100,9 @@ struct Wire<'a> {
     context_window: Option<Tokens>,
     cost_micro_usd: Option<MicroUsd>,
     error_digest: Option<Label>,
+    error_kind: Option<Label>,
     flags: Option<Flags>,
+    gain: Option<Gain>,
     input_tokens: Option<Tokens>,
     model: Option<Label>,
     outcome: Option<Outcome>,
@@ -173,6 +175,7 @@ impl Wire<'_> {
             error: self.error,
             exit_code: self.exit_code,
             text: self.text.as_deref(),
+            whole: None,
             workspace_root: None,
         });
         let (token_count, tool_calls, latency_ms) = (self.token_count, self.tool_calls, self.latency_ms);
@@ -190,6 +193,8 @@ impl Wire<'_> {
             flags: given_flags.unwrap_or(facts.flags),
             result_digest: given.result_digest.or(facts.result_digest),
             error_digest: given.error_digest.or(facts.error_digest),
+            error_kind: given.error_kind.or(facts.error_kind),
+            gain: given.gain.or(facts.gain),
             output_hash: given.output_hash.or(facts.output_hash),
             sketch: given.sketch.or(facts.sketch),
             text_sketch: given.text_sketch.or(facts.text_sketch),
@@ -208,7 +213,9 @@ impl Wire<'_> {
             context_window: self.context_window,
             cost_micro_usd: self.cost_micro_usd,
             error_digest: self.error_digest,
+            error_kind: self.error_kind,
             flags: self.flags.unwrap_or_default(),
+            gain: self.gain,
             input_tokens: self.input_tokens,
             model: self.model,
             outcome: self.outcome,
@@ -279,7 +286,7 @@ mod tests {
         let line = r#"{"timestamp":1,"tokenCount":2,"toolCalls":3,"latencyMs":4,"outputLength":5,"outputHash":"h",
             "action":{"tool":"Bash","argsDigest":"a","signature":"s","target":"t","type":"k"},"agentId":"x",
             "cacheReadTokens":6,"cacheWriteTokens":7,"contextTokens":8,"contextWindow":9,"costMicroUsd":10,
-            "errorDigest":"e","flags":["edit"],"inputTokens":11,"model":"m","outcome":{"status":"error","exitCode":-1},
+            "errorDigest":"e","errorKind":"k","flags":["edit"],"gain":{"echo":1,"new":2,"total":3},"inputTokens":11,"model":"m","outcome":{"status":"error","exitCode":-1},
             "outputTokens":12,"parentAgentId":"p","reasoningTokens":13,"resultDigest":"r","turnId":"t","userTurn":true,
             "workspaceHash":"w"}"#
             .replace('\n', " ");

@@ -11,8 +11,8 @@ use tripwire_core::decision::{Decision, Level};
 use tripwire_core::effect::Effect;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{RawCall, observe};
-use tripwire_core::policy::{Policy, PolicyError};
+use tripwire_core::observe::{Observer, RawCall};
+use tripwire_core::policy::{Limit, Policy, PolicyError};
 use tripwire_core::units::{Count, RunMillis, Tokens};
 
 /// The time between two events of a trace that tells none: slow enough to be no runaway.
@@ -87,6 +87,9 @@ struct TraceEvent<'a> {
     args: Option<&'a RawValue>,
     #[serde(borrow)]
     output: Option<Cow<'a, str>>,
+    output_len: Option<usize>,
+    #[serde(borrow)]
+    output_sha256: Option<Cow<'a, str>>,
     error: Option<bool>,
     t_ms: Option<u64>,
     tokens: Option<u64>,
@@ -104,6 +107,7 @@ struct TraceEvent<'a> {
 pub fn scan(reader: impl BufRead, policy: &Policy, mut tell: impl FnMut(Scanned)) -> Result<(), TraceError> {
     let mut lines = Lines::new(reader);
     let mut buffer = Vec::new();
+    let policy = &without_wall_clock(policy);
     while lines.next_into(&mut buffer)? {
         if buffer.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -118,8 +122,17 @@ pub fn scan(reader: impl BufRead, policy: &Policy, mut tell: impl FnMut(Scanned)
     Ok(())
 }
 
+/// The policy without the iteration's wall clock: in a past run it also counts the nights in which a laptop was shut,
+/// and says nothing about being stuck.
+fn without_wall_clock(policy: &Policy) -> Policy {
+    let mut policy = policy.clone();
+    policy.limits.max_runtime_hours = Limit::Off;
+    policy
+}
+
 fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut chain = Chain::new(policy.clone())?;
+    let mut observer = Observer::default();
     let mut levels = Levels::default();
     let mut strictest: Option<(Level, String)> = None;
     let mut at = 0;
@@ -130,7 +143,7 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
             // A person's prompt begins an iteration, as it does under a live client.
             chain.step(&Input { at: RunMillis::new(at), what: What::IterationStarted });
         }
-        let decision = chain.step(&event.input(at)).decision;
+        let decision = chain.step(&event.input(&mut observer, at)).decision;
         for (level, rule) in fired(&decision) {
             let slot = match level {
                 Level::Note => &mut levels.note,
@@ -154,10 +167,10 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
 }
 
 /// The levels that a decision reaches: findings by their own level, a refusal that is no mere wait as a hold, an end
-/// as a stop.
+/// as a stop. The two warnings of the sliding minute are left out: a busy minute is no sign of being stuck.
 fn fired(decision: &Decision) -> Vec<(Level, String)> {
-    let mut levels: Vec<(Level, String)> =
-        decision.findings.iter().map(|finding| (finding.level, finding.rule.id().to_owned())).collect();
+    let told = decision.findings.iter().filter(|finding| !finding.rule.is_throttle());
+    let mut levels: Vec<(Level, String)> = told.map(|finding| (finding.level, finding.rule.id().to_owned())).collect();
     let safety = &decision.safety;
     let waits = safety.rule.is_throttle() && safety.retry_after_ms.is_some();
     if !safety.allowed && !waits {
@@ -170,15 +183,22 @@ fn fired(decision: &Decision) -> Vec<(Level, String)> {
 }
 
 impl TraceEvent<'_> {
-    fn input(&self, at: u64) -> Input {
+    /// The digest of the whole output, where only its beginning was kept.
+    fn whole(&self) -> Option<&str> {
+        let kept = self.output.as_ref()?.chars().count();
+        self.output_sha256.as_deref().filter(|_| self.output_len.is_some_and(|length| length > kept))
+    }
+
+    fn input(&self, observer: &mut Observer, at: u64) -> Input {
         let at = RunMillis::new(at);
-        let facts = observe(&RawCall {
+        let facts = observer.observe(&RawCall {
             tool: self.tool.as_deref().unwrap_or_default(),
             args: self.args.map_or("", RawValue::get),
             output: self.output.as_deref(),
             error: self.error,
             exit_code: None,
             text: self.text.as_deref(),
+            whole: self.whole(),
             workspace_root: None,
         });
         let event = AgentEvent {
@@ -191,6 +211,8 @@ impl TraceEvent<'_> {
             flags: facts.flags,
             result_digest: facts.result_digest,
             error_digest: facts.error_digest,
+            error_kind: facts.error_kind,
+            gain: facts.gain,
             output_hash: facts.output_hash,
             sketch: facts.sketch,
             text_sketch: facts.text_sketch,

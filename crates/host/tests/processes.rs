@@ -3,10 +3,7 @@
 //! This binary is its own child: with `child-work` it writes a small journal from wherever it stands to its end, with
 //! `child-append` it is one short process of many. Everything is deterministic, so what an interrupted and resumed run
 //! leaves must be byte for byte what an uninterrupted one leaves.
-#![expect(
-    clippy::print_stdout,
-    reason = "a test without the usual harness says itself what it does"
-)]
+#![expect(clippy::print_stdout, reason = "a test without the usual harness says itself what it does")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,9 +16,7 @@ use std::time::{Duration, Instant};
 
 use tripwire_host::journal::note::Signer;
 use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{
-    Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths,
-};
+use tripwire_host::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use tripwire_host::storage::Disk;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -61,21 +56,12 @@ fn main() -> ExitCode {
 
 const TESTS: [(&str, Test); 3] = [
     ("log_1_no_process_of_many_loses_a_record_or_forks", storm),
-    (
-        "log_1_a_kill_at_any_system_call_loses_nothing",
-        kill_everywhere,
-    ),
-    (
-        "log_1_an_error_at_any_system_call_loses_nothing",
-        fail_everywhere,
-    ),
+    ("log_1_a_kill_at_any_system_call_loses_nothing", kill_everywhere),
+    ("log_1_an_error_at_any_system_call_loses_nothing", fail_everywhere),
 ];
 
 fn run_all(filters: &[&str]) -> Outcome {
-    let filters: Vec<&&str> = filters
-        .iter()
-        .filter(|word| !word.starts_with('-'))
-        .collect();
+    let filters: Vec<&&str> = filters.iter().filter(|word| !word.starts_with('-')).collect();
     for (name, test) in TESTS {
         if filters.is_empty() || filters.iter().any(|filter| name.contains(**filter)) {
             let start = Instant::now();
@@ -89,21 +75,13 @@ fn run_all(filters: &[&str]) -> Outcome {
 // ---- the children ----
 
 fn open(dir: &Path) -> Result<Journal<Disk>, JournalError> {
-    let options = Options {
-        host: "test".into(),
-        segment_bytes: SEGMENT_BYTES,
-        lock_wait: Duration::from_secs(30),
-    };
+    let options = Options { host: "test".into(), segment_bytes: SEGMENT_BYTES, lock_wait: Duration::from_secs(30) };
     Journal::open(Disk, SessionPaths::new(dir, "s")?, options)
 }
 
 fn append(journal: &mut Journal<Disk>, body: &str, after: Option<u64>) -> Result<u64, String> {
     let batch = Batch {
-        entries: vec![Entry {
-            body: Cow::Borrowed(body),
-            durations_ms: BTreeMap::new(),
-            wall_ms: 5,
-        }],
+        entries: vec![Entry { body: Cow::Borrowed(body), durations_ms: BTreeMap::new(), wall_ms: 5 }],
         durability: Durability::Synced,
         after,
     };
@@ -191,10 +169,7 @@ fn storm() -> Outcome {
         let text = text(answer);
         let index: usize = text.trim().parse().map_err(|_error| text.clone())?;
         let found = records.get(index).map(|record| record.body.clone());
-        ensure!(
-            found == Some(number.to_string()),
-            "two processes share an index",
-        );
+        ensure!(found == Some(number.to_string()), "two processes share an index",);
     }
     let report = verify(&Disk, journal.paths(), &Trust::default())?;
     ensure!(report.holds(), "the chain does not verify");
@@ -223,9 +198,7 @@ fn fail_everywhere() -> Outcome {
     };
     for (call, count) in &reference.calls {
         let errors: &[&str] = match call.as_str() {
-            "write" | "pwrite64" | "openat" | "mkdir" | "rename" | "ftruncate" => {
-                &["EIO", "ENOSPC"]
-            }
+            "write" | "pwrite64" | "openat" | "mkdir" | "rename" | "ftruncate" => &["EIO", "ENOSPC"],
             _other => &["EIO"],
         };
         for error in errors {
@@ -280,22 +253,11 @@ impl Reference {
             calls.insert(call.to_owned(), count);
         }
         println!("system calls of the uninterrupted run: {calls:?}");
-        for needed in [
-            "write",
-            "pwrite64",
-            "fdatasync",
-            "fsync",
-            "ftruncate",
-            "rename",
-            "flock",
-        ] {
+        for needed in ["write", "pwrite64", "fdatasync", "fsync", "ftruncate", "rename", "flock"] {
             ensure!(calls.get(needed) > Some(&0), needed);
         }
         let files = files(&dir)?;
-        ensure!(
-            files.len() >= 7,
-            "segments, notes, growth, witness and a blob",
-        );
+        ensure!(files.len() >= 7, "segments, notes, growth, witness and a blob",);
         Ok(Some(Self { temp, files, calls }))
     }
 
@@ -304,59 +266,31 @@ impl Reference {
         let dir = self.temp.path().join("run");
         prepare(&dir)?;
         let interrupted = Command::new("strace")
-            .args([
-                "-o",
-                "/dev/null",
-                "-e",
-                &format!("trace={call}"),
-                "-e",
-                fault,
-            ])
+            .args(["-o", "/dev/null", "-e", &format!("trace={call}"), "-e", fault])
             .arg(std::env::current_exe()?)
             .env_remove(LIBRARY_PATH)
             .arg("child-work")
             .arg(&dir)
             .output()?;
-        let resumed = Command::new(std::env::current_exe()?)
-            .arg("child-work")
-            .arg(&dir)
-            .output()?;
-        let blame =
-            |what: &str| format!("{fault}: {what}: {} {}", text(&interrupted), text(&resumed));
+        let resumed = Command::new(std::env::current_exe()?).arg("child-work").arg(&dir).output()?;
+        let blame = |what: &str| format!("{fault}: {what}: {} {}", text(&interrupted), text(&resumed));
         ensure!(resumed.status.success(), blame("the run cannot be resumed"),);
         // What was acknowledged once is never done again, neither after the crash nor by the process that lived on.
         let acks = text(&interrupted) + &text(&resumed);
-        let mut acks: Vec<&str> = acks
-            .lines()
-            .filter(|line| line.starts_with("ack "))
-            .collect();
+        let mut acks: Vec<&str> = acks.lines().filter(|line| line.starts_with("ack ")).collect();
         let count = acks.len();
         acks.sort_unstable();
         acks.dedup();
-        ensure!(
-            acks.len() == count,
-            blame("an acknowledged record was lost")
-        );
+        ensure!(acks.len() == count, blame("an acknowledged record was lost"));
         let found = files(&dir)?;
         for (path, bytes) in &self.files {
-            ensure!(
-                found.get(path) == Some(bytes),
-                blame(&format!("{} differs", path.display())),
-            );
+            ensure!(found.get(path) == Some(bytes), blame(&format!("{} differs", path.display())),);
         }
-        ensure!(
-            found.len() == self.files.len(),
-            blame("there are other files"),
-        );
-        let trust = Trust {
-            verifier: Some(Signer::from_seed("test", &[9; 32]).verifier()),
-            witness: Some(witness(&dir)),
-        };
+        ensure!(found.len() == self.files.len(), blame("there are other files"),);
+        let trust =
+            Trust { verifier: Some(Signer::from_seed("test", &[9; 32]).verifier()), witness: Some(witness(&dir)) };
         let report = verify(&Disk, &SessionPaths::new(&dir, "s")?, &trust)?;
-        ensure!(
-            report.holds() && report.records == RECORDS,
-            blame("it does not verify"),
-        );
+        ensure!(report.holds() && report.records == RECORDS, blame("it does not verify"),);
         fs::remove_dir_all(&dir)?;
         Ok(interrupted.status)
     }
@@ -386,9 +320,7 @@ fn files(dir: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Box<dyn Error>> {
             let path = entry?.path();
             if path.is_dir() {
                 waiting.push(path);
-            } else if path.file_name() != Some("HEAD".as_ref())
-                && path.extension() != Some("tmp".as_ref())
-            {
+            } else if path.file_name() != Some("HEAD".as_ref()) && path.extension() != Some("tmp".as_ref()) {
                 found.insert(path.strip_prefix(dir)?.to_owned(), fs::read(&path)?);
             }
         }

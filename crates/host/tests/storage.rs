@@ -30,12 +30,10 @@ fn any_operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         name.clone().prop_map(Operation::Create),
         (name.clone(), bytes()).prop_map(|(name, bytes)| Operation::Append(name, bytes)),
-        (name.clone(), 0_u64..80, bytes())
-            .prop_map(|(name, at, bytes)| Operation::WriteAt(name, at, bytes)),
+        (name.clone(), 0_u64..80, bytes()).prop_map(|(name, at, bytes)| Operation::WriteAt(name, at, bytes)),
         // A journal only ever cuts, so growing by truncation is not modelled.
         (name.clone(), Just(0_u64)).prop_map(|(name, size)| Operation::Truncate(name, size)),
-        (name.clone(), 0_u64..100, 0_usize..100)
-            .prop_map(|(name, at, length)| Operation::Read(name, at, length)),
+        (name.clone(), 0_u64..100, 0_usize..100).prop_map(|(name, at, length)| Operation::Read(name, at, length)),
         (name.clone(), name.clone()).prop_map(|(from, to)| Operation::Rename(from, to)),
         name.clone().prop_map(Operation::Remove),
         (name.clone(), bytes()).prop_map(|(name, bytes)| Operation::Replace(name, bytes)),
@@ -49,9 +47,7 @@ fn any_operation() -> impl Strategy<Value = Operation> {
 fn perform<S: Storage>(storage: &S, dir: &Path, operation: &Operation) -> String {
     let path = |name: &usize| dir.join(["a", "b", "c"][*name]);
     let seen: io::Result<String> = match operation {
-        Operation::Create(name) => storage
-            .open(&path(name), OpenMode::Create)
-            .map(|_file| String::new()),
+        Operation::Create(name) => storage.open(&path(name), OpenMode::Create).map(|_file| String::new()),
         Operation::Append(name, bytes) => storage
             .open(&path(name), OpenMode::Append)
             .and_then(|file| storage.append(&file, bytes))
@@ -64,20 +60,14 @@ fn perform<S: Storage>(storage: &S, dir: &Path, operation: &Operation) -> String
             .open(&path(name), OpenMode::Update)
             .and_then(|file| storage.truncate(&file, *size))
             .map(|()| String::new()),
-        Operation::Read(name, at, length) => {
-            storage.open(&path(name), OpenMode::Read).and_then(|file| {
-                let size = storage.size(&file)?;
-                let bytes = read_range(storage, &file, *at, *length)?;
-                Ok(format!("{size} {bytes:?}"))
-            })
-        }
-        Operation::Rename(from, to) => storage
-            .rename(&path(from), &path(to))
-            .map(|()| String::new()),
+        Operation::Read(name, at, length) => storage.open(&path(name), OpenMode::Read).and_then(|file| {
+            let size = storage.size(&file)?;
+            let bytes = read_range(storage, &file, *at, *length)?;
+            Ok(format!("{size} {bytes:?}"))
+        }),
+        Operation::Rename(from, to) => storage.rename(&path(from), &path(to)).map(|()| String::new()),
         Operation::Remove(name) => storage.remove(&path(name)).map(|()| String::new()),
-        Operation::Replace(name, bytes) => {
-            replace(storage, &path(name), bytes).map(|()| String::new())
-        }
+        Operation::Replace(name, bytes) => replace(storage, &path(name), bytes).map(|()| String::new()),
         Operation::Sync(name) => storage
             .open(&path(name), OpenMode::Read)
             .and_then(|file| storage.sync(&file))
@@ -162,17 +152,11 @@ fn a_failed_sync_is_not_healed_by_another_one() -> io::Result<()> {
         let file = disk.open(path, OpenMode::Create)?;
         disk.sync_dir(dir)?;
         disk.append(&file, b"precious")?;
-        disk.set_faults(Faults {
-            error_per_mille: 1000,
-            ..Faults::default()
-        });
+        disk.set_faults(Faults { error_per_mille: 1000, ..Faults::default() });
         assert!(disk.sync(&file).is_err());
         disk.set_faults(Faults::default());
         disk.sync(&file)?;
-        assert_eq!(
-            read_file(&disk, path, 100)?.as_deref(),
-            Some(&b"precious"[..])
-        );
+        assert_eq!(read_file(&disk, path, 100)?.as_deref(), Some(&b"precious"[..]));
         disk.reboot();
         lost += usize::from(read_file(&disk, path, 100)?.as_deref() != Some(b"precious"));
     }

@@ -11,7 +11,7 @@ use self::loops::{Alarm, LoopState};
 use self::similarity::{Alike, Seen, SimilarityState};
 use self::tempo::TempoState;
 use super::event::AgentEvent;
-use crate::decision::{ActivityMode, ActivityState, Finding, Intensity, Price, Reason};
+use crate::decision::{ActivityMode, ActivityState, Finding, Intensity, Level, Price, Reason};
 use crate::input::Place;
 use crate::policy::{Policy, Profile};
 use crate::units::{Ratio, RunMillis, Tokens};
@@ -105,6 +105,10 @@ impl ActivityEngine {
     pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Reading {
         let at = around.place.at;
         self.intensity.observe(around.minute_tokens);
+        if event.user_turn && policy.profile == Profile::Balanced {
+            // What went before is another conversation's tempo: the time a person takes is no interval between steps.
+            self.tempo = TempoState::default();
+        }
         if around.new_step == NewStep::Yes {
             self.tempo.observe(at, policy.activity.idle_after_ms);
         }
@@ -118,9 +122,12 @@ impl ActivityEngine {
         let looping = match policy.profile {
             Profile::Strict => similar,
             // Outputs alone repeat in healthy work; they count only where nothing else is known of the action.
+            // And an override on soft evidence (a reworded question, failures of all kinds) is a hint, not a loop.
             Profile::Balanced => {
                 (similar && event.action.is_none())
-                    || alarm.as_ref().is_some_and(|alarm| alarm.level >= crate::decision::Level::Override)
+                    || alarm
+                        .as_ref()
+                        .is_some_and(|alarm| alarm.level >= Level::Override && alarm.rule.is_proof_of_loop())
             }
         };
         self.last_event_at = Some(at);

@@ -5,7 +5,7 @@
 
 use crate::decision::Price;
 use crate::label::{Fingerprint, Label};
-use crate::sketch::Sketch;
+use crate::sketch::{Sketch, WordSketch};
 use crate::units::{Count, MicroUsd, RunMillis, Tokens};
 use serde::de::Error as _;
 use serde::ser::SerializeSeq;
@@ -39,9 +39,15 @@ pub struct AgentEvent {
     /// The normalised error text, as a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_digest: Option<Label>,
+    /// What kind of error it was, as a digest: its first words without what it quotes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_kind: Option<Label>,
     /// What kind of work it was.
     #[serde(default, skip_serializing_if = "Flags::is_empty")]
     pub flags: Flags,
+    /// How much of the result was new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
     /// Fresh input tokens: neither read from nor written to the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<Tokens>,
@@ -133,9 +139,12 @@ pub struct Action {
     /// The digest of the canonical arguments, volatile parts stripped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<Label>,
-    /// A similarity sketch of the arguments.
+    /// The digest of the arguments with their numbers masked: pages of one list have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args_sketch: Option<Sketch>,
+    pub args_shape: Option<Label>,
+    /// A similarity sketch of the arguments' words, where they are prose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_sketch: Option<WordSketch>,
     /// The normalised signature: `Edit(file=foo.py)`, `Bash(cmd=pytest tests/*)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Label>,
@@ -168,6 +177,25 @@ impl Action {
     #[must_use]
     pub fn shown(&self) -> &str {
         self.signature.as_ref().unwrap_or(&self.tool).as_str()
+    }
+}
+
+/// How much a result brought: distinct words of its beginning, counted by an observer that remembers recent ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gain {
+    /// Words that the call's own arguments held already; counted only where both are prose.
+    pub echo: u16,
+    /// Words neither in its arguments nor seen of late.
+    pub new: u16,
+    /// All words.
+    pub total: u16,
+}
+
+impl Gain {
+    /// Whether at most `part` of `whole` parts of the words are new.
+    #[must_use]
+    pub fn is_at_most(self, part: u32, whole: u32) -> bool {
+        u32::from(self.new).saturating_mul(whole) <= u32::from(self.total).saturating_mul(part)
     }
 }
 
@@ -259,11 +287,17 @@ pub enum Flag {
     Wait,
     /// It changed documentation.
     Docs,
+    /// It was meant to change something, whether or not it did.
+    Change,
+    /// It asked a question in plain words.
+    Ask,
+    /// Nothing came back: a message, or a call whose end nobody saw.
+    Silent,
 }
 
 impl Flag {
     /// Every flag with its name in JSON, in the order in which they are written.
-    pub const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 12] = [
         (Self::Edit, "edit"),
         (Self::Install, "install"),
         (Self::Test, "test"),
@@ -273,6 +307,9 @@ impl Flag {
         (Self::Plan, "plan"),
         (Self::Wait, "wait"),
         (Self::Docs, "docs"),
+        (Self::Change, "change"),
+        (Self::Ask, "ask"),
+        (Self::Silent, "silent"),
     ];
 
     const fn bit(self) -> u16 {
@@ -286,6 +323,9 @@ impl Flag {
             Self::Plan => 1 << 6,
             Self::Wait => 1 << 7,
             Self::Docs => 1 << 8,
+            Self::Change => 1 << 9,
+            Self::Ask => 1 << 10,
+            Self::Silent => 1 << 11,
         }
     }
 }

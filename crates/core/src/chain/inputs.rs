@@ -15,7 +15,7 @@ use crate::effect::{
 use crate::enforcement::{CycleTerminationError, EnforcementError};
 use crate::input::{AdvisorReply, Claim, Compaction, Counter, Fault, HumanAct, Report, Request, What};
 use crate::label::{Fingerprint, Label};
-use crate::policy::OnGuardFailure;
+use crate::policy::{OnGuardFailure, Profile};
 use crate::rules::Rule;
 use crate::units::{Count, StepId};
 use alloc::borrow::ToOwned;
@@ -62,6 +62,9 @@ impl Chain {
         turn.reading = state.activity.observe(&self.policy, event, &around);
         state.gate.money.spend(event.price());
         state.gate.dirty.observe(event);
+        if event.user_turn && self.policy.profile == Profile::Balanced {
+            state.progress.person_spoke();
+        }
         state.progress.observe(event, turn.place.index);
         if event.flags.has(Flag::Edit) && !event.failed() {
             state.gate.context.moved();

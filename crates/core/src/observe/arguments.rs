@@ -25,7 +25,8 @@ impl<'a> Arguments<'a> {
         let text = text.trim();
         match text.starts_with(['{', '[', '"', 'n']).then(|| Json::parse(text)).flatten() {
             Some(Json::Text(inner)) => Self::Plain(Cow::Owned(inner)),
-            Some(json) => Self::Json(json),
+            // Clients spell a missing argument in many empty ways; all of them are the same call.
+            Some(json) => Self::Json(json.without_nothing().unwrap_or(Json::Object(Vec::new()))),
             None => Self::Plain(Cow::Borrowed(text)),
         }
     }
@@ -41,6 +42,18 @@ impl<'a> Arguments<'a> {
             }
             Self::Plain(text) if text.trim().is_empty() => NOTHING.to_owned(),
             Self::Plain(text) => normalise(text.trim(), Volatility::Arguments),
+        }
+    }
+
+    /// All texts and numbers among the arguments.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Json(json) => {
+                let mut texts = Vec::new();
+                json.texts(&mut texts);
+                texts
+            }
+            Self::Plain(text) => alloc::vec![text.as_ref()],
         }
     }
 
@@ -174,10 +187,22 @@ mod tests {
 
     #[test]
     fn every_spelling_of_no_arguments_is_the_same() {
-        for text in ["", "  ", "null", "{}", "[]", "{\"\":\"\"}", "{\"\":{}}", "{\"\": {\"\": null}}", "\"\""] {
+        for text in [
+            "",
+            "  ",
+            "null",
+            "{}",
+            "[]",
+            "{\"\":\"\"}",
+            "{\"\":{}}",
+            "{\"\": {\"\": null}}",
+            "\"\"",
+            "{\"a\":\"\"}",
+            "{\"arguments\":{}}",
+        ] {
             assert_eq!(canonical(text), NOTHING, "{text}");
         }
-        for text in ["0", "false", "{\"a\":\"\"}", "{\"\":\"x\"}", "x", "{\"a\":null}"] {
+        for text in ["0", "false", "{\"\":\"x\"}", "x", "{\"a\":0}", "[\"\",1]"] {
             assert_ne!(canonical(text), NOTHING, "{text}");
         }
     }

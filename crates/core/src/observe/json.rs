@@ -36,13 +36,41 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether there is nothing in it: `null`, an empty text, list or object, or an object of nameless nothings.
+    /// Whether there is nothing in it: `null`, an empty text, list or object, or one of nothings.
     pub(super) fn is_nothing(&self) -> bool {
         match self {
             Self::Bare(bare) => *bare == "null",
             Self::Text(text) => text.trim().is_empty(),
-            Self::List(items) => items.is_empty(),
-            Self::Object(fields) => fields.iter().all(|(name, value)| name.is_empty() && value.is_nothing()),
+            Self::List(items) => items.iter().all(Self::is_nothing),
+            Self::Object(fields) => fields.iter().all(|(_, value)| value.is_nothing()),
+        }
+    }
+
+    /// The value without its empty members, however deep; nothing if nothing is left.
+    pub(super) fn without_nothing(self) -> Option<Self> {
+        match self {
+            Self::Bare(bare) => (bare != "null").then_some(Self::Bare(bare)),
+            Self::Text(text) => (!text.trim().is_empty()).then_some(Self::Text(text)),
+            Self::List(items) => {
+                let empty = items.iter().all(Self::is_nothing);
+                (!empty).then_some(Self::List(items))
+            }
+            Self::Object(fields) => {
+                let kept = fields.into_iter().filter_map(|(name, value)| Some((name, value.without_nothing()?)));
+                let kept: Vec<(String, Self)> = kept.collect();
+                (!kept.is_empty()).then_some(Self::Object(kept))
+            }
+        }
+    }
+
+    /// All texts and numbers, depth first.
+    pub(super) fn texts<'j>(&'j self, out: &mut Vec<&'j str>) {
+        match self {
+            Self::Bare("null" | "true" | "false") => {}
+            Self::Bare(bare) => out.push(bare),
+            Self::Text(text) => out.push(text),
+            Self::List(items) => items.iter().for_each(|item| item.texts(out)),
+            Self::Object(fields) => fields.iter().for_each(|(_, value)| value.texts(out)),
         }
     }
 

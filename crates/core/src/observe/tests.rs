@@ -72,7 +72,7 @@ fn one_error_from_varied_places_has_one_error_digest() {
     let (one, one_result) = digest("error: cannot find `x` at src/a.rs:10:5");
     let (other, other_result) = digest("error: cannot find `x` at src/a.rs:99:12");
     assert_eq!(one, other);
-    assert_ne!(one_result, other_result);
+    assert_eq!(one_result, other_result, "the result of a failed call is its error");
     assert_ne!(one, digest("error: cannot find `y` at src/a.rs:10:5").0);
 }
 

@@ -180,7 +180,7 @@ pub(super) fn kind(tool: &str) -> ToolKind {
 
 /// The sub-commands of the editor tools that only look.
 pub(super) fn is_view(sub_command: &str) -> bool {
-    matches!(sub_command.trim(), "view" | "read" | "open" | "ls" | "list")
+    matches!(sub_command.trim(), "view" | "read" | "open" | "ls" | "list" | "show" | "find" | "search" | "get")
 }
 
 #[cfg(test)]

@@ -184,6 +184,30 @@ settings! {
         loop_override_max_retries: Count = Count::new(1), "guardrails: loop detection";
         /// Equal signatures that end the session.
         infinite_loop_threshold: Count = Count::new(10), "geometry: signature-based detection";
+        /// Repeats of one call with one result among 12 that are held.
+        repeat_hold_threshold: Count = Count::new(4), "SPEC §4, measured";
+        /// Turns of a cycle that are overridden.
+        cycle_override_turns: Count = Count::new(3), "SPEC §4, measured";
+        /// Turns of a cycle with known results that are held.
+        cycle_hold_turns: Count = Count::new(3), "SPEC §4, measured";
+        /// Turns of a cycle that end the session after an override.
+        cycle_stop_turns: Count = Count::new(5), "SPEC §4, measured";
+        /// Equal errors among 12 calls that are overridden.
+        error_override_threshold: Count = Count::new(4), "SPEC §4, measured";
+        /// Equal errors with a text among 12 calls that are held.
+        error_hold_threshold: Count = Count::new(5), "SPEC §4, measured";
+        /// Equal errors among 12 calls that end the session after an override.
+        error_stop_threshold: Count = Count::new(8), "SPEC §4, measured";
+        /// Failures in a row, whatever they say, that are overridden.
+        failing_override_threshold: Count = Count::new(5), "SPEC §4, measured";
+        /// Failed edits among the last 8 that are overridden.
+        edit_failures_threshold: Count = Count::new(5), "SPEC §4, measured";
+        /// The share of words that two questions must have in common to be one in other words.
+        reword_similarity: Ratio = Ratio::from_per_mille(400), "SPEC §4, measured";
+        /// Rewordings with little news in the answer that are overridden.
+        reword_threshold: Count = Count::new(2), "SPEC §4, measured";
+        /// Calls among 4 that return only what was put into them that are overridden.
+        echo_threshold: Count = Count::new(2), "SPEC §4, measured";
     }
     /// Money for the whole agent tree of a session.
     Money money {

@@ -1,12 +1,13 @@
 //! The loop ladder: note, override, hold, stop (LOOP-1), in two readings of the same numbers (LOOP-2).
 //!
 //! [`strict`] counts to the letter of the documents. [`balanced`] counts on evidence: the same action with the same
-//! result while nothing else moves. Both read one [`Window`] of the newest calls, so every event costs the same.
+//! result while nothing else moves. Both look at a bounded number of the newest calls, so every event costs the same.
 
 pub(crate) mod balanced;
 pub(crate) mod strict;
 pub(crate) mod window;
 
+use self::balanced::Balanced;
 use self::window::Window;
 use super::Surroundings;
 use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag};
@@ -23,6 +24,9 @@ use serde::{Deserialize, Serialize};
 /// What the ladder remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct LoopState {
+    /// What `balanced` remembers; empty in `strict`.
+    balanced: Balanced,
+    /// What `strict` remembers; empty in `balanced`.
     window: Window,
     /// The last alarm that was told, so that it is told once per level and not at every event.
     raised: Raised,
@@ -55,7 +59,7 @@ pub(crate) struct Alarm {
 
 /// A rung that a rule has reached: cheap to make, so that the quiet path builds no texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct Candidate<P = Proof> {
     pub(crate) level: Level,
     pub(crate) kind: FindingKind,
     pub(crate) rule: Rule,
@@ -64,7 +68,7 @@ pub(crate) struct Candidate {
     /// What repeats.
     pub(crate) key: Fingerprint,
     /// Which calls prove it.
-    pub(crate) proof: Proof,
+    pub(crate) proof: P,
     /// How the reason goes on after the count: `identical actions in a row`.
     pub(crate) words: &'static str,
 }
@@ -76,17 +80,23 @@ pub(crate) enum Proof {
     Exact(usize),
     /// Those with the same signature among the newest.
     Signature(usize),
-    /// Those with the same action and result in this epoch among the newest.
-    Pair(usize),
-    /// Those with the same error in this epoch among the newest.
-    Error(usize),
-    /// All of the newest.
-    All(usize),
 }
 
 impl LoopState {
     /// Takes in one event and gives the strictest alarm that holds now, and a lesser one that is to be told beside it.
     pub(crate) fn observe(
+        &mut self,
+        policy: &Policy,
+        event: &AgentEvent,
+        around: &Surroundings,
+    ) -> (Option<Alarm>, Option<Finding>) {
+        match policy.profile {
+            Profile::Strict => self.observe_strictly(policy, event, around),
+            Profile::Balanced => (self.balanced.observe(policy, event, around), None),
+        }
+    }
+
+    fn observe_strictly(
         &mut self,
         policy: &Policy,
         event: &AgentEvent,
@@ -98,10 +108,7 @@ impl LoopState {
         }
         let Some(action) = event.action.as_ref() else { return (None, None) };
         self.window.push(action, event, around);
-        let (candidate, lesser) = match policy.profile {
-            Profile::Strict => strict::judge(policy, &self.window),
-            Profile::Balanced => (balanced::judge(policy, &self.window, self.overridden), None),
-        };
+        let (candidate, lesser) = strict::judge(policy, &self.window);
         let spent = around.spent.plus(event.price());
         let beside = lesser.and_then(|lesser| self.tell_beside(&lesser, action, spent));
         let Some(candidate) = candidate else {
@@ -145,11 +152,15 @@ impl LoopState {
 
     /// The alarm that a request would raise: the very action that an override has just forbidden, asked for again.
     pub(crate) fn foresee(&self, policy: &Policy, action: &Action, spent: Price) -> Option<Alarm> {
+        match policy.profile {
+            Profile::Strict => self.foresee_strictly(policy, action, spent),
+            Profile::Balanced => self.balanced.foresee(policy, action, spent),
+        }
+    }
+
+    fn foresee_strictly(&self, policy: &Policy, action: &Action, spent: Price) -> Option<Alarm> {
         let newest = self.window.newest().filter(|call| call.exact == action.exact())?;
-        let (run, key) = match policy.profile {
-            Profile::Strict => (self.window.exact_run(), newest.exact),
-            Profile::Balanced => (self.window.result_run(), newest.pair()),
-        };
+        let (run, key) = (self.window.exact_run(), newest.exact);
         let limit = policy.loops.loop_repeat_threshold.plus(policy.loops.loop_override_max_retries);
         if self.overridden != Some(key) || run.saturating_add(1) < limit.get() {
             return None;
@@ -205,7 +216,7 @@ pub(super) fn push_indices(text: &mut String, indices: &[EventIndex]) {
 
 impl Alarm {
     /// An alarm that was told before: its level still counts, its words are not built again.
-    fn silent(candidate: &Candidate) -> Self {
+    fn silent<P>(candidate: &Candidate<P>) -> Self {
         Self {
             level: candidate.level,
             kind: candidate.kind,

@@ -263,6 +263,14 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::LoopRepeat
         | Rule::LoopCycle
         | Rule::LoopError
+        | Rule::LoopErrorKind
+        | Rule::LoopFailing
+        | Rule::LoopThrash
+        | Rule::LoopReword
+        | Rule::LoopEcho
+        | Rule::LoopAction
+        | Rule::LoopStale
+        | Rule::LoopPaging
         | Rule::LoopAdvice
         | Rule::Progress
         | Rule::DirtyBits

@@ -40,7 +40,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         title: "Equal signatures",
         what: "The normalised signature (file name for edits, globbed paths for commands) is counted among the last \
                calls. In `strict` three are noted as SOFT_LOOP, five hold with HARD_LOOP, ten end the session with \
-               INFINITE_LOOP and a blocker report. In `balanced` a signature alone never does more than a note.",
+               INFINITE_LOOP and a blocker report. In `balanced` a signature alone never does more than a note, at ten \
+               in a row.",
         threshold: "3, 5 and 10 among the last 10 calls.",
         settings: &[
             "safety.signature_history_depth",
@@ -50,7 +51,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         ],
         source: "Geometry, signature-based detection; SPEC §4.1.",
         fires: "`Edit(file=foo.py)` five times with different content in `strict`: held.",
-        quiet: "The same five edits in `balanced`: a note, the call passes.",
+        quiet: "The same five edits in `balanced`: nothing; ten calls in a row with one signature: a note.",
     },
     Entry {
         id: "LOOP-2",
@@ -67,37 +68,132 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "LOOP-2.repeat",
         title: "Same action, same result",
-        what: "`balanced` counts pairs of action and result within one epoch, with other calls between allowed. A \
-               successful edit or install, or a person's turn, opens a new epoch and the count starts again. Parallel \
-               calls of one turn count once.",
-        threshold: "Note at 3, override at 4, hold at 5 in different turns.",
-        settings: &["safety.soft_loop_threshold", "safety.hard_loop_threshold"],
+        what: "`balanced` counts pairs of action and result within one epoch, with other calls between allowed. A change \
+               that succeeds for the first time, or a person's turn, opens a new epoch and the count starts again. The \
+               same pair twice in one turn counts once. A call that waits or polls may come twice as often and never \
+               ends the session; without a known result nothing is held.",
+        threshold: "Override at 3 among 12 calls, hold at 4, stop at the 4th in a row after the override (LOOP-1.exact).",
+        settings: &["loops.loop_repeat_threshold", "loops.repeat_hold_threshold", "loops.loop_override_max_retries"],
         source: "SPEC §4, `balanced`.",
-        fires: "`cargo test` with the same failing output five times, only reads between: held.",
-        quiet: "`cargo test` with the same failing output five times, a successful edit before each.",
+        fires: "`cargo test` with the same failing output four times, only reads between: held.",
+        quiet: "`cargo test` with the same failing output four times, a successful edit before each.",
     },
     Entry {
         id: "LOOP-2.cycle",
         title: "Cycles",
         what: "`balanced` looks for a sequence of two to eight calls that comes round again with the same results. A \
                window of three cannot see it; the run lengths of every period are kept, so it costs the same at each \
-               event. A successful edit or install breaks the cycle.",
-        threshold: "Override at 3 turns of the cycle, hold at 4; periods 2 to 8 over 32 events.",
-        settings: &[],
+               event. A change that succeeds for the first time breaks the cycle; doing and undoing the same does not.",
+        threshold: "Note at 2 turns, override at 3, hold right after it if all results are known, stop at 5.",
+        settings: &["loops.cycle_override_turns", "loops.cycle_hold_turns", "loops.cycle_stop_turns"],
         source: "SPEC §4, `balanced`.",
-        fires: "read a, read b, read a, read b … eight calls with unchanged results: held.",
+        fires: "read a, read b, read a, read b … six calls with unchanged results: held.",
         quiet: "The same alternation while the results keep changing.",
     },
     Entry {
         id: "LOOP-2.error",
         title: "One error, many arguments",
         what: "`balanced` counts the normalised error text: an agent that varies its arguments and hits the same wall is \
-               stuck, though no two actions are equal. Errors of the infrastructure do not count.",
-        threshold: "Note at 3, override at 4, hold at 6 equal errors among the last 8 calls of an epoch.",
-        settings: &["safety.soft_loop_threshold"],
+               stuck, though no two actions are equal. Errors of the infrastructure do not count, and those of one turn \
+               count once. An error without a text is overridden and never held.",
+        threshold: "Note at 3, override at 4, hold at 5, stop at 8 equal errors among the last 12 calls of an epoch.",
+        settings: &["loops.error_override_threshold", "loops.error_hold_threshold", "loops.error_stop_threshold"],
         source: "SPEC §4, `balanced`.",
-        fires: "Six guesses of a module's name, each answered with the same import error: held.",
-        quiet: "Six retries after a 529 of the provider.",
+        fires: "Five guesses of a module's name, each answered with the same import error: held.",
+        quiet: "Five retries after a 529 of the provider.",
+    },
+    Entry {
+        id: "LOOP-2.kind",
+        title: "One kind of error",
+        what: "Errors that quote what they complain about never read the same twice. `balanced` compares their first \
+               words without quotes, brackets, digits and the words of the arguments. The kind alone is overridden and \
+               never held.",
+        threshold: "Override at 5 errors of one kind among the last 12 calls of an epoch.",
+        settings: &[],
+        source: "SPEC §4, `balanced`.",
+        fires: "Five edits whose old text is not found, each error quoting another text: overridden.",
+        quiet: "Five errors that say five different things.",
+    },
+    Entry {
+        id: "LOOP-2.failing",
+        title: "Failures in a row",
+        what: "`balanced` counts failures whatever they say, because varied errors without one success are no progress \
+               either. A success or a person's turn ends the row; calls whose end nobody saw neither count nor end it. \
+               Parallel failures of one turn are one.",
+        threshold: "Note at 3 in a row, override at 5 in a row or 8 of the last 12.",
+        settings: &["loops.failing_override_threshold"],
+        source: "SPEC §4, `balanced`.",
+        fires: "Five scripts that crash one after the other, each in its own way: overridden.",
+        quiet: "Four crashes, one success, four crashes.",
+    },
+    Entry {
+        id: "LOOP-2.thrash",
+        title: "Edits that fail",
+        what: "Editing one file again and again is ordinary work as long as the edits succeed. `balanced` counts model \
+               turns in which every change failed among the last eight that changed something. It is overridden and \
+               never held.",
+        threshold: "Override at 5 failed among the last 8 changing turns.",
+        settings: &["loops.edit_failures_threshold"],
+        source: "SPEC §4, `balanced`.",
+        fires: "Five patches of eight do not apply: overridden.",
+        quiet: "Fifty successful edits of one file.",
+    },
+    Entry {
+        id: "LOOP-2.reword",
+        title: "Reworded questions",
+        what: "A search in plain words that shares its words with an earlier one of the same epoch is the same question \
+               in other words. It counts if the answer failed or brought at most half new words. Commands, paths and \
+               addresses are not compared, because healthy ones share their words too.",
+        threshold: "Note at the first rewording, override at the second, with 0.4 of the words in common.",
+        settings: &["loops.reword_similarity", "loops.reword_threshold"],
+        source: "SPEC §4, `balanced`.",
+        fires: "One question put to a web search three times, word order and synonyms apart: overridden.",
+        quiet: "Three questions about one town, each answered with a page of news.",
+    },
+    Entry {
+        id: "LOOP-2.echo",
+        title: "Echoes",
+        what: "A call that resembles an earlier one and returns only the words that were put into it does nothing: a \
+               request that is printed instead of sent, a plan that is repeated. `balanced` counts prose only, and no \
+               changes.",
+        threshold: "Note at the first, override at 2 among the last 4 calls.",
+        settings: &["loops.echo_threshold"],
+        source: "SPEC §4, `balanced`.",
+        fires: "A request to another agent is printed twice, and nobody answers: overridden.",
+        quiet: "A file is written and shown once.",
+    },
+    Entry {
+        id: "LOOP-2.action",
+        title: "Same call, any result",
+        what: "The same call with changing results is polling, testing or stepping through a program, and passes. It is \
+               written down as a note, so that a person can see it in the log.",
+        threshold: "Note at 3 among the last 10 calls of an epoch.",
+        settings: &["safety.soft_loop_threshold"],
+        source: "Geometry, signature-based detection; SPEC §4.2.",
+        fires: "`next` in a debugger three times: a note, the call passes.",
+        quiet: "`next`, an edit, `next`, an edit, `next`.",
+    },
+    Entry {
+        id: "LOOP-2.stale",
+        title: "Nothing new",
+        what: "Eight results in a row in which at most one word in eight was not seen before are a hint that the agent \
+               walks in circles. Healthy sessions show it now and then, so it is a note and no more.",
+        threshold: "Note at 8 results in a row.",
+        settings: &[],
+        source: "SPEC §4, `balanced`.",
+        fires: "Eight searches in ever the same three files: a note.",
+        quiet: "Eight reads of eight files.",
+    },
+    Entry {
+        id: "LOOP-2.paging",
+        title: "Paging",
+        what: "Calls in a row whose tool and arguments differ only in digits walk through a list or a file. Nearly all \
+               of them end by themselves, so it is a note and no more.",
+        threshold: "Note at 10 calls in a row.",
+        settings: &[],
+        source: "SPEC §4, `balanced`.",
+        fires: "Ten pages of one list in a row: a note.",
+        quiet: "Nine pages, then something else.",
     },
     Entry {
         id: "LOOP-3",

@@ -61,9 +61,7 @@ impl Storage for TestDisk {
     fn truncate(&self, file: &Self::File, size: u64) -> io::Result<()> {
         let size = match self.mutant {
             Mutant::CutTooMuch => size.saturating_sub(1),
-            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => {
-                size
-            }
+            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => size,
         };
         self.inner.truncate(file, size)
     }
@@ -71,10 +69,7 @@ impl Storage for TestDisk {
     fn sync(&self, file: &Self::File) -> io::Result<()> {
         match self.mutant {
             Mutant::SyncRemoved => Ok(()),
-            Mutant::SyncRetried => self
-                .inner
-                .sync(file)
-                .or_else(|_error| self.inner.sync(file)),
+            Mutant::SyncRetried => self.inner.sync(file).or_else(|_error| self.inner.sync(file)),
             Mutant::None | Mutant::CutTooMuch | Mutant::ChainUnchecked => self.inner.sync(file),
         }
     }
@@ -99,7 +94,5 @@ impl Storage for TestDisk {
 /// The fourth mutant: it believes every line that looks like one.
 pub(super) fn unchecked<'text>(bytes: &'text [u8], _tail: &Tail) -> Result<Line<'text>, LineFault> {
     let text = std::str::from_utf8(bytes).map_err(|_error| LineFault::NotText)?;
-    line::take_apart(text)
-        .map(|(line, _seal)| line)
-        .ok_or(LineFault::Shape)
+    line::take_apart(text).map(|(line, _seal)| line).ok_or(LineFault::Shape)
 }

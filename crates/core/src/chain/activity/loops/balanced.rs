@@ -1,137 +1,253 @@
-//! The same ladder counted on evidence: the same action with the same result while nothing else moves.
+//! The ladder counted on evidence: what repeats is the call *and* its result, the error, the question, the lack of news.
+//!
+//! Every rule is a small file of its own and looks at one [`Memory`] of bounded size. Rules that count repeats count
+//! within an epoch only: a change that succeeds for the first time, or a person's word, opens a new one. Hold and stop
+//! need proof, a result that is known to be the same; and no rung is skipped: before a hold comes an override.
 
-use super::window::{Call, Window};
-use super::{Candidate, Proof};
-use crate::decision::{FindingKind, Level};
+mod action;
+mod cycle;
+mod echo;
+mod error;
+mod failing;
+mod memory;
+mod paging;
+mod repeat;
+mod reword;
+mod signature;
+mod stale;
+mod streak;
+mod thrash;
+
+use self::memory::{Entry, Memory};
+use self::streak::Start;
+use super::{Alarm, Candidate, Surroundings};
+use crate::chain::activity::Sign;
+use crate::chain::event::{Action, AgentEvent, Flag};
+use crate::decision::{Evidence, FindingKind, Level, Price, Raised};
+use crate::effect::Sameness;
 use crate::label::Fingerprint;
 use crate::policy::Policy;
 use crate::rules::Rule;
+use crate::units::{Count, EventIndex};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+use serde::{Deserialize, Serialize};
 
-/// Calls among which the same action with the same result is counted.
-const REPEAT_DEPTH: usize = 12;
-/// Turns of a cycle that are overridden.
-const CYCLE_TURNS_OVERRIDE: u32 = 3;
-/// Turns of a cycle that are held.
-const CYCLE_TURNS_HOLD: u32 = 4;
-/// Calls among which the same error is counted.
-const ERROR_DEPTH: usize = 8;
-/// Equal errors that are overridden.
-const ERRORS_OVERRIDE: u32 = 4;
-/// Equal errors that are held.
-const ERRORS_HOLD: u32 = 6;
+/// Entries among which repeats, errors and rewordings are counted: three turns of a cycle of four fit in it, and a
+/// healthy session was never seen to bring the same call with the same result four times in so few.
+const SPAN: usize = 12;
 
-/// The strictest candidate of all rules.
-pub(crate) fn judge(policy: &Policy, window: &Window, overridden: Option<Fingerprint>) -> Option<Candidate> {
-    let newest = window.newest()?;
-    let candidates = [
-        run(policy, window, newest, overridden),
-        repeat(policy, window, newest),
-        cycle(window, newest),
-        error(policy, window, newest),
-        signature(policy, window, newest),
-    ];
-    candidates.into_iter().flatten().max_by_key(|candidate| candidate.level)
+/// How many rules there are, for what has been told of each.
+const RULES: usize = 12;
+
+/// What the evidence-based ladder remembers of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Balanced {
+    memory: Memory,
+    /// What each rule has told in this epoch, so that a rung is told once.
+    told: [Raised; RULES],
+    /// The call and result that the repeat rule has overridden: bringing it once more in a row ends the session.
+    overridden: Option<Fingerprint>,
+    /// Whether any override was given in this epoch; nothing is held before.
+    warned: bool,
 }
 
-/// The same action with the same result in a row: overridden at the third, ended when the override is ignored.
-fn run(policy: &Policy, window: &Window, newest: &Call, overridden: Option<Fingerprint>) -> Option<Candidate> {
-    let run = window.result_run();
-    let threshold = policy.loops.loop_repeat_threshold.get();
-    let key = newest.pair();
-    if !key.is_some() || run < threshold {
-        return None;
+/// Which events prove a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// Entries of the ring, one bit each, the newest lowest.
+    Entries(u32),
+    /// Everything from here to the newest entry.
+    Since(Start),
+}
+
+/// A rung that a rule has reached, with its proof.
+type Reached = Candidate<Basis>;
+
+/// What a rule looks at: the memory with the newest event in it, and the policy.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    memory: &'a Memory,
+    newest: &'a Entry,
+    policy: &'a Policy,
+    /// What the repeat rule has overridden before this event.
+    overridden: Option<Fingerprint>,
+    /// Whether an override was given before this event.
+    warned: Sign,
+}
+
+impl View<'_> {
+    /// A candidate of the usual kind for its level.
+    fn reached(&self, rule: Rule, level: Level, count: u32) -> Reached {
+        let kind = match level {
+            Level::Note => FindingKind::SoftLoop,
+            Level::Override => FindingKind::LoopOverride,
+            Level::Hold => FindingKind::HardLoop,
+            Level::Stop => FindingKind::InfiniteLoop,
+        };
+        let start = Start { index: self.newest.index, spent: self.newest.spent };
+        Candidate { level, kind, rule, count, key: self.newest.pair, proof: Basis::Since(start), words: "" }
     }
-    let ignored = overridden == Some(key) && run > threshold;
-    let (level, kind, words) = if ignored {
-        let words = "identical actions with identical results in a row, the last one after the override";
-        (Level::Stop, FindingKind::SystemError, words)
-    } else {
-        (Level::Override, FindingKind::LoopOverride, "identical actions with identical results in a row")
-    };
-    let proof = Proof::Pair(usize::try_from(run).unwrap_or(usize::MAX));
-    Some(Candidate { level, kind, rule: Rule::LoopExact, count: run, key, proof, words })
 }
 
-/// The same action with the same result again and again in one epoch, with other calls between.
-fn repeat(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
-    let key = newest.pair();
-    if !key.is_some() {
-        return None;
+impl Balanced {
+    /// Takes in one event and gives the strictest alarm that holds now.
+    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Option<Alarm> {
+        if event.user_turn {
+            self.memory.person_spoke();
+            self.forget_told();
+        }
+        self.memory.note_turn(around.new_step);
+        if super::is_infrastructure(event) {
+            return None; // A retry after 429, 503 or 529 says nothing about the agent (LOOP-3).
+        }
+        let action = event.action.as_ref()?;
+        let seen = self.memory.take(policy, action, event, around);
+        let alarm = self.judge(policy, action, around.spent.plus(event.price()), seen.repeated_in_turn);
+        if seen.opens_epoch.is_present() {
+            self.memory.open_epoch();
+            self.forget_told();
+        }
+        alarm
     }
-    let count = distinct_turns(window, key);
-    let (level, kind) = if count >= policy.safety.hard_loop_threshold.get() {
-        (Level::Hold, FindingKind::HardLoop)
-    } else if count > policy.safety.soft_loop_threshold.get() {
-        (Level::Override, FindingKind::LoopOverride)
-    } else if count >= policy.safety.soft_loop_threshold.get() {
-        (Level::Note, FindingKind::SoftLoop)
-    } else {
-        return None;
-    };
-    let words = "times the same action with the same result, and nothing moved between";
-    Some(Candidate { level, kind, rule: Rule::LoopRepeat, count, key, proof: Proof::Pair(REPEAT_DEPTH), words })
-}
 
-/// In how many different turns a pair was seen: parallel calls of one turn count once.
-fn distinct_turns(window: &Window, key: Fingerprint) -> u32 {
-    let mut last_turn = None;
-    let mut turns = 0_u32;
-    for call in window.epoch(REPEAT_DEPTH).filter(|call| call.pair() == key) {
-        if last_turn != Some(call.turn) {
-            turns = turns.saturating_add(1);
-            last_turn = Some(call.turn);
+    fn forget_told(&mut self) {
+        (self.told, self.overridden, self.warned) = ([Raised::default(); RULES], None, false);
+    }
+
+    fn judge(&mut self, policy: &Policy, action: &Action, spent: Price, parallel: Sign) -> Option<Alarm> {
+        let newest = *self.memory.newest()?;
+        let view = View {
+            memory: &self.memory,
+            newest: &newest,
+            policy,
+            overridden: self.overridden,
+            warned: Sign::from(self.warned),
+        };
+        // The same call with the same result twice in one turn counts once for the rules that count entries.
+        let counted: [Option<Reached>; 9] = if parallel.is_present() {
+            [None; 9]
+        } else {
+            [
+                repeat::judge(&view),
+                cycle::judge(&view),
+                error::same(&view),
+                error::kind(&view),
+                reword::judge(&view),
+                echo::judge(&view),
+                action::judge(&view),
+                signature::judge(&view),
+                paging::judge(&view),
+            ]
+        };
+        let running = [failing::judge(&view), thrash::judge(&view), stale::judge(&view)];
+        let all = (0_usize..).zip(counted.into_iter().chain(running)).filter_map(|(place, one)| Some((place, one?)));
+        let mut best: Option<(usize, Reached, Sign)> = None;
+        let mut overridden = self.overridden;
+        for (place, mut reached) in all {
+            if reached.level >= Level::Hold && !self.warned {
+                // No rung is skipped: the agent is told before anything waits.
+                (reached.level, reached.kind) = (Level::Override, FindingKind::LoopOverride);
+            }
+            if matches!(reached.rule, Rule::LoopRepeat | Rule::LoopExact) {
+                overridden = Some(newest.pair);
+            }
+            let told = self.told.get(place).copied().unwrap_or_default();
+            let news = Sign::from(told.key != reached.key || told.level < Some(reached.level));
+            let rank = |level: Level, news: Sign| (level, news.is_present());
+            if best.as_ref().is_none_or(|(_, top, fresh)| rank(reached.level, news) > rank(top.level, *fresh)) {
+                best = Some((place, reached, news));
+            }
+        }
+        let (place, reached, news) = best?;
+        self.overridden = overridden;
+        self.warned |= reached.level >= Level::Override;
+        if let Some(told) = self.told.get_mut(place) {
+            *told =
+                Raised { key: reached.key, level: told.level.filter(|_| !news.is_present()).max(Some(reached.level)) };
+        }
+        if !news.is_present() && reached.level < Level::Hold {
+            return Some(Alarm::silent(&reached));
+        }
+        let mut alarm = self.prove(&reached, spent);
+        alarm.signature.push_str(action.shown());
+        alarm.news = news;
+        Some(alarm)
+    }
+
+    /// The alarm that a request would raise: the very call that an override has forbidden, asked for again.
+    pub(crate) fn foresee(&self, policy: &Policy, action: &Action, spent: Price) -> Option<Alarm> {
+        let newest = self.memory.newest().filter(|entry| entry.action == action.exact())?;
+        let run = self.memory.row();
+        let limit = policy.loops.loop_repeat_threshold.plus(policy.loops.loop_override_max_retries);
+        let provable = newest.is_known() && !newest.waits();
+        if !provable || self.overridden != Some(newest.pair) || run.saturating_add(1) < limit.get() {
+            return None;
+        }
+        let pair = newest.pair;
+        let candidate = Candidate {
+            level: Level::Stop,
+            kind: FindingKind::SystemError,
+            rule: Rule::LoopExact,
+            count: run.saturating_add(1),
+            key: pair,
+            proof: Basis::Entries(self.memory.mark(SPAN, |entry| entry.pair == pair)),
+            words: "identical actions in a row, the last one asked for after the override",
+        };
+        let mut alarm = self.prove(&candidate, spent);
+        alarm.signature.push_str(action.shown());
+        Some(alarm)
+    }
+
+    /// Collects the proof of a candidate and puts it into words.
+    fn prove(&self, reached: &Reached, spent: Price) -> Alarm {
+        let mut reason = alloc::format!("{} {} (events ", reached.count, reached.words);
+        let newest = self.memory.newest().copied().unwrap_or_default();
+        let (indices, before, result) = match reached.proof {
+            Basis::Entries(marked) => {
+                let entries: Vec<&Entry> = self.memory.marked(marked);
+                let indices: Vec<EventIndex> = entries.iter().map(|entry| entry.index).collect();
+                super::push_indices(&mut reason, &indices);
+                // The first call was no repeat yet: the price counts from the second.
+                let before = entries.get(1).or_else(|| entries.first()).map(|entry| entry.spent).unwrap_or_default();
+                (indices, before, sameness(&entries))
+            }
+            Basis::Since(start) => {
+                // Writing into a String cannot fail; a shorter reason would be the only harm.
+                let _written = write!(reason, "{} to {}", start.index, newest.index);
+                (alloc::vec![start.index, newest.index], start.spent, Sameness::Unknown)
+            }
+        };
+        reason.push(')');
+        Alarm {
+            level: reached.level,
+            kind: reached.kind,
+            rule: reached.rule,
+            count: Count::new(reached.count),
+            key: reached.key,
+            evidence: Evidence::new(indices),
+            price: spent.since(before),
+            reason,
+            signature: String::new(),
+            result,
+            workspace: Sameness::Identical,
+            news: Sign::Present,
         }
     }
-    turns
 }
 
-/// A cycle of two to eight calls, each time with the same results.
-fn cycle(window: &Window, newest: &Call) -> Option<Candidate> {
-    let (level, kind, (period, count)) = match (window.cycle(CYCLE_TURNS_HOLD), window.cycle(CYCLE_TURNS_OVERRIDE)) {
-        (Some(found), _) => (Level::Hold, FindingKind::HardLoop, found),
-        (None, Some(found)) => (Level::Override, FindingKind::LoopOverride, found),
-        (None, None) => return None,
-    };
-    // The key must be the same wherever in the cycle it is noticed: the smallest fingerprint of one turn.
-    let key = window.epoch(period).map(Call::pair).min().unwrap_or(newest.pair());
-    let proof = Proof::All(usize::try_from(count).unwrap_or(usize::MAX));
-    let words = "calls that repeat in a cycle with the same results";
-    Some(Candidate { level, kind, rule: Rule::LoopCycle, count, key, proof, words })
-}
-
-/// One normalised error from calls that differ: the agent varies its arguments and hits the same wall.
-fn error(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
-    let key = newest.error;
-    if !key.is_some() {
-        return None;
+/// Whether all brought the same, as far as it is known.
+fn sameness(entries: &[&Entry]) -> Sameness {
+    match entries.split_first() {
+        Some((first, rest)) if entries.iter().all(|entry| entry.is_known()) => {
+            if rest.iter().all(|entry| entry.result == first.result) { Sameness::Identical } else { Sameness::Changed }
+        }
+        Some(_) | None => Sameness::Unknown,
     }
-    let count = window.epoch(ERROR_DEPTH).filter(|call| call.error == key).count();
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    let (level, kind) = if count >= ERRORS_HOLD {
-        (Level::Hold, FindingKind::HardLoop)
-    } else if count >= ERRORS_OVERRIDE {
-        (Level::Override, FindingKind::LoopOverride)
-    } else if count >= policy.safety.soft_loop_threshold.get() {
-        (Level::Note, FindingKind::SoftLoop)
-    } else {
-        return None;
-    };
-    let words = "calls that ended in the same error";
-    Some(Candidate { level, kind, rule: Rule::LoopError, count, key, proof: Proof::Error(ERROR_DEPTH), words })
 }
 
-/// Equal signatures alone are normal work: they give notes and nothing more.
-fn signature(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
-    let depth = usize::try_from(policy.safety.signature_history_depth.get()).unwrap_or(usize::MAX);
-    let count = window.epoch(depth).filter(|call| call.signed == newest.signed).count();
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    (count >= policy.safety.hard_loop_threshold.get()).then_some(Candidate {
-        level: Level::Note,
-        kind: FindingKind::SoftLoop,
-        rule: Rule::LoopSignature,
-        count,
-        key: newest.signed,
-        proof: Proof::Signature(depth),
-        words: "equal signatures among the last calls",
-    })
+/// Whether a call was meant to change something: an attempt counts, so that failing edits can be counted too.
+fn is_change(event: &AgentEvent) -> bool {
+    [Flag::Change, Flag::Edit, Flag::Install].into_iter().any(|flag| event.flags.has(flag))
 }

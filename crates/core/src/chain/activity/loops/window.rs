@@ -1,4 +1,4 @@
-//! The newest calls, each as a handful of fingerprints, with run lengths kept up to date so that no rule scans far.
+//! What `strict` looks back on: the newest calls, each as a handful of fingerprints, and the run of identical ones.
 
 use super::{Alarm, Candidate, Proof, Surroundings};
 use crate::chain::activity::{NewStep, Sign};
@@ -6,7 +6,7 @@ use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Evidence, Price};
 use crate::effect::Sameness;
 use crate::label::Fingerprint;
-use crate::limits::{CYCLE_PERIOD_MAX, WINDOW_EVENTS};
+use crate::limits::WINDOW_EVENTS;
 use crate::ring::Ring;
 use crate::units::{Count, EventIndex};
 use alloc::string::String;
@@ -28,9 +28,6 @@ pub(crate) struct Call {
     /// The normalised result; nothing where it is not known.
     #[serde(rename = "r")]
     pub(crate) result: Fingerprint,
-    /// The normalised error; nothing where it did not fail, or only the infrastructure did.
-    #[serde(rename = "e")]
-    pub(crate) error: Fingerprint,
     /// The epoch it belongs to.
     #[serde(rename = "n")]
     pub(crate) epoch: u32,
@@ -42,13 +39,6 @@ pub(crate) struct Call {
     pub(crate) spent: Price,
 }
 
-impl Call {
-    /// Action and result together; nothing while the result is unknown.
-    pub(crate) fn pair(&self) -> Fingerprint {
-        if self.result.is_some() { self.exact.and(self.result) } else { Fingerprint::NONE }
-    }
-}
-
 /// The newest calls and the run lengths over them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Window {
@@ -57,10 +47,6 @@ pub(crate) struct Window {
     turn: u32,
     /// How many identical actions stand in a row, counted in steps.
     exact_run: u32,
-    /// How many identical actions with identical results stand in a row, counted in steps.
-    pair_run: u32,
-    /// For each period p, how many calls in a row equal the one p places before, by action and result.
-    cycle_runs: [u32; CYCLE_PERIOD_MAX],
 }
 
 impl Window {
@@ -70,17 +56,16 @@ impl Window {
             self.turn = self.turn.wrapping_add(1);
         }
         // A retry after an infrastructure error says nothing about the action: its result counts as unknown (LOOP-3).
-        let (result, error) = match &event.error_digest {
-            _ if super::is_infrastructure(event) => (Fingerprint::NONE, Fingerprint::NONE),
-            Some(digest) if event.failed() => (digest.fingerprint(), digest.fingerprint()),
-            Some(_) | None => (event.result_fingerprint(), Fingerprint::NONE),
+        let result = match &event.error_digest {
+            _ if super::is_infrastructure(event) => Fingerprint::NONE,
+            Some(digest) if event.failed() => digest.fingerprint(),
+            Some(_) | None => event.result_fingerprint(),
         };
         let call = Call {
             index: around.place.index,
             exact: action.exact(),
             signed: action.signed(),
             result,
-            error,
             epoch: self.epoch,
             turn: self.turn,
             spent: around.spent,
@@ -92,25 +77,13 @@ impl Window {
     fn count_runs(&mut self, call: &Call) {
         let last = self.calls.back(0).copied();
         let same_turn = last.is_some_and(|last| last.turn == call.turn);
-        let same_epoch = last.is_some_and(|last| last.epoch == call.epoch);
         let same_exact = last.is_some_and(|last| last.exact == call.exact);
-        let same_pair = last.is_some_and(|last| last.pair().is_some() && last.pair() == call.pair());
         self.exact_run = run(self.exact_run, same_exact, same_turn);
-        self.pair_run = run(self.pair_run, same_pair && same_epoch, same_turn);
-        for (period, cycle_run) in (1_usize..).zip(self.cycle_runs.iter_mut()) {
-            let before = self.calls.back(period.saturating_sub(1));
-            let equal = before.is_some_and(|before| {
-                before.pair().is_some() && before.pair() == call.pair() && before.epoch == call.epoch
-            });
-            *cycle_run = if equal { cycle_run.saturating_add(1) } else { 0 };
-        }
     }
 
-    /// Something moved: calls from before no longer count as repeats in `balanced`.
-    pub(crate) fn open_epoch(&mut self) {
+    /// Something moved meanwhile: an alarm then says so.
+    pub(crate) const fn open_epoch(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
-        self.pair_run = 0;
-        self.cycle_runs = [0; CYCLE_PERIOD_MAX];
     }
 
     /// The newest call.
@@ -123,34 +96,9 @@ impl Window {
         self.calls.newest_first().take(depth)
     }
 
-    /// The newest calls of the current epoch among the last `depth`, newest first.
-    pub(crate) fn epoch(&self, depth: usize) -> impl Iterator<Item = &Call> {
-        self.recent(depth).filter(|call| call.epoch == self.epoch)
-    }
-
     /// How many identical actions stand in a row.
     pub(crate) const fn exact_run(&self) -> u32 {
         self.exact_run
-    }
-
-    /// How many identical actions with identical results stand in a row.
-    pub(crate) const fn result_run(&self) -> u32 {
-        self.pair_run
-    }
-
-    /// The shortest period that has held for the most turns: (period, calls in the cycle).
-    pub(crate) fn cycle(&self, turns: u32) -> Option<(usize, u32)> {
-        (1_usize..).zip(self.cycle_runs.iter()).skip(1).find_map(|(period, run)| {
-            let length = u32::try_from(period).unwrap_or(u32::MAX);
-            let calls = run.saturating_add(length);
-            (calls >= length.saturating_mul(turns) && !self.is_constant(period)).then_some((period, calls))
-        })
-    }
-
-    /// Whether the last `period` calls are all the same: then it is a plain repeat and no cycle.
-    fn is_constant(&self, period: usize) -> bool {
-        let newest = self.newest().map(Call::pair);
-        self.recent(period).all(|call| Some(call.pair()) == newest)
     }
 }
 
@@ -161,9 +109,6 @@ impl Window {
         let mut calls: Vec<&Call> = match candidate.proof {
             Proof::Exact(depth) => self.recent(depth).filter(|call| call.exact == newest.exact).collect(),
             Proof::Signature(depth) => self.recent(depth).filter(|call| call.signed == newest.signed).collect(),
-            Proof::Pair(depth) => self.epoch(depth).filter(|call| call.pair() == newest.pair()).collect(),
-            Proof::Error(depth) => self.epoch(depth).filter(|call| call.error == newest.error).collect(),
-            Proof::All(depth) => self.recent(depth).collect(),
         };
         calls.reverse();
         let indices: Vec<EventIndex> = calls.iter().map(|call| call.index).collect();

@@ -1,0 +1,22 @@
+//! SAME ACTION: the same call whatever it returned; ordinary when polling or testing, so it is a note and no more.
+
+use super::{Basis, Reached, View};
+use crate::decision::Level;
+use crate::rules::Rule;
+
+/// Entries that are looked at: the seed's signature history.
+const ACTION_SPAN: usize = 10;
+
+/// Noted at the seed's three.
+pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
+    let newest = view.newest;
+    let bits = view.memory.mark(ACTION_SPAN, |entry| entry.action == newest.action);
+    let count = bits.count_ones();
+    if count < view.policy.safety.soft_loop_threshold.get() {
+        return None;
+    }
+    let mut reached = view.reached(Rule::LoopAction, Level::Note, count);
+    (reached.key, reached.proof) = (newest.action, Basis::Entries(bits));
+    reached.words = "times among the last 10 calls the same call, whatever it returned";
+    Some(reached)
+}

@@ -1,0 +1,55 @@
+//! CYCLE: a sequence of two to eight calls with their results goes round and round.
+
+use super::memory::Entry;
+use super::{Basis, Reached, View};
+use crate::decision::Level;
+use crate::rules::Rule;
+
+/// Turns that are noted: the second may be chance.
+const TURNS_NOTED: u32 = 2;
+
+/// Noted at 2 turns, overridden at 3, held at 3 if every result is known, ended at 5 after an override.
+pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
+    let (memory, loops) = (view.memory, &view.policy.loops);
+    let (period, run) = (1_u32..).zip(memory.cycle_runs()).find(|(period, run)| *run >= period)?;
+    if period < 2 {
+        return None; // That is a plain repeat.
+    }
+    let turns = run.checked_div(period)?.saturating_add(1);
+    if turns < TURNS_NOTED {
+        return None;
+    }
+    let length = usize::try_from(period).ok()?;
+    let one_turn = memory.mark(length, Entry::is_known).count_ones();
+    let proven = one_turn == period;
+    let level = if proven && view.warned.is_present() && turns >= loops.cycle_stop_turns.get() {
+        Level::Stop
+    } else if proven && turns >= loops.cycle_hold_turns.get() {
+        Level::Hold
+    } else if turns >= loops.cycle_override_turns.get() {
+        Level::Override
+    } else {
+        Level::Note
+    };
+    let calls = run.saturating_add(period);
+    let mut reached = view.reached(Rule::LoopCycle, level, turns);
+    reached.proof = Basis::Entries(memory.mark(usize::try_from(calls).ok()?, |_| true));
+    // The key must be the same wherever in the cycle it is noticed: the least fingerprint of one turn.
+    let turn_of_cycle = memory.marked(memory.mark(length, |_| true));
+    reached.key = turn_of_cycle.iter().map(|entry| entry.pair).min().unwrap_or(reached.key);
+    reached.words = WORDS.get(length).copied().unwrap_or_default();
+    Some(reached)
+}
+
+/// What is said of a cycle of each length.
+const WORDS: [&str; 9] = [
+    "",
+    "",
+    "times the same two calls went round with the same results",
+    "times the same three calls went round with the same results",
+    "times the same four calls went round with the same results",
+    "times the same five calls went round with the same results",
+    "times the same six calls went round with the same results",
+    "times the same seven calls went round with the same results",
+    "times the same eight calls went round with the same results",
+];

@@ -1,0 +1,57 @@
+//! SAME ERROR and SAME KIND OF ERROR: the agent varies its arguments and hits the same wall.
+
+use super::memory::Memory;
+use super::{Basis, Reached, SPAN, View};
+use crate::decision::Level;
+use crate::rules::Rule;
+
+/// Equal errors that are noted.
+const ERRORS_NOTED: u32 = 3;
+/// Errors of one kind that are overridden: one more than equal errors need, because their texts differ.
+const KINDS_OVERRIDDEN: u32 = 5;
+
+/// One normalised error among the last 12: noted at 3, overridden at 4, held at 5 with a known text, ended at 8 after
+/// an override.
+pub(super) fn same(view: &View<'_>) -> Option<Reached> {
+    let (newest, loops) = (view.newest, &view.policy.loops);
+    let bits = turns(view.memory, |entry| entry.fault == newest.fault, newest)?;
+    let count = bits.count_ones();
+    let level = if newest.is_known() && view.warned.is_present() && count >= loops.error_stop_threshold.get() {
+        Level::Stop
+    } else if newest.is_known() && count >= loops.error_hold_threshold.get() {
+        Level::Hold
+    } else if count >= loops.error_override_threshold.get() {
+        Level::Override
+    } else if count >= ERRORS_NOTED {
+        Level::Note
+    } else {
+        return None;
+    };
+    let mut reached = view.reached(Rule::LoopError, level, count);
+    (reached.key, reached.proof) = (newest.fault, Basis::Entries(bits));
+    reached.words = if newest.is_known() {
+        "of the last 12 calls failed with one and the same error, and nothing was changed between"
+    } else {
+        "of the last 12 calls failed in the same tool without a text, and nothing was changed between"
+    };
+    Some(reached)
+}
+
+/// Errors that differ only in what they quote: overridden at 5 of 12.
+pub(super) fn kind(view: &View<'_>) -> Option<Reached> {
+    let newest = view.newest;
+    let bits = turns(view.memory, |entry| entry.kind == newest.kind, newest)?;
+    let count = bits.count_ones();
+    if count < KINDS_OVERRIDDEN {
+        return None;
+    }
+    let mut reached = view.reached(Rule::LoopErrorKind, Level::Override, count);
+    (reached.key, reached.proof) = (newest.kind, Basis::Entries(bits));
+    reached.words = "of the last 12 calls failed with one kind of error, and nothing was changed between";
+    Some(reached)
+}
+
+/// The matching entries, once per turn; nothing if the newest did not fail.
+fn turns(memory: &Memory, test: impl Fn(&super::memory::Entry) -> bool, newest: &super::memory::Entry) -> Option<u32> {
+    newest.fault.is_some().then(|| memory.once_per_turn(memory.mark(SPAN, test)))
+}

@@ -1,0 +1,50 @@
+//! REPEAT: the same call with the same result again and again, while nothing was changed in between.
+
+use super::{Basis, Reached, SPAN, View};
+use crate::decision::{FindingKind, Level};
+use crate::rules::Rule;
+
+/// A call that waits or polls may come this many times as often, and never ends the session: to repeat is its nature.
+const WAIT_FACTOR: u32 = 2;
+
+/// Overridden at 3 of 12, held at 4 with a known result, ended at the 4th in a row after the override.
+pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
+    let (newest, loops) = (view.newest, &view.policy.loops);
+    let factor = if newest.waits() { WAIT_FACTOR } else { 1 };
+    let bits = view.memory.mark(SPAN, |entry| entry.pair == newest.pair);
+    let count = bits.count_ones();
+    if count < loops.loop_repeat_threshold.get().saturating_mul(factor) {
+        return None;
+    }
+    let row = view.memory.row();
+    let limit = loops.loop_repeat_threshold.plus(loops.loop_override_max_retries).get();
+    let ignored = view.overridden == Some(newest.pair) && newest.is_known() && !newest.waits() && row >= limit;
+    let in_a_row = row >= count;
+    let rule = if in_a_row { Rule::LoopExact } else { Rule::LoopRepeat };
+    let level = if ignored {
+        Level::Stop
+    } else if newest.is_known() && count >= loops.repeat_hold_threshold.get().saturating_mul(factor) {
+        Level::Hold
+    } else {
+        Level::Override
+    };
+    let mut reached = view.reached(rule, level, count);
+    reached.proof = Basis::Entries(bits);
+    reached.words = match (ignored, newest.is_known(), newest.has(super::memory::Mark::Failed)) {
+        (true, _, _) => "identical actions with identical results in a row, the last one after the override",
+        (false, true, _) if in_a_row => "identical actions with identical results in a row",
+        (false, true, _) => {
+            "times within 12 calls the same call brought the same result, and nothing was changed between"
+        }
+        (false, false, true) => {
+            "times within 12 calls the same call failed without a text, and nothing was changed between"
+        }
+        (false, false, false) => {
+            "times within 12 calls the same call brought no result, and nothing was changed between"
+        }
+    };
+    if ignored {
+        (reached.rule, reached.kind, reached.count) = (Rule::LoopExact, FindingKind::SystemError, row);
+    }
+    Some(reached)
+}

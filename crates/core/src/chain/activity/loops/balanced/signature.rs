@@ -1,0 +1,40 @@
+//! SIGNATURE: calls in a row with one signature; the seed's INFINITE_LOOP count, which on evidence is only a note.
+
+use super::streak::Streak;
+use super::{Basis, Reached, Surroundings, View};
+use crate::chain::event::Action;
+use crate::decision::Level;
+use crate::label::Fingerprint;
+use crate::rules::Rule;
+use serde::{Deserialize, Serialize};
+
+/// The running signature.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Signed {
+    signature: Fingerprint,
+    row: Streak,
+}
+
+impl Signed {
+    pub(super) fn observe(&mut self, action: &Action, around: &Surroundings) {
+        let signature = action.signed();
+        if signature == self.signature {
+            self.row.grow(around);
+        } else {
+            self.signature = signature;
+            self.row.restart(around);
+        }
+    }
+}
+
+/// Noted at ten in a row: five different reads in a row are ordinary work, ten of one kind are worth a line in the log.
+pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
+    let signed = &view.memory.signed;
+    if signed.row.count < view.policy.loops.infinite_loop_threshold.get() {
+        return None;
+    }
+    let mut reached = view.reached(Rule::LoopSignature, Level::Note, signed.row.count);
+    (reached.key, reached.proof) = (signed.signature, Basis::Since(signed.row.start));
+    reached.words = "calls in a row with one signature";
+    Some(reached)
+}

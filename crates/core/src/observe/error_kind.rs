@@ -1,0 +1,116 @@
+//! What kind of error it is: its first words without what it quotes, so that two errors about two files are one kind.
+
+use super::digest;
+use super::normal::without_escapes;
+use super::words;
+use crate::label::Label;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+
+/// Words that name a kind.
+const KIND_WORDS: usize = 8;
+/// Characters in which an error says what it is.
+const KIND_CHARS: usize = 600;
+/// What stands in quotes or brackets is left out, if they close within this many characters.
+const QUOTE_CHARS: usize = 200;
+
+/// The digest of an error's kind; `said` are the arguments, whose words are one and the same wherever they occur.
+pub(super) fn of(error: &str, said: &str) -> Label {
+    let plain = without_escapes(error);
+    let unquoted = unquoted(&plain);
+    let own: BTreeSet<String> = words::words(words::head(said)).map(str::to_ascii_lowercase).collect();
+    let mut kind = String::new();
+    let (mut count, mut starred) = (0_usize, false);
+    for word in words::words(&unquoted).map(str::to_ascii_lowercase) {
+        let is_own = own.contains(&word);
+        if is_own && starred {
+            continue;
+        }
+        starred = is_own;
+        if count > 0 {
+            kind.push(' ');
+        }
+        if is_own {
+            kind.push('*')
+        } else {
+            push_masked(&mut kind, &word)
+        }
+        count = count.saturating_add(1);
+        if count == KIND_WORDS {
+            break;
+        }
+    }
+    digest::of(kind.as_bytes())
+}
+
+/// The beginning of a text without its quoted parts.
+fn unquoted(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = match text.char_indices().nth(KIND_CHARS) {
+        Some((end, _)) => text.get(..end).unwrap_or(text),
+        None => text,
+    };
+    while let Some(c) = rest.chars().next() {
+        let after = rest.get(c.len_utf8()..).unwrap_or_default();
+        let end = closing(c).and_then(|close| {
+            let (at, _) = after.char_indices().take(QUOTE_CHARS).find(|(_, inner)| *inner == close)?;
+            after.get(at.saturating_add(close.len_utf8())..)
+        });
+        match end {
+            Some(behind) => {
+                out.push(' ');
+                rest = behind;
+            }
+            None => {
+                out.push(c);
+                rest = after;
+            }
+        }
+    }
+    out
+}
+
+/// What closes a quote or a bracket.
+const fn closing(open: char) -> Option<char> {
+    match open {
+        '"' | '\'' | '`' => Some(open),
+        '[' => Some(']'),
+        '(' => Some(')'),
+        '\u{2018}' => Some('\u{2019}'),
+        '\u{201c}' => Some('\u{201d}'),
+        _ => None,
+    }
+}
+
+/// Writes a word with every run of digits as one `#`.
+pub(super) fn push_masked(out: &mut String, word: &str) {
+    let mut in_digits = false;
+    for c in word.chars() {
+        if !c.is_ascii_digit() {
+            out.push(c);
+        } else if !in_digits {
+            out.push('#');
+        }
+        in_digits = c.is_ascii_digit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_that_differ_in_what_they_quote_are_one_kind() {
+        let kind = |error: &str| of(error, "src/a.rs b.rs");
+        assert_eq!(kind("String to replace not found: `let x`"), kind("String to replace not found: `fn y(z)`"));
+        assert_eq!(kind("no file a.rs on line 3"), kind("no file b.rs on line 17"));
+        assert_eq!(kind("it isn't there"), kind("it isn't there"));
+    }
+
+    #[test]
+    fn different_errors_are_different_kinds() {
+        let kind = |error: &str| of(error, "x");
+        assert_ne!(kind("String to replace not found"), kind("File has been modified since it was read"));
+        assert_ne!(kind("expected (a) type"), kind("expected (a) name"));
+    }
+}

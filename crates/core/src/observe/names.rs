@@ -1,0 +1,110 @@
+//! What a tool's name says by its words, for tools that nobody has listed: no agent's own names, only common verbs.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What the words of a tool's name say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Name(Vec<String>);
+
+/// Tools that keep books: rewriting a plan is no work done.
+const BOOKS: &[&str] = &["todo", "todos", "task", "tasks", "plan", "think", "thought", "memory", "note", "notes"];
+/// Verbs that change something.
+const CHANGES: &[&str] = &[
+    "edit",
+    "edits",
+    "editing",
+    "editor",
+    "multiedit",
+    "write",
+    "patch",
+    "replace",
+    "insert",
+    "create",
+    "delete",
+    "remove",
+    "rename",
+    "move",
+    "append",
+    "overwrite",
+    "save",
+    "undo",
+];
+/// Verbs that run a command line.
+const SHELLS: &[&str] =
+    &["bash", "shell", "terminal", "exec", "execute", "run", "command", "cmd", "powershell", "sh", "console"];
+/// Verbs that ask.
+const ASKS: &[&str] = &["search", "websearch", "google", "query", "lookup", "find", "ask", "research", "retrieve"];
+/// Words of tools that wait or poll.
+const WAITS: &[&str] = &["wait", "sleep", "poll", "status", "output", "watch", "monitor"];
+
+impl Name {
+    /// Splits `web_search`, `WebSearch` and `mcp__x__web-search` into their words.
+    pub(super) fn of(tool: &str) -> Self {
+        let mut words: Vec<String> = Vec::new();
+        let mut current = String::new();
+        let mut before = ' ';
+        for c in tool.chars() {
+            let boundary = !c.is_ascii_alphanumeric() || (c.is_ascii_uppercase() && before.is_ascii_lowercase());
+            if boundary && !current.is_empty() {
+                words.push(core::mem::take(&mut current));
+            }
+            if c.is_ascii_alphanumeric() {
+                current.push(c.to_ascii_lowercase());
+            }
+            before = c;
+        }
+        if !current.is_empty() {
+            words.push(current);
+        }
+        Self(words)
+    }
+
+    fn has(&self, list: &[&str]) -> bool {
+        self.0.iter().any(|word| list.contains(&word.as_str()))
+    }
+
+    /// Whether it changes something.
+    pub(super) fn changes(&self) -> bool {
+        self.has(CHANGES) && !self.has(BOOKS)
+    }
+
+    /// Whether it runs a command line.
+    pub(super) fn runs(&self) -> bool {
+        self.has(SHELLS)
+    }
+
+    /// Whether it asks.
+    pub(super) fn asks(&self) -> bool {
+        self.has(ASKS) && !self.has(CHANGES)
+    }
+
+    /// Whether it waits.
+    pub(super) fn waits(&self) -> bool {
+        self.has(WAITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_what_it_does_in_any_spelling() {
+        for tool in ["web_search", "WebSearch", "mcp__x__web-search", "SEARCH"] {
+            assert!(Name::of(tool).asks() && !Name::of(tool).changes(), "{tool}");
+        }
+        for tool in ["create_ticket", "fs.deleteFile", "str_replace_editor"] {
+            assert!(Name::of(tool).changes(), "{tool}");
+        }
+        assert!(Name::of("TaskOutput").waits() && Name::of("run_it").runs());
+    }
+
+    #[test]
+    fn books_and_unknown_names_say_nothing() {
+        for tool in ["todo_write", "update_plan", "bashful", "", "get_details", "researcher"] {
+            let name = Name::of(tool);
+            assert!(!name.changes() && !name.asks() && !name.runs() && !name.waits(), "{tool}");
+        }
+    }
+}
