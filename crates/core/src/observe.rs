@@ -152,7 +152,7 @@ impl<'a> Call<'a> {
         let outcome = outcome::of(raw, self.kind, &work);
         let action = self.action(raw);
         let mut flags = flags_of(&work, &outcome, action.target.as_ref());
-        for flag in self.intentions(&work, &action) {
+        for flag in self.intentions(&work, flags, &action) {
             flags = flags.with(flag);
         }
         if self.is_silent(raw, &outcome) {
@@ -217,10 +217,11 @@ impl<'a> Call<'a> {
     }
 
     /// What the call was for, whether or not it came to it: the loop rules count attempts.
-    fn intentions(&self, work: &Work, action: &Action) -> impl Iterator<Item = Flag> {
+    fn intentions(&self, work: &Work, flags: Flags, action: &Action) -> impl Iterator<Item = Flag> {
+        let changed = flags.has(Flag::Edit) || flags.has(Flag::Install);
         let asks = self.name.asks() && action.args_sketch.is_some() && !self.said.contains("://");
         let waits = self.name.waits();
-        [(Flag::Change, self.changes(work)), (Flag::Ask, asks), (Flag::Wait, waits)]
+        [(Flag::Change, !changed && self.changes(work)), (Flag::Ask, asks), (Flag::Wait, waits)]
             .into_iter()
             .filter_map(|(flag, holds)| holds.then_some(flag))
     }

@@ -63,7 +63,7 @@ proptest! {
     ) {
         let raw = RawCall {
             tool: &tool, args: &args, output: output.as_deref(), error, exit_code,
-            text: output.as_deref(), workspace_root: Some("/w"),
+            text: output.as_deref(), whole: None, workspace_root: Some("/w"),
         };
         let facts = observe(&raw);
         prop_assert_eq!(&facts, &observe(&raw));

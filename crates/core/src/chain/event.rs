@@ -287,7 +287,8 @@ pub enum Flag {
     Wait,
     /// It changed documentation.
     Docs,
-    /// It was meant to change something, whether or not it did.
+    /// It was meant to change something, and no edit or install of the workspace was seen: it failed, or it changed
+    /// something else.
     Change,
     /// It asked a question in plain words.
     Ask,

@@ -31,6 +31,7 @@ use self::minute::Minute;
 use self::standing::Standing;
 use self::veto::VetoSet;
 use super::Turn;
+use super::activity::NewStep;
 use super::activity::loops::Alarm;
 use super::event::AgentEvent;
 use crate::decision::{Level, SafetyDecision, SafetyVeto};
@@ -75,12 +76,17 @@ impl SafetyGate {
     }
 
     /// Takes in the costs and the outcome of an event.
-    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, at: RunMillis) {
+    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, at: RunMillis, step: NewStep) {
         self.minute.add(at, event.budget_tokens(), event.tool_calls);
         let Some(outcome) = event.outcome else { return };
         let failed = event.failed() && !super::activity::loops::is_infrastructure(event);
         self.outcomes = (self.outcomes << 1) | u64::from(failed);
         self.outcomes_seen = self.outcomes_seen.saturating_add(1).min(ERROR_RATE_EVENTS);
+        // On evidence, parallel calls of one turn are one step: a batch that fails with its first call failed once.
+        let counted = self.failed_calls > Count::ZERO && step == NewStep::No && policy.profile == Profile::Balanced;
+        if failed && counted {
+            return;
+        }
         self.failed_calls = if failed { self.failed_calls.next() } else { Count::ZERO };
         if outcome.error_class.is_some_and(super::event::ErrorClass::is_execution_error) {
             self.health.fall(policy.health.incident_cost);

@@ -51,7 +51,7 @@ impl Chain {
             state.gate.iterations.step();
         }
         let spent = state.gate.money.spent();
-        state.gate.observe(&self.policy, event, turn.place.at);
+        state.gate.observe(&self.policy, event, turn.place.at, new_step);
         let around = Surroundings {
             place: turn.place,
             spent,

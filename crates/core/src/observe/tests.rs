@@ -89,10 +89,10 @@ fn every_spelling_of_no_arguments_has_one_digest() {
 fn only_a_successful_edit_is_an_edit() {
     let flags = |error| names(observe(&RawCall { error, ..call("Write", r#"{"file_path":"a.rs"}"#, "x") }).flags);
     assert_eq!(flags(Some(false)), ["edit"]);
-    assert!(flags(Some(true)).is_empty());
+    assert_eq!(flags(Some(true)), ["change"], "it was only meant to be one");
     let shell =
         |command, output| names(observe(&RawCall { exit_code: Some(1), ..call("Bash", command, output) }).flags);
-    assert!(shell("sed -i s/a/b/ x", "").is_empty());
+    assert_eq!(shell("sed -i s/a/b/ x", ""), ["change"]);
     assert_eq!(shell("sed -i s/a/b/ x && pytest", "1 failed in 0.1s"), ["edit", "test"]);
 }
 
@@ -122,4 +122,43 @@ fn tests_that_could_not_be_run_are_no_test_run() {
     let flags = |exit_code| names(observe(&RawCall { exit_code, ..call("Bash", "pytest", "x") }).flags);
     assert!(flags(Some(127)).is_empty());
     assert_eq!(flags(Some(1)), ["test"]);
+}
+
+#[test]
+fn loop_2_what_a_call_was_for_is_told_from_the_words_of_unknown_tools() {
+    let flags = |tool: &str, args: &str| names(observe(&call(tool, args, "x")).flags);
+    assert_eq!(flags("create_ticket", r#"{"title":"x"}"#), ["change"]);
+    assert_eq!(flags("run_python", r#"{"code":"open('a').write(b)"}"#), ["change"]);
+    assert_eq!(flags("ticket_editor", r#"{"action":"view"}"#), Vec::<&str>::new());
+    assert_eq!(flags("deep_search", r#"{"query":"who built the first bridge here"}"#), ["ask"]);
+    assert_eq!(flags("deep_search", r#"{"query":"bridge https://x.example/a b c d"}"#), Vec::<&str>::new());
+    assert_eq!(flags("job_status", r#"{"id":7}"#), ["wait"]);
+}
+
+#[test]
+fn loop_2_a_message_that_is_its_own_result_brought_nothing_back() {
+    let silent = |raw: &RawCall<'_>| observe(raw).flags.has(Flag::Silent);
+    assert!(silent(&call("say", r#"{"to":"b","text":"please look  again"}"#, "b please\nlook")));
+    assert!(!silent(&call("say", r#"{"text":"please look again"}"#, "I did look again")));
+    assert!(!silent(&RawCall { error: Some(true), ..call("say", r#"{"text":"please"}"#, "please") }));
+    assert!(silent(&RawCall { output: None, ..call("say", "{}", "") }), "nobody saw its end");
+    assert!(!silent(&RawCall { output: None, error: Some(false), ..call("say", "{}", "") }));
+}
+
+#[test]
+fn loop_2_a_beginning_counts_as_the_same_only_with_the_same_whole() {
+    let digest = |whole| observe(&RawCall { whole, ..call("Read", "{}", "the same page") }).result_digest;
+    assert_eq!(digest(Some("a")), digest(Some("a")));
+    assert_ne!(digest(Some("a")), digest(Some("b")));
+    assert_ne!(digest(Some("a")), digest(None));
+}
+
+#[test]
+fn loop_2_an_observer_counts_what_is_new_and_the_plain_function_does_not() {
+    let mut observer = Observer::default();
+    let raw = call("web_search", r#"{"query":"length of the river"}"#, "the river is long and wide and old");
+    let gain = |facts: Facts| facts.gain.map(|gain| (gain.total, gain.new));
+    assert_eq!(gain(observer.observe(&raw)), Some((7, 5)));
+    assert_eq!(gain(observer.observe(&raw)), Some((7, 0)));
+    assert_eq!(gain(observe(&raw)), None);
 }
