@@ -4,6 +4,7 @@ mod completions;
 mod decide;
 mod exit;
 mod explain;
+mod hook;
 mod output;
 mod policy;
 mod problem;
@@ -38,6 +39,7 @@ enum Verb {
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
+    Hook(hook::HookArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -59,6 +61,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Hook(args) => hook::run(&args),
         Verb::Completions(args) => completions::run(&args),
     };
     match done {
