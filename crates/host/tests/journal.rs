@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tripwire_host::journal::keys::KeyHome;
 use tripwire_host::journal::verify::{Trust, verify};
 use tripwire_host::journal::{
     Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths,
@@ -305,6 +306,41 @@ fn the_chain_is_the_same_whatever_the_clock_and_the_machine_say() -> Outcome {
         Ok(journal.read(journal.find(1)?, 1)?.records[0].hash)
     };
     assert_eq!(hash(&first)?, hash(&second)?);
+    Ok(())
+}
+
+#[test]
+fn log_4_a_journal_that_was_made_anew_is_found_by_the_persons_key() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let workspace = temp.path().join("workspace");
+    let geometry = workspace.join("geometry");
+    fs::create_dir_all(&geometry)?;
+    let home = KeyHome::at(temp.path().join("state"));
+    let mut journal = open(&geometry)?;
+    let paths = journal.paths().clone();
+    let signer = home.signer(&workspace)?;
+    for index in 0..30 {
+        put(&mut journal, &[&index.to_string()], Durability::Grouped);
+        if index == 9 || index == 29 {
+            let mut turn = journal.turn()?;
+            let checkpoint = turn.checkpoint(&signer, Some(&home.witness(&paths)))?;
+            assert_eq!(checkpoint.size, index + 1);
+        }
+    }
+    let report = verify(&Disk, &paths, &home.trust(&paths)?)?;
+    assert!(report.holds(), "{report:?}");
+    assert_eq!((report.checkpoints_trusted, report.covered), (3, 30));
+
+    // Everything in the agent's reach is removed and written again, shorter and valid in itself.
+    fs::remove_dir_all(paths.dir())?;
+    let mut forged = open(&geometry)?;
+    for index in 0..20 {
+        put(&mut forged, &[&index.to_string()], Durability::Synced);
+    }
+    let naive = verify(&Disk, &paths, &Trust::default())?;
+    assert!(naive.holds(), "nothing else could know");
+    let report = verify(&Disk, &paths, &home.trust(&paths)?)?;
+    assert_eq!(report.first_bad_index, Some(20), "{report:?}");
     Ok(())
 }
 
