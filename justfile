@@ -47,4 +47,5 @@ deny:
 
 # The decoder against random bytes, for so many seconds (needs a nightly toolchain and cargo install cargo-fuzz)
 fuzz seconds="60":
-    cargo +nightly fuzz run decode_event -- -max_total_time={{ seconds }} -max_len=65536
+    mkdir -p fuzz/corpus/decode_event
+    cargo +nightly fuzz run decode_event fuzz/corpus/decode_event fuzz/seeds/decode_event -- -max_total_time={{ seconds }} -max_len=65536

@@ -1,2 +1,7 @@
-//! The command `tripwire`: parse, call, print.
-fn main() {}
+//! The binary `tripwire`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tripwire_cli::run(std::env::args_os()).into()
+}

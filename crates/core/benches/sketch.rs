@@ -1,5 +1,4 @@
 //! The cost of observing: sketch, normaliser and the whole function, from 1 KB to 100 KB of a build log.
-#![expect(missing_docs, reason = "criterion's macros make public items without documentation")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -26,7 +26,7 @@ use crate::sketch::Sketch;
 use crate::units::Tokens;
 use arguments::Arguments;
 use tools::ToolKind;
-use work::Work;
+use work::{Mark, Marks, Work};
 
 /// The version of everything that this module computes; the golden test changes with it.
 pub const OBSERVE_VERSION: u32 = 1;
@@ -99,7 +99,7 @@ pub fn observe(raw: &RawCall<'_>) -> Facts {
     if let Some(output) = raw.output {
         let normal = normal::normal_bytes(output, Volatility::Output);
         // Recursive searches list files in whatever order the disk gives them.
-        let digest = if work.unordered { digest::of_lines } else { digest::of };
+        let digest = if work.marks.has(Mark::Unordered) { digest::of_lines } else { digest::of };
         facts.result_digest = Some(digest(&normal));
         facts.error_digest =
             (outcome.status == Status::Error && !normal.is_empty()).then(|| digest::of(&normal::mask_digits(&normal)));
@@ -126,10 +126,8 @@ fn work_of(kind: ToolKind, arguments: &Arguments<'_>) -> Work {
     let with = |flag: Option<Flag>| Work {
         flags: flag.map_or_else(Flags::default, |flag| Flags::default().with(flag)),
         proof: None,
-        edit_first: false,
-        unordered: flag == Some(Flag::Search),
-        one_is_answer: false,
-        limited: false,
+        // A search lists what it found in whatever order.
+        marks: if flag == Some(Flag::Search) { Marks::default().with(Mark::Unordered) } else { Marks::default() },
     };
     match kind {
         ToolKind::Shell => arguments.command().map_or_else(|| with(None), |command| work::of_command(&command)),
@@ -170,7 +168,7 @@ fn flags_of(work: &Work, outcome: &Outcome, target: Option<&Label>) -> Flags {
     };
     let failed = outcome.status == Status::Error;
     // `sed -i … && cargo test` that fails in the tests has edited all the same.
-    let edited = !failed || (ran && work.edit_first && outcome.test == Some(TestResult::Failed));
+    let edited = !failed || (ran && work.marks.has(Mark::EditFirst) && outcome.test == Some(TestResult::Failed));
     let holds = |flag: Flag| match flag {
         Flag::Edit => edited,
         Flag::Install | Flag::Docs => !failed,

@@ -295,7 +295,10 @@ mod tests {
             ("[1]", "invalid type"),
             (r#"{"timestamp":1}"#, "field `tokenCount` is missing"),
             (&EVENT.replace("\"tokenCount\":2", "\"tokenCount\":-2"), "field `tokenCount`, column"),
-            (&EVENT.replace("\"tokenCount\":2", "\"tokenCount\":1152921504606846976"), "largest allowed number of tokens"),
+            (
+                &EVENT.replace("\"tokenCount\":2", "\"tokenCount\":1152921504606846976"),
+                "largest allowed number of tokens",
+            ),
             (&EVENT.replace('{', "{\"timestamp\":0,"), "duplicate field `timestamp`"),
             (&EVENT.replace('}', ",\"outcome\":{\"status\":\"maybe\"}}"), "field `outcome.status`"),
             (&EVENT.replace('}', ",\"flags\":[\"dance\"]}"), "unknown flag `dance`"),

@@ -1,1 +1,348 @@
-//! placeholder
+//! The memory store: every original whole and content-addressed; compressed forms only point to it.
+//!
+//! A summary, a diff or an embedding loses something, so none of them ever replaces its original: it is stored as a
+//! content of its own, and records on both sides tie the two together. Reading checks the digest each time: a pointer
+//! gives exactly the bytes that were put, or an error, never something else.
+
+mod form;
+pub mod pointer;
+mod record;
+
+use crate::geometry::file::{self, FileAction, FileError, ReadError, lock_folder_of, make_folder, read_bounded};
+pub use form::{Form, StoredAs, Visibility};
+use pointer::{Pointer, PointerError};
+pub use record::{FormRecord, OriginRecord, Record};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The largest content.
+pub const ENTRY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most compressed forms of one original.
+pub const FORMS_MAX: usize = 64;
+
+/// Why the store gave or took nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// Nothing is stored under this pointer.
+    #[error("nothing is stored under `{pointer}`")]
+    Missing {
+        /// The pointer as it was asked for.
+        pointer: String,
+    },
+    /// What is stored is not what was put.
+    #[error("the content of `{pointer}` is damaged: {problem}")]
+    Damaged {
+        /// The pointer.
+        pointer: Pointer,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A short pointer that fits more than one content.
+    #[error("`{prefix}` fits more than one pointer: {}", candidates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Ambiguous {
+        /// The short pointer.
+        prefix: String,
+        /// Some that fit.
+        candidates: Vec<Pointer>,
+    },
+    /// A content beyond [`ENTRY_BYTES_MAX`].
+    #[error("a content of {bytes} bytes is larger than the {ENTRY_BYTES_MAX} that the memory store takes")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// An original with too many compressed forms.
+    #[error("`{pointer}` has {FORMS_MAX} compressed forms already")]
+    TooManyForms {
+        /// The original.
+        pointer: Pointer,
+    },
+    /// A text that is no pointer.
+    #[error(transparent)]
+    Pointer(#[from] PointerError),
+    /// The file system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl MemoryError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Missing { .. } => "list what is stored: `tripwire memory list`".to_owned(),
+            Self::Damaged { .. } => "put the original again if you have it: `tripwire memory put FILE`".to_owned(),
+            Self::Ambiguous { .. } => "give more digits of the pointer".to_owned(),
+            Self::TooLarge { .. } => "split the content, or keep it as a file in the workspace".to_owned(),
+            Self::TooManyForms { .. } => "put a new original, or keep fewer forms".to_owned(),
+            Self::Pointer(error) => error.hint(),
+            Self::File(error) => error.hint(),
+        }
+    }
+}
+
+/// One line of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The content.
+    pub pointer: Pointer,
+    /// How its bytes lie on disk.
+    pub stored: StoredAs,
+    /// What is known about it; a record that cannot be read counts as private, with no forms.
+    pub record: Record,
+}
+
+/// The store of one `.geometry/` folder.
+#[derive(Debug, Clone)]
+pub struct MemoryStore {
+    folder: PathBuf,
+}
+
+impl MemoryStore {
+    /// The store in a folder; nothing is touched yet.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Stores a content and gives its pointer; the same bytes have the same pointer.
+    ///
+    /// A content that is already there keeps the stricter of the two visibilities.
+    pub fn put(&self, bytes: &[u8], visibility: Visibility) -> Result<Pointer, MemoryError> {
+        let _lock = self.lock()?;
+        let pointer = self.store(bytes)?;
+        self.change(pointer, |record| record.restrict(visibility))?;
+        Ok(pointer)
+    }
+
+    /// Ties a compressed form, made by the caller, to an original. It is never more public than the original.
+    pub fn compress(&self, original: &Pointer, form: Form, bytes: &[u8]) -> Result<Pointer, MemoryError> {
+        let _lock = self.lock()?;
+        // The original is read whole: a form of something that is lost or damaged would hide the loss.
+        self.get(original)?;
+        let record = self.record(original)?;
+        if record.forms.len() >= FORMS_MAX {
+            return Err(MemoryError::TooManyForms { pointer: *original });
+        }
+        let pointer = self.store(bytes)?;
+        let visibility = record.visibility;
+        self.change(pointer, |record| {
+            record.restrict(visibility);
+            record.origins.insert(OriginRecord { form, original: *original });
+        })?;
+        self.change(*original, |record| {
+            record.forms.insert(FormRecord { form, pointer, bytes: length(bytes) });
+        })?;
+        Ok(pointer)
+    }
+
+    /// Gives the exact bytes that were put, or an error.
+    pub fn get(&self, pointer: &Pointer) -> Result<Vec<u8>, MemoryError> {
+        let mut problem = None;
+        for stored in [StoredAs::Plain, StoredAs::Deflated] {
+            match self.read(pointer, stored)? {
+                Some(Ok(bytes)) => return Ok(bytes),
+                Some(Err(damage)) => problem = problem.or(Some(damage)),
+                None => {}
+            }
+        }
+        match problem {
+            Some(problem) => Err(MemoryError::Damaged { pointer: *pointer, problem }),
+            None => Err(MemoryError::Missing { pointer: pointer.to_string() }),
+        }
+    }
+
+    /// Packs the bytes of a content on disk; its pointer stays, and `get` gives the same bytes as before.
+    pub fn pack(&self, pointer: &Pointer) -> Result<StoredAs, MemoryError> {
+        let _lock = self.lock()?;
+        let bytes = self.get(pointer)?;
+        if self.path(pointer, StoredAs::Plain).symlink_metadata().is_err() {
+            return Ok(StoredAs::Deflated);
+        }
+        let packed = form::deflate(&bytes);
+        if packed.len() >= bytes.len() {
+            return Ok(StoredAs::Plain);
+        }
+        file::replace(&self.path(pointer, StoredAs::Deflated), &packed)?;
+        // The plain bytes go only after the packed ones were read back from the disk and found right.
+        match self.read(pointer, StoredAs::Deflated)? {
+            Some(Ok(_)) => {
+                file::remove(&self.path(pointer, StoredAs::Plain))?;
+                Ok(StoredAs::Deflated)
+            }
+            Some(Err(problem)) => Err(MemoryError::Damaged { pointer: *pointer, problem }),
+            None => Err(MemoryError::Missing { pointer: pointer.to_string() }),
+        }
+    }
+
+    /// What is known about a content: its visibility and how it hangs together with others.
+    pub fn record(&self, pointer: &Pointer) -> Result<Record, MemoryError> {
+        match read_bounded(&self.record_path(pointer), RECORD_BYTES_MAX) {
+            Ok(bytes) => Record::parse(pointer, &bytes),
+            Err(ReadError::File(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Record::default()),
+            Err(ReadError::File(error)) => Err(error.into()),
+            Err(ReadError::TooBig { .. }) => {
+                Err(MemoryError::Damaged { pointer: *pointer, problem: "its record is too large".to_owned() })
+            }
+        }
+    }
+
+    /// Makes a content public or private; a person's decision, so it may go either way.
+    pub fn set_visibility(&self, pointer: &Pointer, visibility: Visibility) -> Result<(), MemoryError> {
+        let _lock = self.lock()?;
+        self.get(pointer)?;
+        self.change(*pointer, |record| record.visibility = visibility)
+    }
+
+    /// Lists every content, in the order of the pointers.
+    pub fn list(&self) -> Result<Vec<Listed>, MemoryError> {
+        let mut found = BTreeMap::new();
+        for shard in names(&self.folder.join(DIGEST_FOLDER))? {
+            for name in names(&self.folder.join(DIGEST_FOLDER).join(&shard))? {
+                let (stem, stored) = match name.strip_suffix(DEFLATED_SUFFIX) {
+                    Some(stem) => (stem, StoredAs::Deflated),
+                    None => (name.as_str(), StoredAs::Plain),
+                };
+                if let Ok(pointer) = Pointer::from_hex(&format!("{shard}{stem}")) {
+                    found.entry(pointer).or_insert(stored);
+                }
+            }
+        }
+        Ok(found
+            .into_iter()
+            .map(|(pointer, stored)| Listed { pointer, stored, record: self.record(&pointer).unwrap_or_default() })
+            .collect())
+    }
+
+    /// Finds the one content that a full or short pointer means.
+    pub fn resolve(&self, text: &str) -> Result<Pointer, MemoryError> {
+        let prefix = pointer::prefix(text)?;
+        let shard = prefix.get(..2).unwrap_or_default();
+        let mut candidates: Vec<Pointer> = names(&self.folder.join(DIGEST_FOLDER).join(shard))?
+            .iter()
+            .map(|name| format!("{shard}{}", name.strip_suffix(DEFLATED_SUFFIX).unwrap_or(name)))
+            .filter(|hex| hex.starts_with(&prefix))
+            .filter_map(|hex| Pointer::from_hex(&hex).ok())
+            .collect();
+        candidates.sort_unstable();
+        candidates.dedup();
+        match candidates.as_slice() {
+            [] => Err(MemoryError::Missing { pointer: text.to_owned() }),
+            [only] => Ok(*only),
+            [..] => {
+                candidates.truncate(CANDIDATES_SHOWN);
+                Err(MemoryError::Ambiguous { prefix: text.to_owned(), candidates })
+            }
+        }
+    }
+
+    /// Writes a content unless it is there and right; a damaged one is healed by the good bytes at hand.
+    fn store(&self, bytes: &[u8]) -> Result<Pointer, MemoryError> {
+        if bytes.len() > ENTRY_BYTES_MAX {
+            return Err(MemoryError::TooLarge { bytes: bytes.len() });
+        }
+        let pointer = Pointer::of(bytes);
+        if self.get(&pointer).is_ok() {
+            return Ok(pointer);
+        }
+        let path = self.path(&pointer, StoredAs::Plain);
+        make_folder(path.parent().unwrap_or(&self.folder))?;
+        file::replace(&path, bytes)?;
+        Ok(pointer)
+    }
+
+    /// Reads one stored kind of a content: nothing if it is not there, else the bytes or what is wrong with them.
+    fn read(&self, pointer: &Pointer, stored: StoredAs) -> Result<Option<Result<Vec<u8>, String>>, MemoryError> {
+        let limit = u64::try_from(ENTRY_BYTES_MAX).unwrap_or(u64::MAX);
+        let bytes = match read_bounded(&self.path(pointer, stored), limit) {
+            Ok(bytes) => bytes,
+            Err(ReadError::TooBig { .. }) => return Ok(Some(Err("it is larger than any content".to_owned()))),
+            Err(ReadError::File(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(ReadError::File(error)) => return Err(error.into()),
+        };
+        let bytes = match stored {
+            StoredAs::Plain => bytes,
+            StoredAs::Deflated => match form::inflate(&bytes) {
+                Ok(bytes) => bytes,
+                Err(problem) => return Ok(Some(Err(problem))),
+            },
+        };
+        let found = Pointer::of(&bytes);
+        if found == *pointer { Ok(Some(Ok(bytes))) } else { Ok(Some(Err(format!("its bytes are those of `{found}`")))) }
+    }
+
+    /// Changes a record; a damaged one is an error, not a fresh start.
+    fn change(&self, pointer: Pointer, change: impl FnOnce(&mut Record)) -> Result<(), MemoryError> {
+        let path = self.record_path(&pointer);
+        let before = if path.symlink_metadata().is_ok() { Some(self.record(&pointer)?) } else { None };
+        let mut after = before.clone().unwrap_or_else(Record::unrestricted);
+        change(&mut after);
+        if before.as_ref() != Some(&after) {
+            file::replace(&path, after.text(&pointer).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Keeps several processes apart.
+    fn lock(&self) -> Result<std::fs::File, MemoryError> {
+        make_folder(&self.folder.join(DIGEST_FOLDER))?;
+        Ok(lock_folder_of(&self.folder.join(DIGEST_FOLDER))?)
+    }
+
+    /// The file of a content.
+    fn path(&self, pointer: &Pointer, stored: StoredAs) -> PathBuf {
+        let suffix = match stored {
+            StoredAs::Plain => "",
+            StoredAs::Deflated => DEFLATED_SUFFIX,
+        };
+        self.below(pointer, suffix)
+    }
+
+    /// The file of a content's record.
+    fn record_path(&self, pointer: &Pointer) -> PathBuf {
+        self.below(pointer, RECORD_SUFFIX)
+    }
+
+    /// A file that belongs to a content: two digits make the folder, the rest the name.
+    fn below(&self, pointer: &Pointer, suffix: &str) -> PathBuf {
+        let hex = pointer.hex();
+        let (shard, rest) = hex.split_at_checked(2).unwrap_or((&hex, ""));
+        self.folder.join(DIGEST_FOLDER).join(shard).join(format!("{rest}{suffix}"))
+    }
+}
+
+/// The names in a folder, sorted; a folder that is not there has none.
+fn names(folder: &Path) -> Result<Vec<String>, FileError> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(FileError::at(folder, FileAction::Read)(cause)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        // A name that is no UTF-8 is none of ours.
+        names.extend(entry.map_err(FileError::at(folder, FileAction::Read))?.file_name().into_string());
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// A length as it is recorded.
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+/// Contents lie below the name of their digest, so that another one can come beside it.
+const DIGEST_FOLDER: &str = "sha256";
+/// Marks packed bytes.
+const DEFLATED_SUFFIX: &str = ".z";
+/// Marks a record.
+const RECORD_SUFFIX: &str = ".json";
+/// The largest record that is read.
+const RECORD_BYTES_MAX: u64 = 1024 * 1024;
+/// How many candidates an ambiguity names.
+const CANDIDATES_SHOWN: usize = 5;
+
+#[cfg(test)]
+mod tests;

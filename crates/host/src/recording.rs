@@ -115,8 +115,7 @@ impl<R: BufRead> Records<R> {
         }
         let index = self.index;
         let no_record = |problem: String| ReadError::NoRecord { index, problem };
-        let record: Record<'_> =
-            serde_json::from_slice(&self.buffer).map_err(|error| no_record(error.to_string()))?;
+        let record: Record<'_> = serde_json::from_slice(&self.buffer).map_err(|error| no_record(error.to_string()))?;
         let problem = if record.i != index {
             Some("its index is not the next one")
         } else if record.p != self.previous {

@@ -219,7 +219,8 @@ fn each_input<R: BufRead>(
         let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| bad(index, &error.to_string()))?;
         let input_text = body.input.ok_or_else(|| bad(index, "an input was expected"))?.get().to_owned();
         let input: Input = serde_json::from_str(&input_text).map_err(|error| bad(index, &error.to_string()))?;
-        let text = records.next_body()?.ok_or_else(|| bad(index + 1, "the decision is missing: the file is cut off"))?;
+        let text =
+            records.next_body()?.ok_or_else(|| bad(index + 1, "the decision is missing: the file is cut off"))?;
         let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| bad(index + 1, &error.to_string()))?;
         let decision = body.decision.ok_or_else(|| bad(index + 1, "a decision was expected"))?.get();
         take(index, input, &input_text, decision)?;

@@ -159,7 +159,8 @@ mod tests {
         let mut inputs = Inputs::new(text.as_bytes());
         assert!(inputs.header().unwrap().is_none());
         assert!(inputs.next_input().unwrap().is_some());
-        for expected in ["line 2: field `timestamp`: 4 ms is before 5 ms", "line 3: field `scenario`", "line 4: column"] {
+        for expected in ["line 2: field `timestamp`: 4 ms is before 5 ms", "line 3: field `scenario`", "line 4: column"]
+        {
             let error = inputs.next_input().unwrap_err();
             assert!(error.to_string().contains(expected) && !error.is_final(), "{error}");
         }

@@ -123,8 +123,13 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut levels = Levels::default();
     let mut strictest: Option<(Level, String)> = None;
     let mut at = 0;
+    let start = trace.events.iter().find_map(|event| event.t_ms).unwrap_or(0);
     for (index, event) in (0_u64..).zip(&trace.events) {
-        at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.max(at));
+        at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.saturating_sub(start).max(at));
+        if event.user_turn == Some(true) {
+            // A person's prompt begins an iteration, as it does under a live client.
+            chain.step(&Input { at: RunMillis::new(at), what: What::IterationStarted });
+        }
         let decision = chain.step(&event.input(at)).decision;
         for (level, rule) in fired(&decision) {
             let slot = match level {
@@ -154,7 +159,8 @@ fn fired(decision: &Decision) -> Vec<(Level, String)> {
     let mut levels: Vec<(Level, String)> =
         decision.findings.iter().map(|finding| (finding.level, finding.rule.id().to_owned())).collect();
     let safety = &decision.safety;
-    if !safety.allowed && !safety.rule.is_throttle() {
+    let waits = safety.rule.is_throttle() && safety.retry_after_ms.is_some();
+    if !safety.allowed && !waits {
         levels.push((Level::Hold, safety.rule.id().to_owned()));
     }
     if decision.effects.iter().any(|effect| matches!(effect, Effect::Stop(_))) {

@@ -148,19 +148,26 @@ impl<'a> Scope<'a> {
         self.foreign_names.contains(root) || self.enums.foreign_crates.contains(root)
     }
 
-    /// Whether a pattern looks at a variant of ours: itself, in a place of a tuple, or inside a wrapper such as `Some`.
-    pub(crate) fn looks_at_variant(&self, pattern: &Pat, self_enum: Option<&str>) -> bool {
+    /// Whether a pattern looks at a variant of ours, itself or so many layers down; a layer is a tuple or a wrapper such
+    /// as `Some`.
+    pub(crate) fn looks_at_variant(&self, pattern: &Pat, layers: u8, self_enum: Option<&str>) -> bool {
         let pattern = stripped(pattern);
-        if let Some(path) = path_of(pattern) {
-            return self.is_variant(&path, self_enum) || {
-                wrapped(pattern).is_some_and(|(_, inner)| self.looks_at_variant(inner, self_enum))
-            };
+        if path_of(pattern).is_some_and(|path| self.is_variant(&path, self_enum)) {
+            return true;
         }
-        match pattern {
-            Pat::Tuple(tuple) => tuple.elems.iter().any(|element| self.looks_at_variant(element, self_enum)),
-            Pat::Or(or) => or.cases.iter().any(|case| self.looks_at_variant(case, self_enum)),
-            _ => false,
+        if let Pat::Or(or) = pattern {
+            return or.cases.iter().any(|case| self.looks_at_variant(case, layers, self_enum));
         }
+        let Some(below) = layers.checked_sub(1) else {
+            return false;
+        };
+        if let Some((_, inner)) = wrapped(pattern) {
+            return self.looks_at_variant(inner, below, self_enum);
+        }
+        let Pat::Tuple(tuple) = pattern else {
+            return false;
+        };
+        tuple.elems.iter().any(|element| self.looks_at_variant(element, below, self_enum))
     }
 }
 

@@ -1,9 +1,9 @@
 //! A new variant of our own enum must break the build wherever it matters, so no arm may swallow it.
 //!
-//! A match is on our enum if one of its arms names a variant of it. An arm with a guard is not a catch-all, because it
-//! lets the compiler complain about what it leaves over; `if let`, `let else` and `matches!` ask about one case and are
-//! free. Inside a wrapper a named rest, as in `Err(other) => return Err(other)`, is passed on and not swallowed, so only
-//! `_` counts there.
+//! A match is on our enum if one of its arms names a variant of it, directly or one layer down, in a tuple or in a
+//! wrapper such as `Some`. An arm with a guard is not a catch-all, because it lets the compiler complain about what it
+//! leaves over; `if let`, `let else` and `matches!` ask about one case and are free. Inside a wrapper a named rest, as in
+//! `Err(other) => return Err(other)`, is passed on and not swallowed, so only `_` counts there.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax enums of syn are non-exhaustive, so the compiler demands the arm"
@@ -48,9 +48,23 @@ enum Reach {
     Guarded,
 }
 
+/// Where the patterns that are compared stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// They are the arms themselves.
+    Arms,
+    /// They stand inside the same wrapper of several arms.
+    Wrapper,
+}
+
 impl Matches<'_> {
-    fn judge(&mut self, rows: &[Row<'_>], swallows: fn(&Pat) -> bool) {
-        let on_our_enum = rows.iter().any(|row| self.scope.looks_at_variant(row.pattern, self.self_type.as_deref()));
+    fn judge(&mut self, rows: &[Row<'_>], place: Place) {
+        let (layers, swallows): (u8, fn(&Pat) -> bool) = match place {
+            Place::Arms => (1, is_catch_all),
+            Place::Wrapper => (0, is_discard),
+        };
+        let self_type = self.self_type.as_deref();
+        let on_our_enum = rows.iter().any(|row| self.scope.looks_at_variant(row.pattern, layers, self_type));
         if !on_our_enum {
             return;
         }
@@ -71,7 +85,7 @@ impl Matches<'_> {
             }
         }
         for group in groups.values() {
-            self.judge(group, is_discard);
+            self.judge(group, Place::Wrapper);
         }
     }
 }
@@ -86,7 +100,7 @@ impl<'ast> Visit<'ast> for Matches<'_> {
             };
             rows.extend(alternatives(pattern).into_iter().map(|pattern| Row { pattern, reach }));
         }
-        self.judge(&rows, is_catch_all);
+        self.judge(&rows, Place::Arms);
         visit::visit_expr_match(self, expression);
     }
 
@@ -172,6 +186,12 @@ mod tests {
     #[test]
     fn a_named_rest_inside_a_wrapper_is_passed_on() {
         assert_eq!(arms("Ok(n) => n, Err(Kind::A) => 1, Err(other) => pass(other)"), 0);
+    }
+
+    #[test]
+    fn variants_deeper_than_one_layer_do_not_make_it_a_match_on_the_enum() {
+        assert_eq!(arms("(Some((Kind::A, n)), _) => n, _ => 2"), 0);
+        assert_eq!(arms("Ok(Some(Kind::A)) => 1, Ok(_) => 2, Err(e) => 3"), 0);
     }
 
     #[test]

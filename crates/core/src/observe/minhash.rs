@@ -45,11 +45,13 @@ pub(super) fn sketch(normal: &[u8]) -> Option<Sketch> {
 const MIX_A: u64 = 0x3c6e_f372_fe94_f82b;
 const MIX_B: u64 = 0xa54f_f53a_5f1d_36f1;
 
-/// A full mix of one word: every bit of it reaches every bit of the result.
-const fn mix(word: u64) -> u64 {
-    let once = (word ^ (word >> 32)).wrapping_mul(MIX_A);
-    let twice = (once ^ (once >> 29)).wrapping_mul(MIX_B);
-    twice ^ (twice >> 32)
+/// A full mix of one word: both halves of a wide product, so that every bit of it reaches every bit of the result.
+fn mix(word: u64) -> u64 {
+    let wide = u128::from(word ^ MIX_A).wrapping_mul(u128::from(MIX_B));
+    let low = u64::try_from(wide & u128::from(u64::MAX)).unwrap_or(0);
+    let high = u64::try_from(wide >> 64).unwrap_or(0);
+    let folded = low ^ high;
+    folded ^ (folded >> 32)
 }
 
 /// Puts one shingle into its lane.

@@ -72,30 +72,20 @@ pub(super) fn mask_digits(normal: &[u8]) -> Vec<u8> {
 }
 
 /// Bytes at which the scan must look closer; all others are copied in one go.
+///
+/// The slash and the ten digits are neighbours: one comparison finds them all.
 const fn is_special(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'\n' | b'\r' | b'/')
+    (byte.wrapping_sub(b'/') <= 10) | (byte == b'\n') | (byte == b'\r')
 }
 
-/// [`is_special`] as a table: one load per byte of text.
-const SPECIAL: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0_u8;
-    loop {
-        let (_, tail) = table.split_at_mut(cast(byte));
-        if let Some(first) = tail.first_mut() {
-            *first = is_special(byte);
-        }
-        match byte.checked_add(1) {
-            Some(next) => byte = next,
-            None => break table,
-        }
-    }
-};
-
-/// A byte as an index; `usize::from` is not yet callable in constants.
-#[expect(clippy::as_conversions, reason = "widening a byte to an index loses nothing")]
-const fn cast(byte: u8) -> usize {
-    byte as usize
+/// How many bytes may be copied before the scan must look closer; whole blocks are tested at once.
+fn plain_length(text: &[u8]) -> usize {
+    const BLOCK: usize = 16;
+    let (blocks, _) = text.as_chunks::<BLOCK>();
+    let any_special = |block: &[u8; BLOCK]| block.iter().fold(false, |any, byte| any | is_special(*byte));
+    let skipped = blocks.iter().take_while(|block| !any_special(block)).count().saturating_mul(BLOCK);
+    let rest = text.get(skipped..).unwrap_or_default();
+    skipped.saturating_add(rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len()))
 }
 
 /// The lines that Codex puts before every result; the id has no shape by which it could be told elsewhere.
@@ -110,7 +100,7 @@ impl Normal {
     fn run(&mut self, text: &[u8]) {
         let mut rest = self.start_line(text);
         loop {
-            let plain = rest.iter().position(|byte| SPECIAL.get(cast(*byte)) == Some(&true)).unwrap_or(rest.len());
+            let plain = plain_length(rest);
             let Some((copied, tail)) = rest.split_at_checked(plain) else { break };
             self.out.extend_from_slice(copied);
             let Some((byte, after)) = tail.split_first() else { break };
@@ -197,6 +187,14 @@ const WORD_BYTES_MAX: usize = 128;
 /// Whether a byte belongs to a word.
 pub(super) const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The text without terminal escape sequences, for readers of words.
+pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
+    match strip_escapes(text.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(plain) => Cow::Owned(String::from_utf8_lossy(&plain).into_owned()),
+    }
 }
 
 /// Takes terminal escape sequences out: colours, cursor movements, titles.
@@ -313,6 +311,7 @@ mod tests {
         "/tmp/repro.py",
         "/tmp/test1.py",
         "/tmp/out2/log",
+        "/tmp/my-TestThing/log",
         "src/tmp/tmpab12cd34/x",
         "  indented\n    more",
         "see Chunk ID: 198eff",

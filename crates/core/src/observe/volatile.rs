@@ -13,22 +13,39 @@ pub(super) struct Found {
 
 /// A volatile part that starts at a digit which starts a word; `before` is the text written so far.
 pub(super) fn at_word(tail: &[u8], before: &[u8], volatility: Volatility) -> Option<Found> {
-    let found = |length: usize, marker| Found { length, marker };
-    if let Some(length) = time_stamp(tail).filter(|length| ends_word(tail, *length)) {
-        return Some(found(length, "<time>"));
+    let found = |length: usize, marker| Some(Found { length, marker });
+    let number = digits(tail);
+    let whole = |length: &usize| ends_word(tail, *length);
+    // The byte behind the digits says which shapes are possible; most numbers are none of them.
+    let next = tail.get(number).copied().unwrap_or(b'\n');
+    let stamped = matches!((number, next), (4, b'-' | b'/') | (8, b'T'));
+    if stamped && let Some(length) = time_stamp(tail).filter(whole) {
+        return found(length, "<time>");
     }
-    match volatility {
-        Volatility::Arguments => None,
-        Volatility::Output => uuid(tail)
-            .map(|length| found(length, "<id>"))
-            .or_else(|| address(tail).map(|length| found(length, "<addr>")))
-            .or_else(|| {
-                date(tail).or_else(|| clock(tail)).or_else(|| epoch(tail)).map(|length| found(length, "<time>"))
-            })
-            .filter(|found| ends_word(tail, found.length))
-            .or_else(|| duration(tail, before).map(|length| found(length, "<dur>")))
-            .or_else(|| process_id(tail, before).map(|length| found(length, "<pid>"))),
+    if volatility == Volatility::Arguments {
+        return None;
     }
+    let shaped = match (number, next) {
+        (4, b'-' | b'/') => date(tail).filter(whole).and_then(|length| found(length, "<time>")),
+        (1 | 2, b':') => clock(tail).filter(whole).and_then(|length| found(length, "<time>")),
+        (10 | 13 | 16 | 19, _) => epoch(tail).filter(whole).and_then(|length| found(length, "<time>")),
+        (1, b'x') => address(tail).filter(whole).and_then(|length| found(length, "<addr>")),
+        (_, _) => None,
+    };
+    if shaped.is_some() {
+        return shaped;
+    }
+    if number <= 8
+        && (next == b'-' || next.is_ascii_hexdigit())
+        && let Some(length) = uuid(tail)
+    {
+        return found(length, "<id>");
+    }
+    let maybe_unit = matches!(next, b'.' | b',' | b' ' | b'm' | b's' | b'h' | b'u' | b'n') || !next.is_ascii();
+    if maybe_unit && let Some(length) = duration(tail, before) {
+        return found(length, "<dur>");
+    }
+    process_id(tail, before).and_then(|length| found(length, "<pid>"))
 }
 
 /// Hex words of at least this many digits, head and tail joined, are looked at as generated ids.
@@ -216,7 +233,12 @@ fn process_id(text: &[u8], before: &[u8]) -> Option<usize> {
     if !ends_word(text, length) {
         return None;
     }
-    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    if !matches!(before.last(), Some(b' ' | b':' | b'=' | b'#' | b'"' | b'\'' | b'(' | b'[')) {
+        return None;
+    }
+    // A keyword and what joins it to its number are short.
+    let near = before.get(before.len().saturating_sub(16)..).unwrap_or_default();
+    let line = near.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     if let [b'[', job @ .., b']', b' '] = line
         && !job.is_empty()
         && job.iter().all(u8::is_ascii_digit)
@@ -248,9 +270,16 @@ pub(super) fn temporary(path: &[u8]) -> Option<Temporary> {
     let in_name = |byte: &&u8| is_word(**byte) || matches!(byte, b'.' | b'-' | b'+' | b'@');
     let name = path.get(folder..)?;
     let name = name.get(..name.iter().take_while(in_name).count())?;
-    let generated = |keep: usize, length: usize| Temporary {
-        keep: folder.saturating_add(keep),
-        end: folder.saturating_add(keep).saturating_add(length),
+    let generated = |keep: usize, length: usize| {
+        // A kept part that might itself look generated is not kept either.
+        let plain = name.get(..keep).is_some_and(|part| {
+            let marked = keep > 4 && (part.starts_with(b"tmp") || part.starts_with(b".tmp"));
+            !marked && !part.iter().any(u8::is_ascii_digit)
+        });
+        Temporary {
+            keep: folder.saturating_add(if plain { keep } else { 0 }),
+            end: folder.saturating_add(keep).saturating_add(length),
+        }
     };
     let random = |part: &[u8]| part.iter().take_while(|byte| is_word(**byte)).count();
     // `tmp.XXXXXXXXXX` (mktemp), `.tmpXXXXXX` (Rust), `tmpxxxxxxxx` (Python).
@@ -271,12 +300,13 @@ pub(super) fn temporary(path: &[u8]) -> Option<Temporary> {
         .then(|| generated(stem.len().saturating_sub(part.len()), part.len()))
 }
 
-/// Whether a word changes between letters, digits and cases more often than names do.
+/// Whether a word has digits and changes between letters, digits and cases more often than names do.
 fn is_random(word: &[u8]) -> bool {
     let kind = |byte: &u8| match byte {
         b'0'..=b'9' => 0_u8,
         b'a'..=b'z' => 1,
         _ => 2,
     };
-    word.windows(2).filter(|pair| matches!(pair, [a, b] if kind(a) != kind(b))).count() >= 2
+    let changes = word.windows(2).filter(|pair| matches!(pair, [a, b] if kind(a) != kind(b))).count();
+    changes >= 2 && word.iter().any(u8::is_ascii_digit)
 }

@@ -28,14 +28,57 @@ pub(super) struct Work {
     pub(super) flags: Flags,
     /// What the exit status says about the tests; none without tests.
     pub(super) proof: Option<Proof>,
+    /// What else is known about it.
+    pub(super) marks: Marks,
+}
+
+/// A fact about a command or a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
     /// An edit came before the tests, so that a failed test run does not undo it.
-    pub(super) edit_first: bool,
+    EditFirst,
     /// The output is a list whose order means nothing.
-    pub(super) unordered: bool,
+    Unordered,
     /// The last command answers with status 1 (`grep` without a match): that is no failure.
-    pub(super) one_is_answer: bool,
-    /// A time limit was set by the command itself.
-    pub(super) limited: bool,
+    OneIsAnswer,
+    /// The command set a time limit itself.
+    Limited,
+    /// It stands in an `if`, a loop or behind `!`: its status is somebody else's.
+    Structured,
+    /// `xargs` runs it.
+    ByXargs,
+}
+
+/// A set of [`Mark`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Marks(u8);
+
+impl Marks {
+    const fn bit(mark: Mark) -> u8 {
+        match mark {
+            Mark::EditFirst => 1,
+            Mark::Unordered => 1 << 1,
+            Mark::OneIsAnswer => 1 << 2,
+            Mark::Limited => 1 << 3,
+            Mark::Structured => 1 << 4,
+            Mark::ByXargs => 1 << 5,
+        }
+    }
+
+    /// Whether a mark is in the set.
+    pub(super) const fn has(self, mark: Mark) -> bool {
+        self.0 & Self::bit(mark) != 0
+    }
+
+    /// The set with one mark more.
+    pub(super) const fn with(self, mark: Mark) -> Self {
+        Self(self.0 | Self::bit(mark))
+    }
+
+    /// The set without one mark.
+    pub(super) const fn without(self, mark: Mark) -> Self {
+        Self(self.0 & !Self::bit(mark))
+    }
 }
 
 /// Reads a command line.
@@ -45,32 +88,34 @@ pub(super) fn of_command(line: &str) -> Work {
 
 fn of_line(line: &str, depth: u8) -> Work {
     let commands = commands(line);
-    let mut all = Work {
-        flags: Flags::default(),
-        proof: None,
-        edit_first: false,
-        unordered: !commands.is_empty(),
-        one_is_answer: false,
-        limited: false,
-    };
+    let mut all = Work { flags: Flags::default(), proof: None, marks: Marks::default().with(Mark::Unordered) };
     for (index, command) in commands.iter().enumerate() {
         let texts = command.texts();
         let unwrapped = unwrap(&texts);
-        all.limited |= unwrapped.limited;
-        let inner = inner_line(unwrapped.words).filter(|_| depth > 0);
-        match inner {
+        if unwrapped.marks.has(Mark::Limited) {
+            all.marks = all.marks.with(Mark::Limited);
+        }
+        match inner_line(unwrapped.words).filter(|_| depth > 0) {
             Some(inner) => {
                 let inner = of_line(inner, depth.saturating_sub(1));
                 let proof = inner.proof.map(|proof| proof.min(proof_at(&commands, index, &unwrapped)));
-                all.edit_first |= inner.edit_first;
-                all.unordered &= inner.unordered;
+                if inner.marks.has(Mark::EditFirst) {
+                    all.marks = all.marks.with(Mark::EditFirst);
+                }
+                if !inner.marks.has(Mark::Unordered) {
+                    all.marks = all.marks.without(Mark::Unordered);
+                }
                 join(&mut all, inner.flags, proof);
             }
             None => one_command(&mut all, &commands, index, &unwrapped),
         }
-        all.one_is_answer = programs::answers_with_one(unwrapped.words);
+        let answers = programs::answers_with_one(unwrapped.words);
+        let marks = all.marks.without(Mark::OneIsAnswer);
+        all.marks = if answers { marks.with(Mark::OneIsAnswer) } else { marks };
     }
-    all.unordered &= all.flags.has(Flag::Search);
+    if !all.flags.has(Flag::Search) {
+        all.marks = all.marks.without(Mark::Unordered);
+    }
     all
 }
 
@@ -84,7 +129,7 @@ fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &U
         before.is_some_and(|before| matches!(programs::program(&before.texts()), Some("echo" | "cat" | "printf")));
     let tees = programs::tee_writes(words) && (!after_pipe || fed_by_text);
     let edits = programs::edits(words, writes) || tees;
-    if after_pipe && !unwrapped.by_xargs {
+    if after_pipe && !unwrapped.marks.has(Mark::ByXargs) {
         // Behind a pipe, `grep` and `head` filter what another program found.
         flags = only(flags, &[Flag::Install, Flag::Build]);
     }
@@ -92,14 +137,16 @@ fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &U
         // `cat > file` writes, it does not read.
         flags = only(flags, &[Flag::Install, Flag::Build, Flag::Test]).with(Flag::Edit);
     }
-    all.unordered &= programs::is_filter(words) && !edits && writes.is_empty();
+    if !programs::is_filter(words) || edits || !writes.is_empty() {
+        all.marks = all.marks.without(Mark::Unordered);
+    }
     let proof = programs::is_test(words).then(|| proof_at(commands, index, unwrapped));
     join(all, flags, proof);
 }
 
 fn join(all: &mut Work, flags: Flags, proof: Option<Proof>) {
     if proof.is_some() && all.flags.has(Flag::Edit) {
-        all.edit_first = true;
+        all.marks = all.marks.with(Mark::EditFirst);
     }
     for (flag, _) in Flag::ALL {
         if flags.has(flag) {
@@ -126,7 +173,7 @@ fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Pr
     };
     let (keeps_pipes, stops) = (set("pipefail"), set("-e"));
     let maybe_skipped = commands.iter().take(index).any(|command| command.joint == Joint::Or);
-    if unwrapped.structured || maybe_skipped {
+    if unwrapped.marks.has(Mark::Structured) || maybe_skipped {
         return Proof::Hidden;
     }
     let mut proof = Proof::Full;
@@ -165,12 +212,7 @@ fn piped(commands: &[Command], pipe: usize) -> Proof {
 /// A command without what stands before the program.
 struct Unwrapped<'a> {
     words: &'a [&'a str],
-    /// It stands in an `if`, a loop or behind `!`: its status is somebody else's.
-    structured: bool,
-    /// `timeout` limits it.
-    limited: bool,
-    /// `xargs` runs it.
-    by_xargs: bool,
+    marks: Marks,
 }
 
 /// Programs that run the program behind them.
@@ -198,18 +240,21 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
-    let mut unwrapped = Unwrapped { words, structured: false, limited: false, by_xargs: false };
+    let mut unwrapped = Unwrapped { words, marks: Marks::default() };
     loop {
         let Some((first, rest)) = unwrapped.words.split_first() else { return unwrapped };
         let name = first.rsplit('/').next().unwrap_or(first);
         if matches!(*first, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "for") {
-            unwrapped.structured = true;
+            unwrapped.marks = unwrapped.marks.with(Mark::Structured);
             unwrapped.words = rest;
         } else if *first == "{" || is_assignment(first) {
             unwrapped.words = rest;
         } else if PREFIXES.contains(&name) {
-            unwrapped.limited |= matches!(name, "timeout" | "gtimeout");
-            unwrapped.by_xargs |= name == "xargs";
+            unwrapped.marks = match name {
+                "timeout" | "gtimeout" => unwrapped.marks.with(Mark::Limited),
+                "xargs" => unwrapped.marks.with(Mark::ByXargs),
+                _ => unwrapped.marks,
+            };
             unwrapped.words = behind_options(rest);
         } else if rest.first().is_some_and(|second| PAIRS.contains(&(name, second))) {
             unwrapped.words = behind_options(rest.get(1..).unwrap_or_default());
@@ -445,7 +490,7 @@ mod tests {
     #[test]
     fn the_order_of_lines_is_ignored_only_for_pure_searches() {
         for line in ["grep -r a .", "rg a | head -5", "cd x && find . -name a", "grep -rl a . | sort"] {
-            assert!(of_command(line).unordered, "{line}");
+            assert!(of_command(line).marks.has(Mark::Unordered), "{line}");
         }
         for line in [
             "ls",
@@ -456,13 +501,13 @@ mod tests {
             "",
             "grep a b > c",
         ] {
-            assert!(!of_command(line).unordered, "{line}");
+            assert!(!of_command(line).marks.has(Mark::Unordered), "{line}");
         }
     }
 
     #[test]
     fn an_edit_before_the_tests_is_remembered() {
-        assert!(of_command("sed -i s/a/b/ x && cargo test").edit_first);
-        assert!(!of_command("cargo test && sed -i s/a/b/ x").edit_first);
+        assert!(of_command("sed -i s/a/b/ x && cargo test").marks.has(Mark::EditFirst));
+        assert!(!of_command("cargo test && sed -i s/a/b/ x").marks.has(Mark::EditFirst));
     }
 }

@@ -226,7 +226,14 @@ mod tests {
         let layout = workspace(&dir);
         let mode = layout.compaction_hook().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        let output = Command::new(layout.compaction_hook()).env("CONTEXT_PCT", "85").output().unwrap();
+        // A program that another test starts at this moment may still hold the new file open for writing.
+        let output = (0..100)
+            .find_map(|_| {
+                let tried = Command::new(layout.compaction_hook()).env("CONTEXT_PCT", "85").output();
+                std::thread::sleep(std::time::Duration::from_millis(tried.is_err().into()));
+                tried.ok()
+            })
+            .unwrap();
         assert_eq!(output.status.code(), Some(1));
         let manifest = Manifest::parse(Path::new("m"), b"context:\n  hard_block_threshold: 50\n".to_vec()).unwrap();
         write(&layout, manifest.thresholds()).unwrap();

@@ -1,0 +1,98 @@
+//! `tripwire scan`: what the policy would have done with past runs.
+
+use crate::exit::Exit;
+use crate::output::{self, Out};
+use crate::policy::Chosen;
+use crate::problem::Problem;
+use clap::Args;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use tripwire_core::decision::Level;
+use tripwire_host::traces::{self, Scanned};
+
+/// Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule.
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    /// Traces, one JSON object per line; packed with zstd if the name ends in `.zst`; `-` reads standard input.
+    #[arg(long, value_name = "FILE")]
+    traces: PathBuf,
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Write one JSON object per trace.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
+    let policy = args.chosen.policy(None)?;
+    let reader = unpacked(&args.traces)?;
+    let mut out = Out::lock();
+    let mut summary = Summary::default();
+    let mut printed = Ok(());
+    let scanned = traces::scan(reader, &policy, |trace| {
+        summary.add(&trace);
+        if printed.is_ok() {
+            printed = print(args, &trace, &mut out);
+        }
+    });
+    printed?;
+    out.flush()?;
+    scanned.map_err(|error| Problem::Trace { file: output::name(&args.traces), error })?;
+    if !args.json {
+        out.line(&summary.line())?;
+        out.flush()?;
+    }
+    Ok(Exit::Done)
+}
+
+fn print(args: &ScanArgs, trace: &Scanned, out: &mut Out) -> Result<(), Problem> {
+    if args.json {
+        let line = serde_json::to_string(trace).map_err(|error| Problem::Output(error.into()))?;
+        return out.line(&line);
+    }
+    let (Some(kind), Some(rule)) = (trace.kind.filter(|kind| *kind > Level::Note), &trace.rule) else { return Ok(()) };
+    let (name, at) = match kind {
+        Level::Note => ("noted", trace.levels.note),
+        Level::Override => ("overridden", trace.levels.overridden),
+        Level::Hold => ("held", trace.levels.hold),
+        Level::Stop => ("stopped", trace.levels.stop),
+    };
+    out.line(&format!("{}: {name} at event {} of {} [{rule}]", trace.trace_id, at.unwrap_or_default(), trace.events))
+}
+
+/// Counts over all traces.
+#[derive(Debug, Default)]
+struct Summary {
+    traces: u64,
+    noted: u64,
+    overridden: u64,
+    held: u64,
+    stopped: u64,
+}
+
+impl Summary {
+    fn add(&mut self, trace: &Scanned) {
+        self.traces += 1;
+        self.noted += u64::from(trace.levels.note.is_some());
+        self.overridden += u64::from(trace.levels.overridden.is_some());
+        self.held += u64::from(trace.levels.hold.is_some());
+        self.stopped += u64::from(trace.levels.stop.is_some());
+    }
+
+    fn line(&self) -> String {
+        let Self { traces, noted, overridden, held, stopped } = self;
+        format!("{traces} traces: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped")
+    }
+}
+
+/// Opens a trace file, unpacking it on the way.
+fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
+    let reader = output::open(file)?;
+    if file.extension().is_none_or(|extension| extension != "zst") {
+        return Ok(reader);
+    }
+    let unpack = ruzstd::decoding::StreamingDecoder::new(reader)
+        .map_err(|error| Problem::open(file, std::io::Error::other(error.to_string())))?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, unpack)))
+}

@@ -1,0 +1,175 @@
+//! Signed checkpoints: what makes a cut or rewritten journal visible although its own chain holds.
+//!
+//! Each checkpoint is a note in `checkpoints/` of the session's directory. The last one is kept a second time where the
+//! key is, so that removing records together with their checkpoints is found as well. Making one reads only the records
+//! since the one before it.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tripwire_core::record::canonical;
+
+use super::error::{Damage, DamageCause, JournalError};
+use super::merkle::Frontier;
+use super::note::{Checkpoint, SignedCheckpoint, Signer};
+use super::{Journal, Place, SessionPaths, Turn};
+use crate::storage::{self, Storage};
+
+/// What a journal is called in its checkpoints.
+#[must_use]
+pub fn origin(paths: &SessionPaths) -> String {
+    format!("tripwire/journal/{}", paths.session())
+}
+
+/// Where the tree can be grown on from. It proves nothing by itself: its root must be that of a signed checkpoint.
+#[derive(Serialize, Deserialize)]
+struct Growth {
+    frontier: Frontier,
+    place: Place,
+}
+
+impl<S: Storage> Turn<'_, S> {
+    /// Makes everything durable, signs a checkpoint over it and keeps a copy as `witness`.
+    ///
+    /// # Errors
+    /// I/O trouble, damage, or records that are not those of the checkpoint before.
+    pub fn checkpoint(
+        &mut self,
+        signer: &Signer,
+        witness: Option<&Path>,
+    ) -> Result<Checkpoint, JournalError> {
+        self.sync()?;
+        let result = self.journal.sign(signer, witness);
+        if let Err(JournalError::Io { .. }) = result {
+            self.journal.health = super::Health::Poisoned;
+        }
+        result
+    }
+}
+
+impl<S: Storage> Journal<S> {
+    fn sign(&self, signer: &Signer, witness: Option<&Path>) -> Result<Checkpoint, JournalError> {
+        let dir = directory(&self.paths);
+        self.storage
+            .create_dir(&dir)
+            .map_err(|error| JournalError::io("create", &dir, error))?;
+        let mut growth = self.growth(signer)?;
+        let Growth { frontier, place } = &mut growth;
+        self.visit(place, usize::MAX, |_line, raw| {
+            frontier.push(raw);
+            Ok(())
+        })?;
+        let checkpoint = Checkpoint {
+            origin: origin(&self.paths),
+            size: frontier.size(),
+            root: frontier.root(),
+        };
+        let path = note_path(&self.paths, checkpoint.size);
+        let note = match self.read_note(&path)? {
+            Some((text, read)) if read.verified_by(&signer.verifier()) == Some(&checkpoint) => text,
+            Some((_text, read)) if read.verified_by(&signer.verifier()).is_some() => {
+                let size = checkpoint.size;
+                let cause = DamageCause::CheckpointDisagrees { size };
+                return Err(Damage::new(0, cause).into());
+            }
+            Some(_) | None => {
+                let text = checkpoint.sign(signer);
+                self.put(&path, text.as_bytes())?;
+                text
+            }
+        };
+        self.put(&dir.join(GROWTH), canonical::to_string(&growth)?.as_bytes())?;
+        if let Some(witness) = witness {
+            let parent = witness.parent().unwrap_or(witness);
+            self.storage
+                .create_dir(parent)
+                .map_err(|error| JournalError::io("create", parent, error))?;
+            self.put(witness, note.as_bytes())?;
+        }
+        Ok(checkpoint)
+    }
+
+    /// The tree of the last checkpoint if a signature vouches for it, else an empty one that reads everything.
+    fn growth(&self, signer: &Signer) -> Result<Growth, JournalError> {
+        let path = directory(&self.paths).join(GROWTH);
+        let bytes = storage::read_file(&self.storage, &path, GROWTH_BYTES_MAX)
+            .map_err(|error| JournalError::io("read", &path, error))?;
+        let found: Option<Growth> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        if let Some(growth) = found
+            && growth.frontier.is_well_formed()
+            && growth.frontier.size() == growth.place.records()
+            && let Some((_text, note)) =
+                self.read_note(&note_path(&self.paths, growth.frontier.size()))?
+            && let Some(signed) = note.verified_by(&signer.verifier())
+            && signed.root == growth.frontier.root()
+            && signed.origin == origin(&self.paths)
+        {
+            let end = self.place();
+            if growth.place.records() > end.records() || growth.place.segment > end.segment {
+                // A signature vouches for records in places that are not there any more.
+                let size = signed.size;
+                let cause = DamageCause::CheckpointDisagrees { size };
+                return Err(Damage::new(end.records().min(size), cause).into());
+            }
+            return Ok(growth);
+        }
+        Ok(Growth {
+            frontier: Frontier::default(),
+            place: self.beginning(),
+        })
+    }
+
+    fn read_note(&self, path: &Path) -> Result<Option<(String, SignedCheckpoint)>, JournalError> {
+        read_note(&self.storage, path)
+    }
+
+    fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
+        storage::replace(&self.storage, path, bytes)
+            .map_err(|error| JournalError::io("write", path, error))
+    }
+}
+
+/// A note as text and taken apart; a missing file is `None`, a file that is no note is an error.
+pub(super) fn read_note<S: Storage>(
+    storage: &S,
+    path: &Path,
+) -> Result<Option<(String, SignedCheckpoint)>, JournalError> {
+    let bytes = storage::read_file(storage, path, NOTE_BYTES_MAX)
+        .map_err(|error| JournalError::io("read", path, error))?;
+    let Some(bytes) = bytes else {
+        return Ok(None);
+    };
+    let note = String::from_utf8(bytes)
+        .ok()
+        .and_then(|text| SignedCheckpoint::parse(&text).map(|note| (text, note)));
+    note.map(Some).ok_or_else(|| JournalError::Checkpoint {
+        path: path.to_owned(),
+        cause: "it is not a signed note".to_owned(),
+    })
+}
+
+/// The directory of a session's checkpoints.
+pub(super) fn directory(paths: &SessionPaths) -> PathBuf {
+    paths.dir().join("checkpoints")
+}
+
+/// The file of the checkpoint over so many records.
+pub(super) fn note_path(paths: &SessionPaths, size: u64) -> PathBuf {
+    directory(paths).join(format!("{size:016}{NOTE_SUFFIX}"))
+}
+
+/// The sizes that the notes among some file names cover.
+pub(super) fn note_sizes(names: &[String]) -> Vec<u64> {
+    let mut sizes: Vec<u64> = names
+        .iter()
+        .filter_map(|name| name.strip_suffix(NOTE_SUFFIX)?.parse().ok())
+        .collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+const NOTE_SUFFIX: &str = ".note";
+const GROWTH: &str = "growth.json";
+
+const NOTE_BYTES_MAX: usize = 16 * 1024;
+const GROWTH_BYTES_MAX: usize = 16 * 1024;

@@ -1,0 +1,207 @@
+//! What can go wrong with a journal, each with its cause and the next command.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tripwire_core::record::canonical::CanonicalError;
+
+use super::line::LineFault;
+
+/// Why the journal refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The disk failed; the handle that met it is poisoned.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// Another process kept the lock for longer than this one may wait.
+    #[error("another process holds the lock `{}`", path.display())]
+    Locked {
+        /// The locked file.
+        path: PathBuf,
+    },
+    /// The journal does not verify.
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// This handle met an I/O error before, so what it believes about the file may be wrong.
+    #[error("this journal handle failed before and accepts nothing more")]
+    Poisoned,
+    /// A file was written by a newer version.
+    #[error("`{}` has version {version}, this program knows up to {known}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version it carries.
+        version: u64,
+        /// The newest version that is understood here.
+        known: u64,
+    },
+    /// A session name that could leave its directory or confuse a reader.
+    #[error("`{0}` is not a session name: use letters, digits, dots, dashes and underscores")]
+    SessionName(String),
+    /// There is no journal of this session.
+    #[error("there is no session `{0}` here")]
+    NoSession(String),
+    /// An entry that cannot be a journal line.
+    #[error("entry {position} of the batch cannot be journaled: {cause}")]
+    Entry {
+        /// Its position in the batch, from zero.
+        position: usize,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// A batch beyond what one write may hold.
+    #[error("a batch of {bytes} bytes is larger than the limit of {limit}")]
+    BatchTooLarge {
+        /// Its size on disk.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A value has no canonical text.
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
+    /// A blob is missing or its bytes are not those that were stored.
+    #[error("the blob `{digest}` is {state}")]
+    Blob {
+        /// Its address.
+        digest: String,
+        /// What was found.
+        state: &'static str,
+    },
+    /// A signing key that cannot be used.
+    #[error("the key `{}` cannot be used: {cause}", path.display())]
+    Key {
+        /// Where it is.
+        path: PathBuf,
+        /// Why not.
+        cause: String,
+    },
+    /// A checkpoint file that is not a signed note over this journal.
+    #[error("the checkpoint `{}` cannot be used: {cause}", path.display())]
+    Checkpoint {
+        /// Where it is.
+        path: PathBuf,
+        /// Why not.
+        cause: String,
+    },
+}
+
+impl JournalError {
+    /// What to do next, for the line after the message.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "free some disk space and run the same command again: nothing that was acknowledged is lost"
+            }
+            Self::Io { .. } => "check the disk and the permissions, then run `tripwire verify`",
+            Self::Locked { .. } => {
+                "wait for the other process or end it, then run the same command again"
+            }
+            Self::Damaged(_) => {
+                "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session"
+            }
+            Self::Poisoned => "run the same command again: opening the journal anew recovers it",
+            Self::Newer { .. } => "use the newer tripwire that wrote the file",
+            Self::SessionName(_) | Self::NoSession(_) => {
+                "run `tripwire status` to see the sessions of this workspace"
+            }
+            Self::Entry { .. } | Self::BatchTooLarge { .. } | Self::Canonical(_) => {
+                "nothing was written; report this as a bug with the command that led to it"
+            }
+            Self::Blob { .. } => "restore the blob from a copy, then run `tripwire verify`",
+            Self::Key { .. } => {
+                "make the key file readable by you alone, or move it away to have a new one made"
+            }
+            Self::Checkpoint { .. } => {
+                "run `tripwire verify`; a checkpoint that was changed by hand means the journal cannot be trusted"
+            }
+        }
+    }
+
+    pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// A journal that is not what was written: the first record that cannot be trusted, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the journal is damaged at record {index}: {cause}")]
+pub struct Damage {
+    index: u64,
+    cause: DamageCause,
+}
+
+impl Damage {
+    pub(super) const fn new(index: u64, cause: DamageCause) -> Self {
+        Self { index, cause }
+    }
+
+    /// The first record that is missing, changed or out of place.
+    #[must_use]
+    pub const fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// What is wrong there.
+    #[must_use]
+    pub const fn cause(&self) -> &DamageCause {
+        &self.cause
+    }
+}
+
+/// How a journal fails to verify.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DamageCause {
+    /// A line is not the record that belongs there.
+    #[error("{0}")]
+    Line(#[from] LineFault),
+    /// Records that were acknowledged are gone.
+    #[error("{known} records were acknowledged, the rest is missing")]
+    Missing {
+        /// How many there must be.
+        known: u64,
+    },
+    /// A segment file is gone.
+    #[error("the segment file `{name}` is missing")]
+    SegmentMissing {
+        /// Its name.
+        name: String,
+    },
+    /// A segment file is larger than any that this program writes.
+    #[error("the segment file `{name}` is larger than it can be")]
+    SegmentTooLarge {
+        /// Its name.
+        name: String,
+    },
+    /// The record that `HEAD` names is another one.
+    #[error("the record is not the one that `HEAD` names")]
+    HeadDisagrees,
+    /// The records verify among themselves but are not those that were signed.
+    #[error("the records up to {size} are not those of the signed checkpoint")]
+    CheckpointDisagrees {
+        /// How many records the checkpoint covers.
+        size: u64,
+    },
+    /// The body is a pointer to a blob that is missing or changed.
+    #[error("its blob `{digest}` is {state}")]
+    Blob {
+        /// The blob's address.
+        digest: String,
+        /// What was found.
+        state: &'static str,
+    },
+}

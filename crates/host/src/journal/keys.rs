@@ -1,0 +1,232 @@
+//! Where the signing key lives: outside every workspace, readable by its owner alone.
+//!
+//! What an agent can write, it can rewrite. The journal is in its reach where hooks stand alone; the key, and the last
+//! checkpoint of each session beside it, are not.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use tripwire_core::record::chain::Digest;
+
+use super::SessionPaths;
+use super::error::JournalError;
+use super::note::{Signer, Verifier};
+use crate::storage::{Disk, Storage as _};
+
+/// The person's own state directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyHome {
+    dir: PathBuf,
+}
+
+impl KeyHome {
+    /// Finds it from the values of `XDG_STATE_HOME` and `HOME`; without either there is none.
+    #[must_use]
+    pub fn locate(state_home: Option<&OsStr>, home: Option<&OsStr>) -> Option<Self> {
+        let absolute =
+            |value: Option<&OsStr>| value.map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = absolute(state_home)
+            .or_else(|| absolute(home).map(|home| home.join(".local").join("state")))?;
+        Some(Self {
+            dir: base.join("tripwire"),
+        })
+    }
+
+    /// Uses a directory of the caller's choice.
+    #[must_use]
+    pub const fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// The key for signing, made on first use.
+    ///
+    /// # Errors
+    /// The key lies inside the workspace, others can read it, or it cannot be read or made.
+    pub fn signer(&self, workspace: &Path) -> Result<Signer, JournalError> {
+        let path = self.secret_path();
+        self.ensure_outside(workspace, &path)?;
+        let signer = match read_secret(&path)? {
+            Some(signer) => signer,
+            None => self.create(&path)?,
+        };
+        self.publish(&signer)?;
+        Ok(signer)
+    }
+
+    /// The key for checking, if one was ever made.
+    ///
+    /// # Errors
+    /// The key is there and cannot be read.
+    pub fn verifier(&self) -> Result<Option<Verifier>, JournalError> {
+        let path = self.public_path();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(JournalError::io("read", &path, error)),
+        };
+        Verifier::parse(&text)
+            .map(Some)
+            .ok_or_else(|| unusable(&path, "it is not a verifier key"))
+    }
+
+    /// Where the last checkpoint of a session is kept a second time, so that cutting journal and checkpoints is found.
+    #[must_use]
+    pub fn witness(&self, paths: &SessionPaths) -> PathBuf {
+        let dir = std::path::absolute(paths.dir()).unwrap_or_else(|_error| paths.dir().to_owned());
+        let place = Digest::of(dir.as_os_str().as_encoded_bytes()).to_string();
+        let place = place.get(..16).unwrap_or_default();
+        self.dir
+            .join("witness")
+            .join(format!("{}-{place}.note", paths.session()))
+    }
+
+    fn secret_path(&self) -> PathBuf {
+        self.dir.join("keys").join("journal.key")
+    }
+
+    fn public_path(&self) -> PathBuf {
+        self.dir.join("keys").join("journal.pub")
+    }
+
+    fn ensure_outside(&self, workspace: &Path, path: &Path) -> Result<(), JournalError> {
+        let real = |path: &Path| {
+            path.ancestors()
+                .find_map(|ancestor| ancestor.canonicalize().ok())
+        };
+        match (real(&self.dir), workspace.canonicalize()) {
+            (Some(dir), Ok(workspace)) if dir.starts_with(&workspace) => Err(unusable(
+                path,
+                "it lies inside the workspace that it guards",
+            )),
+            (Some(_) | None, Ok(_) | Err(_)) => Ok(()),
+        }
+    }
+
+    fn create(&self, path: &Path) -> Result<Signer, JournalError> {
+        let dir = self.dir.join("keys");
+        let at = |action| move |error| JournalError::io(action, path, error);
+        Disk.create_dir(&dir).map_err(at("create"))?;
+        let mut seed = [0; 32];
+        File::open("/dev/urandom")
+            .and_then(|mut source| source.read_exact(&mut seed))
+            .map_err(at("draw randomness for"))?;
+        let signer = Signer::from_seed(KEY_NAME, &seed);
+        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&temporary)
+            .and_then(|mut file| {
+                writeln!(file, "{}", signer.to_secret_text())?;
+                file.sync_all()
+            })
+            // A link, not a rename: of two first uses at the same time one wins, and both then read its key whole.
+            .and_then(|()| std::fs::hard_link(&temporary, path));
+        std::fs::remove_file(&temporary).map_err(at("clean up for"))?;
+        match written {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(at("write")(error)),
+        }
+        Disk.sync_dir(&dir).map_err(at("sync"))?;
+        read_secret(path)?.ok_or_else(|| unusable(path, "it vanished as it was made"))
+    }
+
+    /// The public half lies beside the secret one, so that checking needs no access to the secret.
+    fn publish(&self, signer: &Signer) -> Result<(), JournalError> {
+        let path = self.public_path();
+        let text = format!("{}\n", signer.verifier());
+        if std::fs::read_to_string(&path).is_ok_and(|found| found == text) {
+            return Ok(());
+        }
+        crate::storage::replace(&Disk, &path, text.as_bytes())
+            .map_err(|error| JournalError::io("write", &path, error))
+    }
+}
+
+fn read_secret(path: &Path) -> Result<Option<Signer>, JournalError> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(JournalError::io("open", path, error)),
+    };
+    let mut text = String::new();
+    let mode = file
+        .metadata()
+        .map_err(|error| JournalError::io("examine", path, error))?
+        .mode();
+    if mode & 0o077 != 0 {
+        return Err(unusable(path, "others than its owner can read it"));
+    }
+    file.read_to_string(&mut text)
+        .map_err(|error| JournalError::io("read", path, error))?;
+    Signer::parse(&text)
+        .map(Some)
+        .ok_or_else(|| unusable(path, "it is not a signing key"))
+}
+
+fn unusable(path: &Path, cause: &str) -> JournalError {
+    JournalError::Key {
+        path: path.to_owned(),
+        cause: cause.to_owned(),
+    }
+}
+
+const KEY_NAME: &str = "tripwire-journal";
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_state_directory_comes_first_and_relative_ones_are_ignored() {
+        let text = |value: &'static str| Some(OsStr::new(value));
+        let found = |state, home| KeyHome::locate(state, home).map(|home| home.dir);
+        assert_eq!(found(text("/x"), text("/h")), Some("/x/tripwire".into()));
+        assert_eq!(
+            found(text("x"), text("/h")),
+            Some("/h/.local/state/tripwire".into())
+        );
+        assert_eq!(found(None, None), None);
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_found_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = KeyHome::at(temp.path().join("state"));
+        let workspace = temp.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        assert_eq!(home.verifier().unwrap(), None);
+        let first = home.signer(&workspace).unwrap().verifier();
+        assert_eq!(home.signer(&workspace).unwrap().verifier(), first);
+        assert_eq!(home.verifier().unwrap(), Some(first));
+        let mode = std::fs::metadata(home.secret_path()).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_key_inside_the_workspace_or_open_to_others_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let inside = KeyHome::at(temp.path().join("state"));
+        assert!(matches!(
+            inside.signer(temp.path()),
+            Err(JournalError::Key { .. })
+        ));
+        let workspace = temp.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        inside.signer(&workspace).unwrap();
+        let open = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(inside.secret_path(), open).unwrap();
+        assert!(matches!(
+            inside.signer(&workspace),
+            Err(JournalError::Key { .. })
+        ));
+    }
+}

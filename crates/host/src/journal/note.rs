@@ -1,0 +1,312 @@
+//! Checkpoints as signed notes: three lines of text and a signature, in the form of C2SP tlog-checkpoint and signed-note.
+//!
+//! ```text
+//! tripwire/journal/SESSION
+//! 200
+//! CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
+//!
+//! — tripwire-journal Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5…
+//! ```
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use tripwire_core::record::chain::Digest;
+
+/// What a checkpoint says: the first `size` records of this journal have this root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Which journal.
+    pub origin: String,
+    /// How many records.
+    pub size: u64,
+    /// The RFC 6962 root over their lines.
+    pub root: Digest,
+}
+
+impl Checkpoint {
+    fn text(&self) -> String {
+        let root = STANDARD.encode(self.root.as_bytes());
+        format!("{}\n{}\n{root}\n", self.origin, self.size)
+    }
+
+    /// Signs, giving the whole note.
+    #[must_use]
+    pub fn sign(&self, signer: &Signer) -> String {
+        let text = self.text();
+        let mut blob = signer.verifier().id().to_vec();
+        blob.extend(signer.key.sign(text.as_bytes()).to_bytes());
+        format!("{text}\n{DASH} {} {}\n", signer.name, STANDARD.encode(blob))
+    }
+}
+
+/// A note that was read back; whose signature it carries is not known yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedCheckpoint {
+    checkpoint: Checkpoint,
+    text: String,
+    signatures: Vec<NoteSignature>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct NoteSignature {
+    name: String,
+    id: [u8; ID_BYTES],
+    signature: [u8; 64],
+}
+
+impl SignedCheckpoint {
+    /// Reads a note; anything that is not exactly of the form is `None`.
+    #[must_use]
+    pub fn parse(note: &str) -> Option<Self> {
+        let (text, signatures) = note.split_once("\n\n")?;
+        let mut lines = text.split('\n');
+        let origin = lines.next().filter(|line| !line.is_empty())?;
+        let size_text = lines.next()?;
+        let root = STANDARD.decode(lines.next()?).ok()?;
+        let size: u64 = size_text.parse().ok()?;
+        if lines.next().is_some() || size.to_string() != size_text {
+            return None;
+        }
+        let checkpoint = Checkpoint {
+            origin: origin.to_owned(),
+            size,
+            root: Digest::from_bytes(root.try_into().ok()?),
+        };
+        let signatures = signatures
+            .strip_suffix('\n')?
+            .split('\n')
+            .map(parse_signature)
+            .collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            checkpoint,
+            text: format!("{text}\n"),
+            signatures,
+        })
+    }
+
+    /// What the note says, whoever said it.
+    #[must_use]
+    pub const fn unverified(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// What the note says, if this key said it.
+    #[must_use]
+    pub fn verified_by(&self, verifier: &Verifier) -> Option<&Checkpoint> {
+        let id = verifier.id();
+        self.signatures
+            .iter()
+            .filter(|found| found.name == verifier.name && found.id == id)
+            .any(|found| {
+                let signature = Signature::from_bytes(&found.signature);
+                verifier
+                    .key
+                    .verify_strict(self.text.as_bytes(), &signature)
+                    .is_ok()
+            })
+            .then_some(&self.checkpoint)
+    }
+}
+
+/// A key that signs checkpoints.
+#[derive(Clone)]
+pub struct Signer {
+    name: String,
+    key: SigningKey,
+}
+
+impl std::fmt::Debug for Signer {
+    /// The secret stays secret in logs.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Signer({})", self.verifier())
+    }
+}
+
+impl Signer {
+    /// A key from its 32 secret bytes.
+    #[must_use]
+    pub fn from_seed(name: &str, seed: &[u8; 32]) -> Self {
+        Self {
+            name: name.to_owned(),
+            key: SigningKey::from_bytes(seed),
+        }
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn verifier(&self) -> Verifier {
+        Verifier {
+            name: self.name.clone(),
+            key: self.key.verifying_key(),
+        }
+    }
+
+    /// The text of the secret key file, in the form that other note tools read.
+    #[must_use]
+    pub fn to_secret_text(&self) -> String {
+        let mut key = vec![ALGORITHM];
+        key.extend(self.key.to_bytes());
+        format!(
+            "PRIVATE+KEY+{}+{}+{}",
+            self.name,
+            hex(self.verifier().id()),
+            STANDARD.encode(key)
+        )
+    }
+
+    /// Reads what [`Self::to_secret_text`] wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.trim_end().strip_prefix("PRIVATE+KEY+")?.splitn(3, '+');
+        let (name, id) = (parts.next()?, parts.next()?);
+        let key = STANDARD.decode(parts.next()?).ok()?;
+        let (algorithm, seed) = key.split_first()?;
+        let signer = Self::from_seed(name, seed.try_into().ok()?);
+        (*algorithm == ALGORITHM && hex(signer.verifier().id()) == id).then_some(signer)
+    }
+}
+
+/// A key that checks checkpoints; its text is what other note tools call a verifier key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verifier {
+    name: String,
+    key: VerifyingKey,
+}
+
+impl std::fmt::Display for Verifier {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut key = vec![ALGORITHM];
+        key.extend(self.key.to_bytes());
+        write!(
+            formatter,
+            "{}+{}+{}",
+            self.name,
+            hex(self.id()),
+            STANDARD.encode(key)
+        )
+    }
+}
+
+impl Verifier {
+    /// Reads a verifier key.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.trim_end().splitn(3, '+');
+        let (name, id) = (parts.next()?, parts.next()?);
+        let key = STANDARD.decode(parts.next()?).ok()?;
+        let (algorithm, key) = key.split_first()?;
+        let verifier = Self {
+            name: name.to_owned(),
+            key: VerifyingKey::from_bytes(key.try_into().ok()?).ok()?,
+        };
+        (*algorithm == ALGORITHM && hex(verifier.id()) == id).then_some(verifier)
+    }
+
+    /// The short hash of name and key that a signature line begins with.
+    fn id(&self) -> [u8; ID_BYTES] {
+        let mut preimage = format!("{}\n", self.name).into_bytes();
+        preimage.push(ALGORITHM);
+        preimage.extend(self.key.to_bytes());
+        let digest = Digest::of(&preimage);
+        let mut id = [0; ID_BYTES];
+        for (byte, hashed) in id.iter_mut().zip(digest.as_bytes()) {
+            *byte = *hashed;
+        }
+        id
+    }
+}
+
+fn parse_signature(line: &str) -> Option<NoteSignature> {
+    let (name, blob) = line
+        .strip_prefix(DASH)?
+        .strip_prefix(' ')?
+        .split_once(' ')?;
+    let blob = STANDARD.decode(blob).ok()?;
+    let (id, signature) = blob.split_at_checked(ID_BYTES)?;
+    Some(NoteSignature {
+        name: name.to_owned(),
+        id: id.try_into().ok()?,
+        signature: signature.try_into().ok()?,
+    })
+}
+
+fn hex(id: [u8; ID_BYTES]) -> String {
+    format!("{:08x}", u32::from_be_bytes(id))
+}
+
+/// An em dash begins a signature line.
+const DASH: char = '\u{2014}';
+
+/// Ed25519 in the signed-note form.
+const ALGORITHM: u8 = 1;
+const ID_BYTES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signer() -> Signer {
+        Signer::from_seed("tripwire-journal", &[7; 32])
+    }
+
+    fn checkpoint() -> Checkpoint {
+        Checkpoint {
+            origin: "tripwire/journal/s".into(),
+            size: 200,
+            root: Digest::of(b"root"),
+        }
+    }
+
+    #[test]
+    fn a_note_reads_back_and_verifies_with_its_key_only() {
+        let note = checkpoint().sign(&signer());
+        let read = SignedCheckpoint::parse(&note).unwrap();
+        assert_eq!(read.verified_by(&signer().verifier()), Some(&checkpoint()));
+        let other = Signer::from_seed("tripwire-journal", &[8; 32]);
+        assert_eq!(read.verified_by(&other.verifier()), None);
+        let renamed = Signer::from_seed("another-name", &[7; 32]);
+        assert_eq!(read.verified_by(&renamed.verifier()), None);
+    }
+
+    #[test]
+    fn every_flipped_byte_of_a_note_is_found() {
+        let note = checkpoint().sign(&signer()).into_bytes();
+        for position in 0..note.len() {
+            let mut flipped = note.clone();
+            flipped[position] ^= 1;
+            let verified = String::from_utf8(flipped)
+                .ok()
+                .and_then(|text| SignedCheckpoint::parse(&text))
+                .is_some_and(|read| read.verified_by(&signer().verifier()).is_some());
+            assert!(!verified, "byte {position}");
+        }
+    }
+
+    #[test]
+    fn keys_have_a_text_form_that_reads_back() {
+        let signer = signer();
+        let secret = signer.to_secret_text();
+        assert_eq!(
+            Signer::parse(&secret).unwrap().verifier(),
+            signer.verifier()
+        );
+        let public = signer.verifier().to_string();
+        assert_eq!(Verifier::parse(&public), Some(signer.verifier()));
+        assert!(Signer::parse(&secret.replace("journal", "jornal")).is_none());
+        assert!(Verifier::parse("a+b").is_none());
+        assert!(!format!("{signer:?}").contains(&secret));
+    }
+
+    /// The key id is SHA-256(name, line feed, algorithm, key) cut to four bytes; computed here by another way.
+    #[test]
+    fn the_key_id_follows_the_signed_note_form() {
+        let verifier = signer().verifier();
+        let text = verifier.to_string();
+        let encoded = text.rsplit('+').next().unwrap();
+        let mut preimage = b"tripwire-journal\n".to_vec();
+        preimage.extend(STANDARD.decode(encoded).unwrap());
+        let expected = Digest::of(&preimage).to_string();
+        assert!(text.contains(&format!("+{}+", &expected[..8])));
+    }
+}

@@ -1,0 +1,411 @@
+//! Every way to change a journal behind its back, and the index at which each one is found.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::note::Signer;
+use super::verify::{Report, Trust, verify};
+use super::{
+    Append, Batch, DamageCause, Durability, Entry, Journal, JournalError, Options, SessionPaths,
+};
+use crate::storage::Storage as _;
+use crate::storage::simulated::SimulatedDisk;
+
+const RECORDS: usize = 200;
+
+fn paths() -> SessionPaths {
+    SessionPaths::new(Path::new("/g"), "s").unwrap()
+}
+
+fn open(disk: &SimulatedDisk, segment_bytes: u64) -> Result<Journal<SimulatedDisk>, JournalError> {
+    let options = Options {
+        segment_bytes,
+        host: "test".into(),
+        ..Options::default()
+    };
+    Journal::open(disk.clone(), paths(), options)
+}
+
+fn entry(body: String) -> Entry<'static> {
+    Entry {
+        body: Cow::Owned(body),
+        durations_ms: BTreeMap::new(),
+        wall_ms: 1_700_000_000_000,
+    }
+}
+
+fn append(journal: &mut Journal<SimulatedDisk>, bodies: impl IntoIterator<Item = String>) {
+    let batch = Batch {
+        entries: bodies.into_iter().map(entry).collect(),
+        durability: Durability::Synced,
+        after: None,
+    };
+    assert!(matches!(journal.append(&batch), Ok(Append::Ack(_))));
+}
+
+/// A disk with a journal of 200 records in segments of some size.
+fn written(segment_bytes: u64) -> SimulatedDisk {
+    let disk = SimulatedDisk::new(0);
+    let mut journal = open(&disk, segment_bytes).unwrap();
+    for index in 0..RECORDS {
+        append(&mut journal, [format!("{{\"n\":{index}}}")]);
+    }
+    disk
+}
+
+fn check(disk: &SimulatedDisk) -> Report {
+    verify(disk, &paths(), &Trust::default()).unwrap()
+}
+
+fn first() -> PathBuf {
+    paths().segment(1)
+}
+
+fn lines(disk: &SimulatedDisk) -> Vec<Vec<u8>> {
+    let mut lines = Vec::new();
+    disk.tamper(&first(), |bytes| {
+        lines = bytes
+            .split_inclusive(|byte| *byte == b'\n')
+            .map(<[u8]>::to_vec)
+            .collect();
+    })
+    .unwrap();
+    lines
+}
+
+fn put(disk: &SimulatedDisk, lines: &[Vec<u8>]) {
+    disk.tamper(&first(), |bytes| *bytes = lines.concat())
+        .unwrap();
+}
+
+#[test]
+fn log_4_an_untouched_journal_verifies() {
+    let report = check(&written(u64::MAX));
+    assert!(report.holds());
+    assert_eq!((report.records, report.segments), (200, 1));
+    assert_eq!((report.head, report.torn_bytes), (Some(200), 0));
+    let report = check(&written(5_000));
+    assert!(report.holds() && report.segments > 5, "{report:?}");
+}
+
+#[test]
+fn log_4_every_flipped_byte_is_found_at_its_record() {
+    let disk = written(u64::MAX);
+    let mut ends = Vec::new();
+    let mut end = 0;
+    for line in lines(&disk) {
+        end += line.len();
+        ends.push(end);
+    }
+    for position in 0..end {
+        // Another bit at each place, so that all eight are tried in every kind of place.
+        let bit = 1 << (position % 8);
+        disk.tamper(&first(), |bytes| bytes[position] ^= bit)
+            .unwrap();
+        let expected = ends.partition_point(|end| *end <= position);
+        let report = check(&disk);
+        assert_eq!(
+            report.first_bad_index,
+            Some(expected as u64),
+            "byte {position}"
+        );
+        disk.tamper(&first(), |bytes| bytes[position] ^= bit)
+            .unwrap();
+    }
+    assert!(check(&disk).holds());
+}
+
+#[test]
+fn log_4_every_deleted_record_is_found_at_its_index() {
+    let disk = written(u64::MAX);
+    let whole = lines(&disk);
+    for index in 0..RECORDS {
+        let mut fewer = whole.clone();
+        fewer.remove(index);
+        put(&disk, &fewer);
+        assert_eq!(check(&disk).first_bad_index, Some(index as u64));
+    }
+}
+
+#[test]
+fn log_4_every_swapped_pair_is_found_at_its_first_index() {
+    let disk = written(u64::MAX);
+    let whole = lines(&disk);
+    for index in 0..RECORDS {
+        for other in [index + 1, (index * 7) % RECORDS, RECORDS - 1] {
+            if other <= index || other >= RECORDS {
+                continue;
+            }
+            let mut swapped = whole.clone();
+            swapped.swap(index, other);
+            put(&disk, &swapped);
+            assert_eq!(check(&disk).first_bad_index, Some(index as u64));
+        }
+    }
+}
+
+#[test]
+fn log_4_every_inserted_or_doubled_record_is_found() {
+    let disk = written(u64::MAX);
+    let whole = lines(&disk);
+    for index in 0..RECORDS {
+        let mut more = whole.clone();
+        more.insert(index, whole[index].clone());
+        put(&disk, &more);
+        let expected = index as u64 + 1;
+        let report = check(&disk);
+        if index + 1 < RECORDS {
+            assert_eq!(report.first_bad_index, Some(expected));
+        } else {
+            // Bytes behind the last acknowledged record are what a crash leaves too: reported, and cut at the next opening.
+            assert!(report.torn_bytes > 0 && report.records == 200);
+        }
+    }
+}
+
+#[test]
+fn log_4_truncation_at_every_record_is_found_at_its_index() {
+    let disk = written(u64::MAX);
+    let whole = lines(&disk);
+    for index in 0..RECORDS {
+        put(&disk, &whole[..index]);
+        let report = check(&disk);
+        assert_eq!(report.first_bad_index, Some(index as u64));
+        assert_eq!(report.records, index as u64);
+        let error = open(&disk, u64::MAX).unwrap_err();
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if damage.index() == index as u64),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn log_4_opening_refuses_a_flip_in_the_last_record_and_names_it() {
+    let disk = written(u64::MAX);
+    let length = lines(&disk).concat().len();
+    for position in length - lines(&disk)[RECORDS - 1].len()..length {
+        disk.tamper(&first(), |bytes| bytes[position] ^= 1).unwrap();
+        let error = open(&disk, u64::MAX).unwrap_err();
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if damage.index() == 199),
+            "byte {position}: {error}"
+        );
+        disk.tamper(&first(), |bytes| bytes[position] ^= 1).unwrap();
+    }
+    assert!(open(&disk, u64::MAX).is_ok());
+}
+
+#[test]
+fn a_missing_segment_is_named_with_its_first_record() {
+    let disk = written(5_000);
+    let segments = check(&disk).segments;
+    for number in 1..=segments {
+        let disk = written(5_000);
+        let mut before = 0;
+        for earlier in 1..number {
+            disk.tamper(&paths().segment(earlier), |bytes| {
+                before += bytes.iter().filter(|byte| **byte == b'\n').count();
+            })
+            .unwrap();
+        }
+        disk.remove(&paths().segment(number)).unwrap();
+        assert_eq!(
+            check(&disk).first_bad_index,
+            Some(before as u64),
+            "{number}"
+        );
+        let error = open(&disk, 5_000).unwrap_err();
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if damage.index() == before as u64
+                && matches!(damage.cause(), DamageCause::SegmentMissing { .. })),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn without_head_a_hole_is_proved_by_the_records_behind_it() {
+    let disk = written(u64::MAX);
+    let whole = lines(&disk);
+    disk.remove(&paths().head()).unwrap();
+    for index in 0..RECORDS - 1 {
+        let mut holed = whole.clone();
+        holed[index][9] ^= 1;
+        put(&disk, &holed);
+        let error = open(&disk, u64::MAX).unwrap_err();
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if damage.index() == index as u64),
+            "{index}: {error}"
+        );
+        disk.remove(&paths().head()).unwrap();
+    }
+}
+
+/// What chain and `HEAD` cannot see, because both were made anew: only a signature does.
+mod rewritten {
+    use super::*;
+
+    fn signer() -> Signer {
+        Signer::from_seed("test", &[5; 32])
+    }
+
+    fn witness() -> PathBuf {
+        PathBuf::from("/outside/s.note")
+    }
+
+    fn trust() -> Trust {
+        Trust {
+            verifier: Some(signer().verifier()),
+            witness: Some(witness()),
+        }
+    }
+
+    /// Records with checkpoints after 40 and 100 of them.
+    fn signed() -> SimulatedDisk {
+        let disk = SimulatedDisk::new(0);
+        let mut journal = open(&disk, 5_000).unwrap();
+        for (from, to) in [(0, 40), (40, 100), (100, 120)] {
+            append(&mut journal, (from..to).map(|index: u32| index.to_string()));
+            if to < 120 {
+                let mut turn = journal.turn().unwrap();
+                turn.checkpoint(&signer(), Some(&witness())).unwrap();
+            }
+        }
+        disk
+    }
+
+    /// Makes another journal in the same place, with a valid chain and a valid `HEAD`.
+    fn rewrite(disk: &SimulatedDisk, bodies: impl IntoIterator<Item = String>) {
+        for name in disk.list(paths().dir()).unwrap() {
+            disk.remove(&paths().dir().join(name)).unwrap();
+        }
+        append(&mut open(disk, 5_000).unwrap(), bodies);
+    }
+
+    #[test]
+    fn checkpoints_agree_with_an_untouched_journal() {
+        let report = verify(&signed(), &paths(), &trust()).unwrap();
+        assert!(report.holds(), "{report:?}");
+        assert_eq!((report.records, report.covered), (120, 100));
+        // Two notes and the witness, which repeats the second.
+        assert_eq!((report.checkpoints, report.checkpoints_trusted), (3, 3));
+    }
+
+    #[test]
+    fn log_4_a_whole_file_rewrite_is_found() {
+        let disk = signed();
+        rewrite(
+            &disk,
+            (0..120).map(|index| {
+                if index == 60 {
+                    "\"forged\"".into()
+                } else {
+                    index.to_string()
+                }
+            }),
+        );
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert_eq!(report.first_bad_index, Some(40), "{report:?}");
+        rewrite(
+            &disk,
+            (0..120).map(|index| {
+                if index == 3 {
+                    "\"forged\"".into()
+                } else {
+                    index.to_string()
+                }
+            }),
+        );
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert_eq!(report.first_bad_index, Some(0), "{report:?}");
+    }
+
+    #[test]
+    fn log_4_a_truncated_and_rechained_journal_is_found_at_every_length() {
+        let disk = signed();
+        for length in (0..100).step_by(7) {
+            rewrite(&disk, (0..length).map(|index: u32| index.to_string()));
+            let report = verify(&disk, &paths(), &trust()).unwrap();
+            assert_eq!(
+                report.first_bad_index,
+                Some(u64::from(length)),
+                "{report:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn log_4_removing_the_checkpoints_too_is_found_by_the_witness() {
+        let disk = signed();
+        rewrite(&disk, (0..40).map(|index: u32| index.to_string()));
+        let dir = super::super::checkpoint::directory(&paths());
+        for name in disk.list(&dir).unwrap() {
+            disk.remove(&dir.join(name)).unwrap();
+        }
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert_eq!(report.first_bad_index, Some(40), "{report:?}");
+    }
+
+    #[test]
+    fn log_4_a_checkpoint_by_another_key_is_found() {
+        let disk = signed();
+        let mut journal = open(&disk, 5_000).unwrap();
+        let forger = Signer::from_seed("test", &[6; 32]);
+        journal.turn().unwrap().checkpoint(&forger, None).unwrap();
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert!(!report.holds(), "{report:?}");
+        let unsigned = verify(&disk, &paths(), &Trust::default()).unwrap();
+        assert!(
+            unsigned.holds() && unsigned.checkpoints_trusted == 0,
+            "{unsigned:?}"
+        );
+    }
+
+    #[test]
+    fn signing_over_a_rewritten_journal_is_refused() {
+        let disk = signed();
+        let forged = |index: u32| match index {
+            60 => "\"forged\"".to_owned(),
+            other => other.to_string(),
+        };
+        rewrite(&disk, (0..101).map(forged));
+        let mut journal = open(&disk, 5_000).unwrap();
+        let refused = journal.turn().unwrap().checkpoint(&signer(), None);
+        assert!(
+            matches!(refused, Err(JournalError::Damaged(_))),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
+fn a_damaged_or_missing_blob_is_found_at_its_record() {
+    let disk = SimulatedDisk::new(0);
+    let mut journal = open(&disk, u64::MAX).unwrap();
+    let large = format!("\"{}\"", "y".repeat(70_000));
+    append(
+        &mut journal,
+        ["1".to_owned(), large.clone(), "2".to_owned()],
+    );
+    let page = journal.read(journal.beginning(), 10).unwrap();
+    assert_eq!(page.records[1].body, large);
+    assert!(check(&disk).holds());
+    let digest = tripwire_core::record::chain::Digest::of(large.as_bytes()).to_string();
+    let path = paths()
+        .blobs()
+        .join("sha256")
+        .join(&digest[..2])
+        .join(&digest);
+    disk.tamper(&path, |bytes| bytes[5] = b'z').unwrap();
+    assert_eq!(check(&disk).first_bad_index, Some(1));
+    assert!(matches!(
+        journal.read(journal.beginning(), 10),
+        Err(JournalError::Blob { .. })
+    ));
+    disk.remove(&path).unwrap();
+    let report = check(&disk);
+    assert_eq!(report.first_bad_index, Some(1));
+    assert!(report.cause.unwrap().contains("missing"));
+}

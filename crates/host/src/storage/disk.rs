@@ -1,0 +1,168 @@
+//! The real disk, through the standard library; flock and fdatasync are what the journal's promises stand on.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::ops::Deref;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{OpenMode, Storage};
+
+/// The file system of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+/// A locked file; closing it releases the lock.
+#[derive(Debug)]
+pub struct DiskLock(File);
+
+impl Deref for DiskLock {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Storage for Disk {
+    type File = File;
+    type Lock = DiskLock;
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        match std::fs::symlink_metadata(dir) {
+            Ok(found) if found.is_dir() => return Ok(()),
+            Ok(_other) => return Err(io::Error::from(io::ErrorKind::NotADirectory)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent {
+            match std::fs::metadata(parent) {
+                Ok(_exists) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.create_dir(parent)?,
+                Err(error) => return Err(error),
+            }
+        }
+        match std::fs::DirBuilder::new().mode(DIR_MODE).create(dir) {
+            Ok(()) => {}
+            // Another process of the same session was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        parent.map_or(Ok(()), |parent| self.sync_dir(parent))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<File> {
+        let mut options = options();
+        match mode {
+            OpenMode::Read => options.read(true),
+            OpenMode::Append => options.read(true).append(true),
+            OpenMode::Update => options.read(true).write(true),
+            OpenMode::Create => options.read(true).append(true).create_new(true),
+        };
+        options.open(path)
+    }
+
+    fn size(&self, file: &File) -> io::Result<u64> {
+        Ok(file.metadata()?.len())
+    }
+
+    fn read_at(&self, file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        file.read_at(buffer, offset)
+    }
+
+    fn append(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut &*file, bytes)
+    }
+
+    fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        file.write_at(bytes, offset)
+    }
+
+    fn truncate(&self, file: &File, size: u64) -> io::Result<()> {
+        file.set_len(size)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_data()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path, wait: Duration) -> io::Result<DiskLock> {
+        let deadline = Instant::now() + wait;
+        loop {
+            let file = options().read(true).write(true).create(true).open(path)?;
+            wait_for_lock(&file, deadline)?;
+            // A lock on a file that lost its name protects nothing: the next process would lock another one.
+            let ours = file.metadata()?;
+            match std::fs::symlink_metadata(path) {
+                Ok(named) if named.ino() == ours.ino() && named.dev() == ours.dev() => {
+                    return Ok(DiskLock(file));
+                }
+                Ok(_replaced) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            if Instant::now() >= deadline {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+    }
+}
+
+/// Polls with a growing pause, so that a stuck holder leads to an error and never to a hang.
+fn wait_for_lock(file: &File, deadline: Instant) -> io::Result<()> {
+    let mut pause = POLL_MIN;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        if Instant::now() >= deadline {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(POLL_MAX);
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
+    options
+        .mode(FILE_MODE)
+        .custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    options
+}
+
+/// Journals hold prompts and outputs: they are nobody else's business.
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+
+const POLL_MIN: Duration = Duration::from_micros(50);
+const POLL_MAX: Duration = Duration::from_millis(2);
