@@ -9,6 +9,8 @@ mod activity;
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod constitution;
+#[cfg(test)]
 mod context;
 #[cfg(test)]
 mod endings;
