@@ -110,11 +110,7 @@ impl Chain {
         self.state.gate.advance(&self.policy, turn.place.at);
         self.take(&mut turn);
         let safety = self.state.gate.judge(&self.policy, &mut turn);
-        let session = if self.state.gate.standing.stopped().is_some() && self.state.gate.is_armed() {
-            Session::Ended
-        } else {
-            Session::Open
-        };
+        let session = if self.state.gate.standing.stopped().is_some() { Session::Ended } else { Session::Open };
         let intent = intent::decide(session, self.state.activity.mode(), turn.reading.suspicion);
         let permit = if let (What::Request(request), true) = (turn.what, safety.allowed) {
             Some(self.state.gate.permit(&self.policy, request, &turn))

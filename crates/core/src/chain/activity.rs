@@ -8,10 +8,10 @@ pub(crate) mod tempo;
 
 use self::intensity::IntensityState;
 use self::loops::{Alarm, LoopState};
-use self::similarity::SimilarityState;
+use self::similarity::{Alike, Seen, SimilarityState};
 use self::tempo::TempoState;
 use super::event::AgentEvent;
-use crate::decision::{ActivityMode, ActivityState, Intensity, Price, Reason};
+use crate::decision::{ActivityMode, ActivityState, Finding, Intensity, Price, Reason};
 use crate::input::Place;
 use crate::policy::{Policy, Profile};
 use crate::units::{Ratio, RunMillis, Tokens};
@@ -40,8 +40,10 @@ pub(crate) struct ActivityEngine {
 pub(crate) struct Reading {
     /// The strictest loop alarm that holds now.
     pub(crate) alarm: Option<Alarm>,
-    /// Whether the last outputs are all alike (ACT-1).
-    pub(crate) similar: Sign,
+    /// A lesser alarm that was climbed to at the same time and is only told (`strict`: each count on its own).
+    pub(crate) beside: Option<Finding>,
+    /// The proof that the last outputs are all alike, where that alone counts (ACT-1, `strict`).
+    pub(crate) similar: Option<Alike>,
     /// Whether the tempo is that of a runaway.
     pub(crate) runaway: Sign,
     /// The mode that the report just entered.
@@ -107,8 +109,10 @@ impl ActivityEngine {
             self.tempo.observe(at, policy.activity.idle_after_ms);
         }
         let threshold = similarity::threshold(policy.loops.loop_similarity_threshold, around.error_rate);
-        let similar = self.similarity.observe(event, threshold, policy.loops.loop_window_size);
-        let alarm = self.loops.observe(policy, event, around);
+        let seen = Seen { index: around.place.index, spent: around.spent };
+        let window = policy.loops.loop_window_size;
+        let similar = self.similarity.observe(event, seen, threshold, window);
+        let (alarm, beside) = self.loops.observe(policy, event, around);
         let runaway = self.tempo.is_runaway(policy.activity.tempo_compression_ratio)
             && (policy.profile == Profile::Strict || self.intensity.level() == Intensity::High);
         let looping = match policy.profile {
@@ -130,7 +134,9 @@ impl ActivityEngine {
         let suspicion = self.suspicion(policy, alarm.as_ref(), if runaway { Ratio::ONE } else { Ratio::ZERO });
         Reading {
             alarm,
-            similar: Sign::from(similar),
+            beside,
+            similar: (similar && policy.profile == Profile::Strict)
+                .then(|| self.similarity.prove(around.spent.plus(event.price()), window)),
             runaway: Sign::from(runaway),
             entered,
             flipped: Sign::from(flipped),

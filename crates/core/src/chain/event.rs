@@ -3,6 +3,7 @@
 //! The first six fields keep the names of the master specification; everything after them is optional and was added
 //! by SPEC §3.2. Fields are declared in the order of the canonical form, so that writing one needs no sorting.
 
+use crate::decision::Price;
 use crate::label::{Fingerprint, Label};
 use crate::sketch::Sketch;
 use crate::units::{Count, MicroUsd, RunMillis, Tokens};
@@ -101,6 +102,12 @@ impl AgentEvent {
             (None, None) => self.token_count,
             (input, output) => input.unwrap_or_default().plus(output.unwrap_or_default()),
         }
+    }
+
+    /// What the event cost, in money and in the tokens that the budget counts.
+    #[must_use]
+    pub fn price(&self) -> Price {
+        Price { micro_usd: self.cost_micro_usd.unwrap_or_default(), tokens: self.budget_tokens() }
     }
 
     /// What the call gave: the result's digest, else the plain output hash, else nothing.

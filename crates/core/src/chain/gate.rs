@@ -37,7 +37,7 @@ use crate::decision::{Level, SafetyDecision, SafetyVeto};
 use crate::input::{Mode, Request};
 use crate::label::Fingerprint;
 use crate::limits::ERROR_RATE_EVENTS;
-use crate::policy::{Policy, Profile};
+use crate::policy::Policy;
 use crate::units::{Count, Ratio, RunMillis};
 use serde::{Deserialize, Serialize};
 
@@ -102,7 +102,7 @@ impl SafetyGate {
         let vetoes = self.vetoes(policy, turn);
         self.act_on(policy, turn, vetoes);
         let answer = Answer::of(self, policy, turn, vetoes);
-        if turn.is_event() && answer.starts_cooldown() {
+        if turn.is_event() && answer.starts_cooldown(policy.profile) {
             self.cooldown.start(turn.place.at, policy.gate.cooldown_duration_ms);
         }
         self.warn(policy, turn);
@@ -124,11 +124,11 @@ impl SafetyGate {
     fn vetoes(&self, policy: &Policy, turn: &Turn<'_>) -> VetoSet {
         let mut vetoes = VetoSet::default();
         let at = turn.place.at;
-        let similar = turn.reading.similar.is_present() && policy.profile == Profile::Strict;
         if turn.reading.runaway.is_present() {
             vetoes.add(SafetyVeto::RunawayDetected);
         }
-        if similar || turn.reading.alarm.as_ref().is_some_and(|alarm| alarm.level >= Level::Hold) {
+        if turn.reading.similar.is_some() || turn.reading.alarm.as_ref().is_some_and(|alarm| alarm.level >= Level::Hold)
+        {
             vetoes.add(SafetyVeto::LoopDetected);
         }
         if budget::is_exceeded(&policy.gate, &self.minute, self.health.level()) {
@@ -165,6 +165,12 @@ impl SafetyGate {
             Mode::Armed => true,
             Mode::Observe => false,
         }
+    }
+
+    /// Whether the running iteration was ended from outside: by the session's end, the step cap or a wall clock.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        let ended = matches!(self.iterations.ended(), Some(iterations::Ended::MaxSteps | iterations::Ended::Timeout));
+        ended || self.standing.stopped().is_some()
     }
 
     /// A person's restart: everything that held or ended the session is cleared; health comes back to the cap only.

@@ -8,7 +8,7 @@ use super::gate::dirty_bits::{ClaimAnswer, Verification, test_prompt};
 use super::gate::iterations::{Begin, Ended};
 use super::gate::{identity, permission};
 use super::{Chain, Turn};
-use crate::decision::{FindingKind, Price};
+use crate::decision::FindingKind;
 use crate::effect::{
     Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, StopReason, SwitchReason,
 };
@@ -60,8 +60,7 @@ impl Chain {
             error_rate: state.gate.error_rate(),
         };
         turn.reading = state.activity.observe(&self.policy, event, &around);
-        let cost = Price { micro_usd: event.cost_micro_usd.unwrap_or_default(), tokens: event.budget_tokens() };
-        state.gate.money.spend(cost);
+        state.gate.money.spend(event.price());
         state.gate.dirty.observe(event);
         state.progress.observe(event, turn.place.index);
         if event.flags.has(Flag::Edit) && !event.failed() {
@@ -71,7 +70,8 @@ impl Chain {
             let agent = event.agent_id.as_ref().map_or("agent", Label::as_str);
             turn.refusal = Some((Rule::GateAgents, permission::no_more_agents(agent, crossed.words())));
         }
-        if let Some(used) = event.context_tokens {
+        // A sub-agent has a context of its own: a fresh one must not clear the block of the main one.
+        if let (Some(used), None) = (event.context_tokens, &event.agent_id) {
             let climbed = state.gate.context.observe(&self.policy.context, used, event.context_window);
             self.mind_context(turn, climbed);
         }
@@ -203,6 +203,7 @@ impl Chain {
         for hold in [HoldReason::Paused, HoldReason::GuardFailure, HoldReason::Converged, HoldReason::Context] {
             gate.standing.clear(hold);
         }
+        gate.context.forget_tier();
         gate.health.lift(self.policy.health.soft_suspend_threshold);
         if gate.standing.clear(HoldReason::Loop) {
             self.state.activity.loops.begin_anew();
@@ -228,6 +229,9 @@ impl Chain {
     }
 
     fn begin_iteration(&mut self, turn: &mut Turn<'_>) {
+        if self.state.gate.standing.stopped().is_some() {
+            return; // Nothing begins in a session that has ended.
+        }
         if self.state.progress.has_worked() {
             self.close_iteration(turn);
         }
@@ -273,6 +277,9 @@ impl Chain {
 
     /// The agent says that it is done (DIRTY-1).
     fn take_claim(&mut self, claim: &Claim, turn: &mut Turn<'_>) {
+        if self.state.gate.is_cut_short() {
+            return; // An iteration ends exactly once: this one has its status.
+        }
         let workspace = claim.workspace_hash.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
         let max_refusals = if self.state.gate.is_armed() { self.policy.dirty_bits.max_refusals.get() } else { 0 };
         match self.state.gate.dirty.claim(workspace, max_refusals) {
@@ -309,10 +316,14 @@ impl Chain {
         let workspace = compaction.workspace_hash.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
         let gate = &mut self.state.gate;
         let spiral = gate.context.compacted(&self.policy.context, workspace);
-        if let Some(used) = compaction.context_tokens {
-            let climbed = gate.context.observe(&self.policy.context, used, None);
-            self.mind_context(turn, climbed);
-        }
+        let climbed = match compaction.context_tokens {
+            Some(used) => gate.context.observe(&self.policy.context, used, None),
+            None => {
+                gate.context.forget_tier();
+                None
+            }
+        };
+        self.mind_context(turn, climbed);
         let gate = &mut self.state.gate;
         if spiral {
             turn.note(FindingKind::HardLoop, Rule::ContextSpiral, "compactions without a change of the workspace");
@@ -328,7 +339,7 @@ impl Chain {
         let text = format!("{cause}; {fix}");
         turn.note(FindingKind::GuardFailure, Rule::FailClosed, &text);
         let holds = self.policy.gate.on_guard_failure == OnGuardFailure::Hold;
-        if holds && self.state.gate.standing.hold(HoldReason::GuardFailure) {
+        if holds && self.state.gate.standing.hold(HoldReason::GuardFailure) && self.state.gate.is_armed() {
             turn.draft.cause(Effect::Hold(HoldReason::GuardFailure));
         }
         turn.draft.cause(Effect::Notify(text));

@@ -26,6 +26,8 @@ pub(crate) struct LoopState {
     window: Window,
     /// The last alarm that was told, so that it is told once per level and not at every event.
     raised: Raised,
+    /// The last lesser alarm that was told beside a stricter one.
+    beside: Raised,
     /// What an override forbade; repeating it is what stops the session.
     overridden: Option<Fingerprint>,
 }
@@ -83,31 +85,62 @@ pub(crate) enum Proof {
 }
 
 impl LoopState {
-    /// Takes in one event and gives the strictest alarm that holds now.
-    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Option<Alarm> {
+    /// Takes in one event and gives the strictest alarm that holds now, and a lesser one that is to be told beside it.
+    pub(crate) fn observe(
+        &mut self,
+        policy: &Policy,
+        event: &AgentEvent,
+        around: &Surroundings,
+    ) -> (Option<Alarm>, Option<Finding>) {
         if opens_epoch(event) {
             self.window.open_epoch();
             self.overridden = None;
         }
-        let action = event.action.as_ref()?;
+        let Some(action) = event.action.as_ref() else { return (None, None) };
         self.window.push(action, event, around);
-        let candidate = match policy.profile {
+        let (candidate, lesser) = match policy.profile {
             Profile::Strict => strict::judge(policy, &self.window),
-            Profile::Balanced => balanced::judge(policy, &self.window, self.overridden),
-        }?;
+            Profile::Balanced => (balanced::judge(policy, &self.window, self.overridden), None),
+        };
+        let spent = around.spent.plus(event.price());
+        let beside = lesser.and_then(|lesser| self.tell_beside(&lesser, action, spent));
+        let Some(candidate) = candidate else {
+            // The run was broken: the next one is overridden again before anything is stopped.
+            if self.raised.level == Some(Level::Override) {
+                self.raised = Raised::default();
+            }
+            return (None, beside);
+        };
+        (Some(self.raise(&candidate, action, spent)), beside)
+    }
+
+    /// Turns a candidate into an alarm; its words are built only when it has climbed or vetoes.
+    fn raise(&mut self, candidate: &Candidate, action: &Action, spent: Price) -> Alarm {
         if candidate.level == Level::Override {
             self.overridden = Some(candidate.key);
         }
         let told = self.raised.key == candidate.key && self.raised.level >= Some(candidate.level);
         if told && candidate.level < Level::Hold {
-            return Some(Alarm::silent(&candidate));
+            return Alarm::silent(candidate);
         }
         self.raised = Raised { key: candidate.key, level: Some(candidate.level) };
-        let now = Price { micro_usd: event.cost_micro_usd.unwrap_or_default(), tokens: event.budget_tokens() };
-        let mut alarm = self.window.prove(&candidate, around.spent.plus(now));
+        let mut alarm = self.window.prove(candidate, spent);
         alarm.signature = action.shown().to_owned();
         alarm.news = super::Sign::from(!told);
-        Some(alarm)
+        alarm
+    }
+
+    /// A note that a stricter alarm would hide is told once all the same. Overrides and holds are not: what is told
+    /// is also done, and the strictest answer is what is done.
+    fn tell_beside(&mut self, lesser: &Candidate, action: &Action, spent: Price) -> Option<Finding> {
+        let told = [self.raised, self.beside].into_iter().any(|told| told.key == lesser.key && told.level.is_some());
+        if told || lesser.level > Level::Note {
+            return None;
+        }
+        self.beside = Raised { key: lesser.key, level: Some(lesser.level) };
+        let mut alarm = self.window.prove(lesser, spent);
+        alarm.signature = action.shown().to_owned();
+        Some(alarm.finding())
     }
 
     /// The alarm that a request would raise: the very action that an override has just forbidden, asked for again.

@@ -1,10 +1,14 @@
 //! Near-equal outputs: all comparisons of neighbours among the last five events exceed the threshold (ACT-1).
 
+use super::Sign;
 use crate::chain::event::AgentEvent;
+use crate::decision::{Evidence, Price};
 use crate::label::Fingerprint;
 use crate::limits::SIMILARITY_EVENTS;
+use crate::ring::Ring;
 use crate::sketch::Sketch;
-use crate::units::{Count, Ratio};
+use crate::units::{Count, EventIndex, Ratio};
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// How far the threshold may come down when every recent call failed.
@@ -23,11 +27,33 @@ pub(crate) struct SimilarityState {
     last_hash: Fingerprint,
     last_sketch: Option<Sketch>,
     alike: u32,
+    /// The events that were compared, for the proof.
+    compared: Ring<EventIndex, SIMILARITY_EVENTS>,
+    /// What the session had spent before the first repeat.
+    spent_before: Price,
+}
+
+/// Where an output stands: its event, and what the session had spent before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen {
+    pub(crate) index: EventIndex,
+    pub(crate) spent: Price,
+}
+
+/// The proof that the last outputs are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Alike {
+    /// The events of the window.
+    pub(crate) evidence: Evidence,
+    /// Spent since the first repeat.
+    pub(crate) price: Price,
+    /// Whether the window has just filled, and it must be told.
+    pub(crate) news: Sign,
 }
 
 impl SimilarityState {
     /// Takes in one output; says whether the last `window` events are all alike.
-    pub(crate) fn observe(&mut self, event: &AgentEvent, threshold: Ratio, window: Count) -> bool {
+    pub(crate) fn observe(&mut self, event: &AgentEvent, seen: Seen, threshold: Ratio, window: Count) -> bool {
         let hash = event.output_hash.as_ref().map_or(Fingerprint::NONE, crate::label::Label::fingerprint);
         if !hash.is_some() && event.sketch.is_none() {
             // An event that says nothing of its output (a thought, a message) neither proves nor breaks a repetition.
@@ -39,8 +65,24 @@ impl SimilarityState {
             (None, _) | (_, None) => Ratio::ZERO,
         };
         self.alike = if similarity > threshold { self.alike.saturating_add(1) } else { 0 };
+        self.compared.push(seen.index);
+        if self.alike == 1 {
+            self.spent_before = seen.spent;
+        }
         (self.last_hash, self.last_sketch) = (hash, event.sketch);
         self.alike >= needed(window)
+    }
+
+    /// The proof, once the window is full of alike outputs; `spent` is the total with the newest event.
+    pub(crate) fn prove(&self, spent: Price, window: Count) -> Alike {
+        let events = usize::try_from(needed(window).saturating_add(1)).unwrap_or(SIMILARITY_EVENTS);
+        let mut indices: Vec<EventIndex> = self.compared.newest_first().take(events).copied().collect();
+        indices.reverse();
+        Alike {
+            evidence: Evidence::new(indices),
+            price: spent.since(self.spent_before),
+            news: Sign::from(self.alike == needed(window)),
+        }
     }
 
     /// How much of the window is alike, from 0 to 1.
@@ -65,7 +107,7 @@ mod tests {
 
     fn fires_at(events: impl IntoIterator<Item = AgentEvent>) -> Option<usize> {
         let mut state = SimilarityState::default();
-        events.into_iter().position(|event| state.observe(&event, NINE_TENTHS, Count::new(5)))
+        events.into_iter().position(|event| state.observe(&event, Seen::default(), NINE_TENTHS, Count::new(5)))
     }
 
     fn hashed(hash: &str) -> AgentEvent {

@@ -40,23 +40,21 @@ impl Agents {
     /// Takes in who acted; says which limit a new sub-agent crosses.
     pub(crate) fn observe(&mut self, limits: &Limits, event: &AgentEvent) -> Option<Crossed> {
         let agent = event.agent_id.as_ref().map(Label::fingerprint)?;
-        let depth = match self.depth_of(agent) {
-            Some(depth) => depth,
-            None => {
-                let parent = event.parent_agent_id.as_ref().and_then(|parent| self.depth_of(parent.fingerprint()));
-                let depth = parent.unwrap_or(0).saturating_add(1);
-                self.known.push((agent, depth));
-                self.total = self.total.next();
-                depth
-            }
-        };
-        if depth > limits.max_agent_depth.get() {
-            Some(Crossed::Depth)
-        } else if self.total > limits.max_agents {
-            Some(Crossed::Total)
-        } else {
-            None
+        if self.depth_of(agent).is_some() {
+            return None;
         }
+        let parent = event.parent_agent_id.as_ref().and_then(|parent| self.depth_of(parent.fingerprint()));
+        let depth = parent.unwrap_or(0).saturating_add(1);
+        if depth > limits.max_agent_depth.get() {
+            return Some(Crossed::Depth);
+        }
+        if self.total >= limits.max_agents {
+            return Some(Crossed::Total);
+        }
+        // Only an agent that was let in takes a place: a refused one must not shut out the others.
+        self.known.push((agent, depth));
+        self.total = self.total.next();
+        None
     }
 
     fn depth_of(&self, agent: Fingerprint) -> Option<u32> {

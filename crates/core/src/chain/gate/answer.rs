@@ -4,7 +4,7 @@ use super::iterations::Ended;
 use super::veto::{self, VetoSet};
 use super::{SafetyGate, budget};
 use crate::chain::{Source, Turn};
-use crate::decision::{Evidence, Price, Reason, SafetyDecision, SafetyVeto};
+use crate::decision::{Evidence, Level, Price, Reason, SafetyDecision, SafetyVeto};
 use crate::effect::{HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError, GuardFailureError, WallClockTimeoutError};
 use crate::label::Label;
@@ -46,13 +46,14 @@ impl Answer {
     pub(super) fn of(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, vetoes: VetoSet) -> Self {
         let veto = vetoes.first();
         let (refusal, binding) = if let Some(stop) = gate.standing.stopped() {
-            (Some(stopped(turn, stop)), binding_of_stop(stop))
+            // Whatever ended the session ended it while it bound: only a restart opens it again, in any mode.
+            (Some(stopped(turn, stop)), Binding::Always)
         } else if let Some((rule, error)) = &turn.refusal {
-            (Some(Refusal::error(*rule, error.clone(), turn)), Binding::Always)
+            (Some(Refusal::error(*rule, error.clone(), turn)), binding_of_refusal(*rule))
         } else if let Some(hold) = gate.standing.held().filter(|hold| binds(*hold, policy)) {
             (Some(held(turn, hold)), binding_of_hold(hold))
-        } else if let Some(ended) = gate.iterations.ended() {
-            (over(policy, turn, ended), Binding::Always)
+        } else if let Some((refusal, binding)) = gate.iterations.ended().and_then(|ended| over(policy, turn, ended)) {
+            (Some(refusal), binding)
         } else if let Some(veto) = veto {
             (Some(vetoed(gate, policy, turn, veto)), Binding::WhenArmed)
         } else {
@@ -61,11 +62,9 @@ impl Answer {
         Self { refusal, veto, binding }
     }
 
-    /// Whether the wait after a veto begins now. A throttle never starts it.
-    pub(super) fn starts_cooldown(&self) -> bool {
-        let throttled =
-            self.refusal.as_ref().is_some_and(|refusal| refusal.rule.is_throttle() && refusal.retry_after.is_some());
-        self.veto.is_some_and(veto::starts_cooldown) && !throttled
+    /// Whether the wait after a veto begins now. In `balanced` the minute's bounds only throttle and never start it.
+    pub(super) fn starts_cooldown(&self, profile: Profile) -> bool {
+        self.veto.is_some_and(|veto| veto::starts_cooldown(veto, profile))
     }
 
     /// Writes the answer down.
@@ -159,7 +158,7 @@ fn held(turn: &Turn<'_>, hold: HoldReason) -> Refusal {
 }
 
 /// An ended iteration binds requests and events until the next one begins; one that is done binds nothing.
-fn over(policy: &Policy, turn: &Turn<'_>, ended: Ended) -> Option<Refusal> {
+fn over(policy: &Policy, turn: &Turn<'_>, ended: Ended) -> Option<(Refusal, Binding)> {
     let (rule, error) = match ended {
         Ended::Done => return None,
         Ended::MaxSteps => (Rule::TermSteps, EnforcementError::CycleTermination(CycleTerminationError::MaxSteps)),
@@ -170,7 +169,7 @@ fn over(policy: &Policy, turn: &Turn<'_>, ended: Ended) -> Option<Refusal> {
         }
     };
     match turn.source {
-        Source::Event | Source::Request => Some(Refusal::error(rule, error, turn)),
+        Source::Event | Source::Request => Some((Refusal::error(rule, error, turn), binding_of_refusal(rule))),
         Source::Other => None,
     }
 }
@@ -219,8 +218,16 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
             (Rule::GateHealth, Reason::Owned(reason), None)
         }
     };
-    if let Some(alarm) =
-        turn.reading.alarm.as_ref().filter(|alarm| veto == SafetyVeto::LoopDetected && !alarm.reason.is_empty())
+    if let Some(alike) = turn.reading.similar.as_ref().filter(|_| veto == SafetyVeto::LoopDetected) {
+        refusal.evidence = alike.evidence.clone();
+        refusal.price = alike.price;
+    }
+    // A mere note or override beside alike outputs is not what vetoes.
+    if let Some(alarm) = turn
+        .reading
+        .alarm
+        .as_ref()
+        .filter(|alarm| veto == SafetyVeto::LoopDetected && alarm.level >= Level::Hold && !alarm.reason.is_empty())
     {
         refusal.rule = alarm.rule;
         refusal.reason = Reason::Owned(alarm.reason.clone());
@@ -235,12 +242,39 @@ fn binds(hold: HoldReason, policy: &Policy) -> bool {
     hold != HoldReason::GuardFailure || policy.gate.on_guard_failure == OnGuardFailure::Hold
 }
 
-const fn binding_of_stop(stop: StopReason) -> Binding {
-    match stop {
-        StopReason::StoppedByPerson | StopReason::WallClock => Binding::Always,
-        StopReason::SystemError | StopReason::InfiniteLoop | StopReason::HardStop | StopReason::Runaway => {
-            Binding::WhenArmed
-        }
+/// In observe mode only an explicit budget and a wall clock refuse; everything else is merely noted.
+const fn binding_of_refusal(rule: Rule) -> Binding {
+    match rule {
+        Rule::GateMoney | Rule::TermWallClock => Binding::Always,
+        Rule::FailClosed
+        | Rule::FrozenPolicy
+        | Rule::ActSimilarity
+        | Rule::ActTempo
+        | Rule::GateOpen
+        | Rule::GateTokens
+        | Rule::GateCalls
+        | Rule::GateCooldown
+        | Rule::GateHealth
+        | Rule::GateRunaway
+        | Rule::GateAgents
+        | Rule::LoopLadder
+        | Rule::LoopExact
+        | Rule::LoopSignature
+        | Rule::LoopRepeat
+        | Rule::LoopCycle
+        | Rule::LoopError
+        | Rule::LoopAdvice
+        | Rule::Progress
+        | Rule::DirtyBits
+        | Rule::IterationCap
+        | Rule::TermSteps
+        | Rule::ContextTiers
+        | Rule::ContextSpiral
+        | Rule::Control
+        | Rule::Permission
+        | Rule::Convergence
+        | Rule::Review
+        | Rule::Identity => Binding::WhenArmed,
     }
 }
 

@@ -37,21 +37,28 @@ const fn mask(warning: Warning) -> u8 {
 impl SafetyGate {
     /// Carries the evidence into the session's standing and into effects.
     pub(super) fn act_on(&mut self, policy: &Policy, turn: &mut Turn<'_>, vetoes: VetoSet) {
-        self.act_on_loop(policy, turn);
+        self.act_on_loop(turn);
         self.act_on_runaway(policy, turn, vetoes);
         self.act_on_health(policy, turn);
         self.act_on_money(policy, turn);
         self.act_on_clock(policy, turn);
     }
 
-    fn act_on_loop(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
-        if turn.reading.similar.is_present() && turn.reading.entered.is_some() && policy.profile == Profile::Strict {
-            let reason = "the outputs of the last 5 events are alike";
-            turn.note(FindingKind::LoopDetected, Rule::ActSimilarity, reason);
+    fn act_on_loop(&mut self, turn: &mut Turn<'_>) {
+        if let Some(alike) = turn.reading.similar.as_ref().filter(|alike| alike.news.is_present()) {
+            let (evidence, price) = (alike.evidence.clone(), alike.price);
+            let reason = format!("the outputs of the last {} events are alike", evidence.indices().len());
+            turn.note(FindingKind::LoopDetected, Rule::ActSimilarity, &reason);
+            if let Some(finding) = turn.draft.findings.last_mut() {
+                (finding.evidence, finding.price) = (evidence, price);
+            }
+        }
+        if let Some(beside) = turn.reading.beside.take() {
+            turn.draft.find(beside);
         }
         let Some(alarm) = Self::fresh_alarm(turn).cloned() else { return };
         turn.draft.find(alarm.finding());
-        if !self.is_armed() {
+        if !self.is_armed() || self.standing.stopped().is_some() {
             return;
         }
         match alarm.level {
@@ -80,8 +87,8 @@ impl SafetyGate {
             }
             return;
         }
+        let first = self.runaway_since.is_none();
         let since = *self.runaway_since.get_or_insert(turn.place.at);
-        let first = since == turn.place.at;
         if first {
             let reason = "recent steps follow each other in less than the allowed share of the baseline interval";
             turn.note(FindingKind::RunawayDetected, Rule::ActTempo, reason);
@@ -126,6 +133,7 @@ impl SafetyGate {
                 self.standing.clear(HoldReason::Money);
             }
             Purse::Warn(left) => {
+                self.standing.clear(HoldReason::Money);
                 let text = format!("{left} micro-dollars are left of the budget: wrap up");
                 turn.note(FindingKind::BudgetWarning, Rule::GateMoney, &text);
                 turn.draft.cause(Effect::Prompt(text));
@@ -149,6 +157,9 @@ impl SafetyGate {
             return;
         }
         let Some(status) = self.iterations.check(&policy.limits, turn.place.at) else { return };
+        if status == ExitStatus::MaxSteps && !self.is_armed() {
+            return; // A step cap blocks, and observing blocks nothing.
+        }
         let (how, kind, rule, reason) = match status {
             ExitStatus::Timeout => {
                 let reason = "the iteration's wall clock ran out";

@@ -27,12 +27,17 @@ pub(crate) struct ContextState {
     percent: Count,
     compactions: Count,
     workspace: Fingerprint,
+    /// The window that was last told: later figures may come without one.
+    window: Option<Tokens>,
 }
 
 impl ContextState {
     /// Takes in a figure; gives the tier if it was just climbed to.
     pub(crate) fn observe(&mut self, context: &policy::Context, used: Tokens, window: Option<Tokens>) -> Option<Tier> {
-        let window = window.filter(|window| window.get() > 0).unwrap_or(context.default_window);
+        if window.is_some() {
+            self.window = window.filter(|window| window.get() > 0);
+        }
+        let window = self.window.unwrap_or(context.default_window);
         let percent = used.get().saturating_mul(100).checked_div(window.get()).unwrap_or(0);
         self.percent = Count::new(u32::try_from(percent).unwrap_or(u32::MAX));
         let tier = if self.percent >= context.hard_block_threshold {
@@ -57,6 +62,11 @@ impl ContextState {
             self.workspace = workspace;
         }
         self.compactions >= context.spiral_compactions
+    }
+
+    /// The context was cleared, or a person vouches for it: the next figure is judged afresh.
+    pub(crate) const fn forget_tier(&mut self) {
+        self.tier = Tier::Roomy;
     }
 
     /// The workspace moved: the compactions before led somewhere.

@@ -14,9 +14,12 @@ const REMEMBERED: usize = 8;
 pub(crate) struct Reviews(Ring<ReviewVerdict, REMEMBERED>);
 
 impl Reviews {
-    /// Notes an answer. The first answer on a change stands, unless a later one is stricter.
+    /// Notes an answer. A rejection is carried on: no later approval of the same change, and no flood of others,
+    /// outshouts it.
     pub(crate) fn note(&mut self, review: ReviewVerdict) {
-        self.0.push(review);
+        let rejected = |known: &ReviewVerdict| known.proposal == review.proposal && known.verdict == Verdict::Rejected;
+        let verdict = if self.0.newest_first().any(rejected) { Verdict::Rejected } else { review.verdict };
+        self.0.push(ReviewVerdict { verdict, ..review });
     }
 
     /// Checks that a change may be applied.

@@ -1,6 +1,7 @@
 //! The six vetoes and their priority, as a table (GATE-1). The order never changes.
 
 use crate::decision::SafetyVeto;
+use crate::policy::Profile;
 
 /// All vetoes, highest priority first.
 pub const PRIORITY: [SafetyVeto; 6] = [
@@ -44,14 +45,14 @@ const fn bit(veto: SafetyVeto) -> u8 {
     }
 }
 
-/// Whether a veto starts the cooldown: priorities 1 to 4 do (GATE-3).
-pub(crate) const fn starts_cooldown(veto: SafetyVeto) -> bool {
-    match veto {
-        SafetyVeto::RunawayDetected
-        | SafetyVeto::LoopDetected
-        | SafetyVeto::TokenBudgetExceeded
-        | SafetyVeto::RateLimitExceeded => true,
-        SafetyVeto::CooldownActive | SafetyVeto::HealthDegraded => false,
+/// Whether a veto starts the cooldown: priorities 1 to 4 do (GATE-3), but in `balanced` the two bounds of the minute
+/// only throttle (GATE-2).
+pub(crate) const fn starts_cooldown(veto: SafetyVeto, profile: Profile) -> bool {
+    match (veto, profile) {
+        (SafetyVeto::RunawayDetected | SafetyVeto::LoopDetected, Profile::Strict | Profile::Balanced)
+        | (SafetyVeto::TokenBudgetExceeded | SafetyVeto::RateLimitExceeded, Profile::Strict) => true,
+        (SafetyVeto::TokenBudgetExceeded | SafetyVeto::RateLimitExceeded, Profile::Balanced)
+        | (SafetyVeto::CooldownActive | SafetyVeto::HealthDegraded, Profile::Strict | Profile::Balanced) => false,
     }
 }
 
@@ -91,7 +92,8 @@ mod tests {
 
     #[test]
     fn gate_3_only_the_first_four_start_the_cooldown() {
-        let starting: alloc::vec::Vec<bool> = PRIORITY.into_iter().map(starts_cooldown).collect();
-        assert_eq!(starting, [true, true, true, true, false, false]);
+        let starting = |profile| PRIORITY.map(|veto| starts_cooldown(veto, profile));
+        assert_eq!(starting(Profile::Strict), [true, true, true, true, false, false]);
+        assert_eq!(starting(Profile::Balanced), [true, true, false, false, false, false]);
     }
 }

@@ -6,11 +6,14 @@ use crate::decision::{FindingKind, Level};
 use crate::policy::Policy;
 use crate::rules::Rule;
 
-/// The strictest candidate of both counts.
-pub(crate) fn judge(policy: &Policy, window: &Window) -> Option<Candidate> {
-    let newest = window.newest()?;
-    let candidates = [exact(policy, window, newest), signature(policy, window, newest)];
-    candidates.into_iter().flatten().max_by_key(|candidate| candidate.level)
+/// The candidates of both counts, the strictest first: each count stands on its own (LOOP-2).
+pub(crate) fn judge(policy: &Policy, window: &Window) -> (Option<Candidate>, Option<Candidate>) {
+    let Some(newest) = window.newest() else { return (None, None) };
+    match (exact(policy, window, newest), signature(policy, window, newest)) {
+        (Some(exact), Some(signature)) if exact.level > signature.level => (Some(exact), Some(signature)),
+        (Some(exact), Some(signature)) => (Some(signature), Some(exact)),
+        (one, other) => (one.or(other), None),
+    }
 }
 
 /// Guardrails: the third identical action in a row is overridden, the next one ends the run.

@@ -69,13 +69,11 @@ impl Window {
         if around.new_step == NewStep::Yes {
             self.turn = self.turn.wrapping_add(1);
         }
-        let error = match &event.error_digest {
-            Some(digest) if event.failed() && !super::is_infrastructure(event) => digest.fingerprint(),
-            Some(_) | None => Fingerprint::NONE,
-        };
-        let result = match &event.error_digest {
-            Some(digest) if event.failed() => digest.fingerprint(),
-            Some(_) | None => event.result_fingerprint(),
+        // A retry after an infrastructure error says nothing about the action: its result counts as unknown (LOOP-3).
+        let (result, error) = match &event.error_digest {
+            _ if super::is_infrastructure(event) => (Fingerprint::NONE, Fingerprint::NONE),
+            Some(digest) if event.failed() => (digest.fingerprint(), digest.fingerprint()),
+            Some(_) | None => (event.result_fingerprint(), Fingerprint::NONE),
         };
         let call = Call {
             index: around.place.index,
@@ -209,7 +207,7 @@ fn sameness(mut all: impl Iterator<Item = Fingerprint>) -> Sameness {
     }
 }
 
-/// Continues or restarts a run; a parallel call of the same turn neither adds to it nor breaks it.
+/// Continues or restarts a run; an equal parallel call of the same turn does not add to it.
 fn run(length: u32, same: impl Into<Sign>, same_turn: impl Into<Sign>) -> u32 {
     match (same.into().is_present(), same_turn.into().is_present()) {
         (true, true) => length.max(1),
