@@ -9,6 +9,7 @@ mod policy;
 mod problem;
 mod replay;
 mod scan;
+mod words;
 
 pub use exit::Exit;
 
