@@ -72,7 +72,7 @@ pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
         }
         other => other.map_err(wrong)?,
     };
-    let policy = args.chosen.policy(header.as_ref())?;
+    let policy = args.chosen.policy(header.as_ref().map(|header| (header, name.as_str())))?;
     let mut session = Session::new(args, Chain::new(policy)?)?;
     session.begin(header.as_ref())?;
     loop {
@@ -101,6 +101,7 @@ struct Session<'a> {
     recorder: Option<Recorder<BufWriter<File>>>,
     parity: Parity,
     text: String,
+    checked: u64,
     mismatches: u64,
     summary: Summary,
 }
@@ -117,6 +118,10 @@ impl<'a> Session<'a> {
         let recorder = match &args.record {
             None => None,
             Some(file) => {
+                // A recording is evidence, and `--record` may name the input itself by mistake: nothing is overwritten.
+                if file.is_file() {
+                    return Err(Problem::Exists { file: file.clone() });
+                }
                 let created = File::create(file).map_err(|error| Problem::open(file, error))?;
                 let mut recorder = Recorder::new(BufWriter::new(created));
                 let head = SessionBody::new(&args.run_id, chain.policy())?.text()?;
@@ -133,6 +138,7 @@ impl<'a> Session<'a> {
             recorder,
             parity,
             text,
+            checked: 0,
             mismatches: 0,
             summary: Summary::default(),
         })
@@ -168,13 +174,25 @@ impl<'a> Session<'a> {
             Form::Nothing => {}
         }
         if let Some(expect) = item.expect.as_ref().filter(|_| self.args.check) {
+            self.checked += 1;
             for mismatch in expect.check(decision) {
                 self.mismatches += 1;
                 let line = item.line;
-                self.out.line(&format!("{}:{line}: decision {}: {mismatch}", self.args.file.display(), decision.i))?;
+                self.tell(&format!("{}:{line}: decision {}: {mismatch}", self.args.file.display(), decision.i))?;
             }
         }
         Ok(())
+    }
+
+    /// Tells a result of the check: beside JSON it is talk, else it is what was asked for.
+    fn tell(&mut self, text: &str) -> Result<(), Problem> {
+        match self.form {
+            Form::Json => {
+                output::say(text);
+                Ok(())
+            }
+            Form::Words | Form::Nothing => self.out.line(text),
+        }
     }
 
     /// Records and hashes, where that is asked for.
@@ -200,16 +218,26 @@ impl<'a> Session<'a> {
 
     fn finish(mut self) -> Result<Exit, Problem> {
         if self.form == Form::Words {
-            let digests = self.parity.finish();
+            let digests = std::mem::take(&mut self.parity).finish();
             let (events, decisions) = (digests.events, digests.decisions);
             self.out.line(&self.summary.line())?;
             let line = crate::replay::parity_line(&events, &decisions);
             self.out.line(&line)?;
         }
+        if self.args.check {
+            let (name, checked, mismatches) = (output::name(&self.args.file), self.checked, self.mismatches);
+            self.tell(&match (checked, mismatches) {
+                (0, _) => format!("{name}: no line expects anything"),
+                (_, 0) => format!("{name}: {checked} decisions are as expected"),
+                (_, _) => format!("{name}: {mismatches} expectations are not met"),
+            })?;
+        }
         self.out.flush()?;
         if let (Some(recorder), Some(file)) = (self.recorder, &self.args.record) {
             recorder.finish().map_err(|error| Problem::Record { file: file.clone(), error })?;
         }
-        Ok(if self.mismatches > 0 { Exit::DoesNotHold } else { Exit::Done })
+        // A check that compares nothing proves nothing.
+        let unproved = self.args.check && self.checked == 0;
+        Ok(if self.mismatches > 0 || unproved { Exit::DoesNotHold } else { Exit::Done })
     }
 }

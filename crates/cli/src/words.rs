@@ -49,23 +49,19 @@ fn is_sent_back(what: &What, decision: &Decision) -> bool {
 
 /// A text in lines that fit, each below the one it belongs to.
 fn wrapped(text: &str) -> Vec<String> {
-    let mut lines = vec![INDENT.to_owned()];
-    let mut columns = INDENT.len();
+    let mut lines = Vec::new();
+    let mut line = INDENT.to_owned();
+    let mut gap = "";
     for word in text.split_whitespace() {
-        let letters = word.chars().count();
-        if columns + 1 + letters > LINE_COLUMNS && columns > HANGING.len() {
-            lines.push(HANGING.to_owned());
-            columns = HANGING.len();
+        if line.chars().count() + gap.len() + word.chars().count() > LINE_COLUMNS && !gap.is_empty() {
+            lines.push(std::mem::replace(&mut line, HANGING.to_owned()));
+            gap = "";
         }
-        if let Some(line) = lines.last_mut() {
-            if columns > HANGING.len() {
-                line.push(' ');
-                columns += 1;
-            }
-            line.push_str(word);
-            columns += letters;
-        }
+        line.push_str(gap);
+        line.push_str(word);
+        gap = " ";
     }
+    lines.push(line);
     lines
 }
 
@@ -218,6 +214,6 @@ fn shortened(text: &str) -> String {
 }
 
 /// The JSON name of one of our enums' values.
-fn name(value: &impl serde::Serialize) -> String {
+pub(crate) fn name(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -107,11 +107,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            host: String::new(),
-            segment_bytes: SEGMENT_BYTES,
-            lock_wait: LOCK_WAIT,
-        }
+        Self { host: String::new(), segment_bytes: SEGMENT_BYTES, lock_wait: LOCK_WAIT }
     }
 }
 
@@ -233,21 +229,12 @@ impl<S: Storage + Clone> Journal<S> {
         options: Options,
         check: LineCheck,
     ) -> Result<Self, JournalError> {
-        storage
-            .create_dir(&paths.dir)
-            .map_err(|error| JournalError::io("create", &paths.dir, error))?;
+        storage.create_dir(&paths.dir).map_err(|error| JournalError::io("create", &paths.dir, error))?;
         let lock = lock(&storage, &paths, &options)?;
-        let recovery = recover::Recovery {
-            storage: &storage,
-            paths: &paths,
-            check,
-        };
+        let recovery = recover::Recovery { storage: &storage, paths: &paths, check };
         let view = recovery.run(&lock, None)?;
         drop(lock);
-        let options = Options {
-            host: plain_host(&options.host),
-            ..options
-        };
+        let options = Options { host: plain_host(&options.host), ..options };
         Ok(Self {
             blobs: Blobs::new(storage.clone(), paths.blobs.clone()),
             storage,
@@ -315,19 +302,12 @@ impl<S: Storage> Journal<S> {
     pub fn turn(&mut self) -> Result<Turn<'_, S>, JournalError> {
         self.ensure_sound()?;
         let lock = lock(&self.storage, &self.paths, &self.options)?;
-        let recovery = recover::Recovery {
-            storage: &self.storage,
-            paths: &self.paths,
-            check: self.check,
-        };
+        let recovery = recover::Recovery { storage: &self.storage, paths: &self.paths, check: self.check };
         match recovery.run(&lock, Some(&self.view)) {
             Ok(view) => self.view = view,
             Err(error) => return Err(self.poisoned_by(error)),
         }
-        Ok(Turn {
-            journal: self,
-            lock,
-        })
+        Ok(Turn { journal: self, lock })
     }
 
     fn ensure_sound(&self) -> Result<(), JournalError> {
@@ -343,10 +323,7 @@ impl<S: Storage> Journal<S> {
     }
 
     /// Turns entries into bodies that fit a line, storing large ones as blobs.
-    fn prepare<'batch>(
-        &mut self,
-        entries: &'batch [Entry<'_>],
-    ) -> Result<Vec<Cow<'batch, str>>, JournalError> {
+    fn prepare<'batch>(&mut self, entries: &'batch [Entry<'_>]) -> Result<Vec<Cow<'batch, str>>, JournalError> {
         self.ensure_sound()?;
         let mut bodies = Vec::with_capacity(entries.len());
         for (position, entry) in entries.iter().enumerate() {
@@ -366,11 +343,7 @@ impl<S: Storage> Journal<S> {
 }
 
 /// Takes the session's lock, which is the lock of `HEAD`.
-fn lock<S: Storage>(
-    storage: &S,
-    paths: &SessionPaths,
-    options: &Options,
-) -> Result<S::Lock, JournalError> {
+fn lock<S: Storage>(storage: &S, paths: &SessionPaths, options: &Options) -> Result<S::Lock, JournalError> {
     let path = paths.head();
     storage.lock(&path, options.lock_wait).map_err(|error| {
         if error.kind() == std::io::ErrorKind::WouldBlock {
@@ -386,16 +359,10 @@ fn check_entry(entry: &Entry<'_>) -> Result<(), String> {
         return Err("the body holds a control character, so it is not canonical JSON".to_owned());
     }
     if entry.body.starts_with(blob::POINTER_PREFIX) {
-        return Err(format!(
-            "a body may not begin with `{}`",
-            blob::POINTER_PREFIX
-        ));
+        return Err(format!("a body may not begin with `{}`", blob::POINTER_PREFIX));
     }
     let is_plain = |name: &String| {
-        name.len() <= DURATION_NAME_BYTES_MAX
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        name.len() <= DURATION_NAME_BYTES_MAX && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     if entry.durations_ms.len() > DURATIONS_MAX || !entry.durations_ms.keys().all(is_plain) {
         return Err(format!(
@@ -436,10 +403,7 @@ const DURATION_NAME_BYTES_MAX: usize = 32;
 
 /// A line is a body or a pointer, and a bounded frame around it.
 const LINE_BYTES_MAX: usize = blob::INLINE_BYTES_MAX + 4096;
-const _: () = assert!(
-    LINE_BYTES_MAX < BATCH_BYTES_MAX,
-    "a single record always fits a batch"
-);
+const _: () = assert!(LINE_BYTES_MAX < BATCH_BYTES_MAX, "a single record always fits a batch");
 
 #[cfg(test)]
 mod simulation;

@@ -8,19 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{
-    Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths,
-};
+use tripwire_host::journal::{Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths};
 use tripwire_host::storage::{Disk, Storage as _};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn options() -> Options {
-    Options {
-        host: "test".into(),
-        segment_bytes: 2_000,
-        lock_wait: Duration::from_millis(300),
-    }
+    Options { host: "test".into(), segment_bytes: 2_000, lock_wait: Duration::from_millis(300) }
 }
 
 fn open(geometry: &Path) -> Result<Journal<Disk>, JournalError> {
@@ -31,11 +25,7 @@ fn batch<'body>(bodies: &[&'body str], durability: Durability) -> Batch<'body> {
     Batch {
         entries: bodies
             .iter()
-            .map(|body| Entry {
-                body: Cow::Borrowed(*body),
-                durations_ms: BTreeMap::new(),
-                wall_ms: 5,
-            })
+            .map(|body| Entry { body: Cow::Borrowed(*body), durations_ms: BTreeMap::new(), wall_ms: 5 })
             .collect(),
         durability,
         after: None,
@@ -132,11 +122,7 @@ fn several_handles_see_each_others_records_and_never_fork() -> Outcome {
         handles.push(open(temp.path())?);
     }
     for round in 0..40 {
-        let durability = if round % 3 == 0 {
-            Durability::Synced
-        } else {
-            Durability::Grouped
-        };
+        let durability = if round % 3 == 0 { Durability::Synced } else { Durability::Grouped };
         put(&mut handles[round % 4], &[&round.to_string()], durability);
     }
     let expected: Vec<String> = (0..40).map(|round| round.to_string()).collect();
@@ -152,13 +138,7 @@ fn a_writer_that_decided_on_an_older_state_is_fenced() -> Outcome {
     let mut late = batch(&["2"], Durability::Synced);
     late.after = Some(0);
     let fenced = second.append(&late);
-    assert!(matches!(
-        fenced,
-        Ok(Append::Fenced(Fenced {
-            expected: 0,
-            found: 1
-        }))
-    ));
+    assert!(matches!(fenced, Ok(Append::Fenced(Fenced { expected: 0, found: 1 }))));
     late.after = Some(1);
     assert!(matches!(second.append(&late), Ok(Append::Ack(_))));
     assert_eq!(bodies(&second)?, ["1", "2"]);
@@ -170,10 +150,7 @@ fn a_turn_reads_and_appends_with_nobody_between() -> Outcome {
     let temp = tempfile::tempdir()?;
     let (mut first, mut second) = (open(temp.path())?, open(temp.path())?);
     let mut turn = first.turn()?;
-    assert!(matches!(
-        second.append(&batch(&["2"], Durability::Grouped)),
-        Err(JournalError::Locked { .. })
-    ));
+    assert!(matches!(second.append(&batch(&["2"], Durability::Grouped)), Err(JournalError::Locked { .. })));
     let outcome = turn.append(&batch(&["1"], Durability::Grouped));
     assert!(matches!(outcome, Ok(Append::Ack(_))));
     assert_eq!(turn.records(), 1);
@@ -190,10 +167,7 @@ fn unacceptable_entries_are_refused_and_nothing_is_written() -> Outcome {
     let mut journal = open(temp.path())?;
     for body in ["", "{", "1 2", "{\"a\":\n1}", "\"\u{1}\"", "{\"$blob\":1}"] {
         let refused = journal.append(&batch(&["1", body], Durability::Synced));
-        assert!(
-            matches!(refused, Err(JournalError::Entry { position: 1, .. })),
-            "`{body}`"
-        );
+        assert!(matches!(refused, Err(JournalError::Entry { position: 1, .. })), "`{body}`");
     }
     let mut named = batch(&["1"], Durability::Synced);
     named.entries[0].durations_ms.insert("a b".into(), 1);
@@ -242,16 +216,10 @@ fn errors_name_the_index_the_cause_and_the_next_command() -> Outcome {
     fs::write(&segment, text.replace("{\"b\":2,", "{\"b\":7,"))?;
     let report = verify(&Disk, journal.paths(), &Trust::default())?;
     assert_eq!(report.first_bad_index, Some(1));
-    assert_eq!(
-        report.cause.as_deref(),
-        Some("the hash does not match the record")
-    );
+    assert_eq!(report.cause.as_deref(), Some("the hash does not match the record"));
     fs::write(&segment, text.replace("{\"b\":3,", "{\"b\":7,"))?;
     let error = open(temp.path()).err().ok_or("damage must be refused")?;
-    assert_eq!(
-        error.to_string(),
-        "the journal is damaged at record 2: the record is not the one that `HEAD` names"
-    );
+    assert_eq!(error.to_string(), "the journal is damaged at record 2: the record is not the one that `HEAD` names");
     assert!(error.hint().contains("`tripwire verify`"));
     Ok(())
 }
@@ -287,10 +255,7 @@ fn large_bodies_become_blobs_and_come_back_whole() -> Outcome {
 fn the_chain_is_the_same_whatever_the_clock_and_the_machine_say() -> Outcome {
     let (one, two) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let mut first = open(one.path())?;
-    let elsewhere = Options {
-        host: "elsewhere".into(),
-        ..Options::default()
-    };
+    let elsewhere = Options { host: "elsewhere".into(), ..Options::default() };
     let mut second = Journal::open(Disk, SessionPaths::new(two.path(), "other")?, elsewhere)?;
     let mut late = batch(&["1", "2"], Durability::Synced);
     put(&mut first, &["1", "2"], Durability::Synced);
@@ -300,9 +265,8 @@ fn the_chain_is_the_same_whatever_the_clock_and_the_machine_say() -> Outcome {
     }
     assert!(matches!(second.append(&late), Ok(Append::Ack(_))));
     assert_eq!(first.place().records(), second.place().records());
-    let hash = |journal: &Journal<Disk>| -> Result<_, JournalError> {
-        Ok(journal.read(journal.find(1)?, 1)?.records[0].hash)
-    };
+    let hash =
+        |journal: &Journal<Disk>| -> Result<_, JournalError> { Ok(journal.read(journal.find(1)?, 1)?.records[0].hash) };
     assert_eq!(hash(&first)?, hash(&second)?);
     Ok(())
 }

@@ -100,9 +100,7 @@ impl JournalError {
                 "free some disk space and run the same command again: nothing that was acknowledged is lost"
             }
             Self::Io { .. } => "check the disk and the permissions, then run `tripwire verify`",
-            Self::Locked { .. } => {
-                "wait for the other process or end it, then run the same command again"
-            }
+            Self::Locked { .. } => "wait for the other process or end it, then run the same command again",
             Self::Damaged(_) => {
                 "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session"
             }
@@ -113,9 +111,7 @@ impl JournalError {
                 "nothing was written; report this as a bug with the command that led to it"
             }
             Self::Blob { .. } => "restore the blob from a copy, then run `tripwire verify`",
-            Self::Key { .. } => {
-                "make the key file readable by you alone, or move it away to have a new one made"
-            }
+            Self::Key { .. } => "make the key file readable by you alone, or move it away to have a new one made",
             Self::Checkpoint { .. } => {
                 "run `tripwire verify`; a checkpoint that was changed by hand means the journal cannot be trusted"
             }
@@ -123,11 +119,7 @@ impl JournalError {
     }
 
     pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
+        Self::Io { action, path: path.to_owned(), source }
     }
 }
 

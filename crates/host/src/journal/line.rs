@@ -23,10 +23,7 @@ impl Tail {
     /// The tail of a journal without records.
     #[must_use]
     pub fn genesis() -> Self {
-        Self {
-            hash: chain::genesis(GENESIS_DOMAIN),
-            index: 0,
-        }
+        Self { hash: chain::genesis(GENESIS_DOMAIN), index: 0 }
     }
 }
 
@@ -105,12 +102,7 @@ pub enum LineFault {
 }
 
 /// Appends a record's line, with its line feed, and moves the tail behind it.
-pub(crate) fn render(
-    out: &mut String,
-    tail: &mut Tail,
-    body: &str,
-    times: &Times,
-) -> Result<(), CanonicalError> {
+pub(crate) fn render(out: &mut String, tail: &mut Tail, body: &str, times: &Times) -> Result<(), CanonicalError> {
     let hash = chain::link(&tail.hash, tail.index, body)?;
     let mut times = canonical::to_string(times)?;
     times.pop();
@@ -119,13 +111,8 @@ pub(crate) fn render(
     let (index, previous) = (tail.index, tail.hash);
     out.push_str(BODY);
     out.push_str(body);
-    out.push_str(&format!(
-        "{HASH}{hash}{INDEX}{index}{PREVIOUS}{previous}{TIMES}{times}{SEAL}{seal}{END}\n"
-    ));
-    *tail = Tail {
-        hash,
-        index: index + 1,
-    };
+    out.push_str(&format!("{HASH}{hash}{INDEX}{index}{PREVIOUS}{previous}{TIMES}{times}{SEAL}{seal}{END}\n"));
+    *tail = Tail { hash, index: index + 1 };
     Ok(())
 }
 
@@ -170,13 +157,7 @@ pub(crate) fn take_apart(text: &str) -> Option<(Line<'_>, &str)> {
     if index.to_string() != index_text {
         return None;
     }
-    let line = Line {
-        body,
-        hash: hash.parse().ok()?,
-        index,
-        previous: previous.parse().ok()?,
-        times,
-    };
+    let line = Line { body, hash: hash.parse().ok()?, index, previous: previous.parse().ok()?, times };
     Some((line, seal))
 }
 
@@ -221,13 +202,7 @@ mod tests {
     fn sample() -> (String, Tail) {
         let mut tail = Tail::genesis();
         let mut out = String::new();
-        render(
-            &mut out,
-            &mut tail,
-            "{\"x\":\"\\u0000,\\\"h\\\":\"}",
-            &times(),
-        )
-        .unwrap();
+        render(&mut out, &mut tail, "{\"x\":\"\\u0000,\\\"h\\\":\"}", &times()).unwrap();
         (out, tail)
     }
 
@@ -257,10 +232,7 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = line.to_vec();
                 flipped[position] ^= 1 << bit;
-                assert!(
-                    check(&flipped, &Tail::genesis()).is_err(),
-                    "{position} {bit}"
-                );
+                assert!(check(&flipped, &Tail::genesis()).is_err(), "{position} {bit}");
             }
         }
     }
@@ -269,10 +241,7 @@ mod tests {
     fn a_record_of_another_place_is_refused() {
         let (text, tail) = sample();
         let bytes = text.trim_end().as_bytes();
-        assert_eq!(
-            check(bytes, &tail).err(),
-            Some(LineFault::Index { found: 0 })
-        );
+        assert_eq!(check(bytes, &tail).err(), Some(LineFault::Index { found: 0 }));
         let elsewhere = Tail { index: 0, ..tail };
         assert_eq!(check(bytes, &elsewhere).err(), Some(LineFault::Previous));
     }

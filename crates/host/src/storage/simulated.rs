@@ -124,10 +124,7 @@ impl Storage for SimulatedDisk {
         let found = world.find(path);
         let inode = match (mode, found) {
             (OpenMode::Create, Some(_inode)) => return Err(io::ErrorKind::AlreadyExists.into()),
-            (OpenMode::Create, None) => world.change_dir(|inode| DirChange::Link {
-                path: path.to_owned(),
-                inode,
-            })?,
+            (OpenMode::Create, None) => world.change_dir(|inode| DirChange::Link { path: path.to_owned(), inode })?,
             (OpenMode::Read | OpenMode::Append | OpenMode::Update, Some(inode)) => inode,
             (OpenMode::Read | OpenMode::Append | OpenMode::Update, None) => {
                 return Err(io::ErrorKind::NotFound.into());
@@ -178,11 +175,7 @@ impl Storage for SimulatedDisk {
         let mut world = self.0.borrow_mut();
         world.operate()?;
         let inode = world.find(from).ok_or(io::ErrorKind::NotFound)?;
-        let change = DirChange::Rename {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            inode,
-        };
+        let change = DirChange::Rename { from: from.to_owned(), to: to.to_owned(), inode };
         world.change_dir(|_unused| change).map(|_inode| ())
     }
 
@@ -190,9 +183,7 @@ impl Storage for SimulatedDisk {
         let mut world = self.0.borrow_mut();
         world.operate()?;
         world.find(path).ok_or(io::ErrorKind::NotFound)?;
-        let change = DirChange::Unlink {
-            path: path.to_owned(),
-        };
+        let change = DirChange::Unlink { path: path.to_owned() };
         world.change_dir(|_unused| change).map(|_inode| ())
     }
 
@@ -208,16 +199,9 @@ impl Storage for SimulatedDisk {
         world.operate()?;
         let inode = match world.find(path) {
             Some(inode) => inode,
-            None => world.change_dir(|inode| DirChange::Link {
-                path: path.to_owned(),
-                inode,
-            })?,
+            None => world.change_dir(|inode| DirChange::Link { path: path.to_owned(), inode })?,
         };
         world.lock(path)?;
-        Ok(SimulatedLock {
-            world: Rc::clone(&self.0),
-            path: path.to_owned(),
-            file: SimulatedFile { inode },
-        })
+        Ok(SimulatedLock { world: Rc::clone(&self.0), path: path.to_owned(), file: SimulatedFile { inode } })
     }
 }

@@ -51,11 +51,7 @@ pub(super) enum DirChange {
     /// A new name for a new file.
     Link { path: PathBuf, inode: usize },
     /// A name that moved, atomically.
-    Rename {
-        from: PathBuf,
-        to: PathBuf,
-        inode: usize,
-    },
+    Rename { from: PathBuf, to: PathBuf, inode: usize },
     /// A name that is gone.
     Unlink { path: PathBuf },
 }
@@ -92,9 +88,7 @@ impl World {
 
     pub(super) fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
-        self.cut_at = faults
-            .power_cut_after
-            .map(|after| self.operations.saturating_add(after));
+        self.cut_at = faults.power_cut_after.map(|after| self.operations.saturating_add(after));
     }
 
     pub(super) fn is_off(&self) -> bool {
@@ -132,18 +126,8 @@ impl World {
     /// A write that may meet a full disk: then a part of it arrives, with or without an error code.
     pub(super) fn write(&mut self, inode: usize, offset: usize, bytes: &[u8]) -> io::Result<usize> {
         let is_full = self.random.chance(self.faults.full_per_mille);
-        let written = if is_full {
-            self.random.below(bytes.len())
-        } else {
-            bytes.len()
-        };
-        self.change(
-            inode,
-            Change::Write {
-                offset,
-                bytes: bytes.get(..written).unwrap_or_default().to_vec(),
-            },
-        )?;
+        let written = if is_full { self.random.below(bytes.len()) } else { bytes.len() };
+        self.change(inode, Change::Write { offset, bytes: bytes.get(..written).unwrap_or_default().to_vec() })?;
         if is_full && (written == 0 || self.random.chance(500)) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -196,10 +180,7 @@ impl World {
     }
 
     /// Changes a name; the builder is given the number of a fresh file in case it needs one.
-    pub(super) fn change_dir(
-        &mut self,
-        build: impl FnOnce(usize) -> DirChange,
-    ) -> io::Result<usize> {
+    pub(super) fn change_dir(&mut self, build: impl FnOnce(usize) -> DirChange) -> io::Result<usize> {
         if self.random.chance(self.faults.full_per_mille) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -235,11 +216,7 @@ impl World {
         self.locks.remove(path);
     }
 
-    pub(super) fn tamper(
-        &mut self,
-        path: &Path,
-        change: impl FnOnce(&mut Vec<u8>),
-    ) -> io::Result<()> {
+    pub(super) fn tamper(&mut self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let inode = self.find(path).ok_or(io::ErrorKind::NotFound)?;
         let file = &mut self.inodes[inode];
         change(&mut file.cached);
@@ -262,11 +239,7 @@ impl World {
         }
         self.operations += 1;
         if self.cut_at.is_some_and(|at| self.operations > at) {
-            return Ok(if self.random.chance(500) {
-                OperationFate::CutBefore
-            } else {
-                OperationFate::CutAfter
-            });
+            return Ok(if self.random.chance(500) { OperationFate::CutBefore } else { OperationFate::CutAfter });
         }
         if self.random.chance(self.faults.error_per_mille) {
             return Err(io::Error::other("simulated i/o error"));
@@ -320,13 +293,7 @@ impl World {
                 (Fate::Prefix, Change::Write { offset, bytes }) if position == stop => {
                     let torn = self.random.below(bytes.len() + 1);
                     let bytes = bytes.get(..torn).unwrap_or_default().to_vec();
-                    apply(
-                        &mut file.durable,
-                        &Change::Write {
-                            offset: *offset,
-                            bytes,
-                        },
-                    );
+                    apply(&mut file.durable, &Change::Write { offset: *offset, bytes });
                 }
                 (Fate::Prefix, _) => {}
                 (Fate::ZeroFilled, Change::Write { offset, bytes }) => {
@@ -338,10 +305,7 @@ impl World {
                 (Fate::Scattered, Change::Write { offset, bytes }) => {
                     for (sector, chunk) in bytes.chunks(SECTOR_BYTES).enumerate() {
                         if self.random.chance(600) {
-                            let chunk = Change::Write {
-                                offset: offset + sector * SECTOR_BYTES,
-                                bytes: chunk.to_vec(),
-                            };
+                            let chunk = Change::Write { offset: offset + sector * SECTOR_BYTES, bytes: chunk.to_vec() };
                             apply(&mut file.durable, &chunk);
                         }
                     }
@@ -378,10 +342,7 @@ impl DirChange {
 
 fn apply(bytes: &mut Vec<u8>, change: &Change) {
     match change {
-        Change::Write {
-            offset,
-            bytes: written,
-        } => {
+        Change::Write { offset, bytes: written } => {
             let end = offset + written.len();
             if bytes.len() < end {
                 bytes.resize(end, 0);
