@@ -146,6 +146,7 @@ fn human(act: &HumanAct) -> &'static str {
         HumanAct::SetDirtyBits(_) => "sets dirty bits",
         HumanAct::RaiseBudget(_) => "raises the budget",
         HumanAct::SetMode(_) => "changes what binds",
+        HumanAct::MendGuard => "mends the guard",
         HumanAct::Other(_) => "writes something down",
     }
 }
