@@ -1,0 +1,588 @@
+//! The launcher: puts on the layers in their order, watches the run, ends the tree, and looks at what is left.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::capture::Capture;
+use crate::control::{Channel, News, TAG_PLAN};
+use crate::layers::l01_cgroup::{Group, GroupLimits};
+use crate::layers::l02_namespaces::{Launch, Started, World, launch};
+use crate::layers::l03_reexec::Broken;
+use crate::layers::l10_scan::{self, Since};
+use crate::outcome::{
+    Budget, End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
+};
+use crate::plan::Plan;
+use crate::policy::{self, MemoryCount, Writes};
+use crate::procfs::{self, Identity};
+use crate::runs::Placeholders;
+use crate::spec::{Profile, Sandbox};
+use crate::stage;
+use crate::sys;
+use crate::watchdog::{self, Watch};
+
+/// Runs a request to its end.
+pub(crate) fn run(spec: &Sandbox) -> Outcome {
+    let mut attempt = Attempt {
+        spec,
+        layers: Layers::default(),
+        start: Instant::now(),
+        since: watchdog::now(),
+    };
+    let mut result = attempt.go();
+    if result
+        .as_ref()
+        .is_err_and(|broken| broken.layer == Layer::Stage)
+        && stage::is_fresh_overlay(spec)
+    {
+        // No overlay here: the same run on a copy of the workspace, named in the result.
+        result = stage::fall_back_to_copy(spec).and_then(|()| attempt.go());
+    }
+    match result {
+        Ok(report) => Outcome::Ran(report),
+        Err(broken) => {
+            let cause = explain(&broken);
+            attempt
+                .layers
+                .set(broken.layer, LayerState::Missing(cause.clone()));
+            Outcome::NotRun(NotRun {
+                layer: broken.layer,
+                hint: hint(&broken, spec).to_owned(),
+                cause,
+                layers: attempt.layers,
+                profile: spec.profile,
+            })
+        }
+    }
+}
+
+struct Attempt<'a> {
+    spec: &'a Sandbox,
+    layers: Layers,
+    start: Instant,
+    since: Since,
+}
+
+impl Attempt<'_> {
+    fn go(&mut self) -> Result<Report, Broken> {
+        let mut group = self.cgroup()?;
+        let memory = if group.is_some() {
+            MemoryCount::Kernel
+        } else {
+            MemoryCount::Sampling
+        };
+        let writes = stage::open_writes(self.spec)?;
+        let prepared = policy::prepare(self.spec, &writes, memory)?;
+        let shown = match &writes {
+            Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
+            Writes::Copy { copy } => copy,
+        };
+        let placeholders = placeholders(shown, &prepared.missing)?;
+        let running = self.start_inner(group.as_ref(), &Plan::Sandbox(Box::new(prepared.plan)))?;
+        let ended = self.follow(running, memory, &writes)?;
+        let memory_kills = group.as_ref().map_or(0, Group::memory_kills);
+        let survivors = group.as_ref().map_or(0, |group| group.members().len());
+        drop(group.take());
+        drop(placeholders);
+        let findings = self.scan(&writes)?;
+        let mut receipt = ended.receipt;
+        receipt.survivors += u64::try_from(survivors).unwrap_or(u64::MAX);
+        Ok(Report {
+            end: ended.end,
+            stdout: ended.stdout.finish(),
+            stderr: ended.stderr.finish(),
+            wall: self.start.elapsed(),
+            layers: std::mem::take(&mut self.layers),
+            receipt,
+            findings,
+            memory_kills,
+            profile: self.spec.profile,
+            stage: self.spec.stage.clone(),
+        })
+    }
+
+    /// Layer 1. Root needs it, because the kernel ignores root's process limit; an ordinary user gets the sampling watchdog.
+    fn cgroup(&mut self) -> Result<Option<Group>, Broken> {
+        let limits = GroupLimits {
+            memory: self.spec.budgets.memory,
+            processes: self.spec.budgets.processes,
+        };
+        let error = match Group::create(Some(limits)) {
+            Ok(group) => {
+                self.layers
+                    .set(Layer::Cgroup, LayerState::On(group.describe()));
+                return Ok(Some(group));
+            }
+            Err(error) => error,
+        };
+        let root = rustix::process::geteuid().is_root();
+        let state = match (root, self.spec.profile) {
+            (false, Profile::Strict | Profile::Compat) => LayerState::Replaced(format!(
+                "sampling watchdog and process limit; no cgroup of our own: {error}"
+            )),
+            (true, Profile::Compat) => LayerState::Relaxed(format!(
+                "sampling watchdog only, processes unlimited for root: {error}"
+            )),
+            (true, Profile::Strict) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                return Err(Broken::new(
+                    Layer::Cgroup,
+                    errno,
+                    format!("make a cgroup: {error}"),
+                ));
+            }
+        };
+        self.layers.set(Layer::Cgroup, state);
+        Ok(None)
+    }
+
+    /// Layers 2 to 9, up to the executed command.
+    fn start_inner(&mut self, group: Option<&Group>, plan: &Plan) -> Result<Running, Broken> {
+        let (stdout, stdout_in) = pipe()?;
+        let (stderr, stderr_in) = pipe()?;
+        let (control, control_in) =
+            Channel::pair().map_err(namespaces("make the control channel"))?;
+        let null = std::fs::File::open("/dev/null").map_err(namespaces("open `/dev/null`"))?;
+        let exe = inner_exe(self.spec.inner_exe.as_deref()).map_err(|error| {
+            Broken::new(
+                Layer::Reexec,
+                error.raw_os_error().unwrap_or(0),
+                "open our own binary".to_owned(),
+            )
+        })?;
+        let started = launch(&Launch {
+            world: World::Confined,
+            group,
+            exe: exe.as_fd(),
+            stdin: null.as_fd(),
+            stdout: stdout_in.as_fd(),
+            stderr: stderr_in.as_fd(),
+            control: control_in.as_fd(),
+        })
+        .map_err(namespaces("start a process in its own namespaces"))?;
+        drop((stdout_in, stderr_in, control_in));
+        self.layers.set(
+            Layer::Namespaces,
+            on("user, mount, pid, network, IPC, host name, cgroup"),
+        );
+        let stdout = Capture::start(stdout, self.spec.budgets.output);
+        let stderr = Capture::start(stderr, self.spec.budgets.output);
+        let running = Running {
+            started,
+            control,
+            stdout,
+            stderr,
+            watch: None,
+        };
+        self.reach_command(running, plan)
+    }
+
+    fn reach_command(&mut self, mut running: Running, plan: &Plan) -> Result<Running, Broken> {
+        let mut result = running
+            .control
+            .send(TAG_PLAN, &plan.encode())
+            .map_err(reexec("send the plan"));
+        let mut handles = None;
+        while result.is_ok() {
+            match running.next_news(self.deadline()) {
+                Ok(Some(News::Ready { fds, landlock })) => {
+                    self.passed(&landlock);
+                    handles = Some(fds);
+                }
+                Ok(Some(News::Started)) => break,
+                Ok(Some(News::Failed { layer, errno, what })) => {
+                    result = Err(Broken::new(layer, errno, what))
+                }
+                Ok(Some(News::Exited { .. }) | None) => {
+                    result = Err(reexec("hear from the inner stage")(
+                        io::Error::from_raw_os_error(0),
+                    ))
+                }
+                Err(error) => result = Err(reexec("hear from the inner stage")(error)),
+            }
+        }
+        let mut handles = handles.unwrap_or_default().into_iter();
+        if let (Ok(()), (Some(scratch), Some(proc))) = (&result, (handles.next(), handles.next())) {
+            running.watch = Some((scratch, proc));
+            return Ok(running);
+        }
+        running.started.kill();
+        // The inner stage is gone for sure once it is waited for; a failure here changes nothing.
+        drop(running.started.reap());
+        Err(result
+            .err()
+            .unwrap_or_else(|| reexec("receive the new root")(io::Error::from_raw_os_error(0))))
+    }
+
+    /// The inner stage reports once for all layers that it put on itself.
+    fn passed(&mut self, landlock: &str) {
+        let budgets = &self.spec.budgets;
+        self.layers.set(
+            Layer::Reexec,
+            on("clean image, no inherited descriptor, unreadable"),
+        );
+        self.layers.set(
+            Layer::Rootfs,
+            on("allow-list on tmpfs, protected names read-only, ancestors pinned"),
+        );
+        let stage = self
+            .spec
+            .stage
+            .as_deref()
+            .map_or(LayerState::Off, stage::describe);
+        self.layers.set(Layer::Stage, stage);
+        let network = match &self.spec.bridge {
+            Some(_) => on("loopback and the allow-list bridge"),
+            None => on("loopback only"),
+        };
+        self.layers.set(Layer::Network, network);
+        let limits = format!(
+            "{} processes, files of {} bytes, {} open files",
+            budgets.processes, budgets.file_size.0, budgets.open_files
+        );
+        self.layers.set(Layer::Limits, LayerState::On(limits));
+        self.layers
+            .set(Layer::Privileges, on("no capability, no_new_privs"));
+        let landlock = match (landlock, self.spec.profile) {
+            ("missing", Profile::Compat) => {
+                LayerState::Relaxed("missing in this kernel".to_owned())
+            }
+            (text, Profile::Strict | Profile::Compat) => on(text),
+        };
+        self.layers.set(Layer::Landlock, landlock);
+        let filter = match self.spec.profile {
+            Profile::Strict => on("reviewed calls only"),
+            Profile::Compat => {
+                LayerState::Relaxed("reviewed calls, unix sockets and debuggers".to_owned())
+            }
+        };
+        self.layers.set(Layer::Seccomp, filter);
+        self.layers
+            .set(Layer::Pid1, on("reaps orphans, ends with the launcher"));
+    }
+
+    fn deadline(&self) -> Instant {
+        self.start + self.spec.budgets.time
+    }
+
+    /// Waits for the end, whatever brings it, and then for the last process.
+    fn follow(
+        &mut self,
+        running: Running,
+        memory: MemoryCount,
+        writes: &Writes,
+    ) -> Result<Ended, Broken> {
+        let Running {
+            started,
+            control,
+            stdout,
+            stderr,
+            watch,
+        } = running;
+        let watcher = watch
+            .map(|handles| self.start_watch(handles, memory, writes, &started))
+            .transpose()?;
+        let mut waiting = Running {
+            started,
+            control,
+            stdout,
+            stderr,
+            watch: None,
+        };
+        let first = waiting.next_news(self.deadline());
+        let decided = Instant::now();
+        let tree = waiting.started.pid.as_raw_nonzero().get();
+        let (end, alive) = match first {
+            Ok(Some(News::Exited {
+                code,
+                signal: 0,
+                others,
+            })) => (End::Exited(code), Alive::Counted(others)),
+            Ok(Some(News::Exited { signal, others, .. })) => {
+                (End::Signaled(signal), Alive::Counted(others))
+            }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                (End::TimedOut, Alive::Seen(procfs::descendants(tree)))
+            }
+            Ok(_) | Err(_) => (End::Signaled(9), Alive::Counted(0)),
+        };
+        waiting.started.kill();
+        waiting.started.reap().map_err(|error| {
+            Broken::new(
+                Layer::Pid1,
+                error.raw_os_error().unwrap_or(0),
+                "wait for the end".to_owned(),
+            )
+        })?;
+        let spent = watcher.and_then(Watcher::finish);
+        let end = spent.map_or(end, End::OverBudget);
+        Ok(Ended {
+            end,
+            receipt: alive.receipt(decided.elapsed()),
+            stdout: waiting.stdout,
+            stderr: waiting.stderr,
+        })
+    }
+
+    fn start_watch(
+        &self,
+        handles: (OwnedFd, OwnedFd),
+        memory: MemoryCount,
+        writes: &Writes,
+        started: &Started,
+    ) -> Result<Watcher, Broken> {
+        let watch = Watch {
+            scratch: handles.0,
+            proc: handles.1,
+            roots: self.writable(writes),
+            since: self.since,
+            budgets: self.spec.budgets,
+            memory,
+        };
+        let at = |error: io::Error| {
+            Broken::new(
+                Layer::Limits,
+                error.raw_os_error().unwrap_or(0),
+                "start the watchdog".to_owned(),
+            )
+        };
+        let pidfd = started.pidfd.try_clone().map_err(at)?;
+        let (stop, stopped) = channel();
+        let body = move || {
+            let spent = watch.run(&stopped);
+            if spent.is_some() {
+                // A tree that is gone already is what we want.
+                sys::best_effort(rustix::process::pidfd_send_signal(
+                    &pidfd,
+                    rustix::process::Signal::KILL,
+                ));
+            }
+            spent
+        };
+        let handle = thread::Builder::new().spawn(body).map_err(at)?;
+        Ok(Watcher { stop, handle })
+    }
+
+    /// The folders of the host that the tree may change.
+    fn writable(&self, writes: &Writes) -> Vec<PathBuf> {
+        let workspace = match writes {
+            Writes::Direct => self.spec.workspace.clone(),
+            Writes::Overlay { upper, .. } => upper.clone(),
+            Writes::Copy { copy } => copy.clone(),
+        };
+        self.spec
+            .write
+            .iter()
+            .filter(|path| path.is_dir())
+            .cloned()
+            .chain([workspace])
+            .collect()
+    }
+
+    /// Layer 10.
+    fn scan(&mut self, writes: &Writes) -> Result<Vec<Finding>, Broken> {
+        let mut findings = Vec::new();
+        for root in self.writable(writes) {
+            let found = l10_scan::scan(&root, self.since).map_err(|error| {
+                Broken::new(
+                    Layer::Scan,
+                    error.raw_os_error().unwrap_or(0),
+                    "look at the workspace".to_owned(),
+                )
+            })?;
+            findings.extend(found);
+        }
+        self.layers.set(
+            Layer::Scan,
+            LayerState::On(format!("{} findings", findings.len())),
+        );
+        Ok(findings)
+    }
+}
+
+/// A started inner stage with its channels.
+struct Running {
+    started: Started,
+    control: Channel,
+    stdout: Capture,
+    stderr: Capture,
+    watch: Option<(OwnedFd, OwnedFd)>,
+}
+
+impl Running {
+    /// The next news, or an error of kind `TimedOut` at the deadline.
+    fn next_news(&mut self, deadline: Instant) -> io::Result<Option<News>> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            let control = self.control.as_fd();
+            let mut fds = [PollFd::from_borrowed_fd(control, PollFlags::IN)];
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return self.control.news(),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+struct Ended {
+    end: End,
+    receipt: Receipt,
+    stdout: Capture,
+    stderr: Capture,
+}
+
+/// Who was alive when the end began.
+enum Alive {
+    /// The first process counted from inside.
+    Counted(u32),
+    /// Seen from outside.
+    Seen(Vec<Identity>),
+}
+
+impl Alive {
+    fn receipt(self, took: Duration) -> Receipt {
+        match self {
+            Self::Counted(others) => Receipt {
+                ended: u64::from(others) + 1,
+                survivors: 0,
+                took,
+            },
+            Self::Seen(seen) => {
+                let survivors = seen.iter().filter(|id| procfs::is_alive(**id)).count();
+                let ended = seen.len() + 1 - survivors;
+                Receipt {
+                    ended: u64::try_from(ended).unwrap_or(u64::MAX),
+                    survivors: u64::try_from(survivors).unwrap_or(u64::MAX),
+                    took,
+                }
+            }
+        }
+    }
+}
+
+struct Watcher {
+    stop: Sender<()>,
+    handle: JoinHandle<Option<Budget>>,
+}
+
+impl Watcher {
+    fn finish(self) -> Option<Budget> {
+        drop(self.stop);
+        self.handle.join().ok().flatten()
+    }
+}
+
+/// Makes the missing names; a workspace that we cannot write to cannot be written to from inside either.
+fn placeholders(
+    workspace: &Path,
+    missing: &[(PathBuf, crate::plan::Kind)],
+) -> Result<Placeholders, Broken> {
+    Placeholders::make(workspace, missing).map_err(|error| {
+        Broken::new(
+            Layer::Rootfs,
+            error.raw_os_error().unwrap_or(0),
+            "make placeholders for protected names".to_owned(),
+        )
+    })
+}
+
+pub(crate) fn inner_exe(given: Option<&Path>) -> io::Result<OwnedFd> {
+    let path = given.unwrap_or_else(|| Path::new("/proc/self/exe"));
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(
+        rustix::fs::CWD,
+        path,
+        flags,
+        rustix::fs::Mode::empty(),
+    )?)
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), Broken> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|errno| {
+        Broken::new(
+            Layer::Namespaces,
+            errno.raw_os_error(),
+            "make a pipe".to_owned(),
+        )
+    })
+}
+
+fn on(text: &str) -> LayerState {
+    LayerState::On(text.to_owned())
+}
+
+fn namespaces(what: &'static str) -> impl Fn(io::Error) -> Broken {
+    move |error| {
+        Broken::new(
+            Layer::Namespaces,
+            error.raw_os_error().unwrap_or(0),
+            format!("{what}: {error}"),
+        )
+    }
+}
+
+fn reexec(what: &'static str) -> impl Fn(io::Error) -> Broken {
+    move |error| {
+        Broken::new(
+            Layer::Reexec,
+            error.raw_os_error().unwrap_or(0),
+            what.to_owned(),
+        )
+    }
+}
+
+/// What failed and what the system said, in one line.
+fn explain(broken: &Broken) -> String {
+    match broken.errno {
+        0 => format!("cannot {}", broken.what),
+        errno => format!(
+            "cannot {}: {}",
+            broken.what,
+            io::Error::from_raw_os_error(errno)
+        ),
+    }
+}
+
+/// What a person can do about a missing layer.
+pub(crate) fn hint(broken: &Broken, spec: &Sandbox) -> &'static str {
+    match broken.layer {
+        Layer::Cgroup => {
+            "mount the memory and pids cgroups writable for root, or run as an ordinary user"
+        }
+        Layer::Namespaces => {
+            "allow user namespaces (`sysctl user.max_user_namespaces`), see `tripwire doctor sandbox`"
+        }
+        Layer::Landlock => {
+            "boot a kernel with Landlock (5.19 or newer), or choose `--profile compat` by name"
+        }
+        Layer::Stage => {
+            "run without `--stage`, or use a kernel with overlays in user namespaces (5.11 or newer)"
+        }
+        Layer::Network => "check the allow-list socket of the host side",
+        Layer::Command if spec.argv.is_empty() => "put the command behind `--`",
+        Layer::Command => {
+            "name a program of the system or of the workspace; other paths need `--read PATH`"
+        }
+        Layer::Rootfs => "look at the named path; a protected name must not be a symbolic link",
+        Layer::Reexec
+        | Layer::Limits
+        | Layer::Privileges
+        | Layer::Seccomp
+        | Layer::Pid1
+        | Layer::Scan => "run `tripwire doctor sandbox`",
+    }
+}
