@@ -18,7 +18,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run commands confined, and look at what they staged.
-    Sandbox(sandbox::SandboxArgs),
+    Sandbox(Box<sandbox::SandboxArgs>),
     /// Say what works on this machine and how to fix what does not.
     Doctor(sandbox::DoctorArgs),
 }
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     match Cli::parse().verb {
-        Verb::Sandbox(args) => sandbox::run(args),
+        Verb::Sandbox(args) => sandbox::run(&args),
         Verb::Doctor(args) => sandbox::doctor(&args),
     }
 }

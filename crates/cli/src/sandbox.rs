@@ -61,6 +61,24 @@ enum SandboxVerb {
     Discard(StageArgs),
 }
 
+/// How results are printed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    fn form(self) -> print::Form {
+        if self.json {
+            print::Form::Json
+        } else {
+            print::Form::Text
+        }
+    }
+}
+
 /// Options of `sandbox exec`.
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
@@ -106,9 +124,8 @@ pub(crate) struct ExecArgs {
     /// What a missing layer means.
     #[arg(long, value_enum, default_value_t = ProfileName::Strict)]
     profile: ProfileName,
-    /// Print one JSON object instead of the command's own output.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// The command.
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -128,9 +145,8 @@ pub(crate) struct StageArgs {
     /// The workspace whose staged changes are meant.
     #[arg(long, value_name = "DIR")]
     workspace: PathBuf,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Options of `sandbox apply`.
@@ -153,25 +169,21 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 enum DoctorPart {
     /// The sandbox: one line per layer.
-    Sandbox {
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
-    },
+    Sandbox(Output),
 }
 
 /// Runs a sandbox verb.
-pub(crate) fn run(args: SandboxArgs) -> ExitCode {
-    match args.verb {
-        SandboxVerb::Exec(args) => exec(&args),
-        SandboxVerb::Diff(args) => diff(&args),
-        SandboxVerb::Apply(args) => apply(&args),
-        SandboxVerb::Discard(args) => discard(&args),
+pub(crate) fn run(args: &SandboxArgs) -> ExitCode {
+    match &args.verb {
+        SandboxVerb::Exec(args) => exec(args),
+        SandboxVerb::Diff(args) => diff(args),
+        SandboxVerb::Apply(args) => apply(args),
+        SandboxVerb::Discard(args) => discard(args),
     }
 }
 
 fn exec(args: &ExecArgs) -> ExitCode {
-    let form = print::Form::from_flag(args.json);
+    let form = args.output.form();
     let stage = args.stage.then(|| stage_dir(&args.workspace));
     let spec = match specify(args, stage.as_deref()) {
         Ok(spec) => spec,
@@ -279,7 +291,7 @@ fn stage_dir(workspace: &Path) -> PathBuf {
 }
 
 fn diff(args: &StageArgs) -> ExitCode {
-    let form = print::Form::from_flag(args.json);
+    let form = args.output.form();
     match Stage::open(&stage_dir(&args.workspace), &args.workspace)
         .and_then(|stage| stage.changes())
     {
@@ -289,7 +301,7 @@ fn diff(args: &StageArgs) -> ExitCode {
 }
 
 fn apply(args: &ApplyArgs) -> ExitCode {
-    let form = print::Form::from_flag(args.stage.json);
+    let form = args.stage.output.form();
     if review_required(&args.stage.workspace) {
         return print::review_required();
     }
@@ -305,14 +317,14 @@ fn apply(args: &ApplyArgs) -> ExitCode {
 
 fn discard(args: &StageArgs) -> ExitCode {
     match Stage::open(&stage_dir(&args.workspace), &args.workspace).and_then(Stage::discard) {
-        Ok(()) => print::discarded(print::Form::from_flag(args.json)),
+        Ok(()) => print::discarded(args.output.form()),
         Err(error) => print::stage_error(&error),
     }
 }
 
 /// Runs `doctor`.
 pub(crate) fn doctor(args: &DoctorArgs) -> ExitCode {
-    let DoctorPart::Sandbox { json } = &args.part;
+    let DoctorPart::Sandbox(output) = &args.part;
     let scratch = std::env::temp_dir().join(format!("tripwire-doctor-{}", std::process::id()));
     let checks = tripwire_sandbox::doctor(&scratch, None);
     if let Ok(stage) = Stage::open(&scratch.join("stage"), &scratch.join("workspace")) {
@@ -320,5 +332,5 @@ pub(crate) fn doctor(args: &DoctorArgs) -> ExitCode {
         drop(stage.discard());
     }
     drop(std::fs::remove_dir_all(&scratch));
-    print::doctor(print::Form::from_flag(*json), &checks)
+    print::doctor(output.form(), &checks)
 }

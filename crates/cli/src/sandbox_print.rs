@@ -21,12 +21,6 @@ pub(crate) enum Form {
     Json,
 }
 
-impl Form {
-    pub(crate) fn from_flag(json: bool) -> Self {
-        if json { Self::Json } else { Self::Text }
-    }
-}
-
 /// A finished run.
 pub(crate) fn report(
     form: Form,

@@ -34,6 +34,9 @@ pub(crate) enum News {
     Exited { code: u8, signal: u8, others: u32 },
 }
 
+/// Tag, payload and descriptors.
+pub(crate) type Frame = (u8, Vec<u8>, Vec<OwnedFd>);
+
 /// One end of the channel.
 #[derive(Debug)]
 pub(crate) struct Channel(OwnedFd);
@@ -94,7 +97,7 @@ impl Channel {
     }
 
     /// One frame, or `None` when the other end is gone.
-    pub(crate) fn receive(&self) -> io::Result<Option<(u8, Vec<u8>, Vec<OwnedFd>)>> {
+    pub(crate) fn receive(&self) -> io::Result<Option<Frame>> {
         let mut head = [0_u8; 5];
         let mut fds = Vec::new();
         if !self.fill(&mut head, &mut fds)? {

@@ -28,7 +28,11 @@ mod capture;
 #[cfg(target_os = "linux")]
 mod control;
 #[cfg(target_os = "linux")]
+mod explain;
+#[cfg(target_os = "linux")]
 mod layers;
+#[cfg(target_os = "linux")]
+mod names;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
@@ -39,6 +43,8 @@ mod probe;
 mod procfs;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod running;
 #[cfg(target_os = "linux")]
 mod runs;
 #[cfg(target_os = "linux")]

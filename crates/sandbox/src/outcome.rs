@@ -128,10 +128,6 @@ impl Layers {
 
 /// What came of a request to run a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one value per run: its size does not matter"
-)]
 pub enum Outcome {
     /// The command ran, confined by every layer listed.
     Ran(Report),

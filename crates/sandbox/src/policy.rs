@@ -2,17 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
-
-use rustix::fs::FileType;
+use std::path::{Path, PathBuf};
 
 use crate::layers::l03_reexec::Broken;
 use crate::layers::l05_limits;
 use crate::layers::l08_seccomp::Choices;
-use crate::outcome::Layer;
+use crate::names::Names;
 use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
-use crate::spec::{HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox};
-use crate::walk;
+use crate::spec::{Profile, Sandbox};
 
 /// Programs and libraries of the system, read-only; links among them are kept as links.
 const SYSTEM: [&str; 8] = [
@@ -63,13 +60,6 @@ const HOME: &str = "/home/agent";
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// The port of the bridge inside, on the loopback interface of a network namespace of its own.
 const BRIDGE_PORT: u64 = 3128;
-/// Protected names that are files, where they have to be made up.
-const FILE_NAMES: [&str; 4] = [
-    ".git/config",
-    ".git/config.worktree",
-    ".mcp.json",
-    "AGENTS.md",
-];
 
 /// What the launcher does before the inner stage starts.
 #[derive(Debug)]
@@ -207,30 +197,7 @@ fn system(plan: &mut SandboxPlan) {
             access: Access::Read,
         });
     }
-    let table = |name: &str, content: &str| Step::File {
-        path: name.into(),
-        content: content.as_bytes().to_vec(),
-    };
-    plan.steps.extend([
-        table("/etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
-        table("/etc/group", "agent:x:1000:\nnogroup:x:65534:\n"),
-        table("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
-        table("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
-        table("/etc/hostname", "sandbox\n"),
-    ]);
-    for name in ETC {
-        if let Ok(source) = fs::canonicalize(name) {
-            plan.steps.push(Step::BindAs {
-                source,
-                path: name.into(),
-                access: Access::Read,
-            });
-        }
-    }
-    plan.rules.push(Rule {
-        path: "/etc".into(),
-        access: Access::Read,
-    });
+    etc(plan);
     for name in DEVICES {
         if let Ok(source) = fs::canonicalize(name) {
             plan.steps.push(Step::BindAs {
@@ -267,6 +234,34 @@ fn system(plan: &mut SandboxPlan) {
             access: Access::Write,
         });
     }
+}
+
+/// The few tables that programs look up, made up here, and what they need of the host's `/etc`.
+fn etc(plan: &mut SandboxPlan) {
+    let table = |name: &str, content: &str| Step::File {
+        path: name.into(),
+        content: content.as_bytes().to_vec(),
+    };
+    plan.steps.extend([
+        table("/etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
+        table("/etc/group", "agent:x:1000:\nnogroup:x:65534:\n"),
+        table("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
+        table("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
+        table("/etc/hostname", "sandbox\n"),
+    ]);
+    for name in ETC {
+        if let Ok(source) = fs::canonicalize(name) {
+            plan.steps.push(Step::BindAs {
+                source,
+                path: name.into(),
+                access: Access::Read,
+            });
+        }
+    }
+    plan.rules.push(Rule {
+        path: "/etc".into(),
+        access: Access::Read,
+    });
 }
 
 /// The workspace and what was granted beside it, outer folders before inner ones.
@@ -373,131 +368,10 @@ fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Br
     Ok(())
 }
 
-/// The names of a workspace that need a wall, relative to it.
-#[derive(Debug, Default)]
-struct Names {
-    protected: Vec<PathBuf>,
-    missing: Vec<(PathBuf, Kind)>,
-    hidden: Vec<PathBuf>,
-}
-
-impl Names {
-    fn find(workspace: &Path) -> Result<Self, Broken> {
-        let mut names = Self::default();
-        for name in PROTECTED_NAMES {
-            names.protect(workspace, Path::new(name))?;
-        }
-        names.search(workspace)?;
-        Ok(names)
-    }
-
-    /// Protects one name; every missing part of it is to be made.
-    fn protect(&mut self, workspace: &Path, name: &Path) -> Result<(), Broken> {
-        let mut so_far = PathBuf::new();
-        let count = name.components().count();
-        for (index, part) in name.components().enumerate() {
-            so_far.push(part);
-            let last = index + 1 == count;
-            let meta = fs::symlink_metadata(workspace.join(&so_far));
-            match meta {
-                Ok(meta) if meta.is_symlink() => {
-                    let what = format!("protect `{}`: it is a symbolic link", so_far.display());
-                    return Err(Broken::new(Layer::Rootfs, 0, what));
-                }
-                // A repository's pointer file: it is protected itself, and there is nothing below it.
-                Ok(meta) if !last && !meta.is_dir() => {
-                    self.add_protected(so_far);
-                    return Ok(());
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    let file = last && FILE_NAMES.iter().any(|known| name == Path::new(known));
-                    let kind = if file { Kind::File } else { Kind::Dir };
-                    if !self.missing.iter().any(|(known, _)| *known == so_far) {
-                        self.missing.push((so_far.clone(), kind));
-                    }
-                }
-            }
-        }
-        self.add_protected(so_far);
-        Ok(())
-    }
-
-    fn add_protected(&mut self, name: PathBuf) {
-        if !self.protected.contains(&name) {
-            self.protected.push(name);
-        }
-    }
-
-    /// Finds hidden names anywhere, and the hooks and configurations of repositories below the top.
-    fn search(&mut self, workspace: &Path) -> Result<(), Broken> {
-        let mut repositories: Vec<PathBuf> = Vec::new();
-        let ended = walk::walk(workspace, &mut |entry| {
-            let name = entry.name_bytes();
-            if HIDDEN_NAMES.iter().any(|hidden| hidden.as_bytes() == name) {
-                self.hide(workspace, entry.path, entry.kind);
-                return walk::Step::Skip;
-            }
-            if name == b".git" && entry.kind == FileType::Directory {
-                repositories.push(entry.path.to_path_buf());
-            }
-            // Object stores hold thousands of files with names made of digits.
-            let store = name == b"objects"
-                && entry
-                    .path
-                    .parent()
-                    .is_some_and(|parent| parent.ends_with(".git"));
-            if store {
-                walk::Step::Skip
-            } else {
-                walk::Step::Enter
-            }
-        });
-        let broken = |what: &str| Broken::new(Layer::Rootfs, 0, what.to_owned());
-        match ended {
-            Ok(walk::Ended::Whole | walk::Ended::Stopped) => {}
-            Ok(walk::Ended::TooDeep) => {
-                return Err(broken(
-                    "search the workspace for secrets: folders are nested too deep",
-                ));
-            }
-            Err(_) => return Err(broken("search the workspace for secrets")),
-        }
-        for repository in repositories {
-            for name in ["hooks", "config", "config.worktree", "modules"] {
-                let path = repository.join(name);
-                let found = fs::symlink_metadata(workspace.join(&path));
-                if found.is_ok_and(|meta| !meta.is_symlink()) {
-                    self.add_protected(path);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A link cannot be covered, so what it points at is, if that is in the workspace.
-    fn hide(&mut self, workspace: &Path, path: &Path, kind: FileType) {
-        if kind != FileType::Symlink {
-            self.hidden.push(path.to_path_buf());
-            return;
-        }
-        let target = fs::canonicalize(workspace.join(path)).ok();
-        if let Some(inside) = target
-            .as_deref()
-            .and_then(|target| target.strip_prefix(workspace).ok())
-            && inside
-                .components()
-                .all(|part| matches!(part, Component::Normal(_)))
-            && inside != Path::new("")
-        {
-            self.hidden.push(inside.to_path_buf());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Layer;
 
     fn workspace(name: &str) -> PathBuf {
         let dir =

@@ -3,24 +3,22 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Instant;
 
 use crate::capture::Capture;
 use crate::control::{Channel, News, TAG_PLAN};
+use crate::explain::{explain, hint};
 use crate::layers::l01_cgroup::{Group, GroupLimits};
 use crate::layers::l02_namespaces::{Launch, Started, World, launch};
 use crate::layers::l03_reexec::Broken;
 use crate::layers::l10_scan::{self, Since};
-use crate::outcome::{
-    Budget, End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
-};
+use crate::outcome::{End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
 use crate::plan::Plan;
 use crate::policy::{self, MemoryCount, Writes};
-use crate::procfs::{self, Identity};
+use crate::procfs;
+use crate::running::{Alive, Ended, Running, Watcher};
 use crate::runs::Placeholders;
 use crate::spec::{Profile, Sandbox};
 use crate::stage;
@@ -53,7 +51,7 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
                 .set(broken.layer, LayerState::Missing(cause.clone()));
             Outcome::NotRun(NotRun {
                 layer: broken.layer,
-                hint: hint(&broken, spec).to_owned(),
+                hint: hint(&broken).to_owned(),
                 cause,
                 layers: attempt.layers,
                 profile: spec.profile,
@@ -406,86 +404,6 @@ impl Attempt<'_> {
     }
 }
 
-/// A started inner stage with its channels.
-struct Running {
-    started: Started,
-    control: Channel,
-    stdout: Capture,
-    stderr: Capture,
-    watch: Option<(OwnedFd, OwnedFd)>,
-}
-
-impl Running {
-    /// The next news, or an error of kind `TimedOut` at the deadline.
-    fn next_news(&mut self, deadline: Instant) -> io::Result<Option<News>> {
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            let timeout = Timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(left.subsec_nanos()),
-            };
-            let control = self.control.as_fd();
-            let mut fds = [PollFd::from_borrowed_fd(control, PollFlags::IN)];
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return self.control.news(),
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-    }
-}
-
-struct Ended {
-    end: End,
-    receipt: Receipt,
-    stdout: Capture,
-    stderr: Capture,
-}
-
-/// Who was alive when the end began.
-enum Alive {
-    /// The first process counted from inside.
-    Counted(u32),
-    /// Seen from outside.
-    Seen(Vec<Identity>),
-}
-
-impl Alive {
-    fn receipt(self, took: Duration) -> Receipt {
-        match self {
-            Self::Counted(others) => Receipt {
-                ended: u64::from(others) + 1,
-                survivors: 0,
-                took,
-            },
-            Self::Seen(seen) => {
-                let survivors = seen.iter().filter(|id| procfs::is_alive(**id)).count();
-                let ended = seen.len() + 1 - survivors;
-                Receipt {
-                    ended: u64::try_from(ended).unwrap_or(u64::MAX),
-                    survivors: u64::try_from(survivors).unwrap_or(u64::MAX),
-                    took,
-                }
-            }
-        }
-    }
-}
-
-struct Watcher {
-    stop: Sender<()>,
-    handle: JoinHandle<Option<Budget>>,
-}
-
-impl Watcher {
-    fn finish(self) -> Option<Budget> {
-        drop(self.stop);
-        self.handle.join().ok().flatten()
-    }
-}
-
 /// Makes the missing names; a workspace that we cannot write to cannot be written to from inside either.
 fn placeholders(
     workspace: &Path,
@@ -542,47 +460,5 @@ fn reexec(what: &'static str) -> impl Fn(io::Error) -> Broken {
             error.raw_os_error().unwrap_or(0),
             what.to_owned(),
         )
-    }
-}
-
-/// What failed and what the system said, in one line.
-fn explain(broken: &Broken) -> String {
-    match broken.errno {
-        0 => format!("cannot {}", broken.what),
-        errno => format!(
-            "cannot {}: {}",
-            broken.what,
-            io::Error::from_raw_os_error(errno)
-        ),
-    }
-}
-
-/// What a person can do about a missing layer.
-pub(crate) fn hint(broken: &Broken, spec: &Sandbox) -> &'static str {
-    match broken.layer {
-        Layer::Cgroup => {
-            "mount the memory and pids cgroups writable for root, or run as an ordinary user"
-        }
-        Layer::Namespaces => {
-            "allow user namespaces (`sysctl user.max_user_namespaces`), see `tripwire doctor sandbox`"
-        }
-        Layer::Landlock => {
-            "boot a kernel with Landlock (5.19 or newer), or choose `--profile compat` by name"
-        }
-        Layer::Stage => {
-            "run without `--stage`, or use a kernel with overlays in user namespaces (5.11 or newer)"
-        }
-        Layer::Network => "check the allow-list socket of the host side",
-        Layer::Command if spec.argv.is_empty() => "put the command behind `--`",
-        Layer::Command => {
-            "name a program of the system or of the workspace; other paths need `--read PATH`"
-        }
-        Layer::Rootfs => "look at the named path; a protected name must not be a symbolic link",
-        Layer::Reexec
-        | Layer::Limits
-        | Layer::Privileges
-        | Layer::Seccomp
-        | Layer::Pid1
-        | Layer::Scan => "run `tripwire doctor sandbox`",
     }
 }

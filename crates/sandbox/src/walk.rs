@@ -99,12 +99,13 @@ impl Walk<'_> {
     }
 
     fn one(&mut self, fd: &OwnedFd, name: &CStr, kind: FileType, depth: usize) -> io::Result<Step> {
-        let kind = match kind {
-            FileType::Unknown => match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let kind = if kind == FileType::Unknown {
+            match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                 Err(_) => return Ok(Step::Skip),
-            },
-            known => known,
+            }
+        } else {
+            kind
         };
         let entry = Entry {
             dir: fd.as_fd(),

@@ -449,7 +449,6 @@ fn parse_hierarchies(mounts: &str, own: &str) -> Vec<Hierarchy> {
 fn own_path<'a>(line: &'a str, controllers: Option<&[String]>) -> Option<&'a str> {
     let mut parts = line.splitn(3, ':');
     let (id, names, path) = (parts.next()?, parts.next()?, parts.next()?);
-    let path = path.trim_start_matches('/');
     match controllers {
         None => (id == "0" && names.is_empty()).then_some(path),
         Some(controllers) => {

@@ -56,7 +56,7 @@ impl Stage {
             path: workspace.to_path_buf(),
             source,
         })?;
-        if PathBuf::from(std::ffi::OsString::from_vec(recorded)) != workspace {
+        if std::ffi::OsString::from_vec(recorded) != workspace.as_os_str() {
             return Err(not("it belongs to another workspace"));
         }
         let form = match fs::read_to_string(dir.join("form")).as_deref() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Signal, WaitOptions};
 
-use super::signal_each;
+use super::{Containment, signal_each};
 use crate::control::{Channel, TAG_EXITED, TAG_KILL, TAG_STARTED};
 use crate::layers::l03_reexec::{Broken, status_pipe};
 use crate::layers::l09_pid1::exec_command;
@@ -21,11 +21,16 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// Stays until the tree is to end.
 pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
-    let own_namespace = plan.own_namespace == 1;
-    if own_namespace {
-        own_proc()?;
+    let containment = if plan.own_namespace == 1 {
+        Containment::PidNamespace
     } else {
-        sys::become_subreaper().map_err(|error| broken(&error, "become a subreaper"))?;
+        Containment::Subreaper
+    };
+    match containment {
+        Containment::PidNamespace => own_proc()?,
+        Containment::Subreaper => {
+            sys::become_subreaper().map_err(|error| broken(&error, "become a subreaper"))?;
+        }
     }
     // What the keeper could do as the namespace's owner is not for the command.
     rustix::thread::clear_ambient_capability_set()
@@ -34,7 +39,7 @@ pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
     sys::ignore_terminal_signals();
     let at = |error: io::Error| broken(&error, "watch the launcher");
     let watched = channel.as_fd().try_clone_to_owned().map_err(at)?;
-    let watch = move || watch_launcher(&Channel::from_fd(watched), own_namespace);
+    let watch = move || watch_launcher(&Channel::from_fd(watched), containment);
     std::thread::Builder::new().spawn(watch).map_err(at)?;
     // From here on the channel is the lifeline; the death signal would also fire when only the starting thread ends.
     rustix::process::set_parent_process_death_signal(None)
@@ -100,14 +105,16 @@ fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
 }
 
 /// Told to end, or left alone: the tree ends here.
-fn watch_launcher(channel: &Channel, own_namespace: bool) {
+fn watch_launcher(channel: &Channel, containment: Containment) {
     while let Ok(Some((tag, _, _))) = channel.receive() {
         if tag == TAG_KILL {
             break;
         }
     }
-    if !own_namespace {
-        hunt();
+    match containment {
+        // The kernel ends the namespace with this process.
+        Containment::PidNamespace => {}
+        Containment::Subreaper => hunt(),
     }
     sys::exit_now(0)
 }
