@@ -22,25 +22,22 @@ const SYSTEM: [&str; 8] = [
     "/libx32",
     "/nix/store",
 ];
-/// What programs need from `/etc`: the loader's cache, certificates, name tables. No account, key or configuration of a person.
-const ETC: [&str; 16] = [
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
+/// What programs need from `/etc`: certificates and the choice of programs. No account, key or configuration of a person.
+const ETC_DIRS: [&str; 4] = [
     "/etc/alternatives",
     "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
     "/etc/pki/tls/certs",
     "/etc/pki/ca-trust",
-    "/etc/ca-certificates",
+];
+/// Small tables are copied: a copy is cheaper than a mount.
+const ETC_FILES: [&str; 5] = [
+    "/etc/ld.so.cache",
+    "/etc/ssl/openssl.cnf",
     "/etc/protocols",
     "/etc/services",
-    "/etc/mime.types",
-    "/etc/terminfo",
-    "/etc/perl",
-    "/etc/python3",
     "/etc/os-release",
 ];
+const ETC_FILE_BYTES_MAX: u64 = 1024 * 1024;
 const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
@@ -249,7 +246,17 @@ fn etc(plan: &mut SandboxPlan) {
         table("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
         table("/etc/hostname", "sandbox\n"),
     ]);
-    for name in ETC {
+    for name in ETC_FILES {
+        let small =
+            fs::metadata(name).is_ok_and(|meta| meta.is_file() && meta.len() <= ETC_FILE_BYTES_MAX);
+        if let (true, Ok(content)) = (small, fs::read(name)) {
+            plan.steps.push(Step::File {
+                path: name.into(),
+                content,
+            });
+        }
+    }
+    for name in ETC_DIRS {
         if let Ok(source) = fs::canonicalize(name) {
             plan.steps.push(Step::BindAs {
                 source,

@@ -3,27 +3,27 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Instant;
 
 use crate::capture::Capture;
 use crate::control::{Channel, News, TAG_PLAN};
 use crate::explain::{explain, hint};
 use crate::layers::l01_cgroup::{Group, GroupLimits};
-use crate::layers::l02_namespaces::{Launch, Started, World, launch};
+use crate::layers::l02_namespaces::{Launch, World, launch};
 use crate::layers::l03_reexec::Broken;
 use crate::layers::l10_scan::{self, Since};
 use crate::outcome::{End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
 use crate::plan::Plan;
 use crate::policy::{self, MemoryCount, Writes};
 use crate::procfs;
-use crate::running::{Alive, Ended, Running, Watcher};
+use crate::running::{Alive, Ended, Event, Running};
 use crate::runs::Placeholders;
 use crate::spec::{Profile, Sandbox};
 use crate::stage;
-use crate::sys;
-use crate::watchdog::{self, Watch};
+use crate::watchdog::{self, Sight, Watch};
+
+/// What an ended tree reports when nobody could say more.
+const SIGKILL: u8 = 9;
 
 /// Runs a request to its end.
 pub(crate) fn run(spec: &Sandbox) -> Outcome {
@@ -32,6 +32,8 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
         layers: Layers::default(),
         start: Instant::now(),
         since: watchdog::now(),
+        memory: MemoryCount::Sampling,
+        writable: Vec::new(),
     };
     let mut result = attempt.go();
     if result
@@ -65,30 +67,31 @@ struct Attempt<'a> {
     layers: Layers,
     start: Instant,
     since: Since,
+    memory: MemoryCount,
+    writable: Vec<PathBuf>,
 }
 
 impl Attempt<'_> {
     fn go(&mut self) -> Result<Report, Broken> {
         let mut group = self.cgroup()?;
-        let memory = if group.is_some() {
-            MemoryCount::Kernel
-        } else {
-            MemoryCount::Sampling
-        };
+        if group.is_some() {
+            self.memory = MemoryCount::Kernel;
+        }
         let writes = stage::open_writes(self.spec)?;
-        let prepared = policy::prepare(self.spec, &writes, memory)?;
+        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
+        self.writable = self.writable_roots(&writes);
         let shown = match &writes {
             Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
             Writes::Copy { copy } => copy,
         };
         let placeholders = placeholders(shown, &prepared.missing)?;
         let running = self.start_inner(group.as_ref(), &Plan::Sandbox(Box::new(prepared.plan)))?;
-        let ended = self.follow(running, memory, &writes)?;
+        let ended = self.follow(running)?;
         let memory_kills = group.as_ref().map_or(0, Group::memory_kills);
         let survivors = group.as_ref().map_or(0, |group| group.members().len());
         drop(group.take());
         drop(placeholders);
-        let findings = self.scan(&writes)?;
+        let findings = self.scan();
         let mut receipt = ended.receipt;
         receipt.survivors += u64::try_from(survivors).unwrap_or(u64::MAX);
         Ok(Report {
@@ -169,8 +172,8 @@ impl Attempt<'_> {
             Layer::Namespaces,
             on("user, mount, pid, network, IPC, host name, cgroup"),
         );
-        let stdout = Capture::start(stdout, self.spec.budgets.output);
-        let stderr = Capture::start(stderr, self.spec.budgets.output);
+        let stdout = Capture::new(stdout, self.spec.budgets.output);
+        let stderr = Capture::new(stderr, self.spec.budgets.output);
         let running = Running {
             started,
             control,
@@ -188,26 +191,30 @@ impl Attempt<'_> {
             .map_err(reexec("send the plan"));
         let mut handles = None;
         while result.is_ok() {
-            match running.next_news(self.deadline()) {
-                Ok(Some(News::Ready { fds, landlock })) => {
+            let silent = "hear from the inner stage";
+            match running.next(self.deadline()) {
+                Ok(Event::News(News::Ready { fds, landlock })) => {
                     self.passed(&landlock);
                     handles = Some(fds);
                 }
-                Ok(Some(News::Started)) => break,
-                Ok(Some(News::Failed { layer, errno, what })) => {
-                    result = Err(Broken::new(layer, errno, what))
+                Ok(Event::News(News::Started)) => break,
+                Ok(Event::News(News::Failed { layer, errno, what })) => {
+                    result = Err(Broken::new(layer, errno, what));
                 }
-                Ok(Some(News::Exited { .. }) | None) => {
-                    result = Err(reexec("hear from the inner stage")(
-                        io::Error::from_raw_os_error(0),
-                    ))
+                Ok(Event::TimedOut) => {
+                    result = Err(reexec(silent)(io::Error::from_raw_os_error(
+                        libc::ETIMEDOUT,
+                    )))
                 }
-                Err(error) => result = Err(reexec("hear from the inner stage")(error)),
+                Ok(Event::News(News::Exited { .. }) | Event::Gone | Event::Spent(_)) => {
+                    result = Err(reexec(silent)(io::Error::from_raw_os_error(0)));
+                }
+                Err(error) => result = Err(reexec(silent)(error)),
             }
         }
         let mut handles = handles.unwrap_or_default().into_iter();
         if let (Ok(()), (Some(scratch), Some(proc))) = (&result, (handles.next(), handles.next())) {
-            running.watch = Some((scratch, proc));
+            running.watch = Some(Watch::new(self.sight(scratch, proc)));
             return Ok(running);
         }
         running.started.kill();
@@ -270,105 +277,59 @@ impl Attempt<'_> {
     }
 
     /// Waits for the end, whatever brings it, and then for the last process.
-    fn follow(
-        &mut self,
-        running: Running,
-        memory: MemoryCount,
-        writes: &Writes,
-    ) -> Result<Ended, Broken> {
-        let Running {
-            started,
-            control,
-            stdout,
-            stderr,
-            watch,
-        } = running;
-        let watcher = watch
-            .map(|handles| self.start_watch(handles, memory, writes, &started))
-            .transpose()?;
-        let mut waiting = Running {
-            started,
-            control,
-            stdout,
-            stderr,
-            watch: None,
-        };
-        let first = waiting.next_news(self.deadline());
+    fn follow(&self, mut running: Running) -> Result<Ended, Broken> {
+        let event = running.next(self.deadline());
         let decided = Instant::now();
-        let tree = waiting.started.pid.as_raw_nonzero().get();
-        let (end, alive) = match first {
-            Ok(Some(News::Exited {
+        let seen = || {
+            Alive::Seen(procfs::descendants(
+                running.started.pid.as_raw_nonzero().get(),
+            ))
+        };
+        let (end, alive) = match event {
+            Ok(Event::News(News::Exited {
                 code,
                 signal: 0,
                 others,
             })) => (End::Exited(code), Alive::Counted(others)),
-            Ok(Some(News::Exited { signal, others, .. })) => {
+            Ok(Event::News(News::Exited { signal, others, .. })) => {
                 (End::Signaled(signal), Alive::Counted(others))
             }
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                (End::TimedOut, Alive::Seen(procfs::descendants(tree)))
+            Ok(Event::TimedOut) => (End::TimedOut, seen()),
+            Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
+            Ok(Event::Gone | Event::News(_)) | Err(_) => {
+                (End::Signaled(SIGKILL), Alive::Counted(0))
             }
-            Ok(_) | Err(_) => (End::Signaled(9), Alive::Counted(0)),
         };
-        waiting.started.kill();
-        waiting.started.reap().map_err(|error| {
+        running.started.kill();
+        running.started.reap().map_err(|error| {
             Broken::new(
                 Layer::Pid1,
                 error.raw_os_error().unwrap_or(0),
                 "wait for the end".to_owned(),
             )
         })?;
-        let spent = watcher.and_then(Watcher::finish);
-        let end = spent.map_or(end, End::OverBudget);
+        let receipt = alive.receipt(decided.elapsed());
         Ok(Ended {
             end,
-            receipt: alive.receipt(decided.elapsed()),
-            stdout: waiting.stdout,
-            stderr: waiting.stderr,
+            receipt,
+            stdout: running.stdout,
+            stderr: running.stderr,
         })
     }
 
-    fn start_watch(
-        &self,
-        handles: (OwnedFd, OwnedFd),
-        memory: MemoryCount,
-        writes: &Writes,
-        started: &Started,
-    ) -> Result<Watcher, Broken> {
-        let watch = Watch {
-            scratch: handles.0,
-            proc: handles.1,
-            roots: self.writable(writes),
+    fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> Sight {
+        Sight {
+            scratch,
+            proc,
+            roots: self.writable.clone(),
             since: self.since,
             budgets: self.spec.budgets,
-            memory,
-        };
-        let at = |error: io::Error| {
-            Broken::new(
-                Layer::Limits,
-                error.raw_os_error().unwrap_or(0),
-                "start the watchdog".to_owned(),
-            )
-        };
-        let pidfd = started.pidfd.try_clone().map_err(at)?;
-        let (stop, stopped) = channel();
-        let body = move || {
-            let spent = watch.run(&stopped);
-            if spent.is_some() {
-                // A tree that is gone already is what we want.
-                sys::best_effort(rustix::process::pidfd_send_signal(
-                    &pidfd,
-                    rustix::process::Signal::KILL,
-                ));
-            }
-            spent
-        };
-        let handle = thread::Builder::new().spawn(body).map_err(at)?;
-        Ok(Watcher { stop, handle })
+            memory: self.memory,
+        }
     }
 
     /// The folders of the host that the tree may change.
-    fn writable(&self, writes: &Writes) -> Vec<PathBuf> {
+    fn writable_roots(&self, writes: &Writes) -> Vec<PathBuf> {
         let workspace = match writes {
             Writes::Direct => self.spec.workspace.clone(),
             Writes::Overlay { upper, .. } => upper.clone(),
@@ -383,24 +344,22 @@ impl Attempt<'_> {
             .collect()
     }
 
-    /// Layer 10.
-    fn scan(&mut self, writes: &Writes) -> Result<Vec<Finding>, Broken> {
+    /// Layer 10. The command has run by now: a scan that fails is named, it does not undo the run.
+    fn scan(&mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for root in self.writable(writes) {
-            let found = l10_scan::scan(&root, self.since).map_err(|error| {
-                Broken::new(
-                    Layer::Scan,
-                    error.raw_os_error().unwrap_or(0),
-                    "look at the workspace".to_owned(),
-                )
-            })?;
-            findings.extend(found);
+        let mut failed = None;
+        for root in &self.writable {
+            match l10_scan::scan(root, self.since) {
+                Ok(found) => findings.extend(found),
+                Err(error) => failed = Some(format!("`{}`: {error}", root.display())),
+            }
         }
-        self.layers.set(
-            Layer::Scan,
-            LayerState::On(format!("{} findings", findings.len())),
-        );
-        Ok(findings)
+        let state = match failed {
+            Some(text) => LayerState::Missing(text),
+            None => LayerState::On(format!("{} findings", findings.len())),
+        };
+        self.layers.set(Layer::Scan, state);
+        findings
     }
 }
 

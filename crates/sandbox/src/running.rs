@@ -1,9 +1,6 @@
 //! A started inner stage and its end, as the launcher sees them.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::mpsc::Sender;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,36 +10,79 @@ use crate::control::{Channel, News};
 use crate::layers::l02_namespaces::Started;
 use crate::outcome::{Budget, End, Receipt};
 use crate::procfs::{self, Identity};
+use crate::watchdog::Watch;
 
 /// A started inner stage with its channels.
+#[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) started: Started,
     pub(crate) control: Channel,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
-    pub(crate) watch: Option<(OwnedFd, OwnedFd)>,
+    pub(crate) watch: Option<Watch>,
+}
+
+/// What can happen to a run.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The inner stage says something.
+    News(News),
+    /// The inner stage is gone.
+    Gone,
+    /// The deadline is here.
+    TimedOut,
+    /// A budget is spent.
+    Spent(Budget),
 }
 
 impl Running {
-    /// The next news, or an error of kind `TimedOut` at the deadline.
-    pub(crate) fn next_news(&mut self, deadline: Instant) -> io::Result<Option<News>> {
+    /// Waits for the next event; reads the command's output and keeps the budgets meanwhile.
+    pub(crate) fn next(&mut self, deadline: Instant) -> io::Result<Event> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
+                return Ok(Event::TimedOut);
             }
-            let timeout = Timespec {
-                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(left.subsec_nanos()),
-            };
-            let control = self.control.as_fd();
-            let mut fds = [PollFd::from_borrowed_fd(control, PollFlags::IN)];
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return self.control.news(),
-                Err(errno) => return Err(errno.into()),
+            let pause = self.watch.as_ref().map_or(left, Watch::pause).min(left);
+            let [news, stdout, stderr] = self.wait(pause)?;
+            if stdout {
+                self.stdout.read_once();
+            }
+            if stderr {
+                self.stderr.read_once();
+            }
+            if news {
+                return Ok(self.control.news()?.map_or(Event::Gone, Event::News));
+            }
+            if let Some(budget) = self.watch.as_mut().and_then(Watch::look_if_due) {
+                return Ok(Event::Spent(budget));
             }
         }
+    }
+
+    /// Which of the control channel and the two streams have something to read.
+    fn wait(&self, at_most: Duration) -> io::Result<[bool; 3]> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(at_most.subsec_nanos()),
+        };
+        let sources = [
+            Some(self.control.as_fd()),
+            self.stdout.waiting(),
+            self.stderr.waiting(),
+        ];
+        let mut fds: Vec<PollFd<'_>> = sources
+            .iter()
+            .flatten()
+            .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+            .collect();
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
+            Err(errno) => return Err(errno.into()),
+        }
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        Ok(sources.map(|source| source.is_some() && ready.next().unwrap_or(false)))
     }
 }
 
@@ -79,17 +119,5 @@ impl Alive {
                 }
             }
         }
-    }
-}
-
-pub(crate) struct Watcher {
-    pub(crate) stop: Sender<()>,
-    pub(crate) handle: JoinHandle<Option<Budget>>,
-}
-
-impl Watcher {
-    pub(crate) fn finish(self) -> Option<Budget> {
-        drop(self.stop);
-        self.handle.join().ok().flatten()
     }
 }

@@ -199,6 +199,28 @@ pub(crate) fn reset_signals() {
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, empty.as_ptr(), std::ptr::null_mut()) };
 }
 
+/// A descriptor that becomes readable when a child ends; the signal itself is held back from now on.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the pointer is valid for a write of the whole set.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: the set was initialised by the call above.
+    unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD) };
+    // SAFETY: the set is initialised; no old set is asked for.
+    check(unsafe { libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) })?;
+    // SAFETY: the set is initialised; -1 asks for a new descriptor.
+    let raw =
+        check(unsafe { libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) })?;
+    // SAFETY: the number was just returned by the kernel and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Takes what [`child_signals`] has to tell; the children themselves are asked for elsewhere.
+pub(crate) fn drain_signals(fd: BorrowedFd<'_>) {
+    let mut buffer = [0_u8; 1024];
+    while matches!(rustix::io::read(fd, &mut buffer), Ok(1..)) {}
+}
+
 /// What a terminal or a hang-up sends must not end a keeper; the command decides for itself.
 pub(crate) fn ignore_terminal_signals() {
     for signal in [

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstatfs, openat, statat, statfs};
@@ -31,9 +30,18 @@ const BLOCK_BYTES: u64 = 512;
 const PAGE_BYTES: u64 = 4096;
 const STATUS_BYTES_MAX: usize = 16 * 1024;
 
-/// What is watched.
+/// The looks at one run.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    sight: Sight,
+    counted: Counted,
+    pause: Duration,
+    looked: Instant,
+}
+
+/// What is watched.
+#[derive(Debug)]
+pub(crate) struct Sight {
     pub(crate) scratch: OwnedFd,
     pub(crate) proc: OwnedFd,
     /// Folders that the tree may write to.
@@ -67,42 +75,64 @@ impl Usage {
 }
 
 impl Watch {
-    /// Watches until the sender is dropped (no budget was spent) or a budget is spent.
-    pub(crate) fn run(&self, stop: &Receiver<()>) -> Option<Budget> {
-        let mut counted = Counted {
+    /// Starts from what the file systems hold now.
+    pub(crate) fn new(sight: Sight) -> Self {
+        let counted = Counted {
             usage: Usage::default(),
-            used_then: self.used(),
+            used_then: sight.used(),
             at: Instant::now(),
             took: Duration::ZERO,
         };
-        let mut pause = CALM;
-        loop {
-            match stop.recv_timeout(pause) {
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return None,
-            }
-            if self.memory == MemoryCount::Sampling && self.memory_spent() {
-                return Some(Budget::Memory);
-            }
-            let scratch = self.scratch_usage();
-            let guess = counted
-                .usage
-                .plus(self.used().grown_since(counted.used_then))
-                .plus(scratch);
-            if self.over(guess).is_some() && counted.at.elapsed() > counted.took * 2
-                || self.count_is_due(&counted)
-            {
-                counted = self.count();
-                if let Some(budget) = self.over(counted.usage.plus(scratch)) {
-                    return Some(budget);
-                }
-            }
-            let near =
-                guess.bytes > self.budgets.disk.0 / 2 || guess.files > self.budgets.inodes / 2;
-            pause = if near { ALERT } else { CALM };
+        Self {
+            sight,
+            counted,
+            pause: CALM,
+            looked: Instant::now(),
         }
     }
 
+    /// How long to wait until the next look.
+    pub(crate) fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// A look, unless the last one was just now.
+    pub(crate) fn look_if_due(&mut self) -> Option<Budget> {
+        if self.looked.elapsed() < self.pause {
+            return None;
+        }
+        self.looked = Instant::now();
+        self.look()
+    }
+
+    /// One look; the budget that is spent, if one is.
+    pub(crate) fn look(&mut self) -> Option<Budget> {
+        let sight = &self.sight;
+        if sight.memory == MemoryCount::Sampling && sight.memory_spent() {
+            return Some(Budget::Memory);
+        }
+        let scratch = sight.scratch_usage();
+        let grown = sight.used().grown_since(self.counted.used_then);
+        let guess = self.counted.usage.plus(grown).plus(scratch);
+        let suspicious =
+            sight.over(guess).is_some() && self.counted.at.elapsed() > self.counted.took * 2;
+        if suspicious || self.counted.is_old() {
+            self.counted = sight.count();
+            if let Some(budget) = sight.over(self.counted.usage.plus(scratch)) {
+                return Some(budget);
+            }
+        }
+        let (bytes, files) = (sight.budgets.disk.0 / 2, sight.budgets.inodes / 2);
+        self.pause = if guess.bytes > bytes || guess.files > files {
+            ALERT
+        } else {
+            CALM
+        };
+        None
+    }
+}
+
+impl Sight {
     fn over(&self, usage: Usage) -> Option<Budget> {
         if usage.bytes > self.budgets.disk.0 {
             Some(Budget::Disk)
@@ -111,16 +141,6 @@ impl Watch {
         } else {
             None
         }
-    }
-
-    fn count_is_due(&self, counted: &Counted) -> bool {
-        let blind = counted.used_then.files == 0;
-        let every = if blind {
-            COUNT_EVERY_BLIND
-        } else {
-            COUNT_EVERY_MIN
-        };
-        counted.at.elapsed() > every.max(counted.took * COUNT_SHARE)
     }
 
     /// What is in use on the file systems of the roots, by whomever.
@@ -240,12 +260,25 @@ impl Watch {
     }
 }
 
+#[derive(Debug)]
 struct Counted {
     usage: Usage,
     /// What the file systems said just before the count.
     used_then: Usage,
     at: Instant,
     took: Duration,
+}
+
+impl Counted {
+    fn is_old(&self) -> bool {
+        let blind = self.used_then.files == 0;
+        let every = if blind {
+            COUNT_EVERY_BLIND
+        } else {
+            COUNT_EVERY_MIN
+        };
+        self.at.elapsed() > every.max(self.took * COUNT_SHARE)
+    }
 }
 
 fn bytes_of(stat: &Stat) -> u64 {
@@ -318,9 +351,8 @@ pub(crate) fn now() -> Since {
 mod tests {
     use super::*;
     use std::fs;
-    use std::sync::mpsc::channel;
 
-    fn watch(root: PathBuf, budgets: Budgets, memory: MemoryCount) -> Watch {
+    fn watch(root: PathBuf, budgets: Budgets, memory: MemoryCount) -> Sight {
         let scratch = root.join("scratch");
         fs::create_dir_all(&scratch).expect("a folder");
         // A folder without process folders: nobody holds anything open.
@@ -328,7 +360,7 @@ mod tests {
         let scratch = fs::File::open("/proc")
             .expect("a file system without files")
             .into();
-        Watch {
+        Sight {
             scratch,
             proc,
             roots: vec![root],
@@ -378,13 +410,17 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_ends_quietly_when_the_run_ends() {
-        let dir = folder("quiet");
-        let watch = watch(dir.clone(), Budgets::default(), MemoryCount::Kernel);
-        let (stop, stopped) = channel();
-        let handle = std::thread::spawn(move || watch.run(&stopped));
-        drop(stop);
-        assert_eq!(handle.join().expect("joins"), None);
+    fn box_4_a_look_stays_quiet_until_a_budget_is_spent() {
+        let dir = folder("look");
+        let budgets = Budgets {
+            disk: crate::spec::Bytes(1_000_000),
+            ..Budgets::default()
+        };
+        let mut looks = Watch::new(watch(dir.clone(), budgets, MemoryCount::Kernel));
+        assert_eq!(looks.look(), None);
+        fs::write(dir.join("big"), vec![1_u8; 3_000_000]).expect("a file");
+        std::thread::sleep(COUNT_EVERY_MIN + CALM);
+        assert_eq!(looks.look(), Some(Budget::Disk));
         fs::remove_dir_all(&dir).expect("clean");
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::WaitOptions;
 
 use super::l03_reexec::{Broken, status_pipe};
@@ -48,18 +49,19 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
     drop(root);
     l05_limits::apply(&plan.limits)?;
     l06_privileges::drop_all()?;
-    let waiting = Waiting::fork(plan)?;
-    watch_launcher(channel)?;
-    match bridge {
-        // The bridge must reach the host's unix socket, so pid 1 then stays outside the filter; it only copies bytes.
-        Some(bridge) => bridge.serve()?,
-        None => l08_seccomp::apply(l08_seccomp::Choices::from_bits(plan.filter))?,
+    let children = sys::child_signals()
+        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "watch for children"))?;
+    let starting = Starting::fork(plan)?;
+    // This process reads nothing that the command writes, has no capability and cannot be traced; the filter is for the
+    // command. With a bridge it must also reach the host's unix socket.
+    if let Some(bridge) = bridge {
+        bridge.serve()?;
     }
-    let command = waiting.release()?;
+    let command = starting.executed()?;
     channel
         .send(TAG_STARTED, &[])
         .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "report the start"))?;
-    let (code, signal) = wait_for(command)?;
+    let (code, signal) = wait_for(command, channel, &children)?;
     let others = count_others();
     let mut news = vec![code, signal];
     news.extend_from_slice(&others.to_le_bytes());
@@ -87,33 +89,29 @@ fn name_and_loopback() -> Result<(), Broken> {
     })
 }
 
-/// The forked command, held back until this process is ready: a fork bomb must not take the last thread away from it.
-struct Waiting {
+/// The forked command, until it is known that it was executed.
+struct Starting {
     pid: rustix::process::Pid,
-    gate: OwnedFd,
     status: OwnedFd,
 }
 
-impl Waiting {
+impl Starting {
     fn fork(plan: &SandboxPlan) -> Result<Self, Broken> {
-        let pipe = || status_pipe().map_err(|_| pid1(0, "make a pipe"));
-        let ((status, status_in), (gate_out, gate)) = (pipe()?, pipe()?);
+        let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
         let forked = sys::clone_process(CloneSpec {
             flags: 0,
             cgroup: None,
         })
         .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "fork the command"))?;
         let Forked::Parent(pid) = forked else {
-            drop((status, gate));
-            run_child(plan, &gate_out, &status_in)
+            drop(status);
+            run_child(plan, &status_in)
         };
-        Ok(Self { pid, gate, status })
+        Ok(Self { pid, status })
     }
 
-    /// Lets the command go and waits until it was executed or says why not.
-    fn release(self) -> Result<rustix::process::Pid, Broken> {
-        rustix::io::write(&self.gate, b"g")
-            .map_err(|errno| pid1(errno.raw_os_error(), "start the command"))?;
+    /// Waits until the command was executed or says why not.
+    fn executed(self) -> Result<rustix::process::Pid, Broken> {
         let mut report = Vec::new();
         let mut buffer = [0_u8; 4096];
         while let Ok(count @ 1..) = sys::read_some(&self.status, &mut buffer) {
@@ -131,12 +129,8 @@ impl Waiting {
     }
 }
 
-/// In the child: waits for the gate, puts on the last layers and becomes the command, or says why not.
-fn run_child(plan: &SandboxPlan, gate: &OwnedFd, status: &OwnedFd) -> ! {
-    let mut byte = [0_u8; 1];
-    if !matches!(sys::read_some(gate, &mut byte), Ok(1)) {
-        sys::exit_now(EXIT_NOT_EXECUTED);
-    }
+/// In the child: puts on the last layers and becomes the command, or says why not.
+fn run_child(plan: &SandboxPlan, status: &OwnedFd) -> ! {
     let broken = become_command(plan);
     let mut report = vec![broken.layer.code()];
     report.extend_from_slice(&broken.errno.to_le_bytes());
@@ -239,25 +233,41 @@ fn not_started(errno: i32, program: &str) -> Broken {
     Broken::new(Layer::Command, errno, format!("run `{program}`"))
 }
 
-/// When the launcher goes, this process goes, and with it the namespace. The death signal alone would miss a launcher that
-/// died before it was set.
-fn watch_launcher(channel: &Channel) -> Result<(), Broken> {
-    let broken =
-        |error: std::io::Error| pid1(error.raw_os_error().unwrap_or(0), "watch the launcher");
-    let fd = channel.as_fd().try_clone_to_owned().map_err(broken)?;
-    let watch = move || {
-        let mut buffer = [0_u8; 16];
-        while matches!(sys::read_some(&fd, &mut buffer), Ok(1..)) {}
-        sys::exit_now(1);
-    };
-    std::thread::Builder::new().spawn(watch).map_err(broken)?;
-    Ok(())
+/// Reaps everything until the command itself has ended. When the launcher goes, this process goes, and with it the
+/// namespace: the death signal alone would miss a launcher that died before it was set.
+fn wait_for(
+    command: rustix::process::Pid,
+    channel: &Channel,
+    children: &OwnedFd,
+) -> Result<(u8, u8), Broken> {
+    loop {
+        let mut fds = [
+            PollFd::from_borrowed_fd(children.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(channel.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(pid1(errno.raw_os_error(), "wait for the command")),
+        }
+        let [child, launcher] = &fds;
+        // The launcher never speaks after the plan: whatever is here is its end.
+        if !launcher.revents().is_empty() {
+            sys::exit_now(1);
+        }
+        if !child.revents().is_empty() {
+            sys::drain_signals(children.as_fd());
+        }
+        if let Some(ended) = reap(command)? {
+            return Ok(ended);
+        }
+    }
 }
 
-/// Reaps everything until the command itself has ended.
-pub(crate) fn wait_for(command: rustix::process::Pid) -> Result<(u8, u8), Broken> {
+/// Reaps whoever has ended; the command's code and signal if it is among them.
+fn reap(command: rustix::process::Pid) -> Result<Option<(u8, u8)>, Broken> {
+    let mut found = None;
     loop {
-        match rustix::process::wait(WaitOptions::empty()) {
+        match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == command => {
                 let code = status
                     .exit_status()
@@ -266,10 +276,11 @@ pub(crate) fn wait_for(command: rustix::process::Pid) -> Result<(u8, u8), Broken
                     .terminating_signal()
                     .and_then(|signal| u8::try_from(signal).ok());
                 if code.is_some() || signal.is_some() {
-                    return Ok((code.unwrap_or(0), signal.unwrap_or(0)));
+                    found = Some((code.unwrap_or(0), signal.unwrap_or(0)));
                 }
             }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(found),
             Err(errno) => return Err(pid1(errno.raw_os_error(), "wait for the command")),
         }
     }
