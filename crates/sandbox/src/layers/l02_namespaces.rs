@@ -24,8 +24,13 @@ const EXIT_NOT_EXECUTED: i32 = 70;
 /// Descriptors are moved above this number before the fixed ones are filled.
 const FD_FLOOR: i32 = 64;
 
-/// What the inner stage needs from the kernel to build the root: mounts, loopback, leaving the groups, dropping the rest.
-const SETUP_CAPS: [CapabilitySet; 5] = [
+/// What the inner stage needs from the kernel to build the root: mounts, loopback, leaving the groups, dropping the rest; an
+/// overlay works in a folder that is closed for everybody else. They reach only what our own uid owns.
+const SETUP_CAPS: [CapabilitySet; 9] = [
+    CapabilitySet::CHOWN,
+    CapabilitySet::DAC_OVERRIDE,
+    CapabilitySet::FOWNER,
+    CapabilitySet::FSETID,
     CapabilitySet::SYS_ADMIN,
     CapabilitySet::NET_ADMIN,
     CapabilitySet::SETGID,
@@ -111,7 +116,8 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
     let started = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => Started { pid, pidfd },
         Err(error) => {
-            drop(gate);
+            // The child was not waited for yet, so the number is still its own.
+            sys::best_effort(rustix::process::kill_process(pid, Signal::KILL));
             sys::best_effort(rustix::process::waitpid(
                 Some(pid),
                 rustix::process::WaitOptions::empty(),
@@ -119,7 +125,6 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
             return Err(error.into());
         }
     };
-    // The child is the only holder of its gate, so it ends by itself when the gate closes unopened.
     let opened =
         map_ids(launch.world, pid).and_then(|()| Ok(rustix::io::write(&gate, b"g").map(drop)?));
     if let Err(error) = opened {

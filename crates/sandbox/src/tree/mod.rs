@@ -267,6 +267,8 @@ impl Tree {
 
     /// The kernel ends the whole namespace with its first process, and the wait returns when all are gone.
     fn kill_namespace(&self) -> Vec<Identity> {
+        // What stands still cannot grow while it is counted; a tree that cannot be frozen is ended all the same.
+        drop(self.steer_group(Frozen::Yes));
         let seen = self.members();
         self.started.kill();
         if let Some(group) = &self.group {
