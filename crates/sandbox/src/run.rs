@@ -78,13 +78,15 @@ impl Attempt<'_> {
             self.memory = MemoryCount::Kernel;
         }
         let writes = stage::open_writes(self.spec)?;
-        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
-        self.writable = self.writable_roots(&writes);
         let shown = match &writes {
             Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
             Writes::Copy { copy } => copy,
         };
-        let placeholders = placeholders(shown, &prepared.missing)?;
+        // Leftovers of killed runs go before the workspace is looked at.
+        let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
+        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
+        self.writable = self.writable_roots(&writes);
+        placeholders.fill(&prepared.missing).map_err(placeholder)?;
         let running = self.start_inner(group.as_ref(), &Plan::Sandbox(Box::new(prepared.plan)))?;
         let ended = self.follow(running)?;
         let memory_kills = group.as_ref().map_or(0, Group::memory_kills);
@@ -363,18 +365,12 @@ impl Attempt<'_> {
     }
 }
 
-/// Makes the missing names; a workspace that we cannot write to cannot be written to from inside either.
-fn placeholders(
-    workspace: &Path,
-    missing: &[(PathBuf, crate::plan::Kind)],
-) -> Result<Placeholders, Broken> {
-    Placeholders::make(workspace, missing).map_err(|error| {
-        Broken::new(
-            Layer::Rootfs,
-            error.raw_os_error().unwrap_or(0),
-            "make placeholders for protected names".to_owned(),
-        )
-    })
+fn placeholder(error: io::Error) -> Broken {
+    Broken::new(
+        Layer::Rootfs,
+        error.raw_os_error().unwrap_or(0),
+        "make placeholders for protected names".to_owned(),
+    )
 }
 
 pub(crate) fn inner_exe(given: Option<&Path>) -> io::Result<OwnedFd> {

@@ -22,29 +22,38 @@ pub(crate) struct Placeholders {
     workspace: PathBuf,
     made: Vec<PathBuf>,
     record: Option<PathBuf>,
+    folder: Option<PathBuf>,
+    /// Held until the record is written: nobody may remove a name between our look at it and our record of it.
+    lock: Option<fs::File>,
 }
 
 impl Placeholders {
-    /// Sweeps what dead runs left, makes the missing names and writes a record of them.
-    pub(crate) fn make(workspace: &Path, missing: &[(PathBuf, Kind)]) -> io::Result<Self> {
+    /// Sweeps what dead runs left. Names that another living run made are shared: whoever leaves last removes them.
+    pub(crate) fn begin(workspace: &Path) -> io::Result<Self> {
         let folder = own_folder();
-        let _lock = folder.as_deref().map(lock).transpose()?;
-        let mut placeholders = Self {
+        let lock = folder.as_deref().map(lock).transpose()?;
+        let made = folder
+            .as_deref()
+            .map_or_else(Vec::new, |folder| sweep(folder, workspace));
+        Ok(Self {
             workspace: workspace.to_path_buf(),
-            made: Vec::new(),
+            made,
             record: None,
-        };
-        if let Some(folder) = &folder {
-            // Names that another living run made are shared: whoever leaves last removes them.
-            placeholders.made = sweep(folder, workspace);
-        }
+            folder,
+            lock,
+        })
+    }
+
+    /// Makes the missing names and writes a record of them.
+    pub(crate) fn fill(&mut self, missing: &[(PathBuf, Kind)]) -> io::Result<()> {
         for (name, kind) in missing {
-            placeholders.make_one(name, *kind)?;
+            self.make_one(name, *kind)?;
         }
-        if let Some(folder) = folder.filter(|_| !placeholders.made.is_empty()) {
-            placeholders.record = Some(write_record(&folder, workspace, &placeholders.made)?);
+        if let Some(folder) = self.folder.as_ref().filter(|_| !self.made.is_empty()) {
+            self.record = Some(write_record(folder, &self.workspace, &self.made)?);
         }
-        Ok(placeholders)
+        self.lock = None;
+        Ok(())
     }
 
     fn make_one(&mut self, name: &Path, kind: Kind) -> io::Result<()> {
@@ -71,16 +80,19 @@ impl Placeholders {
 
 impl Drop for Placeholders {
     fn drop(&mut self) {
-        let folder = own_folder();
-        let _lock = folder.as_deref().and_then(|folder| lock(folder).ok());
+        let Some(folder) = &self.folder else {
+            remove(&self.workspace, &self.made);
+            return;
+        };
+        let lock = self.lock.take().or_else(|| lock(folder).ok());
         if let Some(record) = &self.record {
             // A record that stays is swept at the next start.
             drop(fs::remove_file(record));
         }
-        let others = folder.is_some_and(|folder| !sweep(&folder, &self.workspace).is_empty());
-        if !others {
+        if sweep(folder, &self.workspace).is_empty() {
             remove(&self.workspace, &self.made);
         }
+        drop(lock);
     }
 }
 
@@ -207,6 +219,12 @@ fn read_record(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
 mod tests {
     use super::*;
 
+    fn made(top: &Path, missing: &[(PathBuf, Kind)]) -> Placeholders {
+        let mut placeholders = Placeholders::begin(top).expect("begins");
+        placeholders.fill(missing).expect("makes");
+        placeholders
+    }
+
     #[test]
     fn placeholders_come_and_go_and_files_of_others_stay() {
         let top = std::env::temp_dir().join(format!("tripwire-runs-{}", std::process::id()));
@@ -216,10 +234,10 @@ mod tests {
             (PathBuf::from("a/b"), Kind::File),
             (PathBuf::from("c"), Kind::Dir),
         ];
-        let first = Placeholders::make(&top, &missing).expect("makes");
+        let first = made(&top, &missing);
         assert!(top.join("a/b").is_file() && top.join("c").is_dir());
         // A second run at the same time shares them, and the first to leave does not take them away.
-        let second = Placeholders::make(&top, &[]).expect("makes");
+        let second = made(&top, &[]);
         drop(first);
         assert!(top.join("a/b").is_file());
         fs::write(top.join("c/STOP"), "").expect("somebody's file");
@@ -238,7 +256,7 @@ mod tests {
         let mut text = top.as_os_str().as_bytes().to_vec();
         text.extend_from_slice(b"\0left");
         fs::write(&record, text).expect("a record");
-        drop(Placeholders::make(&top, &[]).expect("makes"));
+        drop(made(&top, &[]));
         assert!(!top.join("left").exists() && !record.exists());
         fs::remove_dir_all(&top).expect("clean");
     }

@@ -321,7 +321,8 @@ fn own_name() -> io::Result<String> {
 fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
     sweep(parent);
     let dir = parent.join(name);
-    fs::create_dir(&dir).map_err(|error| named(&error, &dir))?;
+    // The parent is named: our own name would make two refusals differ.
+    fs::create_dir(&dir).map_err(|error| named(&error, parent))?;
     Ok(dir)
 }
 
