@@ -9,6 +9,9 @@ mod output;
 mod policy;
 mod problem;
 mod replay;
+mod sandbox;
+mod sandbox_network;
+mod sandbox_print;
 mod scan;
 mod words;
 
@@ -16,6 +19,7 @@ pub use exit::Exit;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 /// A deterministic safety runtime for autonomous LLM agents.
 ///
@@ -41,6 +45,8 @@ enum Verb {
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
     Hook(hook::HookArgs),
+    Sandbox(Box<sandbox::SandboxArgs>),
+    Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -51,10 +57,10 @@ pub fn command() -> clap::Command {
 }
 
 /// Runs the command with these arguments and says how it ended.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(&error).into(),
     };
     let done = match cli.verb {
         Verb::Decide(args) => decide::run(&args),
@@ -63,10 +69,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Hook(args) => hook::run(&args),
+        Verb::Sandbox(args) => return sandbox::run(&args),
+        Verb::Doctor(args) => return sandbox::doctor(&args),
         Verb::Completions(args) => completions::run(&args),
     };
     match done {
-        Ok(exit) => exit,
-        Err(problem) => output::problem(&problem),
+        Ok(exit) => exit.into(),
+        Err(problem) => output::problem(&problem).into(),
     }
 }

@@ -10,6 +10,7 @@ use tripwire_sandbox::{
     Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir,
 };
 
+use crate::sandbox_network::{self, Allowed};
 use crate::sandbox_print as print;
 
 /// Exit codes of the sandbox verbs; a command that ran hands its own code on instead.
@@ -97,6 +98,9 @@ pub(crate) struct ExecArgs {
     /// Host that may be reached, `NAME` or `NAME:PORT`; without any there is no network.
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
+    /// A loopback port of this machine to which an allowed name may lead; for tests.
+    #[arg(long, value_name = "PORT", hide = true)]
+    allow_loopback_port: Vec<u16>,
     /// One more environment variable, `NAME=VALUE`.
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<OsString>,
@@ -189,8 +193,9 @@ fn exec(args: &ExecArgs) -> ExitCode {
         Ok(spec) => spec,
         Err(error) => return print::not_asked_for(form, &error),
     };
-    let spec = match allow_hosts(spec, &args.allow_host) {
-        Ok(spec) => spec,
+    let allowed = Allowed { hosts: &args.allow_host, loopback_ports: &args.allow_loopback_port };
+    let (spec, _network) = match sandbox_network::open(spec, allowed) {
+        Ok(opened) => opened,
         Err(refusal) => return print::not_run_for_network(form, &refusal),
     };
     match spec.run() {
@@ -247,17 +252,6 @@ fn budgets(args: &ExecArgs) -> Budgets {
         // What cannot be a duration is treated as no time at all: the run then ends at once, it never runs for ever.
         time: Duration::try_from_secs_f64(args.timeout).unwrap_or(Duration::ZERO),
         ..usual
-    }
-}
-
-/// CALL SITE of the allow-list proxy: it listens on a unix socket for the names in `hosts`, and `spec.bridge(&listener)`
-/// carries the sandbox's connections to it. Until the proxy is there, allowed hosts are refused: never an open network.
-fn allow_hosts(spec: Sandbox, hosts: &[String]) -> Result<Sandbox, String> {
-    match hosts {
-        [] => Ok(spec),
-        [first, ..] => Err(format!(
-            "cannot allow `{first}`: this build has no allow-list proxy"
-        )),
     }
 }
 
