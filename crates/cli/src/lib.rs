@@ -10,6 +10,7 @@ mod policy;
 mod problem;
 mod replay;
 mod scan;
+mod words;
 
 pub use exit::Exit;
 

@@ -93,6 +93,6 @@ fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
         return Ok(reader);
     }
     let unpack = ruzstd::decoding::StreamingDecoder::new(reader)
-        .map_err(|error| Problem::open(file, std::io::Error::other(error.to_string())))?;
+        .map_err(|error| Problem::Unpack { file: file.to_owned(), problem: error.to_string() })?;
     Ok(Box::new(BufReader::with_capacity(1 << 18, unpack)))
 }

@@ -12,7 +12,7 @@ use tripwire_core::effect::Effect;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::observe::{RawCall, observe};
-use tripwire_core::policy::{Policy, PolicyError};
+use tripwire_core::policy::{Policy, PolicyError, Profile};
 use tripwire_core::units::{Count, RunMillis, Tokens};
 
 /// The time between two events of a trace that tells none: slow enough to be no runaway.
@@ -88,8 +88,8 @@ struct TraceEvent<'a> {
     #[serde(borrow)]
     output: Option<Cow<'a, str>>,
     error: Option<bool>,
-    t_ms: Option<u64>,
-    tokens: Option<u64>,
+    t_ms: Option<RunMillis>,
+    tokens: Option<Tokens>,
     #[serde(borrow)]
     text: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -111,7 +111,7 @@ pub fn scan(reader: impl BufRead, policy: &Policy, mut tell: impl FnMut(Scanned)
         let trace: Trace<'_> = serde_json::from_slice(&buffer).map_err(|error| TraceError::Trace {
             line: lines.number(),
             column: error.column(),
-            problem: error.to_string(),
+            problem: crate::decode::problem(&error),
         })?;
         tell(judge(&trace, policy)?);
     }
@@ -123,15 +123,15 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut levels = Levels::default();
     let mut strictest: Option<(Level, String)> = None;
     let mut at = 0;
-    let start = trace.events.iter().find_map(|event| event.t_ms).unwrap_or(0);
+    let start = trace.events.iter().find_map(|event| event.t_ms).unwrap_or_default();
     for (index, event) in (0_u64..).zip(&trace.events) {
-        at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.saturating_sub(start).max(at));
+        at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.minus(start).get().max(at));
         if event.user_turn == Some(true) {
             // A person's prompt begins an iteration, as it does under a live client.
             chain.step(&Input { at: RunMillis::new(at), what: What::IterationStarted });
         }
         let decision = chain.step(&event.input(at)).decision;
-        for (level, rule) in fired(&decision) {
+        for (level, rule) in fired(&decision, policy.profile) {
             let slot = match level {
                 Level::Note => &mut levels.note,
                 Level::Override => &mut levels.overridden,
@@ -155,11 +155,12 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
 
 /// The levels that a decision reaches: findings by their own level, a refusal that is no mere wait as a hold, an end
 /// as a stop.
-fn fired(decision: &Decision) -> Vec<(Level, String)> {
+fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String)> {
     let mut levels: Vec<(Level, String)> =
         decision.findings.iter().map(|finding| (finding.level, finding.rule.id().to_owned())).collect();
     let safety = &decision.safety;
-    let waits = safety.rule.is_throttle() && safety.retry_after_ms.is_some();
+    // To the letter crossing the minute's bounds is a veto; on evidence it is a wait for room.
+    let waits = profile == Profile::Balanced && safety.rule.is_throttle() && safety.retry_after_ms.is_some();
     if !safety.allowed && !waits {
         levels.push((Level::Hold, safety.rule.id().to_owned()));
     }
@@ -183,7 +184,7 @@ impl TraceEvent<'_> {
         });
         let event = AgentEvent {
             timestamp: at,
-            token_count: Tokens::new(self.tokens.unwrap_or(0)),
+            token_count: self.tokens.unwrap_or_default(),
             tool_calls: Count::new(1),
             output_length: facts.output_length,
             action: self.tool.as_ref().map(|_| facts.action),

@@ -99,7 +99,12 @@ impl Storage for TestDisk {
 /// The fourth mutant: it believes every line that looks like one.
 pub(super) fn unchecked<'text>(bytes: &'text [u8], _tail: &Tail) -> Result<Line<'text>, LineFault> {
     let text = std::str::from_utf8(bytes).map_err(|_error| LineFault::NotText)?;
-    line::take_apart(text)
-        .map(|(line, _seal)| line)
-        .ok_or(LineFault::Shape)
+    let parts = line::take_apart(text).ok_or(LineFault::Shape)?;
+    Ok(Line {
+        body: parts.body,
+        hash: parts.hash.parse().map_err(|_error| LineFault::Shape)?,
+        index: parts.index,
+        previous: parts.previous.parse().map_err(|_error| LineFault::Shape)?,
+        times: parts.times,
+    })
 }
