@@ -1,5 +1,4 @@
 //! One step of the whole chain, sketch given: quiet work, a loop, and a mixture; and the size of the state after it.
-#![expect(missing_docs, reason = "criterion's macros make public items without documentation")]
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -68,6 +67,9 @@ fn request(n: u64) -> Request {
     Request { action: action(n), authority: Some(authority), proposal: None, reserve_micro_usd: None }
 }
 
+/// Makes the n-th input of a workload.
+type Workload = fn(u64) -> What;
+
 /// Never the same twice.
 fn quiet(n: u64) -> What {
     What::Event(event(n))
@@ -109,7 +111,7 @@ fn policy(profile: &str) -> Result<Policy, PolicyError> {
 fn steps(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("step");
     group.throughput(Throughput::Elements(1));
-    let workloads: [(&str, fn(u64) -> What); 3] = [("quiet", quiet), ("loop", looping), ("mixed", mixed)];
+    let workloads: [(&str, Workload); 3] = [("quiet", quiet), ("loop", looping), ("mixed", mixed)];
     for profile in ["balanced", "strict"] {
         for (name, make) in workloads {
             let Ok(mut chain) = policy(profile).and_then(Chain::new) else {

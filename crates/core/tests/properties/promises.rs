@@ -162,24 +162,15 @@ impl<'a> Oracle<'a> {
 
     fn take(&mut self, input: &Input) {
         self.now = self.now.max(input.at.get());
-        match &input.what {
-            What::Event(event) => {
-                self.uses.push((self.now, event.budget_tokens().get(), u64::from(event.tool_calls.get())));
-                self.spent += event.budget_tokens().get();
-            }
-            What::Human(HumanAct::Restart) => self.ended = None,
-            What::Human(HumanAct::SetMode(mode)) => self.mode = *mode,
-            What::Human(_)
-            | What::Request(_)
-            | What::Result(_)
-            | What::Tick
-            | What::Advisor(_)
-            | What::Review(_)
-            | What::IterationStarted
-            | What::Claim(_)
-            | What::Compacted(_)
-            | What::Fault(_)
-            | What::PolicyDrift(_) => {}
+        if let What::Event(event) = &input.what {
+            self.uses.push((self.now, event.budget_tokens().get(), u64::from(event.tool_calls.get())));
+            self.spent += event.budget_tokens().get();
+        }
+        if input.what == What::Human(HumanAct::Restart) {
+            self.ended = None;
+        }
+        if let What::Human(HumanAct::SetMode(mode)) = &input.what {
+            self.mode = *mode;
         }
     }
 

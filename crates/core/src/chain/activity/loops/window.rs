@@ -149,8 +149,8 @@ impl Window {
 
     /// Whether the last `period` calls are all the same: then it is a plain repeat and no cycle.
     fn is_constant(&self, period: usize) -> bool {
-        let newest = self.newest().map(Call::pair);
-        self.recent(period).all(|call| Some(call.pair()) == newest)
+        let equal = self.cycle_runs.first().copied().unwrap_or(0).saturating_add(1);
+        usize::try_from(equal).is_ok_and(|equal| equal >= period)
     }
 }
 
