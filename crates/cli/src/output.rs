@@ -9,6 +9,27 @@ use std::path::Path;
 /// Bytes read at once.
 const READ_BYTES: usize = 256 * 1_024;
 
+/// Columns of a line of prose.
+const LINE_COLUMNS: usize = 100;
+
+/// A text in lines that fit a screen: the first behind `indent`, the others behind `hanging`.
+pub(crate) fn wrap(text: &str, indent: &str, hanging: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = indent.to_owned();
+    let mut gap = "";
+    for word in text.split_whitespace() {
+        if line.chars().count() + gap.len() + word.chars().count() > LINE_COLUMNS && !gap.is_empty() {
+            lines.push(std::mem::replace(&mut line, hanging.to_owned()));
+            gap = "";
+        }
+        line.push_str(gap);
+        line.push_str(word);
+        gap = " ";
+    }
+    lines.push(line);
+    lines
+}
+
 /// Tells a problem and its hint.
 pub(crate) fn problem(problem: &Problem) -> Exit {
     if let Problem::Output(error) = problem
