@@ -152,7 +152,10 @@ impl<'a> Session<'a> {
     fn begin(&mut self, header: Option<&Header>) -> Result<(), Problem> {
         if self.form == Form::Words {
             if let Some(header) = header {
-                self.out.line(&format!("{}\n", header.title))?;
+                for line in output::wrap(&header.title, "", "") {
+                    self.out.line(&line)?;
+                }
+                self.out.line("")?;
             }
             self.out.line(words::HEAD)?;
         }

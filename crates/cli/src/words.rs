@@ -190,7 +190,7 @@ fn effect(effect: &Effect) -> String {
 
 /// Cuts a text in the middle and takes line breaks out of it.
 fn shortened(text: &str) -> String {
-    let letters: Vec<char> = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let letters: Vec<char> = output::harmless(text).replace('\n', " ").chars().collect();
     if letters.len() <= WHAT_COLUMNS {
         return letters.into_iter().collect();
     }

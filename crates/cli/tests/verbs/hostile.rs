@@ -85,6 +85,22 @@ fn nesting_of_a_hundred_thousand_levels_overflows_nothing() {
     decide(facts.as_bytes()).refused(&["line 1"]);
 }
 
+#[test]
+fn ctrl_3_an_agents_words_cannot_steer_a_persons_terminal() {
+    let call = |at: u32| {
+        format!(
+            "{{\"timestamp\":{at},\"tool\":\"\\u001b[2J\\u009b\",\"args\":{{\"x\":\"\\u001b]0;hi\\u0007\"}},\"output\":\"same\"}}\n"
+        )
+    };
+    let text: String = (0..4).map(call).collect();
+    let told = run(&["decide", "--text"], text.as_bytes());
+    assert!(told.done().contains("REFUSED"), "{}", told.out);
+    assert!(!told.out.chars().any(|letter| letter.is_control() && letter != '\n'), "{:?}", told.out);
+    let refused = decide(b"{\"at\":1,\"what\":\"\\u001b[2J\"}");
+    refused.refused(&["unknown variant"]);
+    assert!(!refused.err.contains('\u{1b}'), "{:?}", refused.err);
+}
+
 /// Feeds a child and gives its peak memory when all of it was taken in.
 fn peak_after(arguments: &[&str], chunk: &[u8], times: usize, last: &[u8]) -> (u64, usize, i32, String) {
     let mut child = start(arguments);
