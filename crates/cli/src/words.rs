@@ -122,6 +122,7 @@ fn shown(action: &Action) -> String {
 fn human(act: &HumanAct) -> &'static str {
     match act {
         HumanAct::Stop => "stop",
+        HumanAct::WithdrawStop => "takes the stop back",
         HumanAct::Pause => "pause",
         HumanAct::Resume => "resume",
         HumanAct::Restart => "restart",
@@ -131,6 +132,8 @@ fn human(act: &HumanAct) -> &'static str {
         HumanAct::SetDirtyBits(_) => "sets dirty bits",
         HumanAct::RaiseBudget(_) => "raises the budget",
         HumanAct::SetMode(_) => "changes what binds",
+        HumanAct::MendGuard => "mends the guard",
+        HumanAct::Other(_) => "writes something down",
     }
 }
 

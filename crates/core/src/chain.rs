@@ -10,8 +10,10 @@ pub mod gate;
 mod inputs;
 pub(crate) mod intent;
 mod snapshot;
+mod view;
 
 pub use snapshot::SnapshotError;
+pub use view::View;
 
 use self::activity::progress::Progress;
 use self::activity::{ActivityEngine, Reading};

@@ -146,6 +146,8 @@ pub enum HumanAct {
     Stop,
     /// Hold everything, keep the state.
     Pause,
+    /// Take the order to stop back: clears a stop that a person gave, and no other.
+    WithdrawStop,
     /// Go on after a pause or a soft suspend.
     Resume,
     /// Start again after a stop; the only thing that clears a hard stop.
@@ -158,8 +160,12 @@ pub enum HumanAct {
     SetDirtyBits(DirtyBitsEdit),
     /// Raise the session's money budget.
     RaiseBudget(MicroUsd),
-    /// Allow the agent to act on decisions, or only to be watched.
+    /// Let decisions bind, or only watch.
     SetMode(Mode),
+    /// Mend what broke the guard: clears that hold, and no other.
+    MendGuard,
+    /// Something else that is only written down, such as an edit of a figure that the engine measures itself.
+    Other(Label),
 }
 
 /// A report that waits for a person.

@@ -127,10 +127,7 @@ fn work_of(kind: ToolKind, arguments: &Arguments<'_>) -> Work {
         flags: flag.map_or_else(Flags::default, |flag| Flags::default().with(flag)),
         proof: None,
         // A search lists what it found in whatever order.
-        marks: match flag {
-            Some(Flag::Search) => Marks::default().with(Mark::Unordered),
-            Some(_) | None => Marks::default(),
-        },
+        marks: if flag == Some(Flag::Search) { Marks::default().with(Mark::Unordered) } else { Marks::default() },
     };
     match kind {
         ToolKind::Shell => arguments.command().map_or_else(|| with(None), |command| work::of_command(&command)),

@@ -8,7 +8,9 @@ mod setting;
 mod settings;
 
 pub use setting::{Choice, Limit, OnGuardFailure, Profile, SettingError, SettingRow, Switch, Text};
-pub use settings::{Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Policy, Safety, Tools};
+pub use settings::{
+    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Safety, Tools,
+};
 
 use crate::record::canonical::{self, CanonicalError};
 use crate::record::chain::Digest;

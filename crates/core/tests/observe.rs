@@ -117,3 +117,45 @@ fn golden_values_change_only_with_the_version() {
     let expected = include_str!("golden/observe.txt");
     assert_eq!(lines.join("\n"), expected.trim_end(), "raise OBSERVE_VERSION and pin the new values");
 }
+
+/// Real text that is always at hand: two of this crate's own sources, in pieces of four kilobytes.
+const SOURCES: [&str; 2] = [include_str!("../src/observe/outcome.rs"), include_str!("../src/observe/work.rs")];
+
+/// The pieces of one text.
+fn pieces_of(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    characters.chunks_exact(4_000).map(|piece| piece.iter().collect()).collect()
+}
+
+/// The text with one word in `every` replaced.
+fn changed(text: &str, every: usize) -> String {
+    let words = text.split_inclusive(char::is_whitespace).scan(0_usize, |count, word| {
+        *count += usize::from(!word.trim().is_empty());
+        Some(if !word.trim().is_empty() && *count % every == 0 { format!("changed{count} ") } else { word.to_owned() })
+    });
+    words.collect()
+}
+
+/// The similarities of pairs, sorted, in thousandths.
+fn similarities(pairs: &[(String, String)]) -> Vec<u32> {
+    let sketch = |text: &str| sketch_of(text, Volatility::Output);
+    let similarity = |one: &str, other: &str| Some(sketch(one)?.similarity(&sketch(other)?).millionths() / 1_000);
+    let mut all: Vec<u32> = pairs.iter().filter_map(|(one, other)| similarity(one, other)).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn act_1_similarity_tells_small_changes_from_large_ones_and_from_other_texts() {
+    let [one, other] = SOURCES.map(pieces_of);
+    let against = |every: usize| -> Vec<(String, String)> {
+        one.iter().chain(&other).map(|text| (text.clone(), changed(text, every))).collect()
+    };
+    let unrelated: Vec<(String, String)> =
+        one.iter().flat_map(|left| other.iter().map(move |right| (left.clone(), right.clone()))).collect();
+    let (small, large, unrelated) = (similarities(&against(100)), similarities(&against(3)), similarities(&unrelated));
+    assert!(small.len() >= 6 && unrelated.len() >= 9, "enough pieces to judge");
+    assert!(small[small.len() / 2] > 900, "one word in a hundred: {small:?}");
+    assert!(large[large.len() - 1] < 900, "one word in three: {large:?}");
+    assert!(unrelated[unrelated.len() / 2] < 150, "another text: {unrelated:?}");
+}

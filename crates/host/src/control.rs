@@ -300,8 +300,15 @@ fn look_at_manifest(
         Err(_) => Manifest::load(path),
     };
     match read {
+        Ok(manifest) if manifest.is_empty() => {
+            let reason = format!("`{}` is empty", path.display());
+            refuse(seen, facts, reason, "write it back, or remove it and start a new session".to_owned());
+        }
         Ok(manifest) => {
-            let accepted = Accepted::of(&manifest);
+            let mut accepted = Accepted::of(&manifest);
+            if let Some(before) = &seen.accepted {
+                accepted.live = manifest.live_over(&before.live);
+            }
             if seen.refused.take().is_some() {
                 facts.push(ControlFact::ManifestAccepted);
             }
@@ -310,15 +317,17 @@ fn look_at_manifest(
             }
             seen.accepted = Some(accepted);
         }
-        Err(error) => {
-            let reason = error.to_string();
-            if seen.refused.as_deref() != Some(reason.as_str()) {
-                facts.push(ControlFact::ManifestRefused { reason: reason.clone(), hint: error.hint() });
-            }
-            seen.refused = Some(reason);
-        }
+        Err(error) => refuse(seen, facts, error.to_string(), error.hint()),
     }
     Ok(())
+}
+
+/// Notes a manifest that is not accepted; the same refusal is told once.
+fn refuse(seen: &mut Seen, facts: &mut Vec<ControlFact>, reason: String, hint: String) {
+    if seen.refused.as_ref() != Some(&reason) {
+        facts.push(ControlFact::ManifestRefused { reason: reason.clone(), hint });
+    }
+    seen.refused = Some(reason);
 }
 
 impl Mark {

@@ -62,9 +62,25 @@ impl SessionPaths {
         }
         Ok(Self {
             session: session.to_owned(),
-            dir: geometry.join("journal").join(session),
+            dir: geometry.join(JOURNAL_DIR).join(session),
             blobs: geometry.join("blobs"),
         })
+    }
+
+    /// The names of the sessions below a `.geometry` directory, oldest first as far as their names tell.
+    ///
+    /// # Errors
+    /// The directory is there and cannot be read.
+    pub fn list<S: Storage>(storage: &S, geometry: &Path) -> Result<Vec<String>, JournalError> {
+        let dir = geometry.join(JOURNAL_DIR);
+        match storage.list(&dir) {
+            Ok(names) => Ok(names
+                .into_iter()
+                .filter(|name| Self::new(geometry, name).is_ok())
+                .collect()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(JournalError::io("list", &dir, error)),
+        }
     }
 
     /// The session's name.
@@ -99,7 +115,7 @@ impl SessionPaths {
 pub struct Options {
     /// The machine's name, noted outside the hash of each record.
     pub host: String,
-    /// A segment that has reached this size is followed by a new one.
+    /// A segment that has reached this size is followed by a new one; at most eight megabytes.
     pub segment_bytes: u64,
     /// How long to wait for another process before giving up.
     pub lock_wait: Duration,
@@ -107,7 +123,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { host: String::new(), segment_bytes: SEGMENT_BYTES, lock_wait: LOCK_WAIT }
+        Self {
+            host: String::new(),
+            segment_bytes: SEGMENT_BYTES,
+            lock_wait: LOCK_WAIT,
+        }
     }
 }
 
@@ -222,6 +242,25 @@ impl<S: Storage + Clone> Journal<S> {
         Self::open_checked_by(storage, paths, options, line::check)
     }
 
+    /// Opens the journal of a session that must exist already: looking must not create anything.
+    ///
+    /// # Errors
+    /// There is no such session, or see [`Self::open`].
+    pub fn open_existing(
+        storage: S,
+        paths: SessionPaths,
+        options: Options,
+    ) -> Result<Self, JournalError> {
+        match storage.list(&paths.dir) {
+            Ok(names) if !names.is_empty() => Self::open(storage, paths, options),
+            Ok(_empty) => Err(JournalError::NoSession(paths.session)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(JournalError::NoSession(paths.session))
+            }
+            Err(error) => Err(JournalError::io("list", &paths.dir, error)),
+        }
+    }
+
     /// Opens with another rule for lines: how the tests show that the chain check carries weight.
     fn open_checked_by(
         storage: S,
@@ -229,12 +268,23 @@ impl<S: Storage + Clone> Journal<S> {
         options: Options,
         check: LineCheck,
     ) -> Result<Self, JournalError> {
-        storage.create_dir(&paths.dir).map_err(|error| JournalError::io("create", &paths.dir, error))?;
+        storage
+            .create_dir(&paths.dir)
+            .map_err(|error| JournalError::io("create", &paths.dir, error))?;
         let lock = lock(&storage, &paths, &options)?;
-        let recovery = recover::Recovery { storage: &storage, paths: &paths, check };
+        let recovery = recover::Recovery {
+            storage: &storage,
+            paths: &paths,
+            check,
+        };
         let view = recovery.run(&lock, None)?;
         drop(lock);
-        let options = Options { host: plain_host(&options.host), ..options };
+        let options = Options {
+            host: plain_host(&options.host),
+            // A larger segment could not be read back.
+            segment_bytes: options.segment_bytes.min(SEGMENT_BYTES),
+            ..options
+        };
         Ok(Self {
             blobs: Blobs::new(storage.clone(), paths.blobs.clone()),
             storage,
@@ -302,12 +352,19 @@ impl<S: Storage> Journal<S> {
     pub fn turn(&mut self) -> Result<Turn<'_, S>, JournalError> {
         self.ensure_sound()?;
         let lock = lock(&self.storage, &self.paths, &self.options)?;
-        let recovery = recover::Recovery { storage: &self.storage, paths: &self.paths, check: self.check };
+        let recovery = recover::Recovery {
+            storage: &self.storage,
+            paths: &self.paths,
+            check: self.check,
+        };
         match recovery.run(&lock, Some(&self.view)) {
             Ok(view) => self.view = view,
             Err(error) => return Err(self.poisoned_by(error)),
         }
-        Ok(Turn { journal: self, lock })
+        Ok(Turn {
+            journal: self,
+            lock,
+        })
     }
 
     fn ensure_sound(&self) -> Result<(), JournalError> {
@@ -323,7 +380,10 @@ impl<S: Storage> Journal<S> {
     }
 
     /// Turns entries into bodies that fit a line, storing large ones as blobs.
-    fn prepare<'batch>(&mut self, entries: &'batch [Entry<'_>]) -> Result<Vec<Cow<'batch, str>>, JournalError> {
+    fn prepare<'batch>(
+        &mut self,
+        entries: &'batch [Entry<'_>],
+    ) -> Result<Vec<Cow<'batch, str>>, JournalError> {
         self.ensure_sound()?;
         let mut bodies = Vec::with_capacity(entries.len());
         for (position, entry) in entries.iter().enumerate() {
@@ -343,7 +403,11 @@ impl<S: Storage> Journal<S> {
 }
 
 /// Takes the session's lock, which is the lock of `HEAD`.
-fn lock<S: Storage>(storage: &S, paths: &SessionPaths, options: &Options) -> Result<S::Lock, JournalError> {
+fn lock<S: Storage>(
+    storage: &S,
+    paths: &SessionPaths,
+    options: &Options,
+) -> Result<S::Lock, JournalError> {
     let path = paths.head();
     storage.lock(&path, options.lock_wait).map_err(|error| {
         if error.kind() == std::io::ErrorKind::WouldBlock {
@@ -359,10 +423,16 @@ fn check_entry(entry: &Entry<'_>) -> Result<(), String> {
         return Err("the body holds a control character, so it is not canonical JSON".to_owned());
     }
     if entry.body.starts_with(blob::POINTER_PREFIX) {
-        return Err(format!("a body may not begin with `{}`", blob::POINTER_PREFIX));
+        return Err(format!(
+            "a body may not begin with `{}`",
+            blob::POINTER_PREFIX
+        ));
     }
     let is_plain = |name: &String| {
-        name.len() <= DURATION_NAME_BYTES_MAX && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        name.len() <= DURATION_NAME_BYTES_MAX
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     if entry.durations_ms.len() > DURATIONS_MAX || !entry.durations_ms.keys().all(is_plain) {
         return Err(format!(
@@ -396,6 +466,7 @@ const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// A hook has to answer within seconds, so it may not wait for longer than a few.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
+const JOURNAL_DIR: &str = "journal";
 const SESSION_NAME_BYTES_MAX: usize = 128;
 const HOST_BYTES_MAX: usize = 64;
 const DURATIONS_MAX: usize = 16;
@@ -403,7 +474,10 @@ const DURATION_NAME_BYTES_MAX: usize = 32;
 
 /// A line is a body or a pointer, and a bounded frame around it.
 const LINE_BYTES_MAX: usize = blob::INLINE_BYTES_MAX + 4096;
-const _: () = assert!(LINE_BYTES_MAX < BATCH_BYTES_MAX, "a single record always fits a batch");
+const _: () = assert!(
+    LINE_BYTES_MAX < BATCH_BYTES_MAX,
+    "a single record always fits a batch"
+);
 
 #[cfg(test)]
 mod simulation;

@@ -1,8 +1,12 @@
 //! tripwire's body on disk: streams, recordings, journal, control files, manifest, memory, the driver.
 
 pub mod body;
+pub mod clock;
 pub mod control;
 pub mod decode;
+pub mod driver;
+pub mod execution;
+pub mod foreign;
 pub mod geometry;
 pub mod journal;
 pub mod lines;

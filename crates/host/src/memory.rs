@@ -319,7 +319,11 @@ fn names(folder: &Path) -> Result<Vec<String>, FileError> {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(cause) => return Err(FileError::at(folder, FileAction::Read)(cause)),
     };
-    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names = Vec::new();
+    for entry in entries {
+        // A name that is no UTF-8 is none of ours.
+        names.extend(entry.map_err(FileError::at(folder, FileAction::Read))?.file_name().into_string());
+    }
     names.sort_unstable();
     Ok(names)
 }

@@ -117,7 +117,12 @@ pub enum OpenMode {
 ///
 /// # Errors
 /// The bytes cannot be read.
-pub fn read_range<S: Storage>(storage: &S, file: &S::File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+pub fn read_range<S: Storage>(
+    storage: &S,
+    file: &S::File,
+    offset: u64,
+    length: usize,
+) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -159,7 +164,11 @@ pub fn replace<S: Storage>(storage: &S, path: &Path, bytes: &[u8]) -> io::Result
 ///
 /// # Errors
 /// The file cannot be read, or is larger than the bound.
-pub fn read_file<S: Storage>(storage: &S, path: &Path, length_max: usize) -> io::Result<Option<Vec<u8>>> {
+pub fn read_file<S: Storage>(
+    storage: &S,
+    path: &Path,
+    length_max: usize,
+) -> io::Result<Option<Vec<u8>>> {
     let file = match storage.open(path, OpenMode::Read) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

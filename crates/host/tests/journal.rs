@@ -3,18 +3,26 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tripwire_host::journal::keys::KeyHome;
 use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths};
+use tripwire_host::journal::{
+    Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths,
+};
+use tripwire_host::storage::simulated::SimulatedDisk;
 use tripwire_host::storage::{Disk, Storage as _};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn options() -> Options {
-    Options { host: "test".into(), segment_bytes: 2_000, lock_wait: Duration::from_millis(300) }
+    Options {
+        host: "test".into(),
+        segment_bytes: 2_000,
+        lock_wait: Duration::from_millis(300),
+    }
 }
 
 fn open(geometry: &Path) -> Result<Journal<Disk>, JournalError> {
@@ -25,7 +33,11 @@ fn batch<'body>(bodies: &[&'body str], durability: Durability) -> Batch<'body> {
     Batch {
         entries: bodies
             .iter()
-            .map(|body| Entry { body: Cow::Borrowed(*body), durations_ms: BTreeMap::new(), wall_ms: 5 })
+            .map(|body| Entry {
+                body: Cow::Borrowed(*body),
+                durations_ms: BTreeMap::new(),
+                wall_ms: 5,
+            })
             .collect(),
         durability,
         after: None,
@@ -122,7 +134,11 @@ fn several_handles_see_each_others_records_and_never_fork() -> Outcome {
         handles.push(open(temp.path())?);
     }
     for round in 0..40 {
-        let durability = if round % 3 == 0 { Durability::Synced } else { Durability::Grouped };
+        let durability = if round % 3 == 0 {
+            Durability::Synced
+        } else {
+            Durability::Grouped
+        };
         put(&mut handles[round % 4], &[&round.to_string()], durability);
     }
     let expected: Vec<String> = (0..40).map(|round| round.to_string()).collect();
@@ -138,7 +154,13 @@ fn a_writer_that_decided_on_an_older_state_is_fenced() -> Outcome {
     let mut late = batch(&["2"], Durability::Synced);
     late.after = Some(0);
     let fenced = second.append(&late);
-    assert!(matches!(fenced, Ok(Append::Fenced(Fenced { expected: 0, found: 1 }))));
+    assert!(matches!(
+        fenced,
+        Ok(Append::Fenced(Fenced {
+            expected: 0,
+            found: 1
+        }))
+    ));
     late.after = Some(1);
     assert!(matches!(second.append(&late), Ok(Append::Ack(_))));
     assert_eq!(bodies(&second)?, ["1", "2"]);
@@ -150,7 +172,10 @@ fn a_turn_reads_and_appends_with_nobody_between() -> Outcome {
     let temp = tempfile::tempdir()?;
     let (mut first, mut second) = (open(temp.path())?, open(temp.path())?);
     let mut turn = first.turn()?;
-    assert!(matches!(second.append(&batch(&["2"], Durability::Grouped)), Err(JournalError::Locked { .. })));
+    assert!(matches!(
+        second.append(&batch(&["2"], Durability::Grouped)),
+        Err(JournalError::Locked { .. })
+    ));
     let outcome = turn.append(&batch(&["1"], Durability::Grouped));
     assert!(matches!(outcome, Ok(Append::Ack(_))));
     assert_eq!(turn.records(), 1);
@@ -167,7 +192,10 @@ fn unacceptable_entries_are_refused_and_nothing_is_written() -> Outcome {
     let mut journal = open(temp.path())?;
     for body in ["", "{", "1 2", "{\"a\":\n1}", "\"\u{1}\"", "{\"$blob\":1}"] {
         let refused = journal.append(&batch(&["1", body], Durability::Synced));
-        assert!(matches!(refused, Err(JournalError::Entry { position: 1, .. })), "`{body}`");
+        assert!(
+            matches!(refused, Err(JournalError::Entry { position: 1, .. })),
+            "`{body}`"
+        );
     }
     let mut named = batch(&["1"], Durability::Synced);
     named.entries[0].durations_ms.insert("a b".into(), 1);
@@ -207,6 +235,29 @@ fn symbolic_links_in_the_session_are_refused() -> Outcome {
 }
 
 #[test]
+fn the_files_are_nobody_elses_business() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let geometry = temp.path().join("geometry");
+    let mut journal = open(&geometry)?;
+    let large = format!("\"{}\"", "z".repeat(70_000));
+    put(&mut journal, &[&large], Durability::Synced);
+    let mut waiting = vec![geometry];
+    let mut seen = 0;
+    while let Some(path) = waiting.pop() {
+        let found = fs::metadata(&path)?;
+        assert_eq!(found.mode() & 0o077, 0, "{}", path.display());
+        seen += 1;
+        if found.is_dir() {
+            for entry in fs::read_dir(&path)? {
+                waiting.push(entry?.path());
+            }
+        }
+    }
+    assert!(seen >= 8, "{seen} files and directories");
+    Ok(())
+}
+
+#[test]
 fn errors_name_the_index_the_cause_and_the_next_command() -> Outcome {
     let temp = tempfile::tempdir()?;
     let mut journal = open(temp.path())?;
@@ -216,10 +267,16 @@ fn errors_name_the_index_the_cause_and_the_next_command() -> Outcome {
     fs::write(&segment, text.replace("{\"b\":2,", "{\"b\":7,"))?;
     let report = verify(&Disk, journal.paths(), &Trust::default())?;
     assert_eq!(report.first_bad_index, Some(1));
-    assert_eq!(report.cause.as_deref(), Some("the hash does not match the record"));
+    assert_eq!(
+        report.cause.as_deref(),
+        Some("the hash does not match the record")
+    );
     fs::write(&segment, text.replace("{\"b\":3,", "{\"b\":7,"))?;
     let error = open(temp.path()).err().ok_or("damage must be refused")?;
-    assert_eq!(error.to_string(), "the journal is damaged at record 2: the record is not the one that `HEAD` names");
+    assert_eq!(
+        error.to_string(),
+        "the journal is damaged at record 2: the record is not the one that `HEAD` names"
+    );
     assert!(error.hint().contains("`tripwire verify`"));
     Ok(())
 }
@@ -255,7 +312,10 @@ fn large_bodies_become_blobs_and_come_back_whole() -> Outcome {
 fn the_chain_is_the_same_whatever_the_clock_and_the_machine_say() -> Outcome {
     let (one, two) = (tempfile::tempdir()?, tempfile::tempdir()?);
     let mut first = open(one.path())?;
-    let elsewhere = Options { host: "elsewhere".into(), ..Options::default() };
+    let elsewhere = Options {
+        host: "elsewhere".into(),
+        ..Options::default()
+    };
     let mut second = Journal::open(Disk, SessionPaths::new(two.path(), "other")?, elsewhere)?;
     let mut late = batch(&["1", "2"], Durability::Synced);
     put(&mut first, &["1", "2"], Durability::Synced);
@@ -265,8 +325,115 @@ fn the_chain_is_the_same_whatever_the_clock_and_the_machine_say() -> Outcome {
     }
     assert!(matches!(second.append(&late), Ok(Append::Ack(_))));
     assert_eq!(first.place().records(), second.place().records());
-    let hash =
-        |journal: &Journal<Disk>| -> Result<_, JournalError> { Ok(journal.read(journal.find(1)?, 1)?.records[0].hash) };
+    let hash = |journal: &Journal<Disk>| -> Result<_, JournalError> {
+        Ok(journal.read(journal.find(1)?, 1)?.records[0].hash)
+    };
     assert_eq!(hash(&first)?, hash(&second)?);
+    Ok(())
+}
+
+#[test]
+fn log_4_a_journal_that_was_made_anew_is_found_by_the_persons_key() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let workspace = temp.path().join("workspace");
+    let geometry = workspace.join("geometry");
+    fs::create_dir_all(&geometry)?;
+    let home = KeyHome::at(temp.path().join("state"));
+    let mut journal = open(&geometry)?;
+    let paths = journal.paths().clone();
+    let signer = home.signer(&workspace)?;
+    for index in 0..30 {
+        put(&mut journal, &[&index.to_string()], Durability::Grouped);
+        if index == 9 || index == 29 {
+            let mut turn = journal.turn()?;
+            let checkpoint = turn.checkpoint(&signer, Some(&home.witness(&paths)))?;
+            assert_eq!(checkpoint.size, index + 1);
+        }
+    }
+    let report = verify(&Disk, &paths, &home.trust(&paths)?)?;
+    assert!(report.holds(), "{report:?}");
+    assert_eq!((report.checkpoints_trusted, report.covered), (3, 30));
+
+    // Everything in the agent's reach is removed and written again, shorter and valid in itself.
+    fs::remove_dir_all(paths.dir())?;
+    let mut forged = open(&geometry)?;
+    for index in 0..20 {
+        put(&mut forged, &[&index.to_string()], Durability::Synced);
+    }
+    let naive = verify(&Disk, &paths, &Trust::default())?;
+    assert!(naive.holds(), "nothing else could know");
+    let report = verify(&Disk, &paths, &home.trust(&paths)?)?;
+    assert_eq!(report.first_bad_index, Some(20), "{report:?}");
+    Ok(())
+}
+
+#[test]
+fn looking_at_a_session_that_is_not_there_creates_nothing() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let geometry = temp.path().join("geometry");
+    assert_eq!(SessionPaths::list(&Disk, &geometry)?, Vec::<String>::new());
+    let paths = SessionPaths::new(&geometry, "s")?;
+    let missing = Journal::open_existing(Disk, paths.clone(), options());
+    assert!(matches!(missing, Err(JournalError::NoSession(name)) if name == "s"));
+    assert!(!geometry.exists());
+    put(&mut open(&geometry)?, &["1"], Durability::Synced);
+    let found = Journal::open_existing(Disk, paths, options())?;
+    assert_eq!(found.records(), 1);
+    assert_eq!(SessionPaths::list(&Disk, &geometry)?, ["s"]);
+    Ok(())
+}
+
+/// Opening reads `HEAD` and the record that it names, however long the journal is.
+#[test]
+fn opening_does_not_read_the_journal() -> Outcome {
+    let disk = SimulatedDisk::new(1);
+    let paths = SessionPaths::new(Path::new("/g"), "s")?;
+    let options = Options {
+        segment_bytes: 100_000,
+        ..Options::default()
+    };
+    let mut writer = Journal::open(disk.clone(), paths.clone(), options.clone())?;
+    let mut costs = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..20 {
+            let outcome = writer.append(&batch(&["{\"n\":1}"; 100], Durability::Synced));
+            assert!(matches!(outcome, Ok(Append::Ack(_))));
+        }
+        let before = disk.bytes_read();
+        let opened = Journal::open(disk.clone(), paths.clone(), options.clone())?;
+        assert_eq!(opened.records(), writer.records());
+        costs.push(disk.bytes_read() - before);
+    }
+    assert!(
+        costs.iter().all(|cost| *cost < 2_000),
+        "bytes read: {costs:?}"
+    );
+    // Without `HEAD` it is one segment.
+    disk.remove(&paths.dir().join("HEAD"))?;
+    let before = disk.bytes_read();
+    Journal::open(disk.clone(), paths, options)?;
+    assert!(disk.bytes_read() - before < 300_000);
+    Ok(())
+}
+
+#[test]
+fn a_million_records_open_in_far_less_than_fifty_milliseconds() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let paths = SessionPaths::new(temp.path(), "s")?;
+    let mut writer = Journal::open(Disk, paths.clone(), Options::default())?;
+    while writer.records() < 1_000_000 {
+        let outcome = writer.append(&batch(&["{}"; 1_000], Durability::Grouped));
+        assert!(matches!(outcome, Ok(Append::Ack(_))));
+    }
+    put(&mut writer, &["{}"], Durability::Synced);
+    // The best of a few, because the machine may be busy and only the journal's own time is the question.
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = Instant::now();
+        let opened = Journal::open(Disk, paths.clone(), Options::default())?;
+        best = best.min(start.elapsed());
+        assert_eq!(opened.records(), 1_000_001);
+    }
+    assert!(best < Duration::from_millis(50), "{best:?}");
     Ok(())
 }

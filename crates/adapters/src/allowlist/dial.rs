@@ -166,12 +166,8 @@ impl Dialler {
             };
             match connect_one(candidate, left / share, stopped) {
                 Ok(dialled) => return Ok(dialled),
-                Err(
-                    reason @ (Reason::Stopped | Reason::OwnAddress | Reason::ThreadUnavailable),
-                ) => {
-                    return Err(DialError { reason, address });
-                }
-                Err(reason) => last = DialError { reason, address },
+                Err(ConnectError::Final(reason)) => return Err(DialError { reason, address }),
+                Err(ConnectError::TryNext(reason)) => last = DialError { reason, address },
             }
         }
         Err(last)
@@ -191,11 +187,18 @@ enum OwnAddress {
     Expected,
 }
 
+/// Whether another address of the same name is worth a try.
+#[derive(Debug, PartialEq, Eq)]
+enum ConnectError {
+    TryNext(Reason),
+    Final(Reason),
+}
+
 fn connect_one(
     to: CheckedAddress,
     time: Duration,
     stopped: &dyn Fn() -> bool,
-) -> Result<Dialled, Reason> {
+) -> Result<Dialled, ConnectError> {
     let deadline = Deadline::after(time);
     let (sender, receiver) = mpsc::sync_channel(1);
     let target = to.target;
@@ -210,26 +213,34 @@ fn connect_one(
                 time.max(Duration::from_millis(1)),
             )))
         })
-        .map_err(|_| Reason::ThreadUnavailable)?;
+        .map_err(|_| ConnectError::Final(Reason::ThreadUnavailable))?;
     let stream = loop {
         let Some(left) = deadline.left() else {
-            return Err(Reason::ConnectTimeout);
+            return Err(ConnectError::TryNext(Reason::ConnectTimeout));
         };
         match receiver.recv_timeout(left.min(STOP_POLL)) {
             Ok(Ok(stream)) => break stream,
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::TimedOut => {
-                return Err(Reason::ConnectTimeout);
+                return Err(ConnectError::TryNext(Reason::ConnectTimeout));
             }
-            Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(Reason::ConnectFailed),
-            Err(RecvTimeoutError::Timeout) if stopped() => return Err(Reason::Stopped),
+            Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
+                return Err(ConnectError::TryNext(Reason::ConnectFailed));
+            }
+            Err(RecvTimeoutError::Timeout) if stopped() => {
+                return Err(ConnectError::Final(Reason::Stopped));
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
     };
-    let peer = stream.peer_addr().map_err(|_| Reason::ConnectFailed)?;
-    let local = stream.local_addr().map_err(|_| Reason::ConnectFailed)?;
+    let peer = stream
+        .peer_addr()
+        .map_err(|_| ConnectError::TryNext(Reason::ConnectFailed))?;
+    let local = stream
+        .local_addr()
+        .map_err(|_| ConnectError::TryNext(Reason::ConnectFailed))?;
     // A machine with a public address of its own would be reached through it like through loopback.
     if to.own == OwnAddress::Refused && peer.ip() == local.ip() {
-        return Err(Reason::OwnAddress);
+        return Err(ConnectError::Final(Reason::OwnAddress));
     }
     // Latency only; a tunnel works without it.
     drop(stream.set_nodelay(true));
@@ -288,7 +299,7 @@ mod tests {
         };
         assert_eq!(
             connect_one(public, time, &running).unwrap_err(),
-            Reason::OwnAddress
+            ConnectError::Final(Reason::OwnAddress)
         );
         let named = CheckedAddress {
             target,

@@ -148,7 +148,7 @@ impl NameError {
                 "addresses are never allowed; write the host's name, as in `--allow-host crates.io`"
             }
             Self::Wildcard => {
-                "name each host on its own, as in `--allow-host index.crates.io --allow-host crates.io`"
+                "name each host on its own, as in `--allow-host docs.crates.io --allow-host crates.io`"
             }
             Self::TooLong | Self::BadLabel => {
                 "write the name alone, without scheme, path or spaces, as in `--allow-host crates.io`"

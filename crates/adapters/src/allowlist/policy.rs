@@ -154,14 +154,14 @@ mod tests {
     #[test]
     fn an_entry_allows_its_name_and_port_and_nothing_else() {
         let list =
-            AllowList::parse(["crates.io", "Index.Crates.IO.:8443", "crates.io:8080"]).unwrap();
+            AllowList::parse(["crates.io", "Docs.Crates.IO.:8443", "crates.io:8080"]).unwrap();
         for (name, number, verdict) in [
             ("crates.io", 443, Ok(())),
             ("CRATES.io.", 443, Ok(())),
             ("crates.io", 8080, Ok(())),
             ("crates.io", 80, Err(PolicyRefusal::Port)),
-            ("index.crates.io", 8443, Ok(())),
-            ("index.crates.io", 443, Err(PolicyRefusal::Port)),
+            ("docs.crates.io", 8443, Ok(())),
+            ("docs.crates.io", 443, Err(PolicyRefusal::Port)),
             ("static.crates.io", 443, Err(PolicyRefusal::Host)),
             ("io", 443, Err(PolicyRefusal::Host)),
             ("crates.io.evil.example", 443, Err(PolicyRefusal::Host)),

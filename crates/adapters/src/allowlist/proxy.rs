@@ -63,6 +63,29 @@ pub struct StartError {
 impl Proxy {
     /// Serves a socket that the caller has bound, so that the caller decides who can reach it. The socket's file
     /// stays the caller's to remove.
+    ///
+    /// ```
+    /// use std::os::unix::net::UnixListener;
+    /// use std::sync::{Arc, Mutex};
+    /// use tripwire_adapters::allowlist::{AllowList, Proxy, ProxyConfig, RequestRecord};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let path = std::env::temp_dir().join(format!("allow-list-{}.sock", std::process::id()));
+    /// let allow = AllowList::parse(["crates.io", "static.crates.io"])?;
+    /// let lines = Arc::new(Mutex::new(Vec::new()));
+    /// let kept = Arc::clone(&lines);
+    /// let log = move |record: &RequestRecord| {
+    ///     kept.lock().map_err(|_| std::io::Error::other("log lost"))?.push(record.clone());
+    ///     Ok(())
+    /// };
+    /// let handle = Proxy::start(UnixListener::bind(&path)?, ProxyConfig::new(allow, Arc::new(log)))?;
+    /// // The command runs here, with its bridge connected to the socket.
+    /// let summary = handle.stop();
+    /// assert_eq!(summary.connections, 0);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn start(listener: UnixListener, config: ProxyConfig) -> Result<ProxyHandle, StartError> {
         Self::try_start(listener, config).map_err(|cause| StartError { cause })
     }

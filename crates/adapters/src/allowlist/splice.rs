@@ -44,6 +44,14 @@ pub(super) fn splice(
     })
 }
 
+/// How one direction came to its end.
+enum CopyEnd {
+    SourceDone,
+    SourceFailed,
+    SinkGone,
+    Idle,
+}
+
 struct Tunnel<'a> {
     client: &'a dyn Side,
     server: &'a dyn Side,
@@ -58,39 +66,56 @@ struct Tunnel<'a> {
 impl Tunnel<'_> {
     /// Carries one direction to its end and closes what that end calls for.
     fn pump(&self, from: &dyn Side, to: &dyn Side, count: &AtomicU64) -> EndReason {
-        let end = self.copy(from, to, count);
-        match end {
-            EndReason::Closed => {
-                self.touch();
-                self.half_closed.store(true, Ordering::Release);
-                to.close(Shutdown::Write);
+        match self.copy(from, to, count) {
+            CopyEnd::SourceDone => {
+                self.half_close(to, Shutdown::Write);
+                EndReason::Closed
             }
-            EndReason::Broken | EndReason::Idle | EndReason::Stopped => {
-                self.client.close(Shutdown::Both);
-                self.server.close(Shutdown::Both);
+            // Whoever stopped listening may still be answering: a server that refuses an upload says so and closes.
+            CopyEnd::SinkGone => {
+                self.half_close(from, Shutdown::Read);
+                EndReason::Broken
+            }
+            CopyEnd::SourceFailed => {
+                self.close_both();
+                EndReason::Broken
+            }
+            CopyEnd::Idle => {
+                self.close_both();
+                EndReason::Idle
             }
         }
-        end
     }
 
-    fn copy(&self, from: &dyn Side, to: &dyn Side, count: &AtomicU64) -> EndReason {
+    fn half_close(&self, side: &dyn Side, how: Shutdown) {
+        self.touch();
+        self.half_closed.store(true, Ordering::Release);
+        side.close(how);
+    }
+
+    fn close_both(&self) {
+        self.client.close(Shutdown::Both);
+        self.server.close(Shutdown::Both);
+    }
+
+    fn copy(&self, from: &dyn Side, to: &dyn Side, count: &AtomicU64) -> CopyEnd {
         let mut buffer = vec![0; COPY_BYTES];
         let mut armed = Duration::ZERO;
         if to.write_time(self.slice(self.idle)).is_err() {
-            return EndReason::Broken;
+            return CopyEnd::SinkGone;
         }
         loop {
             let Some(left) = self.left() else {
-                return EndReason::Idle;
+                return CopyEnd::Idle;
             };
             let slice = self.slice(left);
             // While bytes flow the slice stays the same, and the socket need not be told again.
             if slice != armed && from.read_time(slice).is_err() {
-                return EndReason::Broken;
+                return CopyEnd::SourceFailed;
             }
             armed = slice;
             match from.read_once(&mut buffer) {
-                Ok(0) => return EndReason::Closed,
+                Ok(0) => return CopyEnd::SourceDone,
                 Ok(read) => {
                     if let Err(end) =
                         self.write_all(to, buffer.get(..read).unwrap_or_default(), count)
@@ -99,21 +124,16 @@ impl Tunnel<'_> {
                     }
                 }
                 Err(error) if is_transient(&error) => {}
-                Err(_) => return EndReason::Broken,
+                Err(_) => return CopyEnd::SourceFailed,
             }
         }
     }
 
-    fn write_all(
-        &self,
-        to: &dyn Side,
-        mut bytes: &[u8],
-        count: &AtomicU64,
-    ) -> Result<(), EndReason> {
+    fn write_all(&self, to: &dyn Side, mut bytes: &[u8], count: &AtomicU64) -> Result<(), CopyEnd> {
         self.touch();
         while !bytes.is_empty() {
             match to.write_once(bytes) {
-                Ok(0) => return Err(EndReason::Broken),
+                Ok(0) => return Err(CopyEnd::SinkGone),
                 Ok(written) => {
                     count.fetch_add(u64::try_from(written).unwrap_or(0), Ordering::Relaxed);
                     bytes = bytes.get(written..).unwrap_or_default();
@@ -121,10 +141,10 @@ impl Tunnel<'_> {
                 }
                 Err(error) if is_transient(&error) => {
                     if self.left().is_none() {
-                        return Err(EndReason::Idle);
+                        return Err(CopyEnd::Idle);
                     }
                 }
-                Err(_) => return Err(EndReason::Broken),
+                Err(_) => return Err(CopyEnd::SinkGone),
             }
         }
         Ok(())

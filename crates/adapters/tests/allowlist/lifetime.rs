@@ -87,7 +87,7 @@ fn a_head_that_trickles_is_given_up_in_time() {
         (end.verdict, end.reason),
         (Verdict::Refused, "head_timeout")
     );
-    assert!((200..600).contains(&end.ms), "{end:?}");
+    assert!((200..5000).contains(&end.ms), "{end:?}");
 }
 
 #[test]
@@ -186,6 +186,30 @@ fn either_side_may_end_its_half_and_still_hear_the_other() {
 }
 
 #[test]
+fn a_server_that_cuts_an_upload_short_is_still_heard() {
+    let (world, mut client, mut server) = flowing(Limits::default());
+    server.write_all(b"too large").unwrap();
+    // Closing with unread bytes resets the connection, as a server does that refuses an upload.
+    client.write_all(&[0; 4096]).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    drop(server);
+    let mut cut = false;
+    for _ in 0..200 {
+        if client.write_all(&[0; 65_536]).is_err() {
+            cut = true;
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(cut, "the upload goes nowhere for ever");
+    assert_eq!(read_rest(&mut client), b"too large");
+    assert_eq!(
+        world.ended(1)[0].bytes_down,
+        u64::try_from(SERVER_HELLO.len() + 9).unwrap()
+    );
+}
+
+#[test]
 fn a_half_open_tunnel_does_not_stay() {
     let limits = Limits {
         half_closed_time: Duration::from_millis(150),
@@ -202,9 +226,13 @@ fn a_half_open_tunnel_does_not_stay() {
 
 #[test]
 fn an_idle_tunnel_is_closed_and_a_slow_one_is_not() {
-    let (world, mut client, mut server) = flowing(short());
+    let limits = Limits {
+        idle_time: Duration::from_millis(600),
+        ..Limits::default()
+    };
+    let (world, mut client, mut server) = flowing(limits);
     for _ in 0..6 {
-        thread::sleep(Duration::from_millis(80));
+        thread::sleep(Duration::from_millis(150));
         server.write_all(b".").unwrap();
         client.read_exact(&mut [0]).unwrap();
     }
@@ -367,7 +395,7 @@ fn stop_closes_every_tunnel_and_logs_each() {
     open.read_exact(&mut [0]).unwrap();
     let mut waiting = world.tunnel(server.port);
     let mut silent = world.connect();
-    thread::sleep(Duration::from_millis(50));
+    thread::sleep(Duration::from_millis(300));
     let started = Instant::now();
     let summary = world.stop();
     assert!(

@@ -385,6 +385,7 @@ impl TlsServer {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { return };
                 stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_nodelay(true).unwrap();
                 let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
                 thread::spawn(move || serve(&mut StreamOwned::new(connection, stream)));
             }

@@ -144,10 +144,16 @@ impl Chain {
 
     fn take_human(&mut self, act: &HumanAct, turn: &mut Turn<'_>) {
         let gate = &mut self.state.gate;
-        let done = match act {
+        let done: &str = match act {
             HumanAct::Stop => {
                 gate.end(turn, StopReason::StoppedByPerson);
                 "a person stopped the session"
+            }
+            HumanAct::WithdrawStop => {
+                if gate.standing.stopped() == Some(StopReason::StoppedByPerson) {
+                    gate.standing.restart();
+                }
+                "a person took the order to stop back"
             }
             HumanAct::Pause => {
                 if gate.standing.hold(HoldReason::Paused) {
@@ -193,6 +199,11 @@ impl Chain {
                 gate.mode = *mode;
                 "a person changed whether decisions bind"
             }
+            HumanAct::MendGuard => {
+                gate.standing.clear(HoldReason::GuardFailure);
+                "a person mended what broke the guard"
+            }
+            HumanAct::Other(what) => what.as_str(),
         };
         turn.note(FindingKind::ManualOverride, Rule::Control, done);
     }

@@ -189,6 +189,14 @@ pub(super) const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
+/// The text without terminal escape sequences, for readers of words.
+pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
+    match strip_escapes(text.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(plain) => Cow::Owned(String::from_utf8_lossy(&plain).into_owned()),
+    }
+}
+
 /// Takes terminal escape sequences out: colours, cursor movements, titles.
 fn strip_escapes(bytes: &[u8]) -> Cow<'_, [u8]> {
     const ESCAPE: u8 = 0x1b;

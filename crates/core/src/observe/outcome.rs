@@ -14,11 +14,11 @@ const REPORT_LINES: usize = 6;
 
 /// Judges one call.
 pub(super) fn of(raw: &RawCall<'_>, kind: ToolKind, work: &Work) -> Outcome {
-    let output = raw.output.unwrap_or_default();
-    let exit_code = raw.exit_code.or_else(|| match (kind, raw.error) {
-        (ToolKind::Shell, None | Some(true)) => reported_exit_code(output),
-        (_, _) => None,
-    });
+    // Runners colour the very words that are looked for.
+    let plain = super::normal::without_escapes(raw.output.unwrap_or_default());
+    let output = plain.as_ref();
+    let may_report = kind == ToolKind::Shell && raw.error != Some(false);
+    let exit_code = raw.exit_code.or_else(|| may_report.then(|| reported_exit_code(output)).flatten());
     let failed = match (raw.error, exit_code) {
         (Some(true), _) => true,
         (Some(false) | None, Some(0)) | (Some(false), None) => false,
@@ -27,7 +27,7 @@ pub(super) fn of(raw: &RawCall<'_>, kind: ToolKind, work: &Work) -> Outcome {
         (None, None) => looks_failed(output, kind, work),
     };
     if !failed {
-        let test = test_result(Some(output), exit_code.map(|code| code == 0).or(raw.error.map(|_| true)), work);
+        let test = test_result(output, exit_code.map(|code| code == 0).or(raw.error.map(|_| true)), work);
         return Outcome { error_class: None, exit_code, status: Status::Ok, test };
     }
     let class = class(output, exit_code, kind, work);
@@ -35,16 +35,15 @@ pub(super) fn of(raw: &RawCall<'_>, kind: ToolKind, work: &Work) -> Outcome {
         // What never ran has tested nothing.
         ErrorClass::CouldNotRun | ErrorClass::Refused => None,
         ErrorClass::Timeout | ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure => {
-            test_result(raw.output, Some(exit_code == Some(0)), work)
+            test_result(output, Some(exit_code == Some(0)), work)
         }
     };
     Outcome { error_class: Some(class), exit_code, status: Status::Error, test }
 }
 
 /// What the tests said: the summary lines, and the exit status as far as it is theirs. A failure outweighs all.
-fn test_result(output: Option<&str>, succeeded: Option<bool>, work: &Work) -> Option<TestResult> {
+fn test_result(output: &str, succeeded: Option<bool>, work: &Work) -> Option<TestResult> {
     let proof = work.proof?;
-    let output = output.unwrap_or_default();
     match (verdict::of(output), succeeded, proof) {
         (Some(TestResult::Failed), _, _) | (_, Some(false), Proof::Full) => Some(TestResult::Failed),
         (Some(TestResult::Passed), _, Proof::Hidden | Proof::Pass | Proof::Full) => Some(TestResult::Passed),
@@ -325,6 +324,7 @@ mod tests {
             ("pytest", "3 failed, 5 passed in 0.1s", None, failed),
             ("pytest", "5 passed in 0.1s", None, passed),
             ("pytest", "5 passed in 0.1s", Some(1), failed),
+            ("mvn test | tail", "\u{1b}[1;32mTests run: \u{1b}[0;1m15\u{1b}[m, Failures: 0, Errors: 0", None, passed),
             ("cargo test || true", "", Some(0), None),
             ("cargo test || true", "test result: FAILED. 1 passed; 1 failed", Some(0), failed),
             ("cargo test | tail -3", "", Some(0), None),

@@ -192,6 +192,11 @@ settings! {
         /// The share at which the agent is told.
         warning_share: Ratio = Ratio::from_per_mille(800), "SPEC §3 GATE-8";
     }
+    /// Who is told.
+    Notify notify {
+        /// A command that is run with the message as its last argument on a soft suspend, a hold or a stop; empty: none.
+        command: Text = Text::new(""), "SPEC §13";
+    }
     /// Caps of tools.
     Tools tools {
         /// Lines that `read_file` returns at most.

@@ -152,6 +152,36 @@ fn const_5_a_broken_or_missing_manifest_is_told_once_and_stands() {
     assert!(person.seen.refused().is_some());
 }
 
+/// An editor that truncates and then writes leaves moments in which the file is empty or half.
+#[test]
+fn ctrl_1_a_file_that_is_being_written_is_no_edit_of_what_is_missing() {
+    let mut person = Person::new();
+    person.edit("consecutive_failures: 0", "consecutive_failures: 2");
+    person.edit("tests_passing: null", "tests_passing: false");
+    person.look();
+    let whole = std::fs::read_to_string(person.layout.manifest()).unwrap();
+    for (cut, _) in whole.match_indices('\n') {
+        std::fs::write(person.layout.manifest(), &whole[..=cut]).unwrap();
+        for fact in person.look() {
+            let harmless = matches!(
+                fact,
+                ControlFact::SettingDrift { .. } | ControlFact::ManifestRefused { .. } | ControlFact::ManifestAccepted
+            );
+            assert!(harmless, "{cut}: {fact:?}");
+        }
+    }
+    std::fs::write(person.layout.manifest(), &whole).unwrap();
+    person.look();
+    assert_eq!(person.seen.live().unwrap().consecutive_failures, 2);
+    assert_eq!(person.seen.live().unwrap().dirty_bits.tests_passing, Some(Bit::Clear));
+    std::fs::write(person.layout.manifest(), "").unwrap();
+    let facts = person.look();
+    assert!(
+        matches!(facts.as_slice(), [ControlFact::ManifestRefused { reason, .. }] if reason.ends_with("is empty")),
+        "{facts:?}"
+    );
+}
+
 #[test]
 fn const_5_a_manifest_that_is_a_link_is_refused() {
     let mut person = Person::new();

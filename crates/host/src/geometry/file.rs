@@ -113,6 +113,12 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         .custom_flags(open_flags())
         .open(path)
         .map_err(FileError::at(path, FileAction::Read))?;
+    let metadata = file.metadata().map_err(FileError::at(path, FileAction::Inspect))?;
+    if !metadata.is_file() {
+        // A pipe or a device in a file's place would read as empty or never end.
+        let cause = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+        return Err(FileError::at(path, FileAction::Read)(cause).into());
+    }
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(FileError::at(path, FileAction::Read))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
@@ -154,15 +160,18 @@ pub(crate) struct Draft {
 impl Draft {
     /// Starts a draft in the folder of `target`, so that the later rename stays on one file system.
     pub(crate) fn new(target: &Path, mode: u32) -> Result<Self, FileError> {
-        let draft = draft_name(target);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .custom_flags(open_flags())
-            .open(&draft)
-            .map_err(FileError::at(target, FileAction::Create))?;
-        Ok(Self { file, draft, target: target.to_owned() })
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode).custom_flags(open_flags());
+        // A process that was killed may have left a draft, and its number may be ours today: take the next name.
+        for _ in 0..DRAFT_NAMES_MAX {
+            let draft = draft_name(target);
+            match options.open(&draft) {
+                Ok(file) => return Ok(Self { file, draft, target: target.to_owned() }),
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(cause) => return Err(FileError::at(target, FileAction::Create)(cause)),
+            }
+        }
+        Err(FileError::at(target, FileAction::Create)(io::ErrorKind::AlreadyExists.into()))
     }
 
     /// Adds bytes to the draft.
@@ -202,15 +211,37 @@ impl Draft {
                 RenameFlags::EXCHANGE,
             )
         };
-        if swap().is_err() {
-            std::fs::rename(&self.draft, &self.target).map_err(FileError::at(&self.target, FileAction::Rename))?;
-            return sync_folder_of(&self.target).map(|()| Accept::Yes);
+        match swap() {
+            Ok(()) => {}
+            // The file is gone: whoever removed it meant something by it.
+            Err(rustix::io::Errno::NOENT) => return Ok(Accept::No),
+            Err(_) => {
+                std::fs::rename(&self.draft, &self.target).map_err(FileError::at(&self.target, FileAction::Rename))?;
+                return sync_folder_of(&self.target).map(|()| Accept::Yes);
+            }
         }
         let answer = accept(&self.draft);
         if answer == Accept::No {
-            swap().map_err(|errno| FileError::at(&self.target, FileAction::Rename)(errno.into()))?;
+            self.swap_back(swap)?;
         }
         sync_folder_of(&self.target).map(|()| answer)
+    }
+
+    /// Puts a displaced file back. Should someone have replaced ours in that very moment, theirs is newer and wins.
+    fn swap_back(&self, swap: impl Fn() -> rustix::io::Result<()>) -> Result<(), FileError> {
+        use std::os::unix::fs::MetadataExt as _;
+        let inspect = || FileError::at(&self.target, FileAction::Inspect);
+        let mut in_place = self.file.metadata().map_err(inspect())?.ino();
+        for _ in 0..SWAPS_MAX {
+            let put_back = self.draft.symlink_metadata().map_err(inspect())?.ino();
+            swap().map_err(|errno| FileError::at(&self.target, FileAction::Rename)(errno.into()))?;
+            if self.draft.symlink_metadata().map_err(inspect())?.ino() == in_place {
+                break;
+            }
+            // What came out is not what we had put there: it is newer than what just went in, so it goes back.
+            in_place = put_back;
+        }
+        Ok(())
     }
 
     /// Forces the draft's contents to the disk before its name becomes visible.
@@ -295,9 +326,39 @@ fn draft_name(target: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = target.file_name().unwrap_or_default().to_string_lossy();
-    target.with_file_name(format!(".{name}.draft-{}-{number}", std::process::id()))
+    target.with_file_name(format!(".{name}{DRAFT_MARK}{}-{number}", std::process::id()))
 }
 
+/// Removes drafts in a folder whose processes are gone, and says how many; at session start, never on the quiet path.
+pub fn sweep_drafts(folder: &Path) -> Result<u64, FileError> {
+    let mut swept = 0_u64;
+    for entry in std::fs::read_dir(folder).map_err(FileError::at(folder, FileAction::Read))? {
+        let entry = entry.map_err(FileError::at(folder, FileAction::Read))?;
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(draft_owner);
+        if owner.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+            remove(&entry.path())?;
+            swept = swept.saturating_add(1);
+        }
+    }
+    Ok(swept)
+}
+
+/// The process that wrote a draft, if the name is that of one.
+fn draft_owner(name: &str) -> Option<u32> {
+    let (_, numbers) = name.strip_prefix('.')?.rsplit_once(DRAFT_MARK)?;
+    let (process, number) = numbers.split_once('-')?;
+    number.parse::<u64>().ok()?;
+    process.parse().ok()
+}
+
+/// What tells a draft from a file that someone made.
+const DRAFT_MARK: &str = ".draft-";
+/// Names that are tried before giving up.
+const DRAFT_NAMES_MAX: u32 = 1_000;
+
+/// Swaps before giving up on someone who renames files into place faster than we can look.
+const SWAPS_MAX: u32 = 8;
 /// Files are readable by the user alone.
 const FILE_MODE: u32 = 0o600;
 /// Folders as well.
@@ -341,11 +402,41 @@ mod tests {
     }
 
     #[test]
-    fn a_named_pipe_in_a_files_place_does_not_hang_the_reader() {
+    fn a_named_pipe_in_a_files_place_neither_hangs_nor_reads_as_empty() {
         let dir = TestDir::new();
         let path = dir.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        assert_eq!(read_bounded(&path, 10).unwrap(), b"");
+        let error = read_bounded(&path, 10).unwrap_err();
+        assert!(error.to_string().contains("not a regular file"), "{error}");
+        assert!(read_bounded(dir.path(), 10).is_err());
+    }
+
+    #[test]
+    fn drafts_of_dead_processes_are_swept_and_others_stay() {
+        let dir = TestDir::new();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = child.id();
+        child.wait().unwrap();
+        let alive = std::process::id();
+        let names =
+            [format!(".f.draft-{dead}-0"), format!(".f.draft-{alive}-0"), ".f.draft-x-0".into(), "f.draft-1-0".into()];
+        for name in &names {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        assert_eq!(sweep_drafts(dir.path()).unwrap(), 1);
+        assert!(!dir.path().join(&names[0]).exists());
+        assert!(names[1..].iter().all(|name| dir.path().join(name).exists()));
+    }
+
+    #[test]
+    fn a_draft_that_a_killed_process_left_does_not_block_a_write() {
+        let dir = TestDir::new();
+        let path = dir.path().join("f");
+        for number in 0..500 {
+            std::fs::write(dir.path().join(format!(".f.draft-{}-{number}", std::process::id())), "").unwrap();
+        }
+        replace(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
     }
 
     #[test]
@@ -362,6 +453,25 @@ mod tests {
         assert_eq!(draft.exchange(|displaced| accept_if(displaced, b"old")).unwrap(), Accept::Yes);
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(Draft::new(&path, 0o600).unwrap().exchange(|_| Accept::Yes).unwrap(), Accept::No, "it was removed");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_replaces_ours_while_we_swap_back_stays() {
+        let dir = TestDir::new();
+        let (path, newer) = (dir.path().join("f"), dir.path().join("newer"));
+        replace(&path, b"edited meanwhile").unwrap();
+        replace(&newer, b"edited again").unwrap();
+        let mut draft = Draft::new(&path, 0o600).unwrap();
+        draft.write(b"ours").unwrap();
+        let refused = |_: &Path| {
+            std::fs::rename(&newer, &path).unwrap();
+            Accept::No
+        };
+        assert_eq!(draft.exchange(refused).unwrap(), Accept::No);
+        assert_eq!(std::fs::read(&path).unwrap(), b"edited again");
     }
 
     fn accept_if(displaced: &Path, wanted: &[u8]) -> Accept {

@@ -2,6 +2,7 @@
 //!
 //! Reading is strict, because a key that nobody reads is a limit that does not hold: an unknown key, a wrong type or
 //! a key that stands twice refuses the whole file with line and fix. A key that is missing has the seed's default.
+//! The known keys are the seed's and those of the engine's table of settings.
 
 pub mod error;
 pub(crate) mod keys;
@@ -10,7 +11,7 @@ pub mod template;
 pub(crate) mod tree;
 
 pub use error::{ManifestError, ManifestProblem};
-use keys::{COUNT_MAX, Kind, OWN_SECTIONS, Role, SEED_KEYS, SEED_SECTIONS};
+use keys::{COUNT_MAX, Kind, Role, SEED_KEYS, Section, Table};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tree::{Node, Value};
@@ -67,6 +68,51 @@ impl Manifest {
         &self.live
     }
 
+    /// Counters and bits, where a key that is missing keeps the value that it had.
+    ///
+    /// Deleting a line is not setting it to zero, and an editor that truncates a file before it writes must not look
+    /// like a person who cleared every counter.
+    #[must_use]
+    pub fn live_over(&self, before: &Live) -> Live {
+        let view = View(&self.root);
+        let missing = |path: &str| self.root.at(path).is_none();
+        let mut live = view.live();
+        let keep = [
+            ("safety.iteration_count", &mut live.iteration_count, before.iteration_count),
+            ("safety.consecutive_failures", &mut live.consecutive_failures, before.consecutive_failures),
+            ("context.estimated_usage_pct", &mut live.estimated_usage_pct, before.estimated_usage_pct),
+        ];
+        for (_, value, old) in keep.into_iter().filter(|(path, ..)| missing(path)) {
+            *value = old;
+        }
+        let bits = &mut live.dirty_bits;
+        let keep = [
+            ("safety.loop_detected", &mut live.loop_detected, before.loop_detected),
+            ("dirty_bits.code_modified", &mut bits.code_modified, before.dirty_bits.code_modified),
+            ("dirty_bits.tests_run", &mut bits.tests_run, before.dirty_bits.tests_run),
+            ("dirty_bits.docs_updated", &mut bits.docs_updated, before.dirty_bits.docs_updated),
+        ];
+        for (_, value, old) in keep.into_iter().filter(|(path, ..)| missing(path)) {
+            *value = old;
+        }
+        if missing("dirty_bits.tests_passing") {
+            bits.tests_passing = before.dirty_bits.tests_passing;
+        }
+        if missing("safety.last_tool_signatures") {
+            live.last_tool_signatures.clone_from(&before.last_tool_signatures);
+        }
+        if missing("context.last_compaction") {
+            live.last_compaction.clone_from(&before.last_compaction);
+        }
+        live
+    }
+
+    /// Whether the file says nothing at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.root.entries().is_empty()
+    }
+
     /// The seed's thresholds, frozen at session start.
     #[must_use]
     pub const fn thresholds(&self) -> &Thresholds {
@@ -97,12 +143,13 @@ impl Manifest {
         self.scalars().into_iter().filter(|scalar| !live(&scalar.path)).collect()
     }
 
-    /// Refuses a key of our own sections that the table of settings does not know.
+    /// Refuses a key of a section that the engine's table does not cover (`engines`, `sandbox`, `notify`).
     ///
-    /// The seed's sections were checked when the file was read; only the engine knows the names of the others.
+    /// All other sections were checked when the file was read; only their owners know the names of these.
     pub fn require_known(&self, known: &[&str]) -> Result<(), ManifestError> {
-        let own = |path: &str| OWN_SECTIONS.contains(&path.split(['.', '[']).next().unwrap_or(path));
-        for scalar in self.scalars().iter().filter(|scalar| own(&scalar.path)) {
+        let table = Table::new();
+        let open = |path: &str| table.section(path.split(['.', '[']).next().unwrap_or(path)) == Section::Open;
+        for scalar in self.scalars().iter().filter(|scalar| open(&scalar.path)) {
             let name = scalar.path.split('[').next().unwrap_or(&scalar.path);
             if !known.contains(&name) {
                 let nearest = keys::nearest(name, known.iter().copied());
@@ -223,38 +270,56 @@ fn check(root: &Node) -> Result<(), Wrong> {
     if !matches!(root.value, Value::Map(_) | Value::Null) {
         return Err((root.line, ManifestProblem::NotSections { found: root.kind() }));
     }
-    for section in root.entries() {
-        if SEED_SECTIONS.contains(&section.key.as_str()) {
-            check_section(&section.key, &section.node)?;
-        } else if !OWN_SECTIONS.contains(&section.key.as_str()) {
-            let known = SEED_SECTIONS.iter().chain(OWN_SECTIONS).copied();
-            let nearest = keys::nearest(&section.key, known);
-            return Err((section.line, ManifestProblem::UnknownKey { key: section.key.clone(), nearest }));
+    let table = Table::new();
+    for entry in root.entries() {
+        match table.section(&entry.key) {
+            Section::Keys => check_section(&table, &entry.key, &entry.node)?,
+            Section::Value => check_setting(&entry.key, &entry.node)?,
+            Section::Open => {}
+            Section::Unknown => {
+                let nearest = keys::nearest(&entry.key, table.sections());
+                return Err((entry.line, ManifestProblem::UnknownKey { key: entry.key.clone(), nearest }));
+            }
         }
     }
     Ok(())
 }
 
-/// Checks one section of the seed; an empty one is as good as none.
-fn check_section(name: &str, section: &Node) -> Result<(), Wrong> {
+/// Checks one section; an empty one is as good as none.
+fn check_section(table: &Table, name: &str, section: &Node) -> Result<(), Wrong> {
     if !matches!(section.value, Value::Map(_) | Value::Null) {
-        let found = section.scalar().unwrap_or_else(|| section.kind().to_owned());
-        let problem = ManifestProblem::WrongType { key: name.to_owned(), found, expected: "a group of keys" };
-        return Err((section.line, problem));
+        return Err(wrong_type(name, section, "a group of keys"));
     }
     for entry in section.entries() {
         let path = format!("{name}.{}", entry.key);
-        let Some(key) = SEED_KEYS.iter().find(|key| key.path == path) else {
-            let nearest = keys::nearest(&path, SEED_KEYS.iter().map(|key| key.path));
+        if let Some(key) = SEED_KEYS.iter().find(|key| key.path == path) {
+            if !fits(key.kind, &entry.node) {
+                return Err(wrong_type(&path, &entry.node, key.kind.expected()));
+            }
+        } else if table.has(&path) {
+            check_setting(&path, &entry.node)?;
+        } else {
+            let nearest = keys::nearest(&path, table.paths());
             return Err((entry.line, ManifestProblem::UnknownKey { key: path, nearest }));
-        };
-        if !fits(key.kind, &entry.node) {
-            let found = entry.node.scalar().unwrap_or_else(|| entry.node.kind().to_owned());
-            let problem = ManifestProblem::WrongType { key: path, found, expected: key.kind.expected() };
-            return Err((entry.node.line, problem));
         }
     }
     Ok(())
+}
+
+/// Checks the shape of a setting; its range is the engine's business, when the policy is made.
+fn check_setting(path: &str, node: &Node) -> Result<(), Wrong> {
+    let single = match &node.value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => true,
+        Value::List(items) => items.iter().all(|item| item.scalar().is_some()),
+        Value::Map(_) => false,
+    };
+    if single { Ok(()) } else { Err(wrong_type(path, node, "a single value or a list of values")) }
+}
+
+/// A value of the wrong kind, in words.
+fn wrong_type(path: &str, node: &Node, expected: &'static str) -> Wrong {
+    let found = node.scalar().unwrap_or_else(|| node.kind().to_owned());
+    (node.line, ManifestProblem::WrongType { key: path.to_owned(), found, expected })
 }
 
 /// Whether a value may stand under a key of this kind.
@@ -442,12 +507,44 @@ mod tests {
 
     #[test]
     fn a_setting_that_the_table_does_not_know_is_refused_with_its_line() {
-        let manifest = read("gate:\n  max_tokens_per_minut: 5\n").unwrap();
-        let error = manifest.require_known(&["gate.max_tokens_per_minute", "profile"]).unwrap_err();
-        assert_eq!(error.to_string(), "`MANIFEST.yaml` line 2: unknown key `gate.max_tokens_per_minut`");
-        assert!(error.hint().contains("`gate.max_tokens_per_minute`"), "{}", error.hint());
-        let right = read("gate:\n  max_tokens_per_minute: 5\nengines:\n  paths: [a]\n").unwrap();
-        right.require_known(&["gate.max_tokens_per_minute", "engines.paths"]).unwrap();
+        let said = refused("gate:\n  max_tokens_per_minut: 5\n");
+        assert!(said.contains("`MANIFEST.yaml` line 2: unknown key `gate.max_tokens_per_minut`"), "{said}");
+        assert!(said.contains("did you mean `gate.max_tokens_per_minute`"), "{said}");
+        let said = refused("gate:\n  max_tokens_per_minute: {a: 1}\n");
+        assert!(said.contains("must be a single value or a list"), "{said}");
+        read("context:\n  default_window: 1000000\ndirty_bits:\n  api_paths: [src/api, src/b]\n").unwrap();
+    }
+
+    #[test]
+    fn every_setting_of_the_engine_is_accepted_and_comes_out_as_a_setting() {
+        for row in tripwire_core::policy::Policy::default().rows() {
+            let text = match row.path.split_once('.') {
+                Some((section, key)) => format!("{section}:\n  {key}: {}\n", sample(row.path, &row.value)),
+                None => format!("{}: {}\n", row.path, sample(row.path, &row.value)),
+            };
+            let manifest = read(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let settings = manifest.settings();
+            assert!(settings.iter().any(|scalar| scalar.path.starts_with(row.path)), "{text}");
+        }
+    }
+
+    /// A value in the manifest's own type: the seed writes roles as a list and nothing as `null`.
+    fn sample(path: &str, value: &str) -> String {
+        match path {
+            "identity.authorized_roles" => format!("[{value}]"),
+            "identity.workflow_binding" => "null".to_owned(),
+            _ if value.is_empty() => "\"\"".to_owned(),
+            _ => value.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_section_with_an_owner_elsewhere_is_checked_by_its_owner() {
+        let manifest = read("engines:\n  sensitive_path: [a]\ngate:\n  cooldown_duration_ms: 1\n").unwrap();
+        let error = manifest.require_known(&["engines.sensitive_paths"]).unwrap_err();
+        assert_eq!(error.to_string(), "`MANIFEST.yaml` line 2: unknown key `engines.sensitive_path`");
+        assert!(error.hint().contains("`engines.sensitive_paths`"), "{}", error.hint());
+        manifest.require_known(&["engines.sensitive_path"]).unwrap();
     }
 
     #[test]

@@ -15,47 +15,78 @@ use std::path::{Path, PathBuf};
 /// What happened. The loop names and the three events of the seed keep their spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[expect(missing_docs, reason = "the names are those of the seed and of SPEC LOG-2, and mean what they say")]
 pub enum EventType {
+    /// The seed's first level: 3 identical signatures, only noted.
     SoftLoop,
+    /// The seed's second level: 5 identical signatures, held for the advisor.
     HardLoop,
+    /// The seed's third level: 10 identical signatures, a full stop with a report.
     InfiniteLoop,
+    /// Veto 1: the tempo is that of a runaway.
     RunawayDetected,
+    /// Veto 2: nothing moves any more.
     LoopDetected,
+    /// Veto 3: too many tokens in this minute.
     TokenBudgetExceeded,
+    /// Veto 4: too many tool calls in this minute.
     RateLimitExceeded,
+    /// Veto 5: an earlier veto still holds.
     CooldownActive,
+    /// Veto 6: health fell below a threshold.
     HealthDegraded,
+    /// A role may not do this.
     PermissionDenied,
+    /// The time of the iteration or session is used up.
     WallClockTimeout,
+    /// A proposal without, against or beside its review.
     ReviewGating,
+    /// The iteration ended by its step cap or an interrupt.
     CycleTermination,
+    /// The guard itself cannot be trusted, so it holds.
     GuardFailure,
+    /// The seed: completion claimed while tests did not run or fail.
     DirtyBitViolation,
+    /// The seed: context use reached a threshold.
     CompactionGate,
+    /// A typed constraint was injected against a repeat.
     LoopOverride,
+    /// A plan, argument or output did not fit its schema.
     ValidationError,
+    /// A tool was called that is not registered.
     UnknownTool,
+    /// Tokens of this minute reached the warning level.
     TokenWarning,
+    /// Tool calls of this minute reached the warning level.
     ToolCallWarning,
+    /// Iterations in a row moved nothing.
     NoProgress,
+    /// The session reached its last iteration.
     IterationCap,
+    /// A frozen threshold was edited on disk and not applied.
     PolicyDrift,
+    /// A person gave an order or edited a counter.
     ManualOverride,
+    /// Another model engine took over.
     EngineSwitch,
 }
 
 /// What was done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are those of the seed and of SPEC LOG-2, and mean what they say")]
 pub enum ActionTaken {
+    /// Noted, and let go on.
     ContinuedMonitoring,
+    /// The agent was told to run the tests.
     InjectedTestPrompt,
+    /// The agent was given a typed constraint.
     InjectedOverride,
+    /// The worker was restarted with a briefing.
     RestartedSession,
+    /// The call was refused.
     Blocked,
+    /// Everything waits for a person or the advisor.
     Held,
+    /// Everything was ended.
     Stopped,
 }
 
@@ -502,5 +533,39 @@ mod tests {
         assert!(error.hint().contains("free some space"), "{error}");
         let entries = log.read().unwrap();
         assert_eq!(u64::try_from(entries.len()).unwrap(), kept, "what was refused is not there, the rest is");
+    }
+
+    /// What an append costs in a short and in a long log, and what a reader without the lock sees meanwhile.
+    #[test]
+    #[ignore = "a measurement, not a check"]
+    #[expect(clippy::print_stderr, reason = "it reports figures")]
+    fn measure_appends_and_unlocked_reads() {
+        let dir = TestDir::new();
+        let log = log(&dir);
+        for entries in [0_u64, 100_000] {
+            log.rebuild((0..entries).map(entry)).unwrap();
+            let start = std::time::Instant::now();
+            (0..2_000).for_each(|count| log.append(&entry(count)).unwrap());
+            eprintln!("append to {entries} entries: {:?}", start.elapsed() / 2_000);
+        }
+        log.rebuild([]).unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let (reads, torn) = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let (mut reads, mut torn) = (0_u32, 0_u32);
+                let file = File::open(&log.path).unwrap();
+                let mut bytes = vec![0; 4 << 20];
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let length = file.read_at(&mut bytes, 0).unwrap();
+                    reads += 1;
+                    torn += u32::from(serde_json::from_slice::<serde_json::Value>(&bytes[..length]).is_err());
+                }
+                (reads, torn)
+            });
+            (0..20_000).for_each(|count| log.append(&entry(count)).unwrap());
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            reader.join().unwrap()
+        });
+        eprintln!("reads in one call without the lock: {reads}, torn: {torn}");
     }
 }

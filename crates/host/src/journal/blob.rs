@@ -55,7 +55,9 @@ impl BlobPointer {
         if !body.starts_with(POINTER_PREFIX) {
             return None;
         }
-        serde_json::from_str(body).ok().map(|PointerBody { blob }| blob)
+        serde_json::from_str(body)
+            .ok()
+            .map(|PointerBody { blob }| blob)
     }
 }
 
@@ -70,7 +72,10 @@ impl<S: Storage> Blobs<S> {
     /// # Errors
     /// I/O trouble, or more bytes than a blob may have.
     pub fn put(&self, bytes: &[u8]) -> Result<BlobPointer, JournalError> {
-        let pointer = BlobPointer { bytes: super::offset(bytes.len()), sha256: Digest::of(bytes) };
+        let pointer = BlobPointer {
+            bytes: super::offset(bytes.len()),
+            sha256: Digest::of(bytes),
+        };
         if bytes.len() > BLOB_BYTES_MAX {
             return Err(refused(&pointer, "larger than 256 MiB"));
         }
@@ -81,9 +86,13 @@ impl<S: Storage> Blobs<S> {
             self.sync_dir(&dir)?;
             return Ok(pointer);
         }
-        self.storage.create_dir(&dir).map_err(|error| JournalError::io("create", &dir, error))?;
+        self.storage
+            .create_dir(&dir)
+            .map_err(|error| JournalError::io("create", &dir, error))?;
         let temporary = self.write_temporary(&path, bytes)?;
-        self.storage.rename(&temporary, &path).map_err(|error| JournalError::io("rename", &temporary, error))?;
+        self.storage
+            .rename(&temporary, &path)
+            .map_err(|error| JournalError::io("rename", &temporary, error))?;
         self.sync_dir(&dir)?;
         Ok(pointer)
     }
@@ -122,7 +131,10 @@ impl<S: Storage> Blobs<S> {
 
     fn path(&self, digest: &Digest) -> PathBuf {
         let name = digest.to_string();
-        self.dir.join("sha256").join(name.get(..2).unwrap_or_default()).join(name)
+        self.dir
+            .join("sha256")
+            .join(name.get(..2).unwrap_or_default())
+            .join(name)
     }
 
     /// Whether the very bytes are there; a damaged blob is replaced by what is being stored.
@@ -144,7 +156,9 @@ impl<S: Storage> Blobs<S> {
             let temporary = path.with_extension(format!("{}-{attempt}.tmp", std::process::id()));
             match self.storage.open(&temporary, OpenMode::Create) {
                 Ok(file) => break (temporary, file),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS_MAX => {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS_MAX =>
+                {
                     attempt += 1;
                 }
                 Err(error) => return Err(JournalError::io("create", &temporary, error)),
@@ -152,25 +166,34 @@ impl<S: Storage> Blobs<S> {
         };
         let mut rest = bytes;
         while !rest.is_empty() {
-            let written =
-                self.storage.append(&file, rest).map_err(|error| JournalError::io("write", &temporary, error))?;
+            let written = self
+                .storage
+                .append(&file, rest)
+                .map_err(|error| JournalError::io("write", &temporary, error))?;
             if written == 0 {
                 let error = io::ErrorKind::WriteZero.into();
                 return Err(JournalError::io("write", &temporary, error));
             }
             rest = rest.get(written..).unwrap_or_default();
         }
-        self.storage.sync(&file).map_err(|error| JournalError::io("sync", &temporary, error))?;
+        self.storage
+            .sync(&file)
+            .map_err(|error| JournalError::io("sync", &temporary, error))?;
         Ok(temporary)
     }
 
     fn sync_dir(&self, dir: &Path) -> Result<(), JournalError> {
-        self.storage.sync_dir(dir).map_err(|error| JournalError::io("sync", dir, error))
+        self.storage
+            .sync_dir(dir)
+            .map_err(|error| JournalError::io("sync", dir, error))
     }
 }
 
 fn refused(pointer: &BlobPointer, state: &'static str) -> JournalError {
-    JournalError::Blob { digest: pointer.sha256.to_string(), state }
+    JournalError::Blob {
+        digest: pointer.sha256.to_string(),
+        state,
+    }
 }
 
 /// Leftover temporary names of crashed processes with our number; more than this many mean something else is wrong.
@@ -201,7 +224,13 @@ mod tests {
         let pointer = blobs.put(b"some bytes").unwrap();
         let path = blobs.path(&pointer.sha256);
         disk.tamper(&path, |bytes| bytes[0] ^= 1).unwrap();
-        assert!(matches!(blobs.get(&pointer), Err(JournalError::Blob { state: "damaged", .. })));
+        assert!(matches!(
+            blobs.get(&pointer),
+            Err(JournalError::Blob {
+                state: "damaged",
+                ..
+            })
+        ));
         disk.tamper(&path, |bytes| bytes.push(b'!')).unwrap();
         assert!(blobs.get(&pointer).is_err());
         blobs.put(b"some bytes").unwrap();
@@ -211,8 +240,14 @@ mod tests {
     #[test]
     fn a_missing_blob_is_named() {
         let (_disk, blobs) = blobs();
-        let pointer = BlobPointer { bytes: 1, sha256: Digest::of(b"x") };
+        let pointer = BlobPointer {
+            bytes: 1,
+            sha256: Digest::of(b"x"),
+        };
         let error = blobs.get(&pointer).unwrap_err();
-        assert_eq!(error.to_string(), format!("the blob `{}` is missing", pointer.sha256));
+        assert_eq!(
+            error.to_string(),
+            format!("the blob `{}` is missing", pointer.sha256)
+        );
     }
 }

@@ -33,7 +33,11 @@ impl<S: Storage> Turn<'_, S> {
     ///
     /// # Errors
     /// I/O trouble, damage, or records that are not those of the checkpoint before.
-    pub fn checkpoint(&mut self, signer: &Signer, witness: Option<&Path>) -> Result<Checkpoint, JournalError> {
+    pub fn checkpoint(
+        &mut self,
+        signer: &Signer,
+        witness: Option<&Path>,
+    ) -> Result<Checkpoint, JournalError> {
         self.sync()?;
         let result = self.journal.sign(signer, witness);
         if let Err(JournalError::Io { .. }) = result {
@@ -46,14 +50,20 @@ impl<S: Storage> Turn<'_, S> {
 impl<S: Storage> Journal<S> {
     fn sign(&self, signer: &Signer, witness: Option<&Path>) -> Result<Checkpoint, JournalError> {
         let dir = directory(&self.paths);
-        self.storage.create_dir(&dir).map_err(|error| JournalError::io("create", &dir, error))?;
+        self.storage
+            .create_dir(&dir)
+            .map_err(|error| JournalError::io("create", &dir, error))?;
         let mut growth = self.growth(signer)?;
         let Growth { frontier, place } = &mut growth;
         self.visit(place, usize::MAX, |_line, raw| {
             frontier.push(raw);
             Ok(())
         })?;
-        let checkpoint = Checkpoint { origin: origin(&self.paths), size: frontier.size(), root: frontier.root() };
+        let checkpoint = Checkpoint {
+            origin: origin(&self.paths),
+            size: frontier.size(),
+            root: frontier.root(),
+        };
         let path = note_path(&self.paths, checkpoint.size);
         let note = match self.read_note(&path)? {
             Some((text, read)) if read.verified_by(&signer.verifier()) == Some(&checkpoint) => text,
@@ -71,7 +81,9 @@ impl<S: Storage> Journal<S> {
         self.put(&dir.join(GROWTH), canonical::to_string(&growth)?.as_bytes())?;
         if let Some(witness) = witness {
             let parent = witness.parent().unwrap_or(witness);
-            self.storage.create_dir(parent).map_err(|error| JournalError::io("create", parent, error))?;
+            self.storage
+                .create_dir(parent)
+                .map_err(|error| JournalError::io("create", parent, error))?;
             self.put(witness, note.as_bytes())?;
         }
         Ok(checkpoint)
@@ -86,7 +98,8 @@ impl<S: Storage> Journal<S> {
         if let Some(growth) = found
             && growth.frontier.is_well_formed()
             && growth.frontier.size() == growth.place.records()
-            && let Some((_text, note)) = self.read_note(&note_path(&self.paths, growth.frontier.size()))?
+            && let Some((_text, note)) =
+                self.read_note(&note_path(&self.paths, growth.frontier.size()))?
             && let Some(signed) = note.verified_by(&signer.verifier())
             && signed.root == growth.frontier.root()
             && signed.origin == origin(&self.paths)
@@ -100,7 +113,10 @@ impl<S: Storage> Journal<S> {
             }
             return Ok(growth);
         }
-        Ok(Growth { frontier: Frontier::default(), place: self.beginning() })
+        Ok(Growth {
+            frontier: Frontier::default(),
+            place: self.beginning(),
+        })
     }
 
     fn read_note(&self, path: &Path) -> Result<Option<(String, SignedCheckpoint)>, JournalError> {
@@ -108,7 +124,8 @@ impl<S: Storage> Journal<S> {
     }
 
     fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
-        storage::replace(&self.storage, path, bytes).map_err(|error| JournalError::io("write", path, error))
+        storage::replace(&self.storage, path, bytes)
+            .map_err(|error| JournalError::io("write", path, error))
     }
 }
 
@@ -117,14 +134,18 @@ pub(super) fn read_note<S: Storage>(
     storage: &S,
     path: &Path,
 ) -> Result<Option<(String, SignedCheckpoint)>, JournalError> {
-    let bytes =
-        storage::read_file(storage, path, NOTE_BYTES_MAX).map_err(|error| JournalError::io("read", path, error))?;
+    let bytes = storage::read_file(storage, path, NOTE_BYTES_MAX)
+        .map_err(|error| JournalError::io("read", path, error))?;
     let Some(bytes) = bytes else {
         return Ok(None);
     };
-    let note = String::from_utf8(bytes).ok().and_then(|text| SignedCheckpoint::parse(&text).map(|note| (text, note)));
-    note.map(Some)
-        .ok_or_else(|| JournalError::Checkpoint { path: path.to_owned(), cause: "it is not a signed note".to_owned() })
+    let note = String::from_utf8(bytes)
+        .ok()
+        .and_then(|text| SignedCheckpoint::parse(&text).map(|note| (text, note)));
+    note.map(Some).ok_or_else(|| JournalError::Checkpoint {
+        path: path.to_owned(),
+        cause: "it is not a signed note".to_owned(),
+    })
 }
 
 /// The directory of a session's checkpoints.
@@ -139,7 +160,10 @@ pub(super) fn note_path(paths: &SessionPaths, size: u64) -> PathBuf {
 
 /// The sizes that the notes among some file names cover.
 pub(super) fn note_sizes(names: &[String]) -> Vec<u64> {
-    let mut sizes: Vec<u64> = names.iter().filter_map(|name| name.strip_suffix(NOTE_SUFFIX)?.parse().ok()).collect();
+    let mut sizes: Vec<u64> = names
+        .iter()
+        .filter_map(|name| name.strip_suffix(NOTE_SUFFIX)?.parse().ok())
+        .collect();
     sizes.sort_unstable();
     sizes
 }

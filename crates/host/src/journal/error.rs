@@ -46,6 +46,9 @@ pub enum JournalError {
     /// A session name that could leave its directory or confuse a reader.
     #[error("`{0}` is not a session name: use letters, digits, dots, dashes and underscores")]
     SessionName(String),
+    /// There is no journal of this session.
+    #[error("there is no session `{0}` here")]
+    NoSession(String),
     /// An entry that cannot be a journal line.
     #[error("entry {position} of the batch cannot be journaled: {cause}")]
     Entry {
@@ -100,18 +103,24 @@ impl JournalError {
                 "free some disk space and run the same command again: nothing that was acknowledged is lost"
             }
             Self::Io { .. } => "check the disk and the permissions, then run `tripwire verify`",
-            Self::Locked { .. } => "wait for the other process or end it, then run the same command again",
+            Self::Locked { .. } => {
+                "wait for the other process or end it, then run the same command again"
+            }
             Self::Damaged(_) => {
                 "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session"
             }
             Self::Poisoned => "run the same command again: opening the journal anew recovers it",
             Self::Newer { .. } => "use the newer tripwire that wrote the file",
-            Self::SessionName(_) => "run `tripwire status` to see the sessions of this workspace",
+            Self::SessionName(_) | Self::NoSession(_) => {
+                "run `tripwire status` to see the sessions of this workspace"
+            }
             Self::Entry { .. } | Self::BatchTooLarge { .. } | Self::Canonical(_) => {
                 "nothing was written; report this as a bug with the command that led to it"
             }
             Self::Blob { .. } => "restore the blob from a copy, then run `tripwire verify`",
-            Self::Key { .. } => "make the key file readable by you alone, or move it away to have a new one made",
+            Self::Key { .. } => {
+                "make the key file readable by you alone, or move it away to have a new one made"
+            }
             Self::Checkpoint { .. } => {
                 "run `tripwire verify`; a checkpoint that was changed by hand means the journal cannot be trusted"
             }
@@ -119,7 +128,11 @@ impl JournalError {
     }
 
     pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { action, path: path.to_owned(), source }
+        Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
     }
 }
 

@@ -47,6 +47,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// The hash of the last record before this place.
+    #[must_use]
+    pub const fn tail_hash(&self) -> Digest {
+        self.tail.hash
+    }
+
     /// How many records come before this place.
     #[must_use]
     pub const fn records(&self) -> u64 {
@@ -55,7 +61,12 @@ impl Place {
 
     /// The start of a segment.
     pub(crate) const fn start_of(segment: u64, tail: Tail) -> Self {
-        Self { end: 0, last: 0, segment, tail }
+        Self {
+            end: 0,
+            last: 0,
+            segment,
+            tail,
+        }
     }
 }
 
@@ -76,7 +87,11 @@ struct Sealed<'text> {
 }
 
 /// Reads the newer valid slot; neither slot being valid is not an error, because a power cut may do that.
-pub(crate) fn read<S: Storage>(storage: &S, file: &S::File, path: &Path) -> Result<Option<Head>, JournalError> {
+pub(crate) fn read<S: Storage>(
+    storage: &S,
+    file: &S::File,
+    path: &Path,
+) -> Result<Option<Head>, JournalError> {
     let bytes = storage::read_range(storage, file, 0, SLOTS * SLOT_BYTES)
         .map_err(|error| JournalError::io("read", path, error))?;
     let mut newest: Option<Head> = None;
@@ -87,7 +102,11 @@ pub(crate) fn read<S: Storage>(storage: &S, file: &S::File, path: &Path) -> Resu
             }
             Slot::Known(_older) => {}
             Slot::Newer { version } => {
-                return Err(JournalError::Newer { path: path.to_owned(), version, known: VERSION });
+                return Err(JournalError::Newer {
+                    path: path.to_owned(),
+                    version,
+                    known: VERSION,
+                });
             }
         }
     }
@@ -95,13 +114,23 @@ pub(crate) fn read<S: Storage>(storage: &S, file: &S::File, path: &Path) -> Resu
 }
 
 /// Writes the slot that the sequence number selects, in one write.
-pub(crate) fn write<S: Storage>(storage: &S, file: &S::File, path: &Path, head: &Head) -> Result<(), JournalError> {
+pub(crate) fn write<S: Storage>(
+    storage: &S,
+    file: &S::File,
+    path: &Path,
+    head: &Head,
+) -> Result<(), JournalError> {
     let slot = render_slot(head)?;
     let offset = (head.sequence % SLOTS_U64) * SLOT_BYTES_U64;
-    let written =
-        storage.write_at(file, offset, slot.as_bytes()).map_err(|error| JournalError::io("write", path, error))?;
+    let written = storage
+        .write_at(file, offset, slot.as_bytes())
+        .map_err(|error| JournalError::io("write", path, error))?;
     if written != slot.len() {
-        return Err(JournalError::io("write", path, std::io::ErrorKind::WriteZero.into()));
+        return Err(JournalError::io(
+            "write",
+            path,
+            std::io::ErrorKind::WriteZero.into(),
+        ));
     }
     Ok(())
 }
@@ -109,14 +138,23 @@ pub(crate) fn write<S: Storage>(storage: &S, file: &S::File, path: &Path, head: 
 impl Head {
     /// The next state of the file.
     pub(crate) const fn next(sequence: u64, place: Place, state: State, cut: Option<Cut>) -> Self {
-        Self { cut, place, sequence: sequence + 1, state, version: VERSION }
+        Self {
+            cut,
+            place,
+            sequence: sequence + 1,
+            state,
+            version: VERSION,
+        }
     }
 }
 
 fn render_slot(head: &Head) -> Result<String, JournalError> {
     let inner = canonical::to_string(head)?;
     let whole = Digest::of(inner.as_bytes()).to_string();
-    let mut slot = canonical::to_string(&Sealed { head: *head, whole: whole.get(..SEAL_LENGTH).unwrap_or_default() })?;
+    let mut slot = canonical::to_string(&Sealed {
+        head: *head,
+        whole: whole.get(..SEAL_LENGTH).unwrap_or_default(),
+    })?;
     while slot.len() < SLOT_BYTES - 1 {
         slot.push(' ');
     }
@@ -167,9 +205,15 @@ mod tests {
             end: u64::MAX >> 11,
             last: u64::MAX >> 11,
             segment: u64::MAX >> 11,
-            tail: Tail { index: u64::MAX >> 11, ..Tail::genesis() },
+            tail: Tail {
+                index: u64::MAX >> 11,
+                ..Tail::genesis()
+            },
         };
-        let cut = Cut { bytes: u64::MAX >> 11, sha256: Digest::of(b"") };
+        let cut = Cut {
+            bytes: u64::MAX >> 11,
+            sha256: Digest::of(b""),
+        };
         Head::next(sequence, place, State::Pending, Some(cut))
     }
 
@@ -189,7 +233,8 @@ mod tests {
         assert_eq!(read(&disk, &lock, path).unwrap(), Some(head(7)));
         disk.tamper(path, |bytes| bytes[30] ^= 1).unwrap();
         assert_eq!(read(&disk, &lock, path).unwrap(), Some(head(6)));
-        disk.tamper(path, |bytes| bytes[SLOT_BYTES + 30] ^= 1).unwrap();
+        disk.tamper(path, |bytes| bytes[SLOT_BYTES + 30] ^= 1)
+            .unwrap();
         assert_eq!(read(&disk, &lock, path).unwrap(), None);
     }
 
@@ -198,8 +243,14 @@ mod tests {
         let disk = SimulatedDisk::new(0);
         let path = Path::new("/s/HEAD");
         let lock = disk.lock(path, Duration::ZERO).unwrap();
-        let newer = Head { version: VERSION + 1, ..head(6) };
+        let newer = Head {
+            version: VERSION + 1,
+            ..head(6)
+        };
         write(&disk, &lock, path, &newer).unwrap();
-        assert!(matches!(read(&disk, &lock, path), Err(JournalError::Newer { version: 2, .. })));
+        assert!(matches!(
+            read(&disk, &lock, path),
+            Err(JournalError::Newer { version: 2, .. })
+        ));
     }
 }

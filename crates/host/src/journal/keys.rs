@@ -14,6 +14,7 @@ use tripwire_core::record::chain::Digest;
 use super::SessionPaths;
 use super::error::JournalError;
 use super::note::{Signer, Verifier};
+use super::verify::Trust;
 use crate::storage::{Disk, Storage as _};
 
 /// The person's own state directory.
@@ -26,9 +27,13 @@ impl KeyHome {
     /// Finds it from the values of `XDG_STATE_HOME` and `HOME`; without either there is none.
     #[must_use]
     pub fn locate(state_home: Option<&OsStr>, home: Option<&OsStr>) -> Option<Self> {
-        let absolute = |value: Option<&OsStr>| value.map(PathBuf::from).filter(|path| path.is_absolute());
-        let base = absolute(state_home).or_else(|| absolute(home).map(|home| home.join(".local").join("state")))?;
-        Some(Self { dir: base.join("tripwire") })
+        let absolute =
+            |value: Option<&OsStr>| value.map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = absolute(state_home)
+            .or_else(|| absolute(home).map(|home| home.join(".local").join("state")))?;
+        Some(Self {
+            dir: base.join("tripwire"),
+        })
     }
 
     /// Uses a directory of the caller's choice.
@@ -63,7 +68,9 @@ impl KeyHome {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(JournalError::io("read", &path, error)),
         };
-        Verifier::parse(&text).map(Some).ok_or_else(|| unusable(&path, "it is not a verifier key"))
+        Verifier::parse(&text)
+            .map(Some)
+            .ok_or_else(|| unusable(&path, "it is not a verifier key"))
     }
 
     /// Where the last checkpoint of a session is kept a second time, so that cutting journal and checkpoints is found.
@@ -72,7 +79,20 @@ impl KeyHome {
         let dir = std::path::absolute(paths.dir()).unwrap_or_else(|_error| paths.dir().to_owned());
         let place = Digest::of(dir.as_os_str().as_encoded_bytes()).to_string();
         let place = place.get(..16).unwrap_or_default();
-        self.dir.join("witness").join(format!("{}-{place}.note", paths.session()))
+        self.dir
+            .join("witness")
+            .join(format!("{}-{place}.note", paths.session()))
+    }
+
+    /// What this person's key vouches for about a session.
+    ///
+    /// # Errors
+    /// The key is there and cannot be read.
+    pub fn trust(&self, paths: &SessionPaths) -> Result<Trust, JournalError> {
+        Ok(Trust {
+            verifier: self.verifier()?,
+            witness: Some(self.witness(paths)),
+        })
     }
 
     fn secret_path(&self) -> PathBuf {
@@ -84,11 +104,15 @@ impl KeyHome {
     }
 
     fn ensure_outside(&self, workspace: &Path, path: &Path) -> Result<(), JournalError> {
-        let real = |path: &Path| path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+        let real = |path: &Path| {
+            path.ancestors()
+                .find_map(|ancestor| ancestor.canonicalize().ok())
+        };
         match (real(&self.dir), workspace.canonicalize()) {
-            (Some(dir), Ok(workspace)) if dir.starts_with(&workspace) => {
-                Err(unusable(path, "it lies inside the workspace that it guards"))
-            }
+            (Some(dir), Ok(workspace)) if dir.starts_with(&workspace) => Err(unusable(
+                path,
+                "it lies inside the workspace that it guards",
+            )),
             (Some(_) | None, Ok(_) | Err(_)) => Ok(()),
         }
     }
@@ -132,7 +156,8 @@ impl KeyHome {
         if std::fs::read_to_string(&path).is_ok_and(|found| found == text) {
             return Ok(());
         }
-        crate::storage::replace(&Disk, &path, text.as_bytes()).map_err(|error| JournalError::io("write", &path, error))
+        crate::storage::replace(&Disk, &path, text.as_bytes())
+            .map_err(|error| JournalError::io("write", &path, error))
     }
 }
 
@@ -143,16 +168,25 @@ fn read_secret(path: &Path) -> Result<Option<Signer>, JournalError> {
         Err(error) => return Err(JournalError::io("open", path, error)),
     };
     let mut text = String::new();
-    let mode = file.metadata().map_err(|error| JournalError::io("examine", path, error))?.mode();
+    let mode = file
+        .metadata()
+        .map_err(|error| JournalError::io("examine", path, error))?
+        .mode();
     if mode & 0o077 != 0 {
         return Err(unusable(path, "others than its owner can read it"));
     }
-    file.read_to_string(&mut text).map_err(|error| JournalError::io("read", path, error))?;
-    Signer::parse(&text).map(Some).ok_or_else(|| unusable(path, "it is not a signing key"))
+    file.read_to_string(&mut text)
+        .map_err(|error| JournalError::io("read", path, error))?;
+    Signer::parse(&text)
+        .map(Some)
+        .ok_or_else(|| unusable(path, "it is not a signing key"))
 }
 
 fn unusable(path: &Path, cause: &str) -> JournalError {
-    JournalError::Key { path: path.to_owned(), cause: cause.to_owned() }
+    JournalError::Key {
+        path: path.to_owned(),
+        cause: cause.to_owned(),
+    }
 }
 
 const KEY_NAME: &str = "tripwire-journal";
@@ -168,7 +202,10 @@ mod tests {
         let text = |value: &'static str| Some(OsStr::new(value));
         let found = |state, home| KeyHome::locate(state, home).map(|home| home.dir);
         assert_eq!(found(text("/x"), text("/h")), Some("/x/tripwire".into()));
-        assert_eq!(found(text("x"), text("/h")), Some("/h/.local/state/tripwire".into()));
+        assert_eq!(
+            found(text("x"), text("/h")),
+            Some("/h/.local/state/tripwire".into())
+        );
         assert_eq!(found(None, None), None);
     }
 
@@ -190,12 +227,18 @@ mod tests {
     fn a_key_inside_the_workspace_or_open_to_others_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let inside = KeyHome::at(temp.path().join("state"));
-        assert!(matches!(inside.signer(temp.path()), Err(JournalError::Key { .. })));
+        assert!(matches!(
+            inside.signer(temp.path()),
+            Err(JournalError::Key { .. })
+        ));
         let workspace = temp.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
         inside.signer(&workspace).unwrap();
         let open = std::fs::Permissions::from_mode(0o644);
         std::fs::set_permissions(inside.secret_path(), open).unwrap();
-        assert!(matches!(inside.signer(&workspace), Err(JournalError::Key { .. })));
+        assert!(matches!(
+            inside.signer(&workspace),
+            Err(JournalError::Key { .. })
+        ));
     }
 }

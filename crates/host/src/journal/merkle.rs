@@ -37,7 +37,9 @@ impl Frontier {
         let Some(smallest) = roots.next() else {
             return Digest::of(b"");
         };
-        roots.fold(*smallest, |right, left| hash_parts(&[&[NODE], left.as_bytes(), right.as_bytes()]))
+        roots.fold(*smallest, |right, left| {
+            hash_parts(&[&[NODE], left.as_bytes(), right.as_bytes()])
+        })
     }
 
     /// Whether a frontier that was read from a file can be one at all.
@@ -73,7 +75,11 @@ mod tests {
                     split *= 2;
                 }
                 let (left, right) = leaves.split_at(split);
-                hash_parts(&[&[1], definition(left).as_bytes(), definition(right).as_bytes()])
+                hash_parts(&[
+                    &[1],
+                    definition(left).as_bytes(),
+                    definition(right).as_bytes(),
+                ])
             }
         }
     }
@@ -87,7 +93,12 @@ mod tests {
             let leaf = index.to_be_bytes().to_vec();
             frontier.push(&leaf);
             leaves.push(leaf);
-            assert_eq!(frontier.root(), definition(&leaves), "size {}", leaves.len());
+            assert_eq!(
+                frontier.root(),
+                definition(&leaves),
+                "size {}",
+                leaves.len()
+            );
             assert!(frontier.is_well_formed());
         }
     }

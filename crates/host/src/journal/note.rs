@@ -68,10 +68,21 @@ impl SignedCheckpoint {
         if lines.next().is_some() || size.to_string() != size_text {
             return None;
         }
-        let checkpoint =
-            Checkpoint { origin: origin.to_owned(), size, root: Digest::from_bytes(root.try_into().ok()?) };
-        let signatures = signatures.strip_suffix('\n')?.split('\n').map(parse_signature).collect::<Option<Vec<_>>>()?;
-        Some(Self { checkpoint, text: format!("{text}\n"), signatures })
+        let checkpoint = Checkpoint {
+            origin: origin.to_owned(),
+            size,
+            root: Digest::from_bytes(root.try_into().ok()?),
+        };
+        let signatures = signatures
+            .strip_suffix('\n')?
+            .split('\n')
+            .map(parse_signature)
+            .collect::<Option<Vec<_>>>()?;
+        Some(Self {
+            checkpoint,
+            text: format!("{text}\n"),
+            signatures,
+        })
     }
 
     /// What the note says, whoever said it.
@@ -89,7 +100,10 @@ impl SignedCheckpoint {
             .filter(|found| found.name == verifier.name && found.id == id)
             .any(|found| {
                 let signature = Signature::from_bytes(&found.signature);
-                verifier.key.verify_strict(self.text.as_bytes(), &signature).is_ok()
+                verifier
+                    .key
+                    .verify_strict(self.text.as_bytes(), &signature)
+                    .is_ok()
             })
             .then_some(&self.checkpoint)
     }
@@ -113,13 +127,19 @@ impl Signer {
     /// A key from its 32 secret bytes.
     #[must_use]
     pub fn from_seed(name: &str, seed: &[u8; 32]) -> Self {
-        Self { name: name.to_owned(), key: SigningKey::from_bytes(seed) }
+        Self {
+            name: name.to_owned(),
+            key: SigningKey::from_bytes(seed),
+        }
     }
 
     /// The public half.
     #[must_use]
     pub fn verifier(&self) -> Verifier {
-        Verifier { name: self.name.clone(), key: self.key.verifying_key() }
+        Verifier {
+            name: self.name.clone(),
+            key: self.key.verifying_key(),
+        }
     }
 
     /// The text of the secret key file, in the form that other note tools read.
@@ -127,7 +147,12 @@ impl Signer {
     pub fn to_secret_text(&self) -> String {
         let mut key = vec![ALGORITHM];
         key.extend(self.key.to_bytes());
-        format!("PRIVATE+KEY+{}+{}+{}", self.name, hex(self.verifier().id()), STANDARD.encode(key))
+        format!(
+            "PRIVATE+KEY+{}+{}+{}",
+            self.name,
+            hex(self.verifier().id()),
+            STANDARD.encode(key)
+        )
     }
 
     /// Reads what [`Self::to_secret_text`] wrote.
@@ -153,7 +178,13 @@ impl std::fmt::Display for Verifier {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut key = vec![ALGORITHM];
         key.extend(self.key.to_bytes());
-        write!(formatter, "{}+{}+{}", self.name, hex(self.id()), STANDARD.encode(key))
+        write!(
+            formatter,
+            "{}+{}+{}",
+            self.name,
+            hex(self.id()),
+            STANDARD.encode(key)
+        )
     }
 }
 
@@ -165,7 +196,10 @@ impl Verifier {
         let (name, id) = (parts.next()?, parts.next()?);
         let key = STANDARD.decode(parts.next()?).ok()?;
         let (algorithm, key) = key.split_first()?;
-        let verifier = Self { name: name.to_owned(), key: VerifyingKey::from_bytes(key.try_into().ok()?).ok()? };
+        let verifier = Self {
+            name: name.to_owned(),
+            key: VerifyingKey::from_bytes(key.try_into().ok()?).ok()?,
+        };
         (*algorithm == ALGORITHM && hex(verifier.id()) == id).then_some(verifier)
     }
 
@@ -184,10 +218,17 @@ impl Verifier {
 }
 
 fn parse_signature(line: &str) -> Option<NoteSignature> {
-    let (name, blob) = line.strip_prefix(DASH)?.strip_prefix(' ')?.split_once(' ')?;
+    let (name, blob) = line
+        .strip_prefix(DASH)?
+        .strip_prefix(' ')?
+        .split_once(' ')?;
     let blob = STANDARD.decode(blob).ok()?;
     let (id, signature) = blob.split_at_checked(ID_BYTES)?;
-    Some(NoteSignature { name: name.to_owned(), id: id.try_into().ok()?, signature: signature.try_into().ok()? })
+    Some(NoteSignature {
+        name: name.to_owned(),
+        id: id.try_into().ok()?,
+        signature: signature.try_into().ok()?,
+    })
 }
 
 fn hex(id: [u8; ID_BYTES]) -> String {
@@ -210,7 +251,11 @@ mod tests {
     }
 
     fn checkpoint() -> Checkpoint {
-        Checkpoint { origin: "tripwire/journal/s".into(), size: 200, root: Digest::of(b"root") }
+        Checkpoint {
+            origin: "tripwire/journal/s".into(),
+            size: 200,
+            root: Digest::of(b"root"),
+        }
     }
 
     #[test]
@@ -242,7 +287,10 @@ mod tests {
     fn keys_have_a_text_form_that_reads_back() {
         let signer = signer();
         let secret = signer.to_secret_text();
-        assert_eq!(Signer::parse(&secret).unwrap().verifier(), signer.verifier());
+        assert_eq!(
+            Signer::parse(&secret).unwrap().verifier(),
+            signer.verifier()
+        );
         let public = signer.verifier().to_string();
         assert_eq!(Verifier::parse(&public), Some(signer.verifier()));
         assert!(Signer::parse(&secret.replace("journal", "jornal")).is_none());

@@ -38,11 +38,18 @@ impl Payload {
     /// A blob could not be stored.
     pub fn store<S: Storage>(bytes: &[u8], blobs: &Blobs<S>) -> Result<Self, JournalError> {
         if bytes.len() > PAYLOAD_BYTES_MAX {
-            return Ok(Self::Blob { blob: blobs.put(bytes)? });
+            return Ok(Self::Blob {
+                blob: blobs.put(bytes)?,
+            });
         }
         Ok(std::str::from_utf8(bytes).map_or_else(
-            |_error| Self::Binary { base64: STANDARD.encode(bytes), utf8: false },
-            |text| Self::Text { text: text.to_owned() },
+            |_error| Self::Binary {
+                base64: STANDARD.encode(bytes),
+                utf8: false,
+            },
+            |text| Self::Text {
+                text: text.to_owned(),
+            },
         ))
     }
 
@@ -53,10 +60,14 @@ impl Payload {
     pub fn load<S: Storage>(&self, blobs: &Blobs<S>) -> Result<Vec<u8>, JournalError> {
         match self {
             Self::Text { text } => Ok(text.clone().into_bytes()),
-            Self::Binary { base64, .. } => STANDARD.decode(base64).map_err(|error| JournalError::Entry {
-                position: 0,
-                cause: format!("a binary payload is not base64: {error}"),
-            }),
+            Self::Binary { base64, .. } => {
+                STANDARD
+                    .decode(base64)
+                    .map_err(|error| JournalError::Entry {
+                        position: 0,
+                        cause: format!("a binary payload is not base64: {error}"),
+                    })
+            }
             Self::Blob { blob } => blobs.get(blob),
         }
     }
@@ -82,10 +93,13 @@ mod tests {
     #[test]
     fn each_kind_of_bytes_has_its_form() {
         let blobs = blobs();
-        let form = |bytes: &[u8]| canonical::to_string(&Payload::store(bytes, &blobs).unwrap()).unwrap();
+        let form =
+            |bytes: &[u8]| canonical::to_string(&Payload::store(bytes, &blobs).unwrap()).unwrap();
         assert_eq!(form(b"plain"), "{\"text\":\"plain\"}");
         assert_eq!(form(&[0xff, 0xfe]), "{\"base64\":\"//4=\",\"utf8\":false}");
-        assert!(form(&vec![b'x'; PAYLOAD_BYTES_MAX + 1]).starts_with("{\"blob\":{\"bytes\":32769,"));
+        assert!(
+            form(&vec![b'x'; PAYLOAD_BYTES_MAX + 1]).starts_with("{\"blob\":{\"bytes\":32769,")
+        );
         assert!(form(&vec![b'x'; PAYLOAD_BYTES_MAX]).starts_with("{\"text\":"));
     }
 

@@ -115,7 +115,10 @@ impl<S: Storage> Journal<S> {
                     end: place.end + offset(raw.len()),
                     last: place.end,
                     segment: place.segment,
-                    tail: Tail { hash: line.hash, index: line.index + 1 },
+                    tail: Tail {
+                        hash: line.hash,
+                        index: line.index + 1,
+                    },
                 };
             }
             if consumed > 0 {
@@ -137,7 +140,9 @@ impl<S: Storage> Journal<S> {
             .open(&path, OpenMode::Read)
             .and_then(|file| {
                 let left = self.storage.size(&file)?.saturating_sub(place.end);
-                let length = usize::try_from(left).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+                let length = usize::try_from(left)
+                    .unwrap_or(PIECE_BYTES)
+                    .min(PIECE_BYTES);
                 storage::read_range(&self.storage, &file, place.end, length)
             })
             .map_err(|error| JournalError::io("read", &path, error))
@@ -153,9 +158,16 @@ impl<S: Storage> Journal<S> {
         }
         let line = line::parse(first).map_err(|_fault| {
             let name = segment::name(number);
-            JournalError::io("read", &self.paths.dir.join(name), std::io::ErrorKind::InvalidData.into())
+            JournalError::io(
+                "read",
+                &self.paths.dir.join(name),
+                std::io::ErrorKind::InvalidData.into(),
+            )
         })?;
-        Ok(Some(Tail { hash: line.previous, index: line.index }))
+        Ok(Some(Tail {
+            hash: line.previous,
+            index: line.index,
+        }))
     }
 }
 

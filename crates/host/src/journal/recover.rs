@@ -47,14 +47,19 @@ impl<S: Storage> Recovery<'_, S> {
         };
         let (place, torn) = self.walk(start, last)?;
         if place.tail.index < durable.tail.index {
-            let cause = DamageCause::Missing { known: durable.tail.index };
+            let cause = DamageCause::Missing {
+                known: durable.tail.index,
+            };
             return Err(Damage::new(place.tail.index, cause).into());
         }
         let mut view = View {
             place,
             durable,
             sequence: head.map_or(0, |head| head.sequence),
-            cut: head.and_then(|head| head.cut),
+            // The first record behind the place of a cut mentions it, so it is owed only while there is none.
+            cut: head
+                .filter(|head| head.place.tail.index == place.tail.index)
+                .and_then(|head| head.cut),
         };
         view.cut = torn.or(view.cut);
         let is_pending = head.is_some_and(|head| head.state == State::Pending);
@@ -82,7 +87,11 @@ impl<S: Storage> Recovery<'_, S> {
 
     /// Whether nobody wrote since this view was made: the common case, which must stay cheap.
     fn is_current(&self, view: &View, head: Option<&Head>) -> Result<bool, JournalError> {
-        let is_same = head.is_some_and(|head| head.sequence == view.sequence && head.state == State::Clean);
+        let is_same = head.is_some_and(|head| {
+            head.sequence == view.sequence
+                && head.place == view.durable
+                && head.state == State::Clean
+        });
         if !is_same {
             return Ok(false);
         }
@@ -93,16 +102,22 @@ impl<S: Storage> Recovery<'_, S> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(JournalError::io("open", &path, error)),
         };
-        let size = self.storage.size(&file).map_err(|error| JournalError::io("examine", &path, error))?;
+        let size = self
+            .storage
+            .size(&file)
+            .map_err(|error| JournalError::io("examine", &path, error))?;
         Ok(size == view.place.end)
     }
 
     /// The number of the last segment; a first or a just announced one is made.
     fn last_segment(&self, head: Option<&Head>) -> Result<u64, JournalError> {
-        let names =
-            self.storage.list(&self.paths.dir).map_err(|error| JournalError::io("list", &self.paths.dir, error))?;
-        let missing =
-            |name: String, index| JournalError::from(Damage::new(index, DamageCause::SegmentMissing { name }));
+        let names = self
+            .storage
+            .list(&self.paths.dir)
+            .map_err(|error| JournalError::io("list", &self.paths.dir, error))?;
+        let missing = |name: String, index| {
+            JournalError::from(Damage::new(index, DamageCause::SegmentMissing { name }))
+        };
         let last = match segment::numbers(&names) {
             Ok(last) => last,
             Err(name) => {
@@ -139,7 +154,11 @@ impl<S: Storage> Recovery<'_, S> {
         let place = head.place;
         if place.end == 0 {
             let found = self.start_of_segment(place.segment)?;
-            return if found == place { Ok(place) } else { Err(disagrees(&place, found.tail)) };
+            return if found == place {
+                Ok(place)
+            } else {
+                Err(disagrees(&place, found.tail))
+            };
         }
         let length = usize::try_from(place.end.saturating_sub(place.last)).unwrap_or(usize::MAX);
         if length > LINE_BYTES_MAX {
@@ -148,7 +167,9 @@ impl<S: Storage> Recovery<'_, S> {
         let bytes = self.read(place.segment, place.last, length)?;
         let raw = bytes.strip_suffix(b"\n").unwrap_or_default();
         match line::parse(raw) {
-            Ok(line) if line.hash == place.tail.hash && line.index + 1 == place.tail.index => Ok(place),
+            Ok(line) if line.hash == place.tail.hash && line.index + 1 == place.tail.index => {
+                Ok(place)
+            }
             // Only a walk from the start of the segment can name the first bad record.
             Ok(_) | Err(_) => {
                 let start = self.start_of_segment(place.segment)?;
@@ -171,16 +192,27 @@ impl<S: Storage> Recovery<'_, S> {
         let raw = whole.rsplit(|byte| *byte == b'\n').next();
         match line::parse(raw.unwrap_or_default()) {
             Ok(line) => {
-                let tail = Tail { hash: line.hash, index: line.index + 1 };
+                let tail = Tail {
+                    hash: line.hash,
+                    index: line.index + 1,
+                };
                 Ok(Place::start_of(number, tail))
             }
             Err(fault) => {
                 // A finished segment never has a torn end.
                 let bytes = self.read(before, 0, SEGMENT_READ_MAX)?;
-                let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                let first = bytes
+                    .split(|byte| *byte == b'\n')
+                    .next()
+                    .unwrap_or_default();
                 let start = line::parse(first).map_or_else(
                     |_fault| self.start_of_segment(before).map(|place| place.tail),
-                    |line| Ok(Tail { hash: line.previous, index: line.index }),
+                    |line| {
+                        Ok(Tail {
+                            hash: line.previous,
+                            index: line.index,
+                        })
+                    },
                 )?;
                 let scan = self.scan(&bytes, start);
                 let fault = scan.fault.unwrap_or(fault);
@@ -196,20 +228,28 @@ impl<S: Storage> Recovery<'_, S> {
         loop {
             let size = self.size(place.segment)?;
             if size < place.end {
-                let cause = DamageCause::Missing { known: place.tail.index };
+                let cause = DamageCause::Missing {
+                    known: place.tail.index,
+                };
                 let index = self.first_bad(&place)?;
                 return Err(Damage::new(index, cause).into());
             }
             let length = usize::try_from(size - place.end).unwrap_or(usize::MAX);
             if length > SEGMENT_READ_MAX {
-                let cause = DamageCause::SegmentTooLarge { name: segment::name(place.segment) };
+                let cause = DamageCause::SegmentTooLarge {
+                    name: segment::name(place.segment),
+                };
                 return Err(Damage::new(place.tail.index, cause).into());
             }
             let bytes = self.read(place.segment, place.end, length)?;
             let scan = self.scan(&bytes, place.tail);
             let reached = Place {
                 end: place.end + offset(scan.valid),
-                last: if scan.valid == 0 { place.last } else { place.end + offset(scan.last) },
+                last: if scan.valid == 0 {
+                    place.last
+                } else {
+                    place.end + offset(scan.last)
+                },
                 segment: place.segment,
                 tail: scan.tail,
             };
@@ -225,7 +265,10 @@ impl<S: Storage> Recovery<'_, S> {
                         return Err(Damage::new(bad, DamageCause::Line(fault)).into());
                     }
                     segment::judge(rest, bad, fault)?;
-                    let cut = Cut { bytes: offset(rest.len()), sha256: Digest::of(rest) };
+                    let cut = Cut {
+                        bytes: offset(rest.len()),
+                        sha256: Digest::of(rest),
+                    };
                     return Ok((reached, Some(cut)));
                 }
             }
@@ -240,34 +283,52 @@ impl<S: Storage> Recovery<'_, S> {
     }
 
     fn scan(&self, bytes: &[u8], tail: Tail) -> Scan {
-        let Ok(scan) = segment::scan(bytes, tail, self.check, |_line, _raw| Ok::<(), Infallible>(()));
+        let Ok(scan) = segment::scan(bytes, tail, self.check, |_line, _raw| {
+            Ok::<(), Infallible>(())
+        });
         scan
     }
 
     /// Cuts the torn end, durably, before anything is written behind it.
     fn cut(&self, place: &Place) -> Result<(), JournalError> {
         let path = self.paths.segment(place.segment);
-        let file =
-            self.storage.open(&path, OpenMode::Update).map_err(|error| JournalError::io("open", &path, error))?;
-        self.storage.truncate(&file, place.end).map_err(|error| JournalError::io("cut", &path, error))?;
-        self.storage.sync(&file).map_err(|error| JournalError::io("sync", &path, error))
+        let file = self
+            .storage
+            .open(&path, OpenMode::Update)
+            .map_err(|error| JournalError::io("open", &path, error))?;
+        self.storage
+            .truncate(&file, place.end)
+            .map_err(|error| JournalError::io("cut", &path, error))?;
+        self.storage
+            .sync(&file)
+            .map_err(|error| JournalError::io("sync", &path, error))
     }
 
     /// Writes the bytes behind the durable place again where they are, and syncs them.
     fn rewrite(&self, durable: &Place, place: &Place) -> Result<(), JournalError> {
-        let start = if durable.segment == place.segment { durable.end } else { 0 };
+        let start = if durable.segment == place.segment {
+            durable.end
+        } else {
+            0
+        };
         let length = usize::try_from(place.end.saturating_sub(start)).unwrap_or(usize::MAX);
         let bytes = self.read(place.segment, start, length)?;
         let path = self.paths.segment(place.segment);
-        let file =
-            self.storage.open(&path, OpenMode::Update).map_err(|error| JournalError::io("open", &path, error))?;
-        let written =
-            self.storage.write_at(&file, start, &bytes).map_err(|error| JournalError::io("write", &path, error))?;
+        let file = self
+            .storage
+            .open(&path, OpenMode::Update)
+            .map_err(|error| JournalError::io("open", &path, error))?;
+        let written = self
+            .storage
+            .write_at(&file, start, &bytes)
+            .map_err(|error| JournalError::io("write", &path, error))?;
         if written != bytes.len() {
             let error = io::ErrorKind::StorageFull.into();
             return Err(JournalError::io("write", &path, error));
         }
-        self.storage.sync(&file).map_err(|error| JournalError::io("sync", &path, error))
+        self.storage
+            .sync(&file)
+            .map_err(|error| JournalError::io("sync", &path, error))
     }
 
     fn size(&self, number: u64) -> Result<u64, JournalError> {
@@ -288,7 +349,11 @@ impl<S: Storage> Recovery<'_, S> {
 }
 
 /// Makes a segment file and its name durable; one that a crashed process left is taken over.
-pub(super) fn create_segment<S: Storage>(storage: &S, paths: &SessionPaths, number: u64) -> Result<(), JournalError> {
+pub(super) fn create_segment<S: Storage>(
+    storage: &S,
+    paths: &SessionPaths,
+    number: u64,
+) -> Result<(), JournalError> {
     let path = paths.segment(number);
     match storage.open(&path, OpenMode::Create) {
         Ok(_file) => {}
@@ -299,7 +364,9 @@ pub(super) fn create_segment<S: Storage>(storage: &S, paths: &SessionPaths, numb
 }
 
 fn sync_names<S: Storage>(storage: &S, paths: &SessionPaths) -> Result<(), JournalError> {
-    storage.sync_dir(&paths.dir).map_err(|error| JournalError::io("sync", &paths.dir, error))
+    storage
+        .sync_dir(&paths.dir)
+        .map_err(|error| JournalError::io("sync", &paths.dir, error))
 }
 
 /// The first record that `HEAD` and the files do not agree on.
@@ -310,4 +377,7 @@ fn disagrees(place: &Place, found: Tail) -> JournalError {
 
 /// What a segment can reach: its limit, and one batch that began below it.
 pub(super) const SEGMENT_READ_MAX: usize = 2 * BATCH_BYTES_MAX + 8 * 1024 * 1024;
-const _: () = assert!(SEGMENT_BYTES <= 8 * 1024 * 1024, "a segment must fit a read");
+const _: () = assert!(
+    SEGMENT_BYTES <= 8 * 1024 * 1024,
+    "a segment must fit a read"
+);

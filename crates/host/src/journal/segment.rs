@@ -53,7 +53,12 @@ pub(crate) fn scan<E>(
     check: LineCheck,
     mut each: impl FnMut(&Line<'_>, &[u8]) -> Result<(), E>,
 ) -> Result<Scan, E> {
-    let mut scan = Scan { tail, valid: 0, last: 0, fault: None };
+    let mut scan = Scan {
+        tail,
+        valid: 0,
+        last: 0,
+        fault: None,
+    };
     loop {
         let rest = bytes.get(scan.valid..).unwrap_or_default();
         if rest.is_empty() {
@@ -72,7 +77,10 @@ pub(crate) fn scan<E>(
             }
         };
         each(&line, raw)?;
-        scan.tail = Tail { hash: line.hash, index: line.index + 1 };
+        scan.tail = Tail {
+            hash: line.hash,
+            index: line.index + 1,
+        };
         scan.last = scan.valid;
         scan.valid += length + 1;
     }
@@ -85,7 +93,10 @@ pub(crate) fn scan<E>(
 /// sectors a disk may keep in any order.
 pub(crate) fn judge(rest: &[u8], bad: u64, fault: LineFault) -> Result<(), Damage> {
     for raw in rest.split(|byte| *byte == b'\n') {
-        let start = raw.iter().rposition(|byte| *byte == 0).map_or(0, |zero| zero + 1);
+        let start = raw
+            .iter()
+            .rposition(|byte| *byte == 0)
+            .map_or(0, |zero| zero + 1);
         let raw = raw.get(start..).unwrap_or_default();
         let Ok(line) = super::line::parse(raw) else {
             continue;
@@ -125,7 +136,10 @@ mod tests {
     }
 
     fn run(text: &[u8]) -> Scan {
-        scan(text, Tail::genesis(), line::check, |_line, _raw| Ok::<(), Infallible>(())).unwrap()
+        scan(text, Tail::genesis(), line::check, |_line, _raw| {
+            Ok::<(), Infallible>(())
+        })
+        .unwrap()
     }
 
     #[test]
@@ -133,7 +147,10 @@ mod tests {
         let lines = lines(3, |_| 0);
         let text = lines.concat();
         let scan = run(text.as_bytes());
-        assert_eq!((scan.tail.index, scan.valid, scan.fault), (3, text.len(), None));
+        assert_eq!(
+            (scan.tail.index, scan.valid, scan.fault),
+            (3, text.len(), None)
+        );
         assert_eq!(scan.last, text.len() - lines[2].len());
     }
 
@@ -142,7 +159,10 @@ mod tests {
         let lines = lines(3, |_| 0);
         let text = lines.concat();
         let scan = run(&text.as_bytes()[..text.len() - 1]);
-        assert_eq!((scan.tail.index, scan.fault), (2, Some(LineFault::Unfinished)));
+        assert_eq!(
+            (scan.tail.index, scan.fault),
+            (2, Some(LineFault::Unfinished))
+        );
     }
 
     #[test]

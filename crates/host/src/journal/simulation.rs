@@ -6,106 +6,19 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::blob::Blobs;
-use super::line::{self, Line, LineFault, Tail};
+use super::line;
 use super::note::Signer;
 use super::segment::LineCheck;
 use super::verify::{Trust, verify};
 use super::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use crate::storage::simulated::{Faults, Random, SimulatedDisk};
-use crate::storage::{OpenMode, Storage};
 
-/// What is broken on purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mutant {
-    None,
-    SyncRemoved,
-    CutTooMuch,
-    ChainUnchecked,
-    SyncRetried,
-}
+mod mutants;
 
-/// The simulated disk with three of the mutants in it.
-#[derive(Debug, Clone)]
-struct TestDisk {
-    inner: SimulatedDisk,
-    mutant: Mutant,
-}
-
-impl Storage for TestDisk {
-    type File = <SimulatedDisk as Storage>::File;
-    type Lock = <SimulatedDisk as Storage>::Lock;
-
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir(dir)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Self::File> {
-        self.inner.open(path, mode)
-    }
-
-    fn size(&self, file: &Self::File) -> io::Result<u64> {
-        self.inner.size(file)
-    }
-
-    fn read_at(&self, file: &Self::File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.inner.read_at(file, offset, buffer)
-    }
-
-    fn append(&self, file: &Self::File, bytes: &[u8]) -> io::Result<usize> {
-        self.inner.append(file, bytes)
-    }
-
-    fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        self.inner.write_at(file, offset, bytes)
-    }
-
-    fn truncate(&self, file: &Self::File, size: u64) -> io::Result<()> {
-        let size = match self.mutant {
-            Mutant::CutTooMuch => size.saturating_sub(1),
-            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => size,
-        };
-        self.inner.truncate(file, size)
-    }
-
-    fn sync(&self, file: &Self::File) -> io::Result<()> {
-        match self.mutant {
-            Mutant::SyncRemoved => Ok(()),
-            Mutant::SyncRetried => self.inner.sync(file).or_else(|_error| self.inner.sync(file)),
-            Mutant::None | Mutant::CutTooMuch | Mutant::ChainUnchecked => self.inner.sync(file),
-        }
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-
-    fn lock(&self, path: &Path, wait: Duration) -> io::Result<Self::Lock> {
-        self.inner.lock(path, wait)
-    }
-}
-
-/// The fourth mutant: it believes every line that looks like one.
-fn unchecked<'text>(bytes: &'text [u8], _tail: &Tail) -> Result<Line<'text>, LineFault> {
-    let text = std::str::from_utf8(bytes).map_err(|_error| LineFault::NotText)?;
-    line::take_apart(text).map(|(line, _seal)| line).ok_or(LineFault::Shape)
-}
+use mutants::{Mutant, TestDisk, unchecked};
 
 /// What a journal may and must hold.
 #[derive(Default)]
@@ -133,7 +46,11 @@ impl Model {
             return Err("grouped records were lost without a power cut".to_owned());
         }
         for (index, body) in found.iter().enumerate().skip(self.visible.len()) {
-            if !self.tried.get(&index).is_some_and(|tried| tried.contains(body)) {
+            if !self
+                .tried
+                .get(&index)
+                .is_some_and(|tried| tried.contains(body))
+            {
                 return Err(format!("record {index} was never appended there: {body}"));
             }
         }
@@ -189,14 +106,24 @@ impl Life {
     fn new(seed: u64, mutant: Mutant) -> Self {
         let mut random = Random::new(seed ^ 0x5eed);
         // Signing is slow, so only some machines do it.
-        let signer = random.chance(30).then(|| Signer::from_seed("sim", &[3; 32]));
+        let signer = random
+            .chance(30)
+            .then(|| Signer::from_seed("sim", &[3; 32]));
         Self {
-            disk: TestDisk { inner: SimulatedDisk::new(seed), mutant },
+            disk: TestDisk {
+                inner: SimulatedDisk::new(seed),
+                mutant,
+            },
             paths: SessionPaths::new(Path::new("/g"), "s").unwrap(),
-            options: Options { segment_bytes: 1200, ..Options::default() },
+            options: Options {
+                segment_bytes: 1200,
+                ..Options::default()
+            },
             check: match mutant {
                 Mutant::ChainUnchecked => unchecked,
-                Mutant::None | Mutant::SyncRemoved | Mutant::CutTooMuch | Mutant::SyncRetried => line::check,
+                Mutant::None | Mutant::SyncRemoved | Mutant::CutTooMuch | Mutant::SyncRetried => {
+                    line::check
+                }
             },
             random,
             model: Model::default(),
@@ -238,7 +165,11 @@ impl Life {
             self.model.compare(found)?;
             self.events.cuts += u64::from(journal.cut().is_some());
             // A second process on the same session, so that views go stale.
-            let mut other = if self.random.chance(300) { self.open()? } else { None };
+            let mut other = if self.random.chance(300) {
+                self.open()?
+            } else {
+                None
+            };
             for _ in 0..self.random.below(6) {
                 let writer = match &mut other {
                     Some(other) if self.random.chance(500) => other,
@@ -268,7 +199,12 @@ impl Life {
     }
 
     fn open(&self) -> Result<Option<Journal<TestDisk>>, String> {
-        let opened = Journal::open_checked_by(self.disk.clone(), self.paths.clone(), self.options.clone(), self.check);
+        let opened = Journal::open_checked_by(
+            self.disk.clone(),
+            self.paths.clone(),
+            self.options.clone(),
+            self.check,
+        );
         match opened {
             Ok(journal) => Ok(Some(journal)),
             Err(JournalError::Io { .. }) => Ok(None),
@@ -278,7 +214,9 @@ impl Life {
 
     fn bodies(&self, journal: &Journal<TestDisk>) -> Result<Option<Vec<String>>, String> {
         match journal.read(journal.beginning(), usize::MAX) {
-            Ok(page) => Ok(Some(page.records.into_iter().map(|record| record.body).collect())),
+            Ok(page) => Ok(Some(
+                page.records.into_iter().map(|record| record.body).collect(),
+            )),
             Err(JournalError::Io { .. }) => Ok(None),
             Err(error) => Err(format!("the journal cannot be read: {error}")),
         }
@@ -290,7 +228,10 @@ impl Life {
         let found = self.bodies(&journal)?.ok_or("unreadable in peace")?;
         let count = found.len();
         self.model.compare(found)?;
-        let trust = Trust { verifier: self.signer.as_ref().map(Signer::verifier), witness: Some(self.witness.clone()) };
+        let trust = Trust {
+            verifier: self.signer.as_ref().map(Signer::verifier),
+            witness: Some(self.witness.clone()),
+        };
         let report = verify(&self.disk, &self.paths, &trust).map_err(|error| error.to_string())?;
         if !report.holds() || report.records != count as u64 || report.torn_bytes != 0 {
             return Err(format!("verification disagrees: {report:?}"));
@@ -306,7 +247,11 @@ fn step(
     events: &mut Events,
     writer: &mut Journal<TestDisk>,
 ) -> Result<bool, String> {
-    let durability = if random.chance(600) { Durability::Synced } else { Durability::Grouped };
+    let durability = if random.chance(600) {
+        Durability::Synced
+    } else {
+        Durability::Grouped
+    };
     let bodies: Vec<String> = (0..=random.below(3)).map(|_| model.body(random)).collect();
     let expected = model.visible.len();
     let after = match random.below(4) {
@@ -317,7 +262,11 @@ fn step(
     let batch = Batch {
         entries: bodies
             .iter()
-            .map(|body| Entry { body: Cow::Borrowed(body), durations_ms: BTreeMap::new(), wall_ms: 7 })
+            .map(|body| Entry {
+                body: Cow::Borrowed(body),
+                durations_ms: BTreeMap::new(),
+                wall_ms: 7,
+            })
             .collect(),
         durability,
         after,
@@ -327,8 +276,13 @@ fn step(
     }
     match writer.append(&batch) {
         Ok(Append::Ack(ack)) => {
-            if ack.first != expected as u64 || ack.place.records() != (expected + bodies.len()) as u64 {
-                return Err(format!("acknowledged at {} instead of {expected}", ack.first));
+            if ack.first != expected as u64
+                || ack.place.records() != (expected + bodies.len()) as u64
+            {
+                return Err(format!(
+                    "acknowledged at {} instead of {expected}",
+                    ack.first
+                ));
             }
             if after.is_some_and(|after| after != expected as u64) {
                 return Err("a fence was ignored".to_owned());
@@ -341,7 +295,9 @@ fn step(
             }
             Ok(true)
         }
-        Ok(Append::Fenced(_)) if after == Some(expected as u64) => Err("fenced although nobody else wrote".to_owned()),
+        Ok(Append::Fenced(_)) if after == Some(expected as u64) => {
+            Err("fenced although nobody else wrote".to_owned())
+        }
         Ok(Append::Fenced(_)) => {
             events.fenced += 1;
             Ok(true)
@@ -372,7 +328,9 @@ fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
         events
     };
     let events = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..WORKERS as u64).map(|first| scope.spawn(move || worker(first))).collect();
+        let workers: Vec<_> = (0..WORKERS as u64)
+            .map(|first| scope.spawn(move || worker(first)))
+            .collect();
         let mut sum = Events::default();
         for worker in workers {
             sum.add(&worker.join().unwrap());
@@ -380,13 +338,22 @@ fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
         sum
     });
     report(&format!("{SEEDS} seeds: {events:?}"));
-    assert!(events.synced > 10 * SEEDS / 4, "too few synced appends: {events:?}");
+    assert!(
+        events.synced > 10 * SEEDS / 4,
+        "too few synced appends: {events:?}"
+    );
     assert!(events.power_cuts > SEEDS, "too few power cuts: {events:?}");
     assert!(events.cuts > SEEDS / 10, "too few torn tails: {events:?}");
-    assert!(events.rotations > SEEDS / 10, "too few rotations: {events:?}");
+    assert!(
+        events.rotations > SEEDS / 10,
+        "too few rotations: {events:?}"
+    );
     assert!(events.unknown > SEEDS / 2, "too few failures: {events:?}");
     assert!(events.fenced > SEEDS / 10, "too few fences: {events:?}");
-    assert!(events.checkpoints > SEEDS / 100, "too few checkpoints: {events:?}");
+    assert!(
+        events.checkpoints > SEEDS / 100,
+        "too few checkpoints: {events:?}"
+    );
 }
 
 /// A blob that was stored is there after any crash, and a name never leads to other bytes.
@@ -418,7 +385,10 @@ fn mem_1_no_crash_loses_a_stored_blob_or_changes_it() {
         }
         stored_in_all += stored.len();
     }
-    assert!(stored_in_all > 4000, "only {stored_in_all} blobs were stored");
+    assert!(
+        stored_in_all > 4000,
+        "only {stored_in_all} blobs were stored"
+    );
 }
 
 /// The seed at which a mutant is caught.
@@ -452,7 +422,10 @@ fn a_sync_that_is_tried_again_is_caught() {
     assert!(caught(Mutant::SyncRetried).is_some());
 }
 
-#[expect(clippy::print_stdout, reason = "a person who asks with --nocapture wants to see figures")]
+#[expect(
+    clippy::print_stdout,
+    reason = "a person who asks with --nocapture wants to see figures"
+)]
 fn report(text: &str) {
     println!("{text}");
 }

@@ -4,9 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
+
 use super::note::Signer;
 use super::verify::{Report, Trust, verify};
-use super::{Append, Batch, DamageCause, Durability, Entry, Journal, JournalError, Options, SessionPaths};
+use super::{
+    Append, Batch, DamageCause, Durability, Entry, Journal, JournalError, Options, SessionPaths,
+};
 use crate::storage::Storage as _;
 use crate::storage::simulated::SimulatedDisk;
 
@@ -17,16 +21,28 @@ fn paths() -> SessionPaths {
 }
 
 fn open(disk: &SimulatedDisk, segment_bytes: u64) -> Result<Journal<SimulatedDisk>, JournalError> {
-    let options = Options { segment_bytes, host: "test".into(), ..Options::default() };
+    let options = Options {
+        segment_bytes,
+        host: "test".into(),
+        ..Options::default()
+    };
     Journal::open(disk.clone(), paths(), options)
 }
 
 fn entry(body: String) -> Entry<'static> {
-    Entry { body: Cow::Owned(body), durations_ms: BTreeMap::new(), wall_ms: 1_700_000_000_000 }
+    Entry {
+        body: Cow::Owned(body),
+        durations_ms: BTreeMap::new(),
+        wall_ms: 1_700_000_000_000,
+    }
 }
 
 fn append(journal: &mut Journal<SimulatedDisk>, bodies: impl IntoIterator<Item = String>) {
-    let batch = Batch { entries: bodies.into_iter().map(entry).collect(), durability: Durability::Synced, after: None };
+    let batch = Batch {
+        entries: bodies.into_iter().map(entry).collect(),
+        durability: Durability::Synced,
+        after: None,
+    };
     assert!(matches!(journal.append(&batch), Ok(Append::Ack(_))));
 }
 
@@ -51,14 +67,18 @@ fn first() -> PathBuf {
 fn lines(disk: &SimulatedDisk) -> Vec<Vec<u8>> {
     let mut lines = Vec::new();
     disk.tamper(&first(), |bytes| {
-        lines = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        lines = bytes
+            .split_inclusive(|byte| *byte == b'\n')
+            .map(<[u8]>::to_vec)
+            .collect();
     })
     .unwrap();
     lines
 }
 
 fn put(disk: &SimulatedDisk, lines: &[Vec<u8>]) {
-    disk.tamper(&first(), |bytes| *bytes = lines.concat()).unwrap();
+    disk.tamper(&first(), |bytes| *bytes = lines.concat())
+        .unwrap();
 }
 
 #[test]
@@ -83,11 +103,17 @@ fn log_4_every_flipped_byte_is_found_at_its_record() {
     for position in 0..end {
         // Another bit at each place, so that all eight are tried in every kind of place.
         let bit = 1 << (position % 8);
-        disk.tamper(&first(), |bytes| bytes[position] ^= bit).unwrap();
+        disk.tamper(&first(), |bytes| bytes[position] ^= bit)
+            .unwrap();
         let expected = ends.partition_point(|end| *end <= position);
         let report = check(&disk);
-        assert_eq!(report.first_bad_index, Some(expected as u64), "byte {position}");
-        disk.tamper(&first(), |bytes| bytes[position] ^= bit).unwrap();
+        assert_eq!(
+            report.first_bad_index,
+            Some(expected as u64),
+            "byte {position}"
+        );
+        disk.tamper(&first(), |bytes| bytes[position] ^= bit)
+            .unwrap();
     }
     assert!(check(&disk).holds());
 }
@@ -150,7 +176,10 @@ fn log_4_truncation_at_every_record_is_found_at_its_index() {
         assert_eq!(report.first_bad_index, Some(index as u64));
         assert_eq!(report.records, index as u64);
         let error = open(&disk, u64::MAX).unwrap_err();
-        assert!(matches!(&error, JournalError::Damaged(damage) if damage.index() == index as u64), "{error}");
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if damage.index() == index as u64),
+            "{error}"
+        );
     }
 }
 
@@ -161,7 +190,10 @@ fn log_4_opening_refuses_a_flip_in_the_last_record_and_names_it() {
     for position in length - lines(&disk)[RECORDS - 1].len()..length {
         disk.tamper(&first(), |bytes| bytes[position] ^= 1).unwrap();
         let error = open(&disk, u64::MAX).unwrap_err();
-        assert!(matches!(&error, JournalError::Damaged(damage) if damage.index() == 199), "byte {position}: {error}");
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if damage.index() == 199),
+            "byte {position}: {error}"
+        );
         disk.tamper(&first(), |bytes| bytes[position] ^= 1).unwrap();
     }
     assert!(open(&disk, u64::MAX).is_ok());
@@ -181,7 +213,11 @@ fn a_missing_segment_is_named_with_its_first_record() {
             .unwrap();
         }
         disk.remove(&paths().segment(number)).unwrap();
-        assert_eq!(check(&disk).first_bad_index, Some(before as u64), "{number}");
+        assert_eq!(
+            check(&disk).first_bad_index,
+            Some(before as u64),
+            "{number}"
+        );
         let error = open(&disk, 5_000).unwrap_err();
         assert!(
             matches!(&error, JournalError::Damaged(damage) if damage.index() == before as u64
@@ -201,7 +237,10 @@ fn without_head_a_hole_is_proved_by_the_records_behind_it() {
         holed[index][9] ^= 1;
         put(&disk, &holed);
         let error = open(&disk, u64::MAX).unwrap_err();
-        assert!(matches!(&error, JournalError::Damaged(damage) if damage.index() == index as u64), "{index}: {error}");
+        assert!(
+            matches!(&error, JournalError::Damaged(damage) if damage.index() == index as u64),
+            "{index}: {error}"
+        );
         disk.remove(&paths().head()).unwrap();
     }
 }
@@ -219,7 +258,10 @@ mod rewritten {
     }
 
     fn trust() -> Trust {
-        Trust { verifier: Some(signer().verifier()), witness: Some(witness()) }
+        Trust {
+            verifier: Some(signer().verifier()),
+            witness: Some(witness()),
+        }
     }
 
     /// Records with checkpoints after 40 and 100 of them.
@@ -256,10 +298,28 @@ mod rewritten {
     #[test]
     fn log_4_a_whole_file_rewrite_is_found() {
         let disk = signed();
-        rewrite(&disk, (0..120).map(|index| if index == 60 { "\"forged\"".into() } else { index.to_string() }));
+        rewrite(
+            &disk,
+            (0..120).map(|index| {
+                if index == 60 {
+                    "\"forged\"".into()
+                } else {
+                    index.to_string()
+                }
+            }),
+        );
         let report = verify(&disk, &paths(), &trust()).unwrap();
         assert_eq!(report.first_bad_index, Some(40), "{report:?}");
-        rewrite(&disk, (0..120).map(|index| if index == 3 { "\"forged\"".into() } else { index.to_string() }));
+        rewrite(
+            &disk,
+            (0..120).map(|index| {
+                if index == 3 {
+                    "\"forged\"".into()
+                } else {
+                    index.to_string()
+                }
+            }),
+        );
         let report = verify(&disk, &paths(), &trust()).unwrap();
         assert_eq!(report.first_bad_index, Some(0), "{report:?}");
     }
@@ -270,7 +330,11 @@ mod rewritten {
         for length in (0..100).step_by(7) {
             rewrite(&disk, (0..length).map(|index: u32| index.to_string()));
             let report = verify(&disk, &paths(), &trust()).unwrap();
-            assert_eq!(report.first_bad_index, Some(u64::from(length)), "{report:?}");
+            assert_eq!(
+                report.first_bad_index,
+                Some(u64::from(length)),
+                "{report:?}"
+            );
         }
     }
 
@@ -295,7 +359,10 @@ mod rewritten {
         let report = verify(&disk, &paths(), &trust()).unwrap();
         assert!(!report.holds(), "{report:?}");
         let unsigned = verify(&disk, &paths(), &Trust::default()).unwrap();
-        assert!(unsigned.holds() && unsigned.checkpoints_trusted == 0, "{unsigned:?}");
+        assert!(
+            unsigned.holds() && unsigned.checkpoints_trusted == 0,
+            "{unsigned:?}"
+        );
     }
 
     #[test]
@@ -308,7 +375,10 @@ mod rewritten {
         rewrite(&disk, (0..101).map(forged));
         let mut journal = open(&disk, 5_000).unwrap();
         let refused = journal.turn().unwrap().checkpoint(&signer(), None);
-        assert!(matches!(refused, Err(JournalError::Damaged(_))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(JournalError::Damaged(_))),
+            "{refused:?}"
+        );
     }
 }
 
@@ -317,17 +387,65 @@ fn a_damaged_or_missing_blob_is_found_at_its_record() {
     let disk = SimulatedDisk::new(0);
     let mut journal = open(&disk, u64::MAX).unwrap();
     let large = format!("\"{}\"", "y".repeat(70_000));
-    append(&mut journal, ["1".to_owned(), large.clone(), "2".to_owned()]);
+    append(
+        &mut journal,
+        ["1".to_owned(), large.clone(), "2".to_owned()],
+    );
     let page = journal.read(journal.beginning(), 10).unwrap();
     assert_eq!(page.records[1].body, large);
     assert!(check(&disk).holds());
     let digest = tripwire_core::record::chain::Digest::of(large.as_bytes()).to_string();
-    let path = paths().blobs().join("sha256").join(&digest[..2]).join(&digest);
+    let path = paths()
+        .blobs()
+        .join("sha256")
+        .join(&digest[..2])
+        .join(&digest);
     disk.tamper(&path, |bytes| bytes[5] = b'z').unwrap();
     assert_eq!(check(&disk).first_bad_index, Some(1));
-    assert!(matches!(journal.read(journal.beginning(), 10), Err(JournalError::Blob { .. })));
+    assert!(matches!(
+        journal.read(journal.beginning(), 10),
+        Err(JournalError::Blob { .. })
+    ));
     disk.remove(&path).unwrap();
     let report = check(&disk);
     assert_eq!(report.first_bad_index, Some(1));
     assert!(report.cause.unwrap().contains("missing"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any bytes anywhere in any file: nothing panics, and what verifies is what was written.
+    #[test]
+    fn arbitrary_damage_is_found_or_harmless(
+        target in 0_usize..4,
+        start in 0_usize..6_000,
+        removed in 0_usize..3_000,
+        inserted in prop::collection::vec(any::<u8>(), 0..600),
+    ) {
+        let disk = SimulatedDisk::new(0);
+        let mut journal = open(&disk, 1_600)?;
+        let bodies: Vec<String> = (0..20).map(|index| format!("{{\"n\":{index}}}")).collect();
+        for body in &bodies {
+            append(&mut journal, [body.clone()]);
+        }
+        let path = match target {
+            0 => paths().head(),
+            number => paths().segment(number as u64),
+        };
+        disk.tamper(&path, |bytes| {
+            let start = start.min(bytes.len());
+            let end = (start + removed).min(bytes.len());
+            bytes.splice(start..end, inserted);
+        })?;
+        let report = check(&disk);
+        let reopened = open(&disk, 1_600);
+        if report.holds() {
+            prop_assert_eq!(report.records, 20);
+            let reopened = reopened?;
+            let page = reopened.read(reopened.beginning(), usize::MAX)?;
+            let found: Vec<String> = page.records.into_iter().map(|record| record.body).collect();
+            prop_assert_eq!(found, bodies);
+        }
+    }
 }

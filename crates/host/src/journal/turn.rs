@@ -5,7 +5,8 @@ use std::io;
 
 use super::head::{self, Head, State};
 use super::{
-    Ack, Append, BATCH_BYTES_MAX, Batch, Durability, Fenced, Journal, JournalError, Place, Times, line, offset, recover,
+    Ack, Append, BATCH_BYTES_MAX, Batch, Durability, Fenced, Journal, JournalError, Place, Times,
+    line, offset, recover,
 };
 use crate::storage::{OpenMode, Storage};
 
@@ -49,11 +50,15 @@ impl<S: Storage> Turn<'_, S> {
             return Ok(Append::Fenced(Fenced { expected, found }));
         }
         if self.journal.view.place.end >= self.journal.options.segment_bytes {
-            self.rotate().map_err(|error| self.journal.poisoned_by(error))?;
+            self.rotate()
+                .map_err(|error| self.journal.poisoned_by(error))?;
         }
         let (text, place) = self.render(batch, bodies)?;
         match self.write(&text, place, batch.durability) {
-            Ok(()) => Ok(Append::Ack(Ack { first: found, place })),
+            Ok(()) => Ok(Append::Ack(Ack {
+                first: found,
+                place,
+            })),
             Err(error) => Ok(Append::Unknown(self.journal.poisoned_by(error))),
         }
     }
@@ -67,11 +72,16 @@ impl<S: Storage> Turn<'_, S> {
         if self.journal.view.durable.tail.index == self.records() {
             return Ok(());
         }
-        self.sync_segment().map_err(|error| self.journal.poisoned_by(error))
+        self.sync_segment()
+            .map_err(|error| self.journal.poisoned_by(error))
     }
 
     /// The lines of a batch and the place behind them.
-    fn render(&self, batch: &Batch<'_>, bodies: &[Cow<'_, str>]) -> Result<(String, Place), JournalError> {
+    fn render(
+        &self,
+        batch: &Batch<'_>,
+        bodies: &[Cow<'_, str>],
+    ) -> Result<(String, Place), JournalError> {
         let view = &self.journal.view;
         let mut text = String::new();
         let mut tail = view.place.tail;
@@ -86,11 +96,18 @@ impl<S: Storage> Turn<'_, S> {
                 synced: view.durable.tail.index,
                 wall_ms: entry.wall_ms,
             };
-            line::render(&mut text, &mut tail, body, &times)
-                .map_err(|error| JournalError::Entry { position, cause: error.to_string() })?;
+            line::render(&mut text, &mut tail, body, &times).map_err(|error| {
+                JournalError::Entry {
+                    position,
+                    cause: error.to_string(),
+                }
+            })?;
         }
         if text.len() > BATCH_BYTES_MAX {
-            return Err(JournalError::BatchTooLarge { bytes: text.len(), limit: BATCH_BYTES_MAX });
+            return Err(JournalError::BatchTooLarge {
+                bytes: text.len(),
+                limit: BATCH_BYTES_MAX,
+            });
         }
         let place = Place {
             end: view.place.end + offset(text.len()),
@@ -102,20 +119,34 @@ impl<S: Storage> Turn<'_, S> {
     }
 
     /// The one write, and for a synced batch the marks around it.
-    fn write(&mut self, text: &str, place: Place, durability: Durability) -> Result<(), JournalError> {
+    fn write(
+        &mut self,
+        text: &str,
+        place: Place,
+        durability: Durability,
+    ) -> Result<(), JournalError> {
         if durability == Durability::Synced {
             self.write_head(State::Pending)?;
         }
         let path = self.journal.paths.segment(place.segment);
         let storage = &self.journal.storage;
-        let file = storage.open(&path, OpenMode::Append).map_err(|error| JournalError::io("open", &path, error))?;
-        let written =
-            storage.append(&file, text.as_bytes()).map_err(|error| JournalError::io("append to", &path, error))?;
+        let file = storage
+            .open(&path, OpenMode::Append)
+            .map_err(|error| JournalError::io("open", &path, error))?;
+        let written = storage
+            .append(&file, text.as_bytes())
+            .map_err(|error| JournalError::io("append to", &path, error))?;
         if written != text.len() {
-            return Err(JournalError::io("append to", &path, io::ErrorKind::StorageFull.into()));
+            return Err(JournalError::io(
+                "append to",
+                &path,
+                io::ErrorKind::StorageFull.into(),
+            ));
         }
         if durability == Durability::Synced {
-            storage.sync(&file).map_err(|error| JournalError::io("sync", &path, error))?;
+            storage
+                .sync(&file)
+                .map_err(|error| JournalError::io("sync", &path, error))?;
         }
         let view = &mut self.journal.view;
         view.place = place;
@@ -139,7 +170,10 @@ impl<S: Storage> Turn<'_, S> {
             .storage
             .open(&path, OpenMode::Append)
             .map_err(|error| JournalError::io("open", &path, error))?;
-        self.journal.storage.sync(&file).map_err(|error| JournalError::io("sync", &path, error))?;
+        self.journal
+            .storage
+            .sync(&file)
+            .map_err(|error| JournalError::io("sync", &path, error))?;
         self.journal.view.durable = place;
         self.write_head(State::Clean)
     }
@@ -160,7 +194,12 @@ impl<S: Storage> Turn<'_, S> {
     fn write_head(&mut self, state: State) -> Result<(), JournalError> {
         let view = &mut self.journal.view;
         let head = Head::next(view.sequence, view.durable, state, view.cut);
-        head::write(&self.journal.storage, &self.lock, &self.journal.paths.head(), &head)?;
+        head::write(
+            &self.journal.storage,
+            &self.lock,
+            &self.journal.paths.head(),
+            &head,
+        )?;
         view.sequence = head.sequence;
         Ok(())
     }

@@ -66,7 +66,11 @@ impl Report {
 ///
 /// # Errors
 /// Only if the files cannot be read: what is wrong in them is in the report.
-pub fn verify<S: Storage + Clone>(storage: &S, paths: &SessionPaths, trust: &Trust) -> Result<Report, JournalError> {
+pub fn verify<S: Storage + Clone>(
+    storage: &S,
+    paths: &SessionPaths,
+    trust: &Trust,
+) -> Result<Report, JournalError> {
     let snapshot = Snapshot::take(storage, paths)?;
     let mut walker = Walker {
         storage,
@@ -115,6 +119,9 @@ impl Snapshot {
                 Ok(lock) => Some(lock),
                 // A read-only copy has no writers to wait for.
                 Err(error) if is_read_only(&error) => None,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    return Err(JournalError::Locked { path: head_path });
+                }
                 Err(error) => return Err(JournalError::io("lock", &head_path, error)),
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -124,7 +131,9 @@ impl Snapshot {
             Ok(file) => head::read(storage, &file, &head_path)?,
             Err(_missing) => None,
         };
-        let names = storage.list(paths.dir()).map_err(|error| JournalError::io("list", paths.dir(), error))?;
+        let names = storage
+            .list(paths.dir())
+            .map_err(|error| JournalError::io("list", paths.dir(), error))?;
         let (count, missing) = match segment::numbers(&names) {
             Ok(count) => (count, None),
             Err(name) => (segment::before(&name), Some(name)),
@@ -139,12 +148,17 @@ impl Snapshot {
             sizes.push(size);
         }
         drop(lock);
-        Ok(Self { head, sizes, missing })
+        Ok(Self {
+            head,
+            sizes,
+            missing,
+        })
     }
 }
 
 fn is_read_only(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::PermissionDenied || error.kind() == std::io::ErrorKind::ReadOnlyFilesystem
+    error.kind() == std::io::ErrorKind::PermissionDenied
+        || error.kind() == std::io::ErrorKind::ReadOnlyFilesystem
 }
 
 /// A checkpoint that the records must agree with.
@@ -205,24 +219,35 @@ impl<S: Storage> Walker<'_, S> {
                 Err(error) => return Err(error),
             };
             let found = note.unverified();
-            let is_ours = found.origin == checkpoint::origin(self.paths) && size.is_none_or(|size| size == found.size);
-            let signed = trust.verifier.as_ref().map(|verifier| note.verified_by(verifier).is_some());
+            let is_ours = found.origin == checkpoint::origin(self.paths)
+                && size.is_none_or(|size| size == found.size);
+            let signed = trust
+                .verifier
+                .as_ref()
+                .map(|verifier| note.verified_by(verifier).is_some());
             if !is_ours || signed == Some(false) {
                 self.distrust(size);
                 continue;
             }
             self.marks.push(Mark {
                 checkpoint: found.clone(),
-                trust: if signed == Some(true) { MarkTrust::Signed } else { MarkTrust::Unknown },
+                trust: if signed == Some(true) {
+                    MarkTrust::Signed
+                } else {
+                    MarkTrust::Unknown
+                },
             });
         }
-        self.marks.sort_by_key(|mark| std::cmp::Reverse(mark.checkpoint.size));
+        self.marks
+            .sort_by_key(|mark| std::cmp::Reverse(mark.checkpoint.size));
         Ok(())
     }
 
     /// A checkpoint that cannot be trusted proves nothing about any record, so the first one is suspect.
     fn distrust(&mut self, size: Option<u64>) {
-        let cause = DamageCause::CheckpointDisagrees { size: size.unwrap_or_default() };
+        let cause = DamageCause::CheckpointDisagrees {
+            size: size.unwrap_or_default(),
+        };
         self.findings.push(Damage::new(0, cause));
     }
 
@@ -311,7 +336,10 @@ impl<S: Storage> Walker<'_, S> {
 
     /// Whether someone promised records beyond the last good one.
     fn is_promised(&self) -> bool {
-        !self.marks.is_empty() || self.head.is_some_and(|head| head.place.records() > self.tail.index)
+        !self.marks.is_empty()
+            || self
+                .head
+                .is_some_and(|head| head.place.records() > self.tail.index)
     }
 
     /// Whatever was promised and did not come is missing.

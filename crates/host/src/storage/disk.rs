@@ -154,7 +154,9 @@ fn wait_for_lock(file: &File, deadline: Instant) -> io::Result<()> {
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
-    options.mode(FILE_MODE).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    options
+        .mode(FILE_MODE)
+        .custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     options
 }
 

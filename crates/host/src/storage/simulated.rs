@@ -59,6 +59,12 @@ impl SimulatedDisk {
         self.0.borrow().operations()
     }
 
+    /// How many bytes were read so far: how a test sees that something does not read everything.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.0.borrow().bytes_read()
+    }
+
     /// Cuts the power if it is still on, and starts again with what the disk kept and without faults.
     pub fn reboot(&self) {
         self.0.borrow_mut().reboot();
@@ -124,7 +130,10 @@ impl Storage for SimulatedDisk {
         let found = world.find(path);
         let inode = match (mode, found) {
             (OpenMode::Create, Some(_inode)) => return Err(io::ErrorKind::AlreadyExists.into()),
-            (OpenMode::Create, None) => world.change_dir(|inode| DirChange::Link { path: path.to_owned(), inode })?,
+            (OpenMode::Create, None) => world.change_dir(|inode| DirChange::Link {
+                path: path.to_owned(),
+                inode,
+            })?,
             (OpenMode::Read | OpenMode::Append | OpenMode::Update, Some(inode)) => inode,
             (OpenMode::Read | OpenMode::Append | OpenMode::Update, None) => {
                 return Err(io::ErrorKind::NotFound.into());
@@ -142,12 +151,8 @@ impl Storage for SimulatedDisk {
     fn read_at(&self, file: &SimulatedFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut world = self.0.borrow_mut();
         world.operate()?;
-        let bytes = world.read(file.inode);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let rest = bytes.get(start..).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        Ok(count)
+        Ok(world.read_into(file.inode, start, buffer))
     }
 
     fn append(&self, file: &SimulatedFile, bytes: &[u8]) -> io::Result<usize> {
@@ -175,7 +180,11 @@ impl Storage for SimulatedDisk {
         let mut world = self.0.borrow_mut();
         world.operate()?;
         let inode = world.find(from).ok_or(io::ErrorKind::NotFound)?;
-        let change = DirChange::Rename { from: from.to_owned(), to: to.to_owned(), inode };
+        let change = DirChange::Rename {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            inode,
+        };
         world.change_dir(|_unused| change).map(|_inode| ())
     }
 
@@ -183,7 +192,9 @@ impl Storage for SimulatedDisk {
         let mut world = self.0.borrow_mut();
         world.operate()?;
         world.find(path).ok_or(io::ErrorKind::NotFound)?;
-        let change = DirChange::Unlink { path: path.to_owned() };
+        let change = DirChange::Unlink {
+            path: path.to_owned(),
+        };
         world.change_dir(|_unused| change).map(|_inode| ())
     }
 
@@ -199,9 +210,16 @@ impl Storage for SimulatedDisk {
         world.operate()?;
         let inode = match world.find(path) {
             Some(inode) => inode,
-            None => world.change_dir(|inode| DirChange::Link { path: path.to_owned(), inode })?,
+            None => world.change_dir(|inode| DirChange::Link {
+                path: path.to_owned(),
+                inode,
+            })?,
         };
         world.lock(path)?;
-        Ok(SimulatedLock { world: Rc::clone(&self.0), path: path.to_owned(), file: SimulatedFile { inode } })
+        Ok(SimulatedLock {
+            world: Rc::clone(&self.0),
+            path: path.to_owned(),
+            file: SimulatedFile { inode },
+        })
     }
 }

@@ -147,9 +147,13 @@ impl Repository {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let child = command.spawn().map_err(|cause| match cause.kind() {
-            io::ErrorKind::NotFound => GitError::NotInstalled,
-            _ => GitError::NotStarted { cause },
+        let child = command.spawn().map_err(|cause| {
+            // A work tree that is gone gives the same error as a program that is missing.
+            if cause.kind() == io::ErrorKind::NotFound && self.root.is_dir() {
+                GitError::NotInstalled
+            } else {
+                GitError::NotStarted { cause }
+            }
         })?;
         let unbounded = |bound| GitError::Unbounded { command: name, root: self.root.clone(), bound };
         let answer = collect(child).map_err(|problem| match problem {

@@ -115,6 +115,16 @@ impl DirtyBits {
         }
     }
 
+    /// The bits as the manifest shows them.
+    pub(crate) fn shown(&self) -> DirtyBitsEdit {
+        DirtyBitsEdit {
+            code_modified: Some(self.has(Bit::CodeModified)),
+            docs_updated: Some(self.has(Bit::DocsUpdated)),
+            tests_passing: self.tests_passing.map(|result| result == TestResult::Passed),
+            tests_run: Some(self.has(Bit::TestsRun)),
+        }
+    }
+
     /// A person set bits by hand.
     pub(crate) fn edit(&mut self, edit: DirtyBitsEdit) {
         self.assign(Bit::CodeModified, edit.code_modified);

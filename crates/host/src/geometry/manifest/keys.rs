@@ -1,4 +1,6 @@
-//! The seed's keys with their types, and the names of our own sections.
+//! The keys that a manifest may hold: the seed's with their types, the engine's settings, and sections owned elsewhere.
+
+use tripwire_core::policy::Policy;
 
 /// What may stand under a key of the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,12 +79,63 @@ pub(crate) const SEED_KEYS: &[Key] = &[
     key("identity.authorized_roles", Kind::Texts, Role::Frozen),
 ];
 
-/// The seed's sections.
-pub(crate) const SEED_SECTIONS: &[&str] = &["safety", "context", "dirty_bits", "identity"];
+/// Sections that other parts of the system own; what may stand inside is known to them.
+const OPEN_SECTIONS: &[&str] = &["engines", "sandbox", "notify"];
 
-/// Our sections; what may stand inside is known to the engine's table of settings.
-pub(crate) const OWN_SECTIONS: &[&str] =
-    &["limits", "gate", "health", "loops", "engines", "sandbox", "money", "notify", "profile"];
+/// Every path that may stand in a manifest, the seed's and the engine's.
+pub(crate) struct Table {
+    paths: Vec<&'static str>,
+}
+
+/// What a name at the top of a manifest is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// A group of keys that this table knows.
+    Keys,
+    /// A setting without a group (`profile`).
+    Value,
+    /// A group that another part owns.
+    Open,
+    /// Nothing that is known.
+    Unknown,
+}
+
+impl Table {
+    /// The table, from the one definition that the engine has of its settings.
+    pub(crate) fn new() -> Self {
+        let settings = Policy::default().rows();
+        let seeds = SEED_KEYS.iter().map(|key| key.path);
+        Self { paths: seeds.chain(settings.iter().map(|row| row.path)).collect() }
+    }
+
+    /// Whether a path is known.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.paths.contains(&path)
+    }
+
+    /// All known paths.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &'static str> {
+        self.paths.iter().copied()
+    }
+
+    /// All known names at the top.
+    pub(crate) fn sections(&self) -> impl Iterator<Item = &'static str> {
+        self.paths().filter_map(|path| path.split('.').next()).chain(OPEN_SECTIONS.iter().copied())
+    }
+
+    /// What a name at the top is.
+    pub(crate) fn section(&self, name: &str) -> Section {
+        if self.has(name) {
+            Section::Value
+        } else if self.paths().any(|path| path.split_once('.').is_some_and(|(section, _)| section == name)) {
+            Section::Keys
+        } else if OPEN_SECTIONS.contains(&name) {
+            Section::Open
+        } else {
+            Section::Unknown
+        }
+    }
+}
 
 /// The largest count that a manifest may hold.
 pub(crate) const COUNT_MAX: u64 = 1_000_000_000;

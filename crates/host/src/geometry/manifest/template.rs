@@ -57,7 +57,7 @@ pub fn write_if_missing(file: &Path) -> Result<(), FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::manifest::keys::{OWN_SECTIONS, SEED_KEYS};
+    use crate::geometry::manifest::keys::SEED_KEYS;
     use crate::geometry::manifest::tree;
     use crate::geometry::test_dir::TestDir;
 
@@ -66,7 +66,6 @@ mod tests {
         let root = tree::parse(FRESH).unwrap();
         let mut count = 0;
         for section in root.entries() {
-            assert!(!OWN_SECTIONS.contains(&section.key.as_str()));
             for entry in section.node.entries() {
                 let path = format!("{}.{}", section.key, entry.key);
                 assert!(SEED_KEYS.iter().any(|key| key.path == path), "{path}");

@@ -12,6 +12,7 @@ pub(super) struct World {
     random: Random,
     faults: Faults,
     operations: u64,
+    bytes_read: u64,
     cut_at: Option<u64>,
     power: Power,
     inodes: Vec<Inode>,
@@ -51,7 +52,11 @@ pub(super) enum DirChange {
     /// A new name for a new file.
     Link { path: PathBuf, inode: usize },
     /// A name that moved, atomically.
-    Rename { from: PathBuf, to: PathBuf, inode: usize },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+        inode: usize,
+    },
     /// A name that is gone.
     Unlink { path: PathBuf },
 }
@@ -75,6 +80,7 @@ impl World {
             random: Random::new(seed),
             faults: Faults::default(),
             operations: 0,
+            bytes_read: 0,
             cut_at: None,
             power: Power::On,
             inodes: Vec::new(),
@@ -88,7 +94,9 @@ impl World {
 
     pub(super) fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
-        self.cut_at = faults.power_cut_after.map(|after| self.operations.saturating_add(after));
+        self.cut_at = faults
+            .power_cut_after
+            .map(|after| self.operations.saturating_add(after));
     }
 
     pub(super) fn is_off(&self) -> bool {
@@ -97,6 +105,19 @@ impl World {
 
     pub(super) const fn operations(&self) -> u64 {
         self.operations
+    }
+
+    pub(super) const fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Reads as much as fits, and counts it.
+    pub(super) fn read_into(&mut self, inode: usize, start: usize, buffer: &mut [u8]) -> usize {
+        let rest = self.inodes[inode].cached.get(start..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.bytes_read += u64::try_from(count).unwrap_or(0);
+        count
     }
 
     /// Counts an operation that changes no file, and lets it fail if its time has come.
@@ -126,8 +147,18 @@ impl World {
     /// A write that may meet a full disk: then a part of it arrives, with or without an error code.
     pub(super) fn write(&mut self, inode: usize, offset: usize, bytes: &[u8]) -> io::Result<usize> {
         let is_full = self.random.chance(self.faults.full_per_mille);
-        let written = if is_full { self.random.below(bytes.len()) } else { bytes.len() };
-        self.change(inode, Change::Write { offset, bytes: bytes.get(..written).unwrap_or_default().to_vec() })?;
+        let written = if is_full {
+            self.random.below(bytes.len())
+        } else {
+            bytes.len()
+        };
+        self.change(
+            inode,
+            Change::Write {
+                offset,
+                bytes: bytes.get(..written).unwrap_or_default().to_vec(),
+            },
+        )?;
         if is_full && (written == 0 || self.random.chance(500)) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -180,7 +211,10 @@ impl World {
     }
 
     /// Changes a name; the builder is given the number of a fresh file in case it needs one.
-    pub(super) fn change_dir(&mut self, build: impl FnOnce(usize) -> DirChange) -> io::Result<usize> {
+    pub(super) fn change_dir(
+        &mut self,
+        build: impl FnOnce(usize) -> DirChange,
+    ) -> io::Result<usize> {
         if self.random.chance(self.faults.full_per_mille) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -216,7 +250,11 @@ impl World {
         self.locks.remove(path);
     }
 
-    pub(super) fn tamper(&mut self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub(super) fn tamper(
+        &mut self,
+        path: &Path,
+        change: impl FnOnce(&mut Vec<u8>),
+    ) -> io::Result<()> {
         let inode = self.find(path).ok_or(io::ErrorKind::NotFound)?;
         let file = &mut self.inodes[inode];
         change(&mut file.cached);
@@ -239,7 +277,11 @@ impl World {
         }
         self.operations += 1;
         if self.cut_at.is_some_and(|at| self.operations > at) {
-            return Ok(if self.random.chance(500) { OperationFate::CutBefore } else { OperationFate::CutAfter });
+            return Ok(if self.random.chance(500) {
+                OperationFate::CutBefore
+            } else {
+                OperationFate::CutAfter
+            });
         }
         if self.random.chance(self.faults.error_per_mille) {
             return Err(io::Error::other("simulated i/o error"));
@@ -293,7 +335,13 @@ impl World {
                 (Fate::Prefix, Change::Write { offset, bytes }) if position == stop => {
                     let torn = self.random.below(bytes.len() + 1);
                     let bytes = bytes.get(..torn).unwrap_or_default().to_vec();
-                    apply(&mut file.durable, &Change::Write { offset: *offset, bytes });
+                    apply(
+                        &mut file.durable,
+                        &Change::Write {
+                            offset: *offset,
+                            bytes,
+                        },
+                    );
                 }
                 (Fate::Prefix, _) => {}
                 (Fate::ZeroFilled, Change::Write { offset, bytes }) => {
@@ -305,7 +353,10 @@ impl World {
                 (Fate::Scattered, Change::Write { offset, bytes }) => {
                     for (sector, chunk) in bytes.chunks(SECTOR_BYTES).enumerate() {
                         if self.random.chance(600) {
-                            let chunk = Change::Write { offset: offset + sector * SECTOR_BYTES, bytes: chunk.to_vec() };
+                            let chunk = Change::Write {
+                                offset: offset + sector * SECTOR_BYTES,
+                                bytes: chunk.to_vec(),
+                            };
                             apply(&mut file.durable, &chunk);
                         }
                     }
@@ -342,7 +393,10 @@ impl DirChange {
 
 fn apply(bytes: &mut Vec<u8>, change: &Change) {
     match change {
-        Change::Write { offset, bytes: written } => {
+        Change::Write {
+            offset,
+            bytes: written,
+        } => {
             let end = offset + written.len();
             if bytes.len() < end {
                 bytes.resize(end, 0);

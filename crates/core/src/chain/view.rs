@@ -1,0 +1,81 @@
+//! What a person sees of a session: the figures that `status` and the manifest show, and nothing that decides.
+
+use super::Chain;
+use super::gate::dirty_bits::Verification;
+use crate::decision::{ActivityMode, Intensity, Price};
+use crate::effect::{HoldReason, StopReason};
+use crate::input::{DirtyBitsEdit, Mode};
+use crate::label::Fingerprint;
+use crate::units::{Count, EventIndex, MicroUsd, Ratio, RunMillis, StepId, Tokens};
+use serde::Serialize;
+
+/// A session at a glance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct View {
+    /// The budget in force, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_micro_usd: Option<MicroUsd>,
+    /// Failed iterations in a row.
+    pub consecutive_failures: Count,
+    /// How full the context is, in per cent.
+    pub context_percent: Count,
+    /// The dirty bits.
+    pub dirty_bits: DirtyBitsEdit,
+    /// Health.
+    pub health: Ratio,
+    /// What holds the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<HoldReason>,
+    /// Inputs so far.
+    pub inputs: EventIndex,
+    /// How much is going on.
+    pub intensity: Intensity,
+    /// Iterations begun.
+    pub iterations: Count,
+    /// What the agent is doing.
+    pub mode: ActivityMode,
+    /// Whether decisions bind.
+    pub guard: Mode,
+    /// The newest time, in milliseconds since the start.
+    pub now: RunMillis,
+    /// Tokens left in this minute.
+    pub remaining_budget: Tokens,
+    /// Everything spent.
+    pub spent: Price,
+    /// Steps so far.
+    pub steps: StepId,
+    /// What ended the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StopReason>,
+    /// What is proved about the work.
+    pub verdict: Verification,
+}
+
+impl Chain {
+    /// The session at a glance.
+    #[must_use]
+    pub fn view(&self) -> View {
+        let (state, gate) = (&self.state, &self.state.gate);
+        let activity = state.activity.state();
+        View {
+            budget_micro_usd: gate.money.budget(&self.policy.money),
+            consecutive_failures: state.progress.failures(),
+            context_percent: gate.context.percent(),
+            dirty_bits: gate.dirty.shown(),
+            health: gate.health.level(),
+            held: gate.standing.held(),
+            inputs: state.next,
+            intensity: activity.intensity,
+            iterations: gate.iterations.count(),
+            mode: activity.mode,
+            guard: gate.mode,
+            now: state.now,
+            remaining_budget: super::gate::budget::remaining(&self.policy.gate, &gate.minute, gate.health.level()),
+            spent: gate.money.spent(),
+            steps: state.step,
+            stopped: gate.standing.stopped(),
+            verdict: gate.dirty.verdict(Fingerprint::NONE),
+        }
+    }
+}

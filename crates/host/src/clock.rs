@@ -1,0 +1,11 @@
+//! The one place that asks the machine what time it is.
+
+use crate::geometry::wall_clock::WallClock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The wall clock now. A clock before 1970 counts as 1970: the engine then sees time run backwards and holds.
+#[must_use]
+pub fn now() -> WallClock {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallClock::from_epoch_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,230 @@
+//! The effects that belong to `.geometry/`: the safety log, the reports, the counters of the manifest.
+//!
+//! Everything else (freezing, killing, prompting) is handed to whoever asked, who alone can do it. A view that cannot be
+//! written does not stop the guard: the journal is the truth, and the notice tells the person.
+
+use crate::control::{ControlFile, Presence, Seen};
+use crate::geometry::file::FileError;
+use crate::geometry::layout::Layout;
+use crate::geometry::manifest::store;
+use crate::geometry::manifest::{Bit, Live, Manifest};
+use crate::geometry::reports::{BlockerReport, Checkpoint, Report as File};
+use crate::geometry::safety_log::{ActionTaken, Entry, EventType, LogError, SafetyLog};
+use crate::geometry::wall_clock::WallClock;
+use crate::geometry::yaml_edit::{Edit, NewValue};
+use crate::workspace::session::SessionId;
+use tripwire_core::chain::View;
+use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
+use tripwire_core::effect::Effect;
+use tripwire_core::input::Report;
+
+/// What came of carrying effects out.
+#[derive(Debug, Default)]
+pub(super) struct Performed {
+    /// What a person should be told.
+    pub(super) notices: Vec<String>,
+    /// Why the safety log must be rebuilt from the journals, if it must.
+    pub(super) spoilt_log: Option<LogError>,
+}
+
+/// Carries out what belongs here.
+pub(super) fn perform(
+    layout: &Layout,
+    session: &SessionId,
+    decisions: &[&Decision],
+    seen: &mut Seen,
+    now: WallClock,
+) -> Result<Performed, FileError> {
+    let log = SafetyLog::at(&layout.safety_log());
+    let mut performed = Performed::default();
+    for decision in decisions {
+        for finding in &decision.findings {
+            if let Some(entry) = log_entry(decision, finding, now)
+                && performed.spoilt_log.is_none()
+            {
+                performed.spoilt_log = log.append(&entry).err();
+            }
+        }
+        for effect in &decision.effects {
+            match effect {
+                Effect::WriteReport(report) => write_report(layout, session, (*report, decision), seen, now)?,
+                Effect::Notify(text) => performed.notices.push(text.clone()),
+                Effect::Hold(_)
+                | Effect::Stop(_)
+                | Effect::Kill
+                | Effect::Inject(_)
+                | Effect::Prompt(_)
+                | Effect::Compact
+                | Effect::WarnContext
+                | Effect::AskAdvisor(_)
+                | Effect::SwitchEngine(_)
+                | Effect::EndIteration(_)
+                | Effect::WakeAt(_) => {}
+            }
+        }
+    }
+    Ok(performed)
+}
+
+fn write_report(
+    layout: &Layout,
+    session: &SessionId,
+    (report, decision): (Report, &Decision),
+    seen: &mut Seen,
+    now: WallClock,
+) -> Result<(), FileError> {
+    let strictest = decision.findings.iter().max_by_key(|finding| finding.level);
+    match report {
+        Report::Blocker => {
+            let text = blocker(session, decision, strictest, now).text();
+            File::Blocker.write(layout, &text)?;
+            seen.set(ControlFile::BlockerReport, Presence::There);
+        }
+        Report::Checkpoint => {
+            let reason = strictest.map(|finding| finding.reason.as_str()).unwrap_or_default();
+            let cap = reason.rsplit('/').next().and_then(|cap| cap.parse().ok()).unwrap_or_default();
+            let text = Checkpoint {
+                at: now,
+                iterations: cap,
+                max_iterations: cap,
+                phase: session.as_str().to_owned(),
+                task: "not known".to_owned(),
+                last_action: decision.safety.reason.to_string(),
+                files_modified: 0,
+                tests_run: 0,
+                tests_passing: 0,
+            }
+            .text();
+            File::Checkpoint.write(layout, &text)?;
+            seen.set(ControlFile::Checkpoint, Presence::There);
+        }
+    }
+    Ok(())
+}
+
+fn blocker(session: &SessionId, decision: &Decision, strictest: Option<&Finding>, now: WallClock) -> BlockerReport {
+    let price = strictest.map(|finding| finding.price).filter(|price| !price.is_nothing());
+    BlockerReport {
+        at: now,
+        session: session.as_str().to_owned(),
+        rule: strictest.map_or_else(|| decision.safety.rule.id().to_owned(), |finding| name(&finding.kind)),
+        reason: strictest.map_or_else(|| decision.safety.reason.to_string(), |finding| finding.reason.clone()),
+        signature: strictest.map(|finding| finding.signature.clone()).filter(|signature| !signature.is_empty()),
+        evidence: strictest
+            .map(|finding| finding.evidence.indices().iter().map(|index| index.get() * 2 + 1).collect())
+            .unwrap_or_default(),
+        price: price.map(|price| format!("{} tokens, {} micro-dollars", price.tokens, price.micro_usd)),
+        last_output: None,
+        tried: Vec::new(),
+    }
+}
+
+/// The entry of a finding, for those that the safety log has a name for.
+pub(super) fn log_entry(decision: &Decision, finding: &Finding, now: WallClock) -> Option<Entry> {
+    let mut entry = Entry::new(now, event_type(finding.kind)?, action_taken(decision, finding))
+        .with("rule", finding.rule.id())
+        .with("reason", finding.reason.as_str())
+        .with("index", decision.i.get());
+    if !finding.signature.is_empty() {
+        entry = entry.with("signature", finding.signature.as_str());
+    }
+    if !finding.count.is_zero() {
+        entry = entry.with("count", finding.count.get());
+    }
+    Some(entry)
+}
+
+fn action_taken(decision: &Decision, finding: &Finding) -> ActionTaken {
+    let causes = |test: fn(&Effect) -> bool| decision.effects.iter().any(test);
+    match finding.level {
+        Level::Stop => ActionTaken::Stopped,
+        Level::Hold => ActionTaken::Held,
+        Level::Override => ActionTaken::InjectedOverride,
+        Level::Note => match finding.kind {
+            FindingKind::DirtyBitViolation => ActionTaken::InjectedTestPrompt,
+            FindingKind::CompactionGate if causes(|effect| matches!(effect, Effect::Compact)) => {
+                ActionTaken::RestartedSession
+            }
+            _ if causes(|effect| matches!(effect, Effect::Stop(_))) => ActionTaken::Stopped,
+            _ if causes(|effect| matches!(effect, Effect::Hold(_))) => ActionTaken::Held,
+            _ if decision.safety.allowed => ActionTaken::ContinuedMonitoring,
+            _ => ActionTaken::Blocked,
+        },
+    }
+}
+
+/// The log's name for a finding; a clamped clock has none in the seed and stays in the journal.
+const fn event_type(kind: FindingKind) -> Option<EventType> {
+    Some(match kind {
+        FindingKind::SoftLoop => EventType::SoftLoop,
+        FindingKind::HardLoop => EventType::HardLoop,
+        FindingKind::InfiniteLoop => EventType::InfiniteLoop,
+        FindingKind::LoopOverride => EventType::LoopOverride,
+        FindingKind::SystemError | FindingKind::CycleTermination => EventType::CycleTermination,
+        FindingKind::LoopDetected => EventType::LoopDetected,
+        FindingKind::RunawayDetected => EventType::RunawayDetected,
+        FindingKind::TokenWarning => EventType::TokenWarning,
+        FindingKind::ToolCallWarning => EventType::ToolCallWarning,
+        FindingKind::NoProgress => EventType::NoProgress,
+        FindingKind::DirtyBitViolation => EventType::DirtyBitViolation,
+        FindingKind::CompactionGate => EventType::CompactionGate,
+        FindingKind::IterationCap => EventType::IterationCap,
+        FindingKind::WallClockTimeout => EventType::WallClockTimeout,
+        FindingKind::PermissionDenied => EventType::PermissionDenied,
+        FindingKind::ReviewGating => EventType::ReviewGating,
+        FindingKind::GuardFailure => EventType::GuardFailure,
+        FindingKind::BudgetWarning => EventType::TokenBudgetExceeded,
+        FindingKind::PolicyDrift => EventType::PolicyDrift,
+        FindingKind::ManualOverride => EventType::ManualOverride,
+        FindingKind::HealthDegraded => EventType::HealthDegraded,
+        FindingKind::ClockClamped => return None,
+    })
+}
+
+/// Shows the engine's counters and bits in the manifest. A person's edit in the same moment wins: it is read next time.
+pub(super) fn show_counters(layout: &Layout, view: &View, seen: &mut Seen) {
+    let Some(shown) = seen.live() else { return };
+    let edits = edits(shown, view);
+    if edits.is_empty() {
+        return;
+    }
+    let updated = Manifest::load(&layout.manifest())
+        .ok()
+        .filter(|manifest| Some(manifest.live()) == seen.live())
+        .and_then(|manifest| store::update(&manifest, &edits).ok());
+    if let Some(manifest) = updated {
+        seen.wrote_manifest(&manifest);
+    }
+}
+
+fn edits(shown: &Live, view: &View) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut number = |path, old: u64, new: u32| {
+        if old != u64::from(new) {
+            edits.push(Edit::new(path, NewValue::Number(u64::from(new))));
+        }
+    };
+    number("safety.iteration_count", shown.iteration_count, view.iterations.get());
+    number("safety.consecutive_failures", shown.consecutive_failures, view.consecutive_failures.get());
+    number("context.estimated_usage_pct", shown.estimated_usage_pct, view.context_percent.get());
+    let looping = view.held == Some(tripwire_core::effect::HoldReason::Loop);
+    let bits = &view.dirty_bits;
+    for (path, old, new) in [
+        ("safety.loop_detected", Some(shown.loop_detected), Some(looping)),
+        ("dirty_bits.code_modified", Some(shown.dirty_bits.code_modified), bits.code_modified),
+        ("dirty_bits.tests_run", Some(shown.dirty_bits.tests_run), bits.tests_run),
+        ("dirty_bits.tests_passing", shown.dirty_bits.tests_passing, bits.tests_passing),
+        ("dirty_bits.docs_updated", Some(shown.dirty_bits.docs_updated), bits.docs_updated),
+    ] {
+        let old: Option<bool> = old.map(|bit: Bit| bool::from(bit));
+        if let Some(new) = new.filter(|new| Some(*new) != old) {
+            edits.push(Edit::new(path, NewValue::Bool(new)));
+        }
+    }
+    edits
+}
+
+/// The JSON name of one of our enums' values.
+fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! The state file: where the chain stood after some record, so that opening a session reads no journal.
+
+use crate::control::Seen;
+use crate::geometry::file::{self, FileError, ReadError, read_bounded};
+use crate::geometry::layout::Layout;
+use crate::geometry::wall_clock::WallClock;
+use crate::workspace::session::SessionId;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use tripwire_core::chain::{Chain, SnapshotError};
+use tripwire_core::policy::Policy;
+use tripwire_core::record::chain::Digest;
+
+/// The version of the file; a newer one is refused, an unreadable one is rebuilt.
+const VERSION: u32 = 1;
+/// The largest state file that is read.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Why a state file must not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// A newer tripwire wrote it.
+    #[error("`{}` is of version {found}; this tripwire knows version {VERSION}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl StateError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Newer { path, .. } => {
+                format!("use the newer tripwire, or remove `{}`: it is rebuilt from the journal", path.display())
+            }
+            Self::Read(_) => "give yourself read access to `.geometry/state`".to_owned(),
+        }
+    }
+}
+
+/// What the file holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StateFile {
+    version: u32,
+    /// How many journal records the state has taken in.
+    pub(super) records: u64,
+    /// The hash of the last of them.
+    pub(super) hash: Digest,
+    /// When the session began.
+    pub(super) start_ms: u64,
+    /// What was last seen of the control files.
+    pub(super) seen: Seen,
+    /// The engine's own snapshot.
+    chain: String,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    version: u32,
+}
+
+impl StateFile {
+    /// The state of a chain.
+    pub(super) fn of(
+        chain: &Chain,
+        seen: &Seen,
+        records: u64,
+        hash: Digest,
+        start: WallClock,
+    ) -> Result<Self, SnapshotError> {
+        let chain = chain.snapshot()?;
+        Ok(Self { version: VERSION, records, hash, start_ms: start.epoch_ms(), seen: seen.clone(), chain })
+    }
+
+    /// The engine as it stood; `None` when the snapshot is damaged, older or of another policy, and must be rebuilt.
+    pub(super) fn chain(
+        &self,
+        layout: &Layout,
+        session: &SessionId,
+        policy: &Policy,
+    ) -> Result<Option<Chain>, StateError> {
+        match Chain::restore(policy.clone(), &self.chain) {
+            Ok(chain) => Ok(Some(chain)),
+            Err(SnapshotError::Version { found, known }) if found > known => {
+                Err(StateError::Newer { path: path(layout, session), found })
+            }
+            Err(
+                SnapshotError::Version { .. }
+                | SnapshotError::Policy { .. }
+                | SnapshotError::Damaged(_)
+                | SnapshotError::BadPolicy(_),
+            ) => Ok(None),
+        }
+    }
+
+    /// Writes the file over the one before. Not synced: the journal is the truth.
+    pub(super) fn save(&self, layout: &Layout, session: &SessionId) -> Result<(), FileError> {
+        file::make_folder(&layout.state())?;
+        let text = serde_json::to_string(self).unwrap_or_default();
+        file::replace(&path(layout, session), text.as_bytes())
+    }
+
+    /// Reads the file; `None` when there is none or it is damaged, an error when it is of a newer version.
+    pub(super) fn load(layout: &Layout, session: &SessionId) -> Result<Option<Self>, StateError> {
+        let path = path(layout, session);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = read_bounded(&path, BYTES_MAX)?;
+        let Ok(header) = serde_json::from_slice::<Header>(&bytes) else { return Ok(None) };
+        if header.version > VERSION {
+            return Err(StateError::Newer { path, found: header.version });
+        }
+        Ok(serde_json::from_slice(&bytes).ok())
+    }
+}
+
+/// Where a session's state lives.
+pub(super) fn path(layout: &Layout, session: &SessionId) -> PathBuf {
+    layout.state().join(format!("{session}.json"))
+}

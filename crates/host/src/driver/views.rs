@@ -1,0 +1,85 @@
+//! Views that are rebuilt from the journals when a crash or a person has spoilt them.
+
+use super::{DriverError, effects, head_of, open_journal};
+use crate::geometry::layout::Layout;
+use crate::geometry::safety_log::{Entry, SafetyLog};
+use crate::geometry::wall_clock::WallClock;
+use crate::journal::Journal;
+use crate::storage::Storage;
+use crate::workspace::session::SessionId;
+use tripwire_core::chain::Chain;
+use tripwire_core::decision::Decision;
+use tripwire_core::input::Input;
+
+/// Records that are read at once.
+const PAGE: usize = 512;
+
+/// Every session of a workspace that has a journal, oldest first.
+///
+/// # Errors
+/// When the folder cannot be read; a folder that is not there has no sessions.
+pub fn sessions(layout: &Layout) -> Result<Vec<SessionId>, DriverError> {
+    use crate::geometry::file::{FileAction, FileError};
+    let folder = layout.journal();
+    let listed = match std::fs::read_dir(&folder) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(FileError::at(&folder, FileAction::Inspect)(error).into()),
+    };
+    let mut sessions: Vec<SessionId> = listed
+        .filter_map(Result::ok)
+        .filter_map(|entry| entry.file_name().to_str().and_then(|name| SessionId::parse(name).ok()))
+        .collect();
+    sessions.sort();
+    Ok(sessions)
+}
+
+/// Decides a journal again, record by record, and shows each decision with its time and the journaled text.
+///
+/// # Errors
+/// When the journal does not verify, or `show` fails.
+pub fn replay<S: Storage>(
+    journal: &Journal<S>,
+    mut show: impl FnMut(&Input, &Decision, WallClock) -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
+    let mut place = journal.beginning();
+    let mut chain: Option<Chain> = None;
+    loop {
+        let page = journal.read(place, PAGE)?;
+        if page.records.is_empty() {
+            return Ok(());
+        }
+        for record in &page.records {
+            let Some(chain) = &mut chain else {
+                chain = Some(Chain::new(head_of(&record.body)?.policy()?)?);
+                continue;
+            };
+            let wrong =
+                |error: serde_json::Error| DriverError::Record { index: record.index, problem: error.to_string() };
+            let body: crate::body::ReadBody<'_> = serde_json::from_str(&record.body).map_err(wrong)?;
+            if let Some(input) = body.input {
+                let input: Input = serde_json::from_str(input.get()).map_err(wrong)?;
+                let step = chain.step(&input);
+                show(&input, &step.decision, WallClock::from_epoch_ms(record.times.wall_ms))?;
+            }
+        }
+        place = page.next;
+    }
+}
+
+/// Writes the safety log anew from all journals of the workspace.
+///
+/// # Errors
+/// When a journal does not verify or the log cannot be written.
+pub fn rebuild_safety_log(layout: &Layout) -> Result<u64, DriverError> {
+    let mut entries: Vec<(u64, Entry)> = Vec::new();
+    for session in sessions(layout)? {
+        replay(&open_journal(layout, &session)?, |_, decision, at| {
+            let found = decision.findings.iter().filter_map(|finding| effects::log_entry(decision, finding, at));
+            entries.extend(found.map(|entry| (at.epoch_ms(), entry)));
+            Ok(())
+        })?;
+    }
+    entries.sort_by_key(|(at, _)| *at);
+    Ok(SafetyLog::at(&layout.safety_log()).rebuild(entries.into_iter().map(|(_, entry)| entry))?)
+}
