@@ -24,6 +24,10 @@ use tripwire_host::stream::{Inputs, Item};
 /// A line is an event with the fields `timestamp`, `tokenCount`, `toolCalls`, `latencyMs`, `outputLength`, …; or a raw
 /// call with `timestamp`, `tool`, `args`, `output`, `error`, `exitCode`, from which the rest is computed; or a full
 /// input `{"at":…,"what":…}`. On a terminal the decisions are told in words, in a pipe they are JSON.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; the parser keeps those apart that exclude each other"
+)]
 #[derive(Debug, Args)]
 pub(crate) struct DecideArgs {
     /// The events; `-` reads standard input.
@@ -148,7 +152,10 @@ impl<'a> Session<'a> {
     fn begin(&mut self, header: Option<&Header>) -> Result<(), Problem> {
         if self.form == Form::Words {
             if let Some(header) = header {
-                self.out.line(&format!("{}\n", header.title))?;
+                for line in output::wrap(&header.title, "", "") {
+                    self.out.line(&line)?;
+                }
+                self.out.line("")?;
             }
             self.out.line(words::HEAD)?;
         }

@@ -1,5 +1,6 @@
 //! Decisions for a person: one line for what the agent did and the answer, and below it the reasons and what follows.
 
+use crate::output;
 use tripwire_core::chain::event::{Action, AgentEvent};
 use tripwire_core::decision::{ActivityMode, Decision, Finding, Level};
 use tripwire_core::effect::{Effect, Sameness};
@@ -11,8 +12,6 @@ const WHAT_COLUMNS: usize = 38;
 const INDENT: &str = "                ";
 /// The indent of a reason's further lines.
 const HANGING: &str = "                   ";
-/// Columns of a line of reasons.
-const LINE_COLUMNS: usize = 110;
 
 /// The line above the first decision.
 pub(crate) const HEAD: &str = "event    time   what the agent did                      answer";
@@ -47,22 +46,9 @@ fn is_sent_back(what: &What, decision: &Decision) -> bool {
     matches!(what, What::Claim(_)) && decision.effects.iter().any(|effect| matches!(effect, Effect::Prompt(_)))
 }
 
-/// A text in lines that fit, each below the one it belongs to.
+/// A text below the line it belongs to.
 fn wrapped(text: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = INDENT.to_owned();
-    let mut gap = "";
-    for word in text.split_whitespace() {
-        if line.chars().count() + gap.len() + word.chars().count() > LINE_COLUMNS && !gap.is_empty() {
-            lines.push(std::mem::replace(&mut line, HANGING.to_owned()));
-            gap = "";
-        }
-        line.push_str(gap);
-        line.push_str(word);
-        gap = " ";
-    }
-    lines.push(line);
-    lines
+    output::wrap(text, INDENT, HANGING)
 }
 
 /// The sum of a run: how much was refused, how far up the ladder it went, and how to learn more.
@@ -207,7 +193,7 @@ fn effect(effect: &Effect) -> String {
 
 /// Cuts a text in the middle and takes line breaks out of it.
 fn shortened(text: &str) -> String {
-    let letters: Vec<char> = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let letters: Vec<char> = output::harmless(text).replace('\n', " ").chars().collect();
     if letters.len() <= WHAT_COLUMNS {
         return letters.into_iter().collect();
     }
