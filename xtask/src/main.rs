@@ -1,4 +1,4 @@
-//! Project chores as a command: `cargo xtask tidy`.
+//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use xtask::tidy;
+use xtask::{reference, tidy};
 
 /// Chores of the tripwire repository.
 #[derive(Parser)]
@@ -24,11 +24,19 @@ enum Chore {
         #[arg(long, value_name = "FOLDER")]
         root: Option<PathBuf>,
     },
+    /// Write the command-line reference, and the man pages and completions below target/
+    Reference {
+        /// Only compare the committed page with the parser
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
         Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
+        Chore::Reference { check: true } => check_reference(&own_repository()),
+        Chore::Reference { check: false } => write_reference(&own_repository()),
     };
     outcome.unwrap_or_else(|error| {
         // When stderr is gone too, the exit code is all that is left to say it with.
@@ -51,4 +59,18 @@ fn run_tidy(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     writeln!(out, "tidy: {} findings; {}; {} ms", report.findings.len(), report.figures, start.elapsed().as_millis())?;
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn write_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let mut out = io::stdout().lock();
+    for path in reference::write(&tripwire_cli::command(), root)? {
+        writeln!(out, "{}", path.strip_prefix(root).unwrap_or(&path).display())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    reference::check_page(&tripwire_cli::command(), root)?;
+    writeln!(io::stdout().lock(), "{} is what the parser says", reference::PAGE)?;
+    Ok(ExitCode::SUCCESS)
 }

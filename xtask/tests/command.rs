@@ -67,3 +67,9 @@ fn a_folder_that_is_not_there_exits_two_and_says_what_to_do() {
     assert!(text.contains("error: cannot read `/no/such/repository`"), "{text}");
     assert!(text.contains("cargo xtask tidy"), "{text}");
 }
+
+#[test]
+fn the_reference_page_is_what_the_parser_says() {
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask")).args(["reference", "--check"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

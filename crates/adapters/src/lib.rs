@@ -1,4 +1,5 @@
-//! tripwire under other people's agents: hooks and supervisor.
+//! tripwire under other people's agents: hooks, and the allow-list proxy for what runs confined.
 
 #[cfg(unix)]
 pub mod allowlist;
+pub mod hooks;

@@ -4,19 +4,19 @@ use crate::exit::Exit;
 use crate::output::{self, Out};
 use crate::policy::Chosen;
 use crate::problem::Problem;
+use crate::words::{self, Summary};
 use clap::Args;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use tripwire_core::chain::Chain;
-use tripwire_core::decision::{Decision, DecisionRecord, Finding};
-use tripwire_core::effect::Effect;
+use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::record::canonical;
 use tripwire_core::record::parity::Parity;
 use tripwire_host::body::{self, SessionBody};
 use tripwire_host::recording::Recorder;
 use tripwire_host::replay::event_text;
-use tripwire_host::scenario::effect_name;
+use tripwire_host::scenario::Header;
 use tripwire_host::stream::{Inputs, Item};
 
 /// Decide on a stream of events: one JSON object per line in, one decision per line out.
@@ -24,6 +24,10 @@ use tripwire_host::stream::{Inputs, Item};
 /// A line is an event with the fields `timestamp`, `tokenCount`, `toolCalls`, `latencyMs`, `outputLength`, …; or a raw
 /// call with `timestamp`, `tool`, `args`, `output`, `error`, `exitCode`, from which the rest is computed; or a full
 /// input `{"at":…,"what":…}`. On a terminal the decisions are told in words, in a pipe they are JSON.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; the parser keeps those apart that exclude each other"
+)]
 #[derive(Debug, Args)]
 pub(crate) struct DecideArgs {
     /// The events; `-` reads standard input.
@@ -72,8 +76,9 @@ pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
         }
         other => other.map_err(wrong)?,
     };
-    let policy = args.chosen.policy(header.as_ref())?;
+    let policy = args.chosen.policy(header.as_ref().map(|header| (header, name.as_str())))?;
     let mut session = Session::new(args, Chain::new(policy)?)?;
+    session.begin(header.as_ref())?;
     loop {
         match inputs.next_input() {
             Ok(Some(item)) => session.take(&item)?,
@@ -100,8 +105,9 @@ struct Session<'a> {
     recorder: Option<Recorder<BufWriter<File>>>,
     parity: Parity,
     text: String,
+    checked: u64,
     mismatches: u64,
-    refused: u64,
+    summary: Summary,
 }
 
 impl<'a> Session<'a> {
@@ -116,6 +122,10 @@ impl<'a> Session<'a> {
         let recorder = match &args.record {
             None => None,
             Some(file) => {
+                // A recording is evidence, and `--record` may name the input itself by mistake: nothing is overwritten.
+                if file.is_file() {
+                    return Err(Problem::Exists { file: file.clone() });
+                }
                 let created = File::create(file).map_err(|error| Problem::open(file, error))?;
                 let mut recorder = Recorder::new(BufWriter::new(created));
                 let head = SessionBody::new(&args.run_id, chain.policy())?.text()?;
@@ -124,13 +134,37 @@ impl<'a> Session<'a> {
             }
         };
         let (parity, text) = (Parity::new(), String::new());
-        Ok(Self { args, chain, out: Out::lock(), form, recorder, parity, text, mismatches: 0, refused: 0 })
+        Ok(Self {
+            args,
+            chain,
+            out: Out::lock(),
+            form,
+            recorder,
+            parity,
+            text,
+            checked: 0,
+            mismatches: 0,
+            summary: Summary::default(),
+        })
+    }
+
+    /// Says what is to be seen.
+    fn begin(&mut self, header: Option<&Header>) -> Result<(), Problem> {
+        if self.form == Form::Words {
+            if let Some(header) = header {
+                for line in output::wrap(&header.title, "", "") {
+                    self.out.line(&line)?;
+                }
+                self.out.line("")?;
+            }
+            self.out.line(words::HEAD)?;
+        }
+        Ok(())
     }
 
     fn take(&mut self, item: &Item) -> Result<(), Problem> {
         let step = self.chain.step(&item.input);
         let decision = &step.decision;
-        self.refused += u64::from(!decision.safety.allowed);
         self.keep(item, decision)?;
         match self.form {
             Form::Json => {
@@ -139,20 +173,33 @@ impl<'a> Session<'a> {
                 self.out.line(&self.text)?;
             }
             Form::Words => {
-                for line in in_words(decision) {
+                self.summary.add(decision);
+                for line in words::decision(&item.input, decision) {
                     self.out.line(&line)?;
                 }
             }
             Form::Nothing => {}
         }
         if let Some(expect) = item.expect.as_ref().filter(|_| self.args.check) {
+            self.checked += 1;
             for mismatch in expect.check(decision) {
                 self.mismatches += 1;
                 let line = item.line;
-                self.out.line(&format!("{}:{line}: decision {}: {mismatch}", self.args.file.display(), decision.i))?;
+                self.tell(&format!("{}:{line}: decision {}: {mismatch}", self.args.file.display(), decision.i))?;
             }
         }
         Ok(())
+    }
+
+    /// Tells a result of the check: beside JSON it is talk, else it is what was asked for.
+    fn tell(&mut self, text: &str) -> Result<(), Problem> {
+        match self.form {
+            Form::Json => {
+                output::say(text);
+                Ok(())
+            }
+            Form::Words | Form::Nothing => self.out.line(text),
+        }
     }
 
     /// Records and hashes, where that is asked for.
@@ -178,77 +225,26 @@ impl<'a> Session<'a> {
 
     fn finish(mut self) -> Result<Exit, Problem> {
         if self.form == Form::Words {
-            let digests = self.parity.finish();
+            let digests = std::mem::take(&mut self.parity).finish();
             let (events, decisions) = (digests.events, digests.decisions);
-            self.out.line(&format!("{} events, {} refused", events.count, self.refused))?;
+            self.out.line(&self.summary.line())?;
             let line = crate::replay::parity_line(&events, &decisions);
             self.out.line(&line)?;
+        }
+        if self.args.check {
+            let (name, checked, mismatches) = (output::name(&self.args.file), self.checked, self.mismatches);
+            self.tell(&match (checked, mismatches) {
+                (0, _) => format!("{name}: no line expects anything"),
+                (_, 0) => format!("{name}: {checked} decisions are as expected"),
+                (_, _) => format!("{name}: {mismatches} expectations are not met"),
+            })?;
         }
         self.out.flush()?;
         if let (Some(recorder), Some(file)) = (self.recorder, &self.args.record) {
             recorder.finish().map_err(|error| Problem::Record { file: file.clone(), error })?;
         }
-        Ok(if self.mismatches > 0 { Exit::DoesNotHold } else { Exit::Done })
+        // A check that compares nothing proves nothing.
+        let unproved = self.args.check && self.checked == 0;
+        Ok(if self.mismatches > 0 || unproved { Exit::DoesNotHold } else { Exit::Done })
     }
-}
-
-/// A decision for a person: one line, and one more for each finding and effect.
-fn in_words(decision: &Decision) -> Vec<String> {
-    let safety = &decision.safety;
-    let answer = match (safety.allowed, safety.veto_reason) {
-        (true, _) => "allowed".to_owned(),
-        (false, Some(veto)) => {
-            serde_json::to_value(veto).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-        }
-        (false, None) => "refused".to_owned(),
-    };
-    let mode = serde_json::to_value(decision.activity.mode).ok().and_then(|name| name.as_str().map(str::to_owned));
-    let head = format!("{:>5}  {:<8} {:<22} ", decision.i, mode.unwrap_or_default(), answer);
-    let mut lines = vec![if safety.allowed {
-        head.trim_end().to_owned()
-    } else {
-        format!("{head}{} [{}]", safety.reason, safety.rule.id())
-    }];
-    lines.extend(decision.findings.iter().map(finding_in_words));
-    lines.extend(decision.effects.iter().map(effect_in_words));
-    lines
-}
-
-fn finding_in_words(finding: &Finding) -> String {
-    let level = match finding.level {
-        tripwire_core::decision::Level::Note => "note",
-        tripwire_core::decision::Level::Override => "override",
-        tripwire_core::decision::Level::Hold => "hold",
-        tripwire_core::decision::Level::Stop => "stop",
-    };
-    let mut line = format!("         {level}: {}", finding.reason);
-    if !finding.signature.is_empty() {
-        line.push_str(&format!(", {}", finding.signature));
-    }
-    if !finding.price.is_nothing() {
-        line.push_str(&format!(", {} tokens since the first repeat", finding.price.tokens));
-    }
-    line.push_str(&format!(" [{}]", finding.rule.id()));
-    line
-}
-
-fn effect_in_words(effect: &Effect) -> String {
-    let told = match effect {
-        Effect::Inject(told) => {
-            format!("LOOP_OVERRIDE do_not_repeat={} seen={} to the agent", told.do_not_repeat, told.seen)
-        }
-        Effect::Prompt(text) => format!("to the agent: {text}"),
-        Effect::Notify(text) => format!("to a person: {text}"),
-        Effect::Hold(reason) => format!("hold: {}", reason.explain()),
-        Effect::Stop(reason) => format!("stop: {}", reason.explain()),
-        Effect::Kill
-        | Effect::Compact
-        | Effect::WarnContext
-        | Effect::AskAdvisor(_)
-        | Effect::SwitchEngine(_)
-        | Effect::WriteReport(_)
-        | Effect::EndIteration(_)
-        | Effect::WakeAt(_) => effect_name(effect),
-    };
-    format!("         -> {told}")
 }

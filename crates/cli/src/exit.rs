@@ -11,6 +11,8 @@ pub enum Exit {
     Internal,
     /// Wrong usage or bad input; nothing was done with it.
     Usage,
+    /// A hook refuses: the code that every client takes for a block.
+    Refusal,
     /// What was to be checked does not hold: a replay that differs, a record that was changed, an expectation not met.
     DoesNotHold,
 }
@@ -20,7 +22,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Done => 0,
             Exit::Internal => 1,
-            Exit::Usage => 2,
+            Exit::Usage | Exit::Refusal => 2,
             Exit::DoesNotHold => 9,
         })
     }

@@ -1,7 +1,7 @@
 //! `tripwire explain`: what a rule is, its threshold, where it comes from, and an example of each kind.
 
 use crate::exit::Exit;
-use crate::output::Out;
+use crate::output::{self, Out};
 use crate::policy::Chosen;
 use crate::problem::Problem;
 use clap::Args;
@@ -50,12 +50,17 @@ fn in_force(entry: &Entry, policy: &Policy) -> Vec<SettingRow> {
 }
 
 fn in_words(entry: &Entry, policy: &Policy) -> String {
-    let mut text = format!("{}: {}\n\n{}\n\nthreshold  {}", entry.id, entry.title, entry.what, entry.threshold);
-    for row in in_force(entry, policy) {
-        text.push_str(&format!("\n           {} = {}", row.path, row.value));
+    const HANGING: &str = "           ";
+    let part = |label: &str, text: &str| output::wrap(text, &format!("{label:<11}"), HANGING);
+    let mut lines = vec![format!("{}: {}", entry.id, entry.title), String::new()];
+    lines.extend(output::wrap(entry.what, "", ""));
+    lines.push(String::new());
+    lines.extend(part("threshold", entry.threshold));
+    lines.extend(in_force(entry, policy).iter().map(|row| format!("{HANGING}{} = {}", row.path, row.value)));
+    for (label, text) in [("source", entry.source), ("fires", entry.fires), ("quiet", entry.quiet)] {
+        lines.extend(part(label, text));
     }
-    text.push_str(&format!("\nsource     {}\nfires      {}\nquiet      {}", entry.source, entry.fires, entry.quiet));
-    text
+    lines.join("\n")
 }
 
 fn as_json(entry: &Entry, policy: &Policy) -> String {

@@ -4,16 +4,22 @@ mod completions;
 mod decide;
 mod exit;
 mod explain;
+mod hook;
 mod output;
 mod policy;
 mod problem;
 mod replay;
+mod sandbox;
+mod sandbox_network;
+mod sandbox_print;
 mod scan;
+mod words;
 
 pub use exit::Exit;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 /// A deterministic safety runtime for autonomous LLM agents.
 ///
@@ -38,6 +44,9 @@ enum Verb {
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
+    Hook(hook::HookArgs),
+    Sandbox(Box<sandbox::SandboxArgs>),
+    Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -48,10 +57,10 @@ pub fn command() -> clap::Command {
 }
 
 /// Runs the command with these arguments and says how it ended.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(&error).into(),
     };
     let done = match cli.verb {
         Verb::Decide(args) => decide::run(&args),
@@ -59,10 +68,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Hook(args) => hook::run(&args),
+        Verb::Sandbox(args) => return sandbox::run(&args),
+        Verb::Doctor(args) => return sandbox::doctor(&args),
         Verb::Completions(args) => completions::run(&args),
     };
     match done {
-        Ok(exit) => exit,
-        Err(problem) => output::problem(&problem),
+        Ok(exit) => exit.into(),
+        Err(problem) => output::problem(&problem).into(),
     }
 }

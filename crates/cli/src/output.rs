@@ -9,6 +9,34 @@ use std::path::Path;
 /// Bytes read at once.
 const READ_BYTES: usize = 256 * 1_024;
 
+/// Columns of a line of prose.
+const LINE_COLUMNS: usize = 100;
+
+/// A text in lines that fit a screen: the first behind `indent`, the others behind `hanging`.
+pub(crate) fn wrap(text: &str, indent: &str, hanging: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = indent.to_owned();
+    let mut gap = "";
+    let text = harmless(text);
+    for word in text.split_whitespace() {
+        if line.chars().count() + gap.len() + word.chars().count() > LINE_COLUMNS && !gap.is_empty() {
+            lines.push(std::mem::replace(&mut line, hanging.to_owned()));
+            gap = "";
+        }
+        line.push_str(gap);
+        line.push_str(word);
+        gap = " ";
+    }
+    lines.push(line);
+    lines
+}
+
+/// A text without control characters: what agents name their tools must not steer a person's terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    let shown = |letter: char| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter };
+    text.chars().map(shown).collect()
+}
+
 /// Tells a problem and its hint.
 pub(crate) fn problem(problem: &Problem) -> Exit {
     if let Problem::Output(error) = problem
@@ -32,7 +60,7 @@ pub(crate) fn usage(error: &clap::Error) -> Exit {
 /// Talks to the person: a line on stderr.
 pub(crate) fn say(text: &str) {
     // A closed stderr must not end a run that writes good data.
-    drop(writeln!(io::stderr().lock(), "{text}"));
+    drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
 }
 
 /// Opens a file, or standard input for `-`.

@@ -46,17 +46,19 @@ impl Chosen {
     }
 
     /// The policy: the defaults, then the file, then a scenario's head, then the flag.
-    pub(crate) fn policy(&self, header: Option<&Header>) -> Result<Policy, Problem> {
+    pub(crate) fn policy(&self, head: Option<(&Header, &str)>) -> Result<Policy, Problem> {
         let mut policy = self.loaded()?.policy;
-        if let Some(header) = header {
+        if let Some((header, file)) = head {
+            let wrong = |error| Problem::Scenario { file: file.to_owned(), error };
             for (path, text) in header
                 .profile
                 .iter()
                 .map(|name| ("profile", name))
                 .chain(header.policy.iter().map(|(path, text)| (path.as_str(), text)))
             {
-                policy.set(path, text)?;
+                policy.set(path, text).map_err(wrong)?;
             }
+            policy.check().map_err(wrong)?;
         }
         if let Some(profile) = self.profile {
             policy.profile = profile.into();

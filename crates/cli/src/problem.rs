@@ -22,6 +22,26 @@ pub(crate) enum Problem {
         /// Why.
         error: io::Error,
     },
+    /// A recording would overwrite a file.
+    #[error("`{}` exists already and is not overwritten", file.display())]
+    Exists {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file named `.zst` is not packed that way.
+    #[error("`{}` is not packed with zstd: {problem}", file.display())]
+    Unpack {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        problem: String,
+    },
+    /// A stream that should be replayed is empty: nothing was proved.
+    #[error("{file}: holds no event")]
+    Empty {
+        /// The stream.
+        file: String,
+    },
     /// A line of a stream is bad.
     #[error("{file}: {error}")]
     Stream {
@@ -52,6 +72,14 @@ pub(crate) enum Problem {
     /// A policy contradicts itself.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// The settings in a scenario's head are bad.
+    #[error("{file}: line 1: field `scenario`: {error}")]
+    Scenario {
+        /// The stream.
+        file: String,
+        /// What is wrong.
+        error: PolicyError,
+    },
     /// The recording cannot be written.
     #[error("`{}`: {error}", file.display())]
     Record {
@@ -86,6 +114,10 @@ impl Problem {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Open { .. }
+            | Self::Exists { .. }
+            | Self::Unpack { .. }
+            | Self::Empty { .. }
+            | Self::Scenario { .. }
             | Self::Stream { .. }
             | Self::Trace { .. }
             | Self::PolicyFile(_)
@@ -105,6 +137,9 @@ impl Problem {
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Open { .. } => "check the path; `-` reads standard input".to_owned(),
+            Self::Exists { .. } | Self::Record { .. } => "choose another place with `--record FILE`".to_owned(),
+            Self::Unpack { .. } => "pack it with `zstd FILE`, or give it a name without `.zst`".to_owned(),
+            Self::Empty { .. } => "record one with `tripwire decide --record FILE`".to_owned(),
             Self::Stream { error, .. } if error.is_final() => {
                 "check the device or the pipe, then run it again".to_owned()
             }
@@ -117,10 +152,9 @@ impl Problem {
                 "keep the file as evidence; record again with `tripwire decide --record FILE`".to_owned()
             }
             Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
-                "list all settings with `tripwire policy show`".to_owned()
-            }
-            Self::Record { .. } => "choose another place with `--record FILE`".to_owned(),
+            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. })
+            | Self::Policy(_)
+            | Self::Scenario { .. } => "list all settings with `tripwire policy show`".to_owned(),
             Self::NoRule { .. } => "list all rules with `tripwire explain`".to_owned(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),

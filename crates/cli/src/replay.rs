@@ -4,13 +4,17 @@ use crate::exit::Exit;
 use crate::output::{self, Out};
 use crate::policy::Chosen;
 use crate::problem::Problem;
+use crate::words;
 use clap::Args;
 use std::io::{BufRead, Cursor, Read};
 use std::path::PathBuf;
+use tripwire_core::decision::Decision;
+use tripwire_core::input::Input;
+use tripwire_core::policy::Policy;
 use tripwire_core::record::parity::CountedDigest;
 use tripwire_host::policy_file;
 use tripwire_host::recording::is_recording;
-use tripwire_host::replay::{self, Change, Replayed, TwoRuns};
+use tripwire_host::replay::{self, Change, ReplayError, Replayed, TwoPolicies, TwoRuns};
 use tripwire_host::stream::Inputs;
 
 /// Decide again and compare: `equal`, or the first index that differs (exit 9).
@@ -40,41 +44,93 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).map_err(|error| Problem::open(&args.file, error))?;
     let recorded = is_recording(first.strip_suffix(b"\n").unwrap_or(&first));
     let whole = Cursor::new(first).chain(reader);
-    let wrong = |error| Problem::Replay { file: output::name(&args.file), error };
-    let mut out = Out::lock();
     if let Some(file) = &args.policy {
         let other = policy_file::load(file)?.policy;
-        if !recorded {
-            let usage = std::io::Error::other("`--policy` compares with a recording, and this is a stream of events");
-            return Err(Problem::open(&args.file, usage));
-        }
-        let mut changes = Vec::new();
-        let inputs = replay::under(whole, &other, |change| changes.push(in_words(change))).map_err(wrong)?;
-        for change in &changes {
-            out.line(change)?;
-        }
-        out.line(&format!("{inputs} inputs, {} decisions would change", changes.len()))?;
-        out.flush()?;
-        return Ok(Exit::Done);
+        let mut changes = Changes { json: args.json, out: Out::lock(), count: 0, printed: Ok(()) };
+        let inputs = if recorded {
+            replay::under(whole, &other, |change| changes.tell(change)).map_err(|error| wrong(args, error))?
+        } else {
+            let (mut inputs, policy) = stream(args, whole)?;
+            let mut runs = TwoPolicies::new(policy, other).map_err(|error| wrong(args, error))?;
+            each(args, &mut inputs, |input| {
+                runs.input(input).iter().for_each(|change| changes.tell(change));
+                Ok(())
+            })?
+        };
+        return changes.finish(inputs);
     }
-    let replayed = if recorded { replay::recording(whole).map_err(wrong)? } else { plain(args, whole)? };
+    let replayed =
+        if recorded { replay::recording(whole).map_err(|error| wrong(args, error))? } else { twice(args, whole)? };
+    if replayed.recomputed.events.count == 0 {
+        return Err(Problem::Empty { file: output::name(&args.file) });
+    }
+    let mut out = Out::lock();
     print(args, &replayed, &mut out)?;
     out.flush()?;
     Ok(if is_equal(&replayed) { Exit::Done } else { Exit::DoesNotHold })
 }
 
-fn plain(args: &ReplayArgs, reader: impl BufRead) -> Result<Replayed, Problem> {
-    let name = output::name(&args.file);
+fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {
+    Problem::Replay { file: output::name(&args.file), error }
+}
+
+/// A plain stream with the policy that it asks for.
+fn stream<R: BufRead>(args: &ReplayArgs, reader: R) -> Result<(Inputs<R>, Policy), Problem> {
+    let file = output::name(&args.file);
     let mut inputs = Inputs::new(reader);
-    let bad = |error| Problem::Stream { file: name.clone(), error };
-    let header = inputs.header().map_err(bad)?;
-    let policy = Chosen::of_profile(args.profile).policy(header.as_ref())?;
-    let wrong = |error| Problem::Replay { file: name.clone(), error };
-    let mut runs = TwoRuns::new(&policy).map_err(wrong)?;
+    let header = inputs.header().map_err(|error| Problem::Stream { file: file.clone(), error })?;
+    let policy = Chosen::of_profile(args.profile).policy(header.as_ref().map(|header| (header, file.as_str())))?;
+    Ok((inputs, policy))
+}
+
+/// Goes through a plain stream and counts its inputs.
+fn each<R: BufRead>(
+    args: &ReplayArgs,
+    inputs: &mut Inputs<R>,
+    mut take: impl FnMut(&Input) -> Result<(), ReplayError>,
+) -> Result<u64, Problem> {
+    let mut count = 0;
+    let bad = |error| Problem::Stream { file: output::name(&args.file), error };
     while let Some(item) = inputs.next_input().map_err(bad)? {
-        runs.input(&item.input).map_err(wrong)?;
+        take(&item.input).map_err(|error| wrong(args, error))?;
+        count += 1;
     }
+    Ok(count)
+}
+
+fn twice(args: &ReplayArgs, reader: impl BufRead) -> Result<Replayed, Problem> {
+    let (mut inputs, policy) = stream(args, reader)?;
+    let mut runs = TwoRuns::new(&policy).map_err(|error| wrong(args, error))?;
+    each(args, &mut inputs, |input| runs.input(input))?;
     Ok(runs.finish())
+}
+
+/// The decisions that another policy would change, told as they are found.
+struct Changes {
+    json: bool,
+    out: Out,
+    count: u64,
+    printed: Result<(), Problem>,
+}
+
+impl Changes {
+    fn tell(&mut self, change: &Change) {
+        self.count += 1;
+        if self.printed.is_ok() {
+            self.printed = self.out.line(&if self.json { as_json(change) } else { in_words(change) });
+        }
+    }
+
+    fn finish(mut self, inputs: u64) -> Result<Exit, Problem> {
+        self.printed?;
+        let changed = self.count;
+        self.out.line(&match self.json {
+            true => serde_json::json!({"inputs": inputs, "changed": changed}).to_string(),
+            false => format!("{inputs} inputs, {changed} decisions would change"),
+        })?;
+        self.out.flush()?;
+        Ok(Exit::Done)
+    }
 }
 
 fn is_equal(replayed: &Replayed) -> bool {
@@ -115,9 +171,22 @@ pub(crate) fn parity_line(events: &CountedDigest, decisions: &CountedDigest) -> 
 }
 
 fn in_words(change: &Change) -> String {
-    let tell = |decision: &tripwire_core::decision::Decision| {
+    let tell = |decision: &Decision| {
         let safety = &decision.safety;
-        format!("{} [{}]", if safety.allowed { "allowed" } else { safety.reason.as_ref() }, safety.rule.id())
+        let answer = if safety.allowed { "allowed" } else { safety.reason.as_ref() };
+        let level = decision.level().map(|level| format!(", {}", words::name(&level))).unwrap_or_default();
+        format!("{answer}{level} [{}]", safety.rule.id())
     };
     format!("decision {}: {} -> {}", change.before.i, tell(&change.before), tell(&change.after))
+}
+
+fn as_json(change: &Change) -> String {
+    let tell = |decision: &Decision| {
+        serde_json::json!({
+            "allowed": decision.safety.allowed, "vetoReason": decision.safety.veto_reason,
+            "intent": decision.intent.intent, "level": decision.level(),
+            "reason": decision.safety.reason, "rule": decision.safety.rule,
+        })
+    };
+    serde_json::json!({"i": change.before.i, "before": tell(&change.before), "after": tell(&change.after)}).to_string()
 }

@@ -58,7 +58,8 @@ fn print(args: &ScanArgs, trace: &Scanned, out: &mut Out) -> Result<(), Problem>
         Level::Hold => ("held", trace.levels.hold),
         Level::Stop => ("stopped", trace.levels.stop),
     };
-    out.line(&format!("{}: {name} at event {} of {} [{rule}]", trace.trace_id, at.unwrap_or_default(), trace.events))
+    let trace_id = output::harmless(&trace.trace_id);
+    out.line(&format!("{trace_id}: {name} at event {} of {} [{rule}]", at.unwrap_or_default(), trace.events))
 }
 
 /// Counts over all traces.
@@ -93,6 +94,6 @@ fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
         return Ok(reader);
     }
     let unpack = ruzstd::decoding::StreamingDecoder::new(reader)
-        .map_err(|error| Problem::open(file, std::io::Error::other(error.to_string())))?;
+        .map_err(|error| Problem::Unpack { file: file.to_owned(), problem: error.to_string() })?;
     Ok(Box::new(BufReader::with_capacity(1 << 18, unpack)))
 }

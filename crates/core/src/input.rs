@@ -162,6 +162,8 @@ pub enum HumanAct {
     RaiseBudget(MicroUsd),
     /// Let decisions bind, or only watch.
     SetMode(Mode),
+    /// Mend what broke the guard: clears that hold, and no other.
+    MendGuard,
     /// Something else that is only written down, such as an edit of a figure that the engine measures itself.
     Other(Label),
 }

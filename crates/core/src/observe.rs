@@ -262,8 +262,10 @@ impl<'a> Call<'a> {
         match raw.output {
             None => raw.error.is_none() && raw.exit_code.is_none(),
             Some(output) => {
-                let blank = output.trim().is_empty();
-                !blank && outcome.status == Status::Ok && starts_with_words(&self.said, output)
+                /// A shorter answer may be what was asked for by chance.
+                const MESSAGE_WORDS_MIN: usize = 3;
+                let long = output.split_ascii_whitespace().nth(MESSAGE_WORDS_MIN.saturating_sub(1)).is_some();
+                long && outcome.status == Status::Ok && starts_with_words(&self.said, output)
             }
         }
     }

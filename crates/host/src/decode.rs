@@ -34,6 +34,14 @@ pub enum DecodeError {
         /// What is wrong.
         problem: String,
     },
+    /// The line is JSON of another kind, or none at all.
+    #[error("column {column}: a JSON object was expected{found}")]
+    NoObject {
+        /// The column, from 1.
+        column: usize,
+        /// What stands there instead, where that helps.
+        found: &'static str,
+    },
     /// Two forms are mixed in one line.
     #[error("field `{field}` cannot stand beside `{beside}`")]
     Mixed {
@@ -122,18 +130,23 @@ struct Wire<'a> {
 /// # Errors
 /// When it is no JSON object, or a field is missing, wrong, unknown to its enum, or given twice.
 pub fn decode(line: &[u8]) -> Result<Line, DecodeError> {
+    expect_object(line)?;
     let mut wire: Wire<'_> = serde_json::from_slice(line).map_err(|error| locate(line, &error))?;
     let expect = wire.expect.take();
     let content = match (wire.scenario.take(), wire.what.take()) {
         (Some(_), Some(_)) => return Err(DecodeError::Mixed { field: "what", beside: "scenario" }),
-        (Some(header), None) => Content::Header(header),
+        (Some(header), None) => {
+            wire.stands_alone("scenario")?;
+            Content::Header(header)
+        }
         (None, Some(what)) => {
-            if wire.timestamp.is_some() {
-                return Err(DecodeError::Mixed { field: "timestamp", beside: "what" });
-            }
+            wire.stands_alone("what")?;
             Content::Input(Input { at: wire.at.ok_or(DecodeError::Missing { field: "at" })?, what })
         }
         (None, None) => {
+            if wire.at.is_some() {
+                return Err(DecodeError::Mixed { field: "at", beside: "an event; its time is `timestamp`" });
+            }
             let event = if wire.tool.is_some() { wire.raw_event()? } else { wire.event()? };
             Content::Input(Input { at: event.timestamp, what: What::Event(event) })
         }
@@ -141,7 +154,39 @@ pub fn decode(line: &[u8]) -> Result<Line, DecodeError> {
     Ok(Line { content, expect })
 }
 
+/// Refuses everything but an object: a list of the right length would pass for one.
+fn expect_object(line: &[u8]) -> Result<(), DecodeError> {
+    let start = line.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(line.len());
+    let found = match line.get(start) {
+        Some(b'{') => return Ok(()),
+        Some(b'[') => " and not a list",
+        Some(b'"') => " and not a text",
+        Some(0xEF) => "; the line begins with a byte order mark",
+        Some(_) | None => "",
+    };
+    Err(DecodeError::NoObject { column: start + 1, found })
+}
+
 impl Wire<'_> {
+    /// Refuses the fields of an event beside something that is none: one of the two would be lost.
+    fn stands_alone(&self, beside: &'static str) -> Result<(), DecodeError> {
+        let fields = [
+            ("timestamp", self.timestamp.is_some()),
+            ("tool", self.tool.is_some()),
+            ("args", self.args.is_some()),
+            ("output", self.output.is_some()),
+            ("action", self.action.is_some()),
+            ("tokenCount", self.token_count.is_some()),
+            ("toolCalls", self.tool_calls.is_some()),
+            ("latencyMs", self.latency_ms.is_some()),
+            ("outputLength", self.output_length.is_some()),
+        ];
+        match fields.into_iter().find(|(_, given)| *given) {
+            Some((field, _)) => Err(DecodeError::Mixed { field, beside }),
+            None => Ok(()),
+        }
+    }
+
     /// An event whose five fields of the master specification are all there.
     fn event(self) -> Result<AgentEvent, DecodeError> {
         let missing = |field| DecodeError::Missing { field };
@@ -150,6 +195,7 @@ impl Wire<'_> {
             ("output", self.output.is_some()),
             ("error", self.error.is_some()),
             ("exitCode", self.exit_code.is_some()),
+            ("text", self.text.is_some()),
         ];
         if let Some((field, _)) = raw.into_iter().find(|(_, given)| *given) {
             return Err(DecodeError::Mixed { field, beside: "an event without `tool`" });
@@ -241,9 +287,27 @@ fn locate(line: &[u8], error: &serde_json::Error) -> DecodeError {
         .err()
         .map(|error| error.path().to_string())
         .filter(|path| path != "." && !path.contains('?'));
+    DecodeError::Value { field, column: error.column(), problem: problem(error) }
+}
+
+/// What is wrong, without the place (it is told apart) and without the names of Rust's types.
+pub(crate) fn problem(error: &serde_json::Error) -> String {
+    const NAMES: [(&str, &str); 5] = [
+        ("expected u64", "expected a whole number that is not negative"),
+        ("expected u32", "expected a whole number that is not negative"),
+        ("expected i32", "expected a whole number"),
+        ("expected a boolean", "expected true or false"),
+        ("expected ident", "this is no JSON"),
+    ];
     let text = error.to_string();
-    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();
-    DecodeError::Value { field, column: error.column(), problem }
+    let mut problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();
+    for (name, words) in NAMES {
+        problem = problem.replace(name, words);
+    }
+    match problem.find("expected struct ") {
+        Some(place) => format!("{}expected an object", &problem[..place]),
+        None => problem,
+    }
 }
 
 #[cfg(test)]
@@ -299,7 +363,14 @@ mod tests {
     fn bad_lines_name_the_field_and_the_problem() {
         for (line, expected) in [
             ("{", "EOF"),
-            ("[1]", "invalid type"),
+            ("[1]", "column 1: a JSON object was expected and not a list"),
+            ("nonsense", "column 1: a JSON object was expected"),
+            ("\u{feff}{}", "byte order mark"),
+            (r#"{"timestamp":-1}"#, "expected a whole number that is not negative"),
+            (r#"{"at":1,"what":"tick","tool":"Bash"}"#, "field `tool` cannot stand beside `what`"),
+            (&EVENT.replace('{', "{\"at\":1,"), "field `at` cannot stand beside"),
+            (&EVENT.replace('}', ",\"text\":\"x\"}"), "field `text` cannot stand beside"),
+            (&EVENT.replace('}', ",\"action\":5}"), "expected an object"),
             (r#"{"timestamp":1}"#, "field `tokenCount` is missing"),
             (&EVENT.replace("\"tokenCount\":2", "\"tokenCount\":-2"), "field `tokenCount`, column"),
             (

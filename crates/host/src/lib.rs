@@ -5,6 +5,8 @@ pub mod clock;
 pub mod control;
 pub mod decode;
 pub mod driver;
+pub mod execution;
+pub mod foreign;
 pub mod geometry;
 pub mod journal;
 pub mod lines;

@@ -169,7 +169,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         let broken = |text: &str| match read(text) {
             Err(ReadError::Broken { index, .. } | ReadError::NoRecord { index, .. }) => index,
-            other => panic!("{other:?}"),
+            other @ (Ok(_) | Err(ReadError::Line(_))) => panic!("{other:?}"),
         };
         assert_eq!(broken(&text.replace("{\"a\":2}", "{\"a\":9}")), 1);
         assert_eq!(broken(&[lines[0], lines[2]].join("\n")), 1);

@@ -69,7 +69,7 @@ pub struct Difference {
 /// When the file does not verify or is no recording.
 pub fn recording(reader: impl BufRead) -> Result<Replayed, ReplayError> {
     let mut records = Records::new(reader);
-    let (head, mut chain) = begin(&mut records, None)?;
+    let (head, mut chain) = begin(&mut records)?;
     let (mut old, mut new) = (Parity::new(), Parity::new());
     let mut first_difference = None;
     let (mut recomputed, mut parity) = (String::new(), String::new());
@@ -107,20 +107,42 @@ pub struct Change {
     pub after: Decision,
 }
 
-/// Replays a recording under another policy and tells each decision that would change: what the gate lets through,
-/// the veto, the intent, or the strictest level of the findings.
+/// One stream under two policies, decision by decision.
+#[derive(Debug)]
+pub struct TwoPolicies {
+    before: Chain,
+    after: Chain,
+}
+
+impl TwoPolicies {
+    /// Begins both runs.
+    ///
+    /// # Errors
+    /// When a policy contradicts itself.
+    pub fn new(before: Policy, after: Policy) -> Result<Self, ReplayError> {
+        Ok(Self { before: Chain::new(before)?, after: Chain::new(after)? })
+    }
+
+    /// Gives one input to both; tells whether what the gate lets through, the veto, the intent, or the strictest level
+    /// of the findings would change.
+    pub fn input(&mut self, input: &Input) -> Option<Change> {
+        let change = Change { before: self.before.step(input).decision, after: self.after.step(input).decision };
+        differs(&change).then_some(change)
+    }
+}
+
+/// Replays a recording under another policy and tells each decision that would change.
 ///
 /// # Errors
 /// When the file does not verify or is no recording.
 pub fn under(reader: impl BufRead, other: &Policy, mut tell: impl FnMut(&Change)) -> Result<u64, ReplayError> {
     let mut records = Records::new(reader);
-    let (_, mut chain) = begin(&mut records, None)?;
-    let mut changed = Chain::new(other.clone())?;
+    let (_, chain) = begin(&mut records)?;
+    let mut runs = TwoPolicies { before: chain, after: Chain::new(other.clone())? };
     let mut inputs = 0;
     each_input(&mut records, |_, input, _, _| {
-        let change = Change { before: chain.step(&input).decision, after: changed.step(&input).decision };
         inputs += 1;
-        if differs(&change) {
+        if let Some(change) = runs.input(&input) {
             tell(&change);
         }
         Ok(())
@@ -197,15 +219,12 @@ pub fn event_text(input: &Input) -> Result<String, CanonicalError> {
 }
 
 /// Reads the head and makes the engine that it asks for.
-fn begin<R: BufRead>(records: &mut Records<R>, other: Option<&Policy>) -> Result<(SessionBody, Chain), ReplayError> {
+fn begin<R: BufRead>(records: &mut Records<R>) -> Result<(SessionBody, Chain), ReplayError> {
     let first = records.next_body()?.ok_or(ReplayError::NoHead)?;
     let body: ReadBody<'_> = serde_json::from_str(first).map_err(|_| ReplayError::NoHead)?;
     let head = body.session.ok_or(ReplayError::NoHead)?;
-    let policy = match other {
-        Some(policy) => policy.clone(),
-        None => head.policy()?,
-    };
-    Ok((head, Chain::new(policy)?))
+    let chain = Chain::new(head.policy()?)?;
+    Ok((head, chain))
 }
 
 /// Goes through the inputs of a recording, each with the decision behind it.

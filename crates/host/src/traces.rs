@@ -12,7 +12,7 @@ use tripwire_core::effect::Effect;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::observe::{Observer, RawCall};
-use tripwire_core::policy::{Limit, Policy, PolicyError};
+use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::units::{Count, RunMillis, Tokens};
 
 /// The time between two events of a trace that tells none: slow enough to be no runaway.
@@ -91,8 +91,8 @@ struct TraceEvent<'a> {
     #[serde(borrow)]
     output_sha256: Option<Cow<'a, str>>,
     error: Option<bool>,
-    t_ms: Option<u64>,
-    tokens: Option<u64>,
+    t_ms: Option<RunMillis>,
+    tokens: Option<Tokens>,
     #[serde(borrow)]
     text: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -105,9 +105,29 @@ struct TraceEvent<'a> {
 /// # Errors
 /// At the first line that is no trace.
 pub fn scan(reader: impl BufRead, policy: &Policy, mut tell: impl FnMut(Scanned)) -> Result<(), TraceError> {
+    let policy = &without_wall_clock(policy);
+    each(reader, |trace| {
+        tell(judge(trace, policy)?);
+        Ok(())
+    })
+}
+
+/// The inputs of every trace as the engine gets them, observed already: for those who measure the engine alone.
+///
+/// # Errors
+/// At the first line that is no trace.
+pub fn inputs(reader: impl BufRead) -> Result<Vec<Vec<Input>>, TraceError> {
+    let mut all = Vec::new();
+    each(reader, |trace| {
+        all.push(trace.inputs());
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn each(reader: impl BufRead, mut use_one: impl FnMut(&Trace<'_>) -> Result<(), TraceError>) -> Result<(), TraceError> {
     let mut lines = Lines::new(reader);
     let mut buffer = Vec::new();
-    let policy = &without_wall_clock(policy);
     while lines.next_into(&mut buffer)? {
         if buffer.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -115,9 +135,9 @@ pub fn scan(reader: impl BufRead, policy: &Policy, mut tell: impl FnMut(Scanned)
         let trace: Trace<'_> = serde_json::from_slice(&buffer).map_err(|error| TraceError::Trace {
             line: lines.number(),
             column: error.column(),
-            problem: error.to_string(),
+            problem: crate::decode::problem(&error),
         })?;
-        tell(judge(&trace, policy)?);
+        use_one(&trace)?;
     }
     Ok(())
 }
@@ -130,21 +150,37 @@ fn without_wall_clock(policy: &Policy) -> Policy {
     policy
 }
 
+impl Trace<'_> {
+    fn inputs(&self) -> Vec<Input> {
+        let mut observer = Observer::default();
+        let mut inputs = Vec::with_capacity(self.events.len());
+        let mut at = 0;
+        let start = self.events.iter().find_map(|event| event.t_ms).unwrap_or_default();
+        for event in &self.events {
+            at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.minus(start).get().max(at));
+            if event.user_turn == Some(true) {
+                // A person's prompt begins an iteration, as it does under a live client.
+                inputs.push(Input { at: RunMillis::new(at), what: What::IterationStarted });
+            }
+            inputs.push(event.input(&mut observer, at));
+        }
+        inputs
+    }
+}
+
 fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut chain = Chain::new(policy.clone())?;
-    let mut observer = Observer::default();
     let mut levels = Levels::default();
     let mut strictest: Option<(Level, String)> = None;
-    let mut at = 0;
-    let start = trace.events.iter().find_map(|event| event.t_ms).unwrap_or(0);
-    for (index, event) in (0_u64..).zip(&trace.events) {
-        at = event.t_ms.map_or(at + UNTIMED_STEP_MS, |time| time.saturating_sub(start).max(at));
-        if event.user_turn == Some(true) {
-            // A person's prompt begins an iteration, as it does under a live client.
-            chain.step(&Input { at: RunMillis::new(at), what: What::IterationStarted });
+    let mut next = 0_u64;
+    for input in trace.inputs() {
+        let decision = chain.step(&input).decision;
+        if !matches!(input.what, What::Event(_)) {
+            continue;
         }
-        let decision = chain.step(&event.input(&mut observer, at)).decision;
-        for (level, rule) in fired(&decision) {
+        let index = next;
+        next += 1;
+        for (level, rule) in fired(&decision, policy.profile) {
             let slot = match level {
                 Level::Note => &mut levels.note,
                 Level::Override => &mut levels.overridden,
@@ -168,11 +204,12 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
 
 /// The levels that a decision reaches: findings by their own level, a refusal that is no mere wait as a hold, an end
 /// as a stop. The two warnings of the sliding minute are left out: a busy minute is no sign of being stuck.
-fn fired(decision: &Decision) -> Vec<(Level, String)> {
+fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String)> {
     let told = decision.findings.iter().filter(|finding| !finding.rule.is_throttle());
     let mut levels: Vec<(Level, String)> = told.map(|finding| (finding.level, finding.rule.id().to_owned())).collect();
     let safety = &decision.safety;
-    let waits = safety.rule.is_throttle() && safety.retry_after_ms.is_some();
+    // To the letter crossing the minute's bounds is a veto; on evidence it is a wait for room.
+    let waits = profile == Profile::Balanced && safety.rule.is_throttle() && safety.retry_after_ms.is_some();
     if !safety.allowed && !waits {
         levels.push((Level::Hold, safety.rule.id().to_owned()));
     }
@@ -203,7 +240,7 @@ impl TraceEvent<'_> {
         });
         let event = AgentEvent {
             timestamp: at,
-            token_count: Tokens::new(self.tokens.unwrap_or(0)),
+            token_count: self.tokens.unwrap_or_default(),
             tool_calls: Count::new(1),
             output_length: facts.output_length,
             action: self.tool.as_ref().map(|_| facts.action),

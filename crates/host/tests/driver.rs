@@ -109,8 +109,12 @@ fn const_5_a_manifest_that_cannot_be_read_holds_until_it_is_mended() {
     let taken = take(&mut driver, 2);
     assert!(!taken.decision.safety.allowed);
     assert_eq!(driver.view().held, Some(HoldReason::GuardFailure));
+    fs::write(place.layout.pause(), "").unwrap();
     fs::write(place.layout.manifest(), text).unwrap();
-    assert!(take(&mut driver, 3).decision.safety.allowed);
+    take(&mut driver, 3);
+    assert_eq!(driver.view().held, Some(HoldReason::Paused), "mending the manifest clears nothing else");
+    fs::remove_file(place.layout.pause()).unwrap();
+    assert!(take(&mut driver, 4).decision.safety.allowed);
 }
 
 #[test]

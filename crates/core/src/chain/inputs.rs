@@ -202,6 +202,10 @@ impl Chain {
                 gate.mode = *mode;
                 "a person changed whether decisions bind"
             }
+            HumanAct::MendGuard => {
+                gate.standing.clear(HoldReason::GuardFailure);
+                "a person mended what broke the guard"
+            }
             HumanAct::Other(what) => what.as_str(),
         };
         turn.note(FindingKind::ManualOverride, Rule::Control, done);

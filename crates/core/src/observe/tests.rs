@@ -138,7 +138,8 @@ fn loop_2_what_a_call_was_for_is_told_from_the_words_of_unknown_tools() {
 #[test]
 fn loop_2_a_message_that_is_its_own_result_brought_nothing_back() {
     let silent = |raw: &RawCall<'_>| observe(raw).flags.has(Flag::Silent);
-    assert!(silent(&call("say", r#"{"to":"b","text":"please look  again"}"#, "b please\nlook")));
+    assert!(silent(&call("say", r#"{"text":"please look  again","to":"b"}"#, "please\nlook again")));
+    assert!(!silent(&call("repeat", r#"{"text":"7 times"}"#, "7")), "a short answer may be an answer");
     assert!(!silent(&call("say", r#"{"text":"please look again"}"#, "I did look again")));
     assert!(!silent(&RawCall { error: Some(true), ..call("say", r#"{"text":"please"}"#, "please") }));
     assert!(silent(&RawCall { output: None, ..call("say", "{}", "") }), "nobody saw its end");

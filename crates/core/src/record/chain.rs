@@ -77,7 +77,17 @@ impl Digest {
     /// The hexadecimal text as bytes, for writers that need no allocation.
     #[must_use]
     pub fn hex(&self) -> [u8; HEX_BYTES] {
-        let mut text = [b'0'; HEX_BYTES];
+        self.digits()
+    }
+
+    /// The first 16 hexadecimal digits, which is what people are shown and what seals are cut to.
+    #[must_use]
+    pub fn short(&self) -> [u8; SHORT_BYTES] {
+        self.digits()
+    }
+
+    fn digits<const LENGTH: usize>(&self) -> [u8; LENGTH] {
+        let mut text = [b'0'; LENGTH];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
             if let [high, low] = pair {
                 *high = hex_digit(byte >> 4);
@@ -174,6 +184,7 @@ const fn hex_value(digit: u8) -> u8 {
 const NOT_HEX: u8 = 0xf0;
 const DIGEST_BYTES: usize = 32;
 const HEX_BYTES: usize = 64;
+const SHORT_BYTES: usize = 16;
 
 /// Tags keep a hash of one kind from ever being a hash of another kind; both end in a byte that JSON cannot begin with.
 const GENESIS_TAG: &[u8] = b"tripwire/genesis/v1\n";
@@ -227,6 +238,7 @@ mod tests {
         assert_eq!(Digest::of(b"abc").to_string(), text);
         assert_eq!(text.parse::<Digest>().unwrap(), Digest::of(b"abc"));
         assert_eq!(format!("{:?}", Digest::of(b"abc")), text);
+        assert_eq!(Digest::of(b"abc").short(), *b"ba7816bf8f01cfea");
     }
 
     #[test]

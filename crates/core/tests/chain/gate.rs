@@ -198,22 +198,27 @@ fn gate_7_balanced_does_not_call_small_fast_steps_a_runaway() {
 #[test]
 fn gate_7_balanced_waits_one_cooldown_and_ends_a_runaway_that_persists() {
     let mut bed = Bed::new(&[("gate.max_tokens_per_minute", "100000000")]);
-    let decisions = accelerate(&mut bed, 20_000, 6);
-    let first = decisions.iter().find(|decision| !decision.safety.allowed).unwrap();
-    assert_eq!(veto(first), Some(SafetyVeto::RunawayDetected));
-    assert!(found(first, FindingKind::RunawayDetected) && !causes(first, &Effect::Stop(StopReason::Runaway)));
-    // The tempo goes on: each step faster and larger than the average of those before.
-    let mut ended = None;
-    for n in 0..700_u64 {
-        let event = AgentEvent { token_count: Tokens::new(20_000 * (n + 7)), ..work(1_000 + n) };
-        let decision = bed.event(event);
-        if causes(&decision, &Effect::Stop(StopReason::Runaway)) {
-            ended = Some(n);
+    bed.pace = 20_000;
+    bed.events(24, |n| AgentEvent { token_count: Tokens::new(5_000), ..work(n) });
+    // Seven times faster, and each step a quarter larger: the rolling averages cannot catch up within a minute.
+    bed.pace = 3_000;
+    let mut tokens = 5_000;
+    let (mut began, mut ended) = (None, None);
+    for n in 0..40 {
+        tokens += tokens / 4;
+        let decision = bed.event(AgentEvent { token_count: Tokens::new(tokens), ..work(100 + n) });
+        if found(&decision, FindingKind::RunawayDetected) {
+            assert_eq!((began, veto(&decision)), (None, Some(SafetyVeto::RunawayDetected)));
+            assert!(!causes(&decision, &Effect::Stop(StopReason::Runaway)));
+            began = Some(bed.at);
+        }
+        if stops(&decision, StopReason::Runaway) {
+            ended = Some(bed.at);
             break;
         }
     }
-    // Whether the evidence holds for a whole minute depends on the rolling averages; it must never end earlier.
-    assert!(ended.is_none_or(|n| n >= 590), "{ended:?}");
+    assert_eq!(ended, began.map(|began| began + 60_000));
+    assert!(ended.is_some());
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn loop_1_parallel_calls_of_one_turn_are_one_step() {
 }
 
 #[test]
-fn loop_1_a_hold_ends_with_the_advisors_answer() {
+fn loop_4_a_hold_ends_with_the_advisors_answer() {
     let mut bed = Bed::strict();
     bed.events(5, signed);
     let answered = advise(&mut bed, "read the caller instead");
@@ -151,7 +151,7 @@ fn loop_1_a_hold_ends_with_the_advisors_answer() {
 }
 
 #[test]
-fn loop_1_a_hold_outlives_an_empty_answer_and_the_cooldown() {
+fn loop_4_a_hold_outlives_an_empty_answer_and_the_cooldown() {
     let mut bed = Bed::strict();
     bed.events(5, signed);
     assert!(advise(&mut bed, " \n").effects.is_empty());
@@ -170,7 +170,7 @@ fn loop_1_a_persons_resume_ends_a_hold_for_a_loop() {
 }
 
 #[test]
-fn loop_1_advice_that_nobody_waits_for_changes_nothing() {
+fn loop_4_advice_that_nobody_waits_for_changes_nothing() {
     let mut bed = Bed::strict();
     assert!(quiet(&advise(&mut bed, "do something else")));
 }

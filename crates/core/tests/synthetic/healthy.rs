@@ -118,9 +118,9 @@ pub(crate) fn play(kind: Healthy, session: &mut Session, dice: &mut Dice, rounds
                 session.play(&good("Grep", format!(r#"{{"pattern":"{pattern}"}}"#), "No matches found"));
             }
             Healthy::ParallelBatch => {
-                let args = format!(r#"{{"file_path":"{file}.{round}"}}"#);
+                let (args, why) = (format!(r#"{{"file_path":"{file}.{round}"}}"#), dice.sentence(6));
                 for _ in 0..10 {
-                    let failed = bad("Read", args.clone(), format!("cancelled with its sibling {round}"));
+                    let failed = bad("Read", args.clone(), format!("cancelled with its sibling: {why}"));
                     session.play(&Call { turn: Some(round), ..failed });
                 }
                 session.play(&read(dice));

@@ -140,16 +140,12 @@ fn action_taken(decision: &Decision, finding: &Finding) -> ActionTaken {
         Level::Stop => ActionTaken::Stopped,
         Level::Hold => ActionTaken::Held,
         Level::Override => ActionTaken::InjectedOverride,
-        Level::Note => match finding.kind {
-            FindingKind::DirtyBitViolation => ActionTaken::InjectedTestPrompt,
-            FindingKind::CompactionGate if causes(|effect| matches!(effect, Effect::Compact)) => {
-                ActionTaken::RestartedSession
-            }
-            _ if causes(|effect| matches!(effect, Effect::Stop(_))) => ActionTaken::Stopped,
-            _ if causes(|effect| matches!(effect, Effect::Hold(_))) => ActionTaken::Held,
-            _ if decision.safety.allowed => ActionTaken::ContinuedMonitoring,
-            _ => ActionTaken::Blocked,
-        },
+        Level::Note if finding.kind == FindingKind::DirtyBitViolation => ActionTaken::InjectedTestPrompt,
+        Level::Note if causes(|effect| matches!(effect, Effect::Compact)) => ActionTaken::RestartedSession,
+        Level::Note if causes(|effect| matches!(effect, Effect::Stop(_))) => ActionTaken::Stopped,
+        Level::Note if causes(|effect| matches!(effect, Effect::Hold(_))) => ActionTaken::Held,
+        Level::Note if decision.safety.allowed => ActionTaken::ContinuedMonitoring,
+        Level::Note => ActionTaken::Blocked,
     }
 }
 

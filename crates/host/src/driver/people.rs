@@ -45,7 +45,7 @@ fn input(fact: &ControlFact) -> What {
         ControlFact::ManifestRefused { reason, hint } => {
             What::Fault(Fault { cause: Label::cut(reason), fix: Label::cut(hint) })
         }
-        ControlFact::ManifestAccepted => What::Human(HumanAct::Resume),
+        ControlFact::ManifestAccepted => What::Human(HumanAct::MendGuard),
     }
 }
 

@@ -211,15 +211,37 @@ impl Draft {
                 RenameFlags::EXCHANGE,
             )
         };
-        if swap().is_err() {
-            std::fs::rename(&self.draft, &self.target).map_err(FileError::at(&self.target, FileAction::Rename))?;
-            return sync_folder_of(&self.target).map(|()| Accept::Yes);
+        match swap() {
+            Ok(()) => {}
+            // The file is gone: whoever removed it meant something by it.
+            Err(rustix::io::Errno::NOENT) => return Ok(Accept::No),
+            Err(_) => {
+                std::fs::rename(&self.draft, &self.target).map_err(FileError::at(&self.target, FileAction::Rename))?;
+                return sync_folder_of(&self.target).map(|()| Accept::Yes);
+            }
         }
         let answer = accept(&self.draft);
         if answer == Accept::No {
-            swap().map_err(|errno| FileError::at(&self.target, FileAction::Rename)(errno.into()))?;
+            self.swap_back(swap)?;
         }
         sync_folder_of(&self.target).map(|()| answer)
+    }
+
+    /// Puts a displaced file back. Should someone have replaced ours in that very moment, theirs is newer and wins.
+    fn swap_back(&self, swap: impl Fn() -> rustix::io::Result<()>) -> Result<(), FileError> {
+        use std::os::unix::fs::MetadataExt as _;
+        let inspect = || FileError::at(&self.target, FileAction::Inspect);
+        let mut in_place = self.file.metadata().map_err(inspect())?.ino();
+        for _ in 0..SWAPS_MAX {
+            let put_back = self.draft.symlink_metadata().map_err(inspect())?.ino();
+            swap().map_err(|errno| FileError::at(&self.target, FileAction::Rename)(errno.into()))?;
+            if self.draft.symlink_metadata().map_err(inspect())?.ino() == in_place {
+                break;
+            }
+            // What came out is not what we had put there: it is newer than what just went in, so it goes back.
+            in_place = put_back;
+        }
+        Ok(())
     }
 
     /// Forces the draft's contents to the disk before its name becomes visible.
@@ -335,6 +357,8 @@ const DRAFT_MARK: &str = ".draft-";
 /// Names that are tried before giving up.
 const DRAFT_NAMES_MAX: u32 = 1_000;
 
+/// Swaps before giving up on someone who renames files into place faster than we can look.
+const SWAPS_MAX: u32 = 8;
 /// Files are readable by the user alone.
 const FILE_MODE: u32 = 0o600;
 /// Folders as well.
@@ -429,6 +453,25 @@ mod tests {
         assert_eq!(draft.exchange(|displaced| accept_if(displaced, b"old")).unwrap(), Accept::Yes);
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(Draft::new(&path, 0o600).unwrap().exchange(|_| Accept::Yes).unwrap(), Accept::No, "it was removed");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_replaces_ours_while_we_swap_back_stays() {
+        let dir = TestDir::new();
+        let (path, newer) = (dir.path().join("f"), dir.path().join("newer"));
+        replace(&path, b"edited meanwhile").unwrap();
+        replace(&newer, b"edited again").unwrap();
+        let mut draft = Draft::new(&path, 0o600).unwrap();
+        draft.write(b"ours").unwrap();
+        let refused = |_: &Path| {
+            std::fs::rename(&newer, &path).unwrap();
+            Accept::No
+        };
+        assert_eq!(draft.exchange(refused).unwrap(), Accept::No);
+        assert_eq!(std::fs::read(&path).unwrap(), b"edited again");
     }
 
     fn accept_if(displaced: &Path, wanted: &[u8]) -> Accept {

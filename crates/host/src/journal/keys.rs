@@ -14,6 +14,7 @@ use tripwire_core::record::chain::Digest;
 use super::SessionPaths;
 use super::error::JournalError;
 use super::note::{Signer, Verifier};
+use super::verify::Trust;
 use crate::storage::{Disk, Storage as _};
 
 /// The person's own state directory.
@@ -73,6 +74,17 @@ impl KeyHome {
         let place = Digest::of(dir.as_os_str().as_encoded_bytes()).to_string();
         let place = place.get(..16).unwrap_or_default();
         self.dir.join("witness").join(format!("{}-{place}.note", paths.session()))
+    }
+
+    /// What this person's key vouches for about a session.
+    ///
+    /// # Errors
+    /// The key is there and cannot be read.
+    pub fn trust(&self, paths: &SessionPaths) -> Result<Trust, JournalError> {
+        Ok(Trust {
+            verifier: self.verifier()?,
+            witness: Some(self.witness(paths)),
+        })
     }
 
     fn secret_path(&self) -> PathBuf {

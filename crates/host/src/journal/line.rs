@@ -23,7 +23,10 @@ impl Tail {
     /// The tail of a journal without records.
     #[must_use]
     pub fn genesis() -> Self {
-        Self { hash: chain::genesis(GENESIS_DOMAIN), index: 0 }
+        Self {
+            hash: chain::genesis(GENESIS_DOMAIN),
+            index: 0,
+        }
     }
 }
 
@@ -60,7 +63,7 @@ pub(crate) struct Line<'text> {
     pub(crate) hash: Digest,
     pub(crate) index: u64,
     pub(crate) previous: Digest,
-    times: &'text str,
+    pub(crate) times: &'text str,
 }
 
 impl Line<'_> {
@@ -102,32 +105,50 @@ pub enum LineFault {
 }
 
 /// Appends a record's line, with its line feed, and moves the tail behind it.
-pub(crate) fn render(out: &mut String, tail: &mut Tail, body: &str, times: &Times) -> Result<(), CanonicalError> {
+pub(crate) fn render(
+    out: &mut String,
+    tail: &mut Tail,
+    body: &str,
+    times: &Times,
+) -> Result<(), CanonicalError> {
     let hash = chain::link(&tail.hash, tail.index, body)?;
     let mut times = canonical::to_string(times)?;
     times.pop();
-    let seal = seal(&hash, &times);
+    let seal = seal(&hash.to_string(), &times);
     let seal = std::str::from_utf8(&seal).unwrap_or_default();
     let (index, previous) = (tail.index, tail.hash);
     out.push_str(BODY);
     out.push_str(body);
-    out.push_str(&format!("{HASH}{hash}{INDEX}{index}{PREVIOUS}{previous}{TIMES}{times}{SEAL}{seal}{END}\n"));
-    *tail = Tail { hash, index: index + 1 };
+    out.push_str(&format!(
+        "{HASH}{hash}{INDEX}{index}{PREVIOUS}{previous}{TIMES}{times}{SEAL}{seal}{END}\n"
+    ));
+    *tail = Tail {
+        hash,
+        index: index + 1,
+    };
     Ok(())
 }
 
 /// Takes a line apart and checks everything that it can prove by itself.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Line<'_>, LineFault> {
     let text = std::str::from_utf8(bytes).map_err(|_error| LineFault::NotText)?;
-    let line = take_apart(text).ok_or(LineFault::Shape)?;
-    let (line, seal_found) = line;
-    if chain::link(&line.previous, line.index, line.body) != Ok(line.hash) {
-        return Err(LineFault::Hash);
-    }
-    if seal(&line.hash, line.times) != seal_found.as_bytes() {
+    let parts = take_apart(text).ok_or(LineFault::Shape)?;
+    let previous = parts.previous.parse().map_err(|_error| LineFault::Shape)?;
+    // The texts are compared, not the digests: a digest has one text, and formatting one is cheaper than parsing one.
+    let hash = chain::link(&previous, parts.index, parts.body)
+        .ok()
+        .filter(|hash| hash.hex() == parts.hash.as_bytes())
+        .ok_or(LineFault::Hash)?;
+    if seal(parts.hash, parts.times) != parts.seal.as_bytes() {
         return Err(LineFault::Seal);
     }
-    Ok(line)
+    Ok(Line {
+        body: parts.body,
+        hash,
+        index: parts.index,
+        previous,
+        times: parts.times,
+    })
 }
 
 /// Checks that a line is the next record of the chain. The journal's own rule; tests try it against weaker ones.
@@ -143,7 +164,7 @@ pub(crate) fn check<'text>(bytes: &'text [u8], tail: &Tail) -> Result<Line<'text
 }
 
 /// The form of a line, without any proof.
-pub(crate) fn take_apart(text: &str) -> Option<(Line<'_>, &str)> {
+pub(crate) fn take_apart(text: &str) -> Option<Parts<'_>> {
     let rest = text.strip_prefix(BODY)?;
     let (body, rest) = rest.rsplit_once(HASH)?;
     let (hash, rest) = rest.split_at_checked(HEX_LENGTH)?;
@@ -159,18 +180,29 @@ pub(crate) fn take_apart(text: &str) -> Option<(Line<'_>, &str)> {
         return None;
     }
     let index = index_text.parse().ok()?;
-    let line = Line { body, hash: hash.parse().ok()?, index, previous: previous.parse().ok()?, times };
-    Some((line, seal))
+    Some(Parts {
+        body,
+        hash,
+        index,
+        previous,
+        times,
+        seal,
+    })
+}
+
+/// The pieces of a line's text; nothing about them is proved.
+pub(crate) struct Parts<'text> {
+    pub(crate) body: &'text str,
+    pub(crate) hash: &'text str,
+    pub(crate) index: u64,
+    pub(crate) previous: &'text str,
+    pub(crate) times: &'text str,
+    seal: &'text str,
 }
 
 /// A short digest of the part outside the hash, bound to the record by its hash.
-fn seal(hash: &Digest, times: &str) -> [u8; SEAL_LENGTH] {
-    let digest = Digest::of_parts([SEAL_TAG, &hash.hex(), times.as_bytes()]);
-    let mut seal = [0; SEAL_LENGTH];
-    for (short, digit) in seal.iter_mut().zip(digest.hex()) {
-        *short = digit;
-    }
-    seal
+fn seal(hash: &str, times: &str) -> [u8; SEAL_LENGTH] {
+    Digest::of_parts([SEAL_TAG, hash.as_bytes(), times.as_bytes()]).short()
 }
 
 const GENESIS_DOMAIN: &str = "tripwire/journal";
@@ -204,7 +236,13 @@ mod tests {
     fn sample() -> (String, Tail) {
         let mut tail = Tail::genesis();
         let mut out = String::new();
-        render(&mut out, &mut tail, "{\"x\":\"\\u0000,\\\"h\\\":\"}", &times()).unwrap();
+        render(
+            &mut out,
+            &mut tail,
+            "{\"x\":\"\\u0000,\\\"h\\\":\"}",
+            &times(),
+        )
+        .unwrap();
         (out, tail)
     }
 
@@ -234,7 +272,10 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = line.to_vec();
                 flipped[position] ^= 1 << bit;
-                assert!(check(&flipped, &Tail::genesis()).is_err(), "{position} {bit}");
+                assert!(
+                    check(&flipped, &Tail::genesis()).is_err(),
+                    "{position} {bit}"
+                );
             }
         }
     }
@@ -243,7 +284,10 @@ mod tests {
     fn a_record_of_another_place_is_refused() {
         let (text, tail) = sample();
         let bytes = text.trim_end().as_bytes();
-        assert_eq!(check(bytes, &tail).err(), Some(LineFault::Index { found: 0 }));
+        assert_eq!(
+            check(bytes, &tail).err(),
+            Some(LineFault::Index { found: 0 })
+        );
         let elsewhere = Tail { index: 0, ..tail };
         assert_eq!(check(bytes, &elsewhere).err(), Some(LineFault::Previous));
     }

@@ -121,19 +121,18 @@ impl LoopState {
         (Some(self.raise(&candidate, action, spent)), beside)
     }
 
-    /// Turns a candidate into an alarm; its words are built only when it has climbed or vetoes.
+    /// Turns a candidate into an alarm; its words are built once, when it has climbed.
     fn raise(&mut self, candidate: &Candidate, action: &Action, spent: Price) -> Alarm {
         if candidate.level == Level::Override {
             self.overridden = Some(candidate.key);
         }
         let told = self.raised.key == candidate.key && self.raised.level >= Some(candidate.level);
-        if told && candidate.level < Level::Hold {
+        if told {
             return Alarm::silent(candidate);
         }
         self.raised = Raised { key: candidate.key, level: Some(candidate.level) };
         let mut alarm = self.window.prove(candidate, spent);
         alarm.signature = action.shown().to_owned();
-        alarm.news = super::Sign::from(!told);
         alarm
     }
 

@@ -3,6 +3,7 @@
 use super::iterations::Ended;
 use super::veto::{self, VetoSet};
 use super::{SafetyGate, budget};
+use crate::chain::activity::loops::Alarm;
 use crate::chain::{Source, Turn};
 use crate::decision::{Evidence, Level, Price, Reason, SafetyDecision, SafetyVeto};
 use crate::effect::{HoldReason, StopReason};
@@ -223,16 +224,15 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
         refusal.price = alike.price;
     }
     // A mere note or override beside alike outputs is not what vetoes.
-    if let Some(alarm) = turn
-        .reading
-        .alarm
-        .as_ref()
-        .filter(|alarm| veto == SafetyVeto::LoopDetected && alarm.level >= Level::Hold && !alarm.reason.is_empty())
-    {
+    let vetoes = |alarm: &&Alarm| veto == SafetyVeto::LoopDetected && alarm.level >= Level::Hold;
+    if let Some(alarm) = turn.reading.alarm.as_ref().filter(vetoes) {
         refusal.rule = alarm.rule;
-        refusal.reason = Reason::Owned(alarm.reason.clone());
-        refusal.evidence = alarm.evidence.clone();
-        refusal.price = alarm.price;
+        refusal.reason = Reason::Borrowed("loop: it goes on after the alarm");
+        if alarm.news.is_present() {
+            refusal.reason = Reason::Owned(alarm.reason.clone());
+            refusal.evidence = alarm.evidence.clone();
+            refusal.price = alarm.price;
+        }
     }
     refusal
 }

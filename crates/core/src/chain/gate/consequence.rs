@@ -195,13 +195,15 @@ impl SafetyGate {
                 ExitStatus::SystemError
             }
         };
-        self.iterations.end(Ended::Done);
         turn.draft.cause(Effect::Stop(reason));
-        turn.draft.cause(Effect::EndIteration(IterationEnd {
-            exit_status,
-            interrupt_reason: Some(reason.explain().to_owned()),
-            verdict: None,
-        }));
+        if self.iterations.ended().is_none() {
+            turn.draft.cause(Effect::EndIteration(IterationEnd {
+                exit_status,
+                interrupt_reason: Some(reason.explain().to_owned()),
+                verdict: None,
+            }));
+        }
+        self.iterations.end(Ended::Done);
         turn.draft.cause(Effect::Kill);
     }
 

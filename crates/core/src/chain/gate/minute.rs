@@ -11,17 +11,20 @@ struct Use {
     #[serde(rename = "a")]
     at: RunMillis,
     #[serde(rename = "t")]
-    tokens: Tokens,
+    tokens: u64,
     #[serde(rename = "c")]
-    calls: Count,
+    calls: u64,
 }
 
 /// The uses of the last minute with their sums.
+///
+/// INVARIANT: each sum is that of the uses. Both are bare words and not units, because a unit stops at its bound: what
+/// was cut off when a use came in would be missing when another one leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Minute {
     uses: Ring<Use, MINUTE_ENTRIES>,
-    tokens: Tokens,
-    calls: Count,
+    tokens: u64,
+    calls: u64,
 }
 
 impl Minute {
@@ -31,8 +34,8 @@ impl Minute {
         self.uses.drop_oldest_while(|used| {
             let expired = now.minus(used.at).get() >= MINUTE_MS;
             if expired {
-                tokens = tokens.minus(used.tokens);
-                calls = calls.minus(used.calls);
+                tokens = tokens.saturating_sub(used.tokens);
+                calls = calls.saturating_sub(used.calls);
             }
             expired
         });
@@ -42,13 +45,15 @@ impl Minute {
     /// Adds a use. When the space is full the newest entry takes it in and expires later: never too early.
     pub(crate) fn add(&mut self, at: RunMillis, tokens: Tokens, calls: Count) {
         self.advance(at);
-        if tokens == Tokens::ZERO && calls == Count::ZERO {
+        let (tokens, calls) = (tokens.get(), u64::from(calls.get()));
+        if tokens == 0 && calls == 0 {
             return;
         }
-        (self.tokens, self.calls) = (self.tokens.plus(tokens), self.calls.plus(calls));
+        (self.tokens, self.calls) = (self.tokens.saturating_add(tokens), self.calls.saturating_add(calls));
         match self.uses.is_full().then(|| self.uses.newest_mut()).flatten() {
             Some(newest) => {
-                *newest = Use { at, tokens: newest.tokens.plus(tokens), calls: newest.calls.plus(calls) };
+                let tokens = newest.tokens.saturating_add(tokens);
+                *newest = Use { at, tokens, calls: newest.calls.saturating_add(calls) };
             }
             None => self.uses.push(Use { at, tokens, calls }),
         }
@@ -56,16 +61,17 @@ impl Minute {
 
     /// Tokens used in the last minute.
     pub(crate) const fn tokens(&self) -> Tokens {
-        self.tokens
+        Tokens::new(self.tokens)
     }
 
     /// Tool calls made in the last minute.
-    pub(crate) const fn calls(&self) -> Count {
-        self.calls
+    pub(crate) fn calls(&self) -> Count {
+        Count::new(u32::try_from(self.calls).unwrap_or(u32::MAX))
     }
 
     /// How long until both sums are within their bounds again.
     pub(crate) fn room_in(&self, now: RunMillis, tokens: Tokens, calls: Count) -> RunMillis {
+        let (tokens, calls) = (tokens.get(), u64::from(calls.get()));
         let (mut tokens_left, mut calls_left) = (self.tokens, self.calls);
         let mut wait = RunMillis::ZERO;
         let count = self.uses.len();
@@ -74,8 +80,8 @@ impl Minute {
                 break;
             }
             let Some(used) = self.uses.back(place) else { break };
-            tokens_left = tokens_left.minus(used.tokens);
-            calls_left = calls_left.minus(used.calls);
+            tokens_left = tokens_left.saturating_sub(used.tokens);
+            calls_left = calls_left.saturating_sub(used.calls);
             wait = used.at.plus(RunMillis::new(MINUTE_MS)).minus(now);
         }
         wait
@@ -120,5 +126,15 @@ mod tests {
         assert!(minute.tokens() >= Tokens::new(499));
         minute.advance(RunMillis::new(61_000));
         assert_eq!(minute.tokens(), Tokens::ZERO);
+    }
+
+    #[test]
+    fn gate_2_a_figure_at_its_bound_hides_no_other_use() {
+        let mut minute = Minute::default();
+        used(0, Tokens::MAX.get(), &mut minute);
+        used(1_000, 700, &mut minute);
+        assert_eq!(minute.tokens(), Tokens::MAX);
+        minute.advance(RunMillis::new(60_000));
+        assert_eq!((minute.tokens(), minute.calls()), (Tokens::new(700), Count::new(1)));
     }
 }

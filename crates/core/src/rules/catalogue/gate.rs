@@ -88,6 +88,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "health.runaway_cost",
             "health.incident_cost",
             "health.failed_calls_from",
+            "notify.command",
         ],
         source: "Master spec §5; SPEC §3, Gate 4.",
         fires: "Nine tools that timed out, 0.05 each: health 0.55, HEALTH_DEGRADED.",

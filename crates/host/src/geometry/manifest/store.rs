@@ -137,6 +137,38 @@ mod tests {
         assert_eq!(Manifest::load(&file).unwrap().live().iteration_count, 100);
     }
 
+    /// A person's tool that renames its own version into place at the same moment: the person's value stays.
+    #[test]
+    fn a_rename_in_the_middle_of_an_update_is_not_lost() {
+        let dir = TestDir::new();
+        let file = fresh(&dir).file;
+        for round in 1..=150_u64 {
+            let read = Manifest::load(&file).unwrap();
+            let before = format!("consecutive_failures: {}\n", round - 1);
+            let theirs = read.text.replacen(&before, &format!("consecutive_failures: {round}\n"), 1);
+            assert_ne!(theirs, read.text);
+            std::fs::write(dir.path().join("theirs"), theirs).unwrap();
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    let edit = Edit::new("safety.iteration_count", NewValue::Number(round));
+                    match update(&read, &[edit]) {
+                        Ok(_) | Err(UpdateError::ChangedMeanwhile { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                });
+                scope.spawn(|| {
+                    start.wait();
+                    // The moment differs from round to round, to hit every step of the update.
+                    std::thread::sleep(std::time::Duration::from_micros(round * 37 % 4_000));
+                    std::fs::rename(dir.path().join("theirs"), &file).unwrap();
+                });
+            });
+            assert_eq!(Manifest::load(&file).unwrap().live().consecutive_failures, round);
+        }
+    }
+
     /// What reading and updating a manifest costs.
     #[test]
     #[ignore = "a measurement, not a check"]

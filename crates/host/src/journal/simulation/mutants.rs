@@ -61,7 +61,9 @@ impl Storage for TestDisk {
     fn truncate(&self, file: &Self::File, size: u64) -> io::Result<()> {
         let size = match self.mutant {
             Mutant::CutTooMuch => size.saturating_sub(1),
-            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => size,
+            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => {
+                size
+            }
         };
         self.inner.truncate(file, size)
     }
@@ -69,7 +71,10 @@ impl Storage for TestDisk {
     fn sync(&self, file: &Self::File) -> io::Result<()> {
         match self.mutant {
             Mutant::SyncRemoved => Ok(()),
-            Mutant::SyncRetried => self.inner.sync(file).or_else(|_error| self.inner.sync(file)),
+            Mutant::SyncRetried => self
+                .inner
+                .sync(file)
+                .or_else(|_error| self.inner.sync(file)),
             Mutant::None | Mutant::CutTooMuch | Mutant::ChainUnchecked => self.inner.sync(file),
         }
     }
@@ -94,5 +99,12 @@ impl Storage for TestDisk {
 /// The fourth mutant: it believes every line that looks like one.
 pub(super) fn unchecked<'text>(bytes: &'text [u8], _tail: &Tail) -> Result<Line<'text>, LineFault> {
     let text = std::str::from_utf8(bytes).map_err(|_error| LineFault::NotText)?;
-    line::take_apart(text).map(|(line, _seal)| line).ok_or(LineFault::Shape)
+    let parts = line::take_apart(text).ok_or(LineFault::Shape)?;
+    Ok(Line {
+        body: parts.body,
+        hash: parts.hash.parse().map_err(|_error| LineFault::Shape)?,
+        index: parts.index,
+        previous: parts.previous.parse().map_err(|_error| LineFault::Shape)?,
+        times: parts.times,
+    })
 }

@@ -1,0 +1,330 @@
+//! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged; `tripwire doctor sandbox`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use tripwire_sandbox::{
+    Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir,
+};
+
+use crate::sandbox_network::{self, Allowed};
+use crate::sandbox_print as print;
+
+/// Exit codes of the sandbox verbs; a command that ran hands its own code on instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SandboxExit {
+    /// Done.
+    Done,
+    /// The request makes no sense.
+    Usage,
+    /// A layer is missing or the stage cannot be read: nothing was run or changed.
+    GuardBroken,
+    /// The time was over.
+    WallClock,
+    /// A budget was spent.
+    Budget,
+    /// Refused: the change set is not the reviewed one, or a review is required.
+    Refused,
+}
+
+impl SandboxExit {
+    pub(crate) fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Done => 0,
+            Self::Usage => 2,
+            Self::Budget => 6,
+            Self::WallClock => 8,
+            Self::GuardBroken => 9,
+            Self::Refused => 11,
+        })
+    }
+}
+
+/// Run commands confined, and look at what they staged.
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    #[command(subcommand)]
+    verb: SandboxVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum SandboxVerb {
+    /// Run one command confined to a workspace.
+    Exec(ExecArgs),
+    /// Show what staged runs would change, with the digest that a review binds to.
+    Diff(StageArgs),
+    /// Carry staged changes into the workspace, if they are the ones named by the digest.
+    Apply(ApplyArgs),
+    /// Throw staged changes away.
+    Discard(StageArgs),
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    fn form(self) -> print::Form {
+        if self.json {
+            print::Form::Json
+        } else {
+            print::Form::Text
+        }
+    }
+}
+
+/// Options of `sandbox exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The folder that the command works in.
+    #[arg(long, value_name = "DIR")]
+    workspace: PathBuf,
+    /// Also readable; system programs are anyway.
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
+    /// Also writable.
+    #[arg(long, value_name = "PATH")]
+    write: Vec<PathBuf>,
+    /// Unreadable; `.env` files are anyway.
+    #[arg(long, value_name = "PATH")]
+    hide: Vec<PathBuf>,
+    /// Host that may be reached, `NAME` or `NAME:PORT`; without any there is no network.
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+    /// A loopback port of this machine to which an allowed name may lead; for tests.
+    #[arg(long, value_name = "PORT", hide = true)]
+    allow_loopback_port: Vec<u16>,
+    /// One more environment variable, `NAME=VALUE`.
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<OsString>,
+    /// Seconds until the whole tree is ended.
+    #[arg(long, value_name = "SECS", default_value_t = 120.0)]
+    timeout: f64,
+    /// Memory of the whole tree.
+    #[arg(long, value_name = "BYTES")]
+    memory: Option<u64>,
+    /// Processes and threads of the whole tree.
+    #[arg(long, value_name = "N")]
+    pids: Option<u64>,
+    /// The largest single file; follows `--disk` where that is raised.
+    #[arg(long, value_name = "BYTES")]
+    file_size: Option<u64>,
+    /// All files written.
+    #[arg(long, value_name = "BYTES")]
+    disk: Option<u64>,
+    /// Number of files written.
+    #[arg(long, value_name = "N")]
+    inodes: Option<u64>,
+    /// Keep writes to the workspace aside until they are applied.
+    #[arg(long)]
+    stage: bool,
+    /// What a missing layer means.
+    #[arg(long, value_enum, default_value_t = ProfileName::Strict)]
+    profile: ProfileName,
+    #[command(flatten)]
+    output: Output,
+    /// The command.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ProfileName {
+    /// A missing layer means that nothing is run.
+    Strict,
+    /// Go on without Landlock and without a memory cgroup; unix sockets and debuggers work.
+    Compat,
+}
+
+/// Options of `sandbox diff` and `sandbox discard`.
+#[derive(Debug, Args)]
+pub(crate) struct StageArgs {
+    /// The workspace whose staged changes are meant.
+    #[arg(long, value_name = "DIR")]
+    workspace: PathBuf,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Options of `sandbox apply`.
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    #[command(flatten)]
+    stage: StageArgs,
+    /// The digest that `sandbox diff` printed.
+    #[arg(long, value_name = "SHA256")]
+    digest: Digest,
+}
+
+/// Options of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(subcommand)]
+    part: DoctorPart,
+}
+
+#[derive(Debug, Subcommand)]
+enum DoctorPart {
+    /// The sandbox: one line per layer.
+    Sandbox(Output),
+}
+
+/// Runs a sandbox verb.
+pub(crate) fn run(args: &SandboxArgs) -> ExitCode {
+    match &args.verb {
+        SandboxVerb::Exec(args) => exec(args),
+        SandboxVerb::Diff(args) => diff(args),
+        SandboxVerb::Apply(args) => apply(args),
+        SandboxVerb::Discard(args) => discard(args),
+    }
+}
+
+fn exec(args: &ExecArgs) -> ExitCode {
+    let form = args.output.form();
+    let stage = args.stage.then(|| stage_dir(&args.workspace));
+    let spec = match specify(args, stage.as_deref()) {
+        Ok(spec) => spec,
+        Err(error) => return print::not_asked_for(form, &error),
+    };
+    let allowed = Allowed { hosts: &args.allow_host, loopback_ports: &args.allow_loopback_port };
+    let (spec, _network) = match sandbox_network::open(spec, allowed) {
+        Ok(opened) => opened,
+        Err(refusal) => return print::not_run_for_network(form, &refusal),
+    };
+    match spec.run() {
+        Outcome::Ran(report) => {
+            let staged = stage
+                .as_deref()
+                .map(|dir| Stage::open(dir, &args.workspace).and_then(|stage| stage.changes()));
+            print::report(form, &report, staged)
+        }
+        Outcome::NotRun(refused) => print::not_run(form, &refused),
+    }
+}
+
+fn specify(args: &ExecArgs, stage: Option<&Path>) -> Result<Sandbox, SpecError> {
+    let mut spec = Sandbox::new(&args.workspace, &args.command)?.budgets(budgets(args));
+    for path in &args.read {
+        spec = spec.read(path)?;
+    }
+    for path in &args.write {
+        spec = spec.write(path)?;
+    }
+    for path in &args.hide {
+        spec = spec.hide(path)?;
+    }
+    for entry in &args.env {
+        let text = entry.to_string_lossy();
+        let (name, value) = text.split_once('=').unwrap_or((&text, ""));
+        spec = spec.env(name.as_ref(), value.as_ref())?;
+    }
+    if let Some(dir) = stage {
+        spec = spec.stage(StageDir(dir.to_path_buf()));
+    }
+    Ok(spec.profile(match args.profile {
+        ProfileName::Strict => Profile::Strict,
+        ProfileName::Compat => Profile::Compat,
+    }))
+}
+
+fn budgets(args: &ExecArgs) -> Budgets {
+    let usual = Budgets::default();
+    let disk = args.disk.map_or(usual.disk, Bytes);
+    // Whoever raises the budget for all files means a large file as well, unless told otherwise.
+    let file_size = if disk > usual.disk {
+        disk
+    } else {
+        usual.file_size.min(disk)
+    };
+    Budgets {
+        memory: args.memory.map_or(usual.memory, Bytes),
+        processes: args.pids.unwrap_or(usual.processes),
+        file_size: args.file_size.map_or(file_size, Bytes),
+        disk,
+        inodes: args.inodes.unwrap_or(usual.inodes),
+        // What cannot be a duration is treated as no time at all: the run then ends at once, it never runs for ever.
+        time: Duration::try_from_secs_f64(args.timeout).unwrap_or(Duration::ZERO),
+        ..usual
+    }
+}
+
+/// CALL SITE of the review gate: where a review is required, only the gate applies a change set.
+fn review_required(workspace: &Path) -> bool {
+    workspace.join(".geometry/state/review-required").exists()
+}
+
+/// The stage of a workspace: one folder per workspace in the user's state folder.
+fn stage_dir(workspace: &Path) -> PathBuf {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let base = state.or_else(home).unwrap_or_else(std::env::temp_dir);
+    let place = std::fs::canonicalize(workspace).unwrap_or_else(|_| workspace.to_path_buf());
+    // A readable, collision-free name: every byte that is no letter or digit is written as a number.
+    let name: String = place
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() {
+                char::from(*byte).to_string()
+            } else {
+                format!("_{byte:02x}")
+            }
+        })
+        .collect();
+    base.join("tripwire/stages").join(name)
+}
+
+fn diff(args: &StageArgs) -> ExitCode {
+    let form = args.output.form();
+    match Stage::open(&stage_dir(&args.workspace), &args.workspace)
+        .and_then(|stage| stage.changes())
+    {
+        Ok(changes) => print::changes(form, &changes),
+        Err(error) => print::stage_error(&error),
+    }
+}
+
+fn apply(args: &ApplyArgs) -> ExitCode {
+    let form = args.stage.output.form();
+    if review_required(&args.stage.workspace) {
+        return print::review_required();
+    }
+    let stage = match Stage::open(&stage_dir(&args.stage.workspace), &args.stage.workspace) {
+        Ok(stage) => stage,
+        Err(error) => return print::stage_error(&error),
+    };
+    match stage.apply(&args.digest) {
+        Ok(changes) => print::changes(form, &changes),
+        Err(error) => print::apply_error(&error),
+    }
+}
+
+fn discard(args: &StageArgs) -> ExitCode {
+    match Stage::open(&stage_dir(&args.workspace), &args.workspace).and_then(Stage::discard) {
+        Ok(()) => print::discarded(args.output.form()),
+        Err(error) => print::stage_error(&error),
+    }
+}
+
+/// Runs `doctor`.
+pub(crate) fn doctor(args: &DoctorArgs) -> ExitCode {
+    let DoctorPart::Sandbox(output) = &args.part;
+    let scratch = std::env::temp_dir().join(format!("tripwire-doctor-{}", std::process::id()));
+    let checks = tripwire_sandbox::doctor(&scratch, None);
+    if let Ok(stage) = Stage::open(&scratch.join("stage"), &scratch.join("workspace")) {
+        // Only then can the closed work folder of the overlay be removed; what stays is an empty folder in the temporary one.
+        drop(stage.discard());
+    }
+    drop(std::fs::remove_dir_all(&scratch));
+    print::doctor(output.form(), &checks)
+}

@@ -1,0 +1,612 @@
+//! Attacks on the sandbox, each judged by what it printed and by what it did to the host; as root and as an ordinary user.
+#![cfg(target_os = "linux")]
+#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
+
+mod sandbox_common;
+
+use std::fs;
+
+use sandbox_common::{Host, everybody, has, marked};
+use serde_json::Value;
+
+/// One attack. `{top}` in the script is the throw-away host's folder.
+struct Attack {
+    name: &'static str,
+    script: &'static str,
+    /// What must hold on the host afterwards.
+    host: fn(&Host) -> bool,
+}
+
+fn nothing(_: &Host) -> bool {
+    true
+}
+
+fn victim_is_whole(host: &Host) -> bool {
+    fs::read_to_string(host.top.join("outside/victim")).is_ok_and(|text| text == "original\n")
+        && fs::read_dir(host.top.join("outside")).is_ok_and(|entries| entries.count() == 2)
+}
+
+fn manifest_is_whole(host: &Host) -> bool {
+    fs::read_to_string(host.ws().join(".geometry/MANIFEST.yaml"))
+        .is_ok_and(|text| text == "limit: 7\n")
+}
+
+fn no_planted_text(host: &Host) -> bool {
+    let names = [
+        ".git/hooks/post-commit",
+        ".git/config",
+        ".codex/config.toml",
+        ".claude/settings.json",
+        ".mcp.json",
+    ];
+    names.iter().all(|name| {
+        fs::read_to_string(host.ws().join(name)).map_or(true, |text| !text.contains("PWNED"))
+    })
+}
+
+const FILES: &[Attack] = &[
+    Attack {
+        name: "append to a neighbour by absolute path",
+        script: "echo PWNED >> {top}/outside/victim",
+        host: victim_is_whole,
+    },
+    Attack {
+        name: "replace a neighbour by rename",
+        script: "echo PWNED > n; mv n {top}/outside/victim",
+        host: victim_is_whole,
+    },
+    Attack {
+        name: "make a folder beside the workspace",
+        script: "mkdir {top}/outside/x && echo PWNED",
+        host: victim_is_whole,
+    },
+    Attack {
+        name: "hard link from outside",
+        script: "ln {top}/outside/victim stolen && cat stolen && echo PWNED",
+        host: victim_is_whole,
+    },
+    Attack {
+        name: "write through a made link",
+        script: "ln -s ../outside o; echo PWNED > o/victim",
+        host: victim_is_whole,
+    },
+    Attack {
+        name: "device node mode of the host",
+        script: "chmod 000 /dev/null /dev/zero && echo PWNED",
+        host: |_| fs::write("/dev/null", "x").is_ok(),
+    },
+    Attack {
+        name: "system folders",
+        script: "for d in /usr /usr/bin /etc /bin /lib; do (: > $d/tw_planted) 2>/dev/null && [ $d != /etc ] && echo PWNED; done; true",
+        host: |_| {
+            !["/usr/tw_planted", "/usr/bin/tw_planted", "/etc/tw_planted"]
+                .iter()
+                .any(|path| fs::exists(path).unwrap_or(true))
+        },
+    },
+    Attack {
+        name: "list the home of the person",
+        script: "ls -a {top}/home {top}/home/.ssh && echo PWNED",
+        host: nothing,
+    },
+    Attack {
+        name: "accounts and keys of the machine",
+        script: "for f in /etc/shadow /etc/gshadow /etc/sudoers /root/.bashrc /etc/ssl/private; do [ -r $f ] && ls $f/ 2>/dev/null; head -c1 $f 2>/dev/null && echo PWNED; done; true",
+        host: nothing,
+    },
+    Attack {
+        name: "read a secret by another spelling",
+        script: "cat ./src/../.env src/deep/./.env $PWD/.env; dd if=.env status=none; while read l; do echo $l; done < .env",
+        host: nothing,
+    },
+    Attack {
+        name: "copy secrets in bulk",
+        script: "cp -r . /tmp/all 2>/dev/null; grep -rh PWNED /tmp/all; tar c . 2>/dev/null | strings | grep ^PWNED",
+        host: nothing,
+    },
+    Attack {
+        name: "move the folder of a secret",
+        script: "mv src other && cat other/deep/.env; mv src/deep src/shallow && cat src/shallow/.env",
+        host: nothing,
+    },
+    Attack {
+        name: "link to a secret",
+        script: "ln src/deep/.env flat && cat flat; ln -s src/deep/.env soft && cat soft",
+        host: nothing,
+    },
+    Attack {
+        name: "exchange a secret's folder",
+        script: "mkdir -p e; /usr/bin/python3 -c 'import ctypes;l=ctypes.CDLL(None);print(\"PWNED\" if l.renameat2(-100,b\"src\",-100,b\"e\",2)==0 else \"no\")'; cat e/deep/.env",
+        host: nothing,
+    },
+    Attack {
+        name: "staged secret in the index",
+        script: "git add -f .env && git show :.env",
+        host: nothing,
+    },
+];
+
+const PROTECTED: &[Attack] = &[
+    Attack {
+        name: "hook by redirection",
+        script: "echo PWNED > .git/hooks/post-commit",
+        host: no_planted_text,
+    },
+    Attack {
+        name: "hook by git itself",
+        script: "mkdir -p t/hooks; echo PWNED > t/hooks/post-commit; git init -q --template=t .",
+        host: no_planted_text,
+    },
+    Attack {
+        name: "configuration by git itself",
+        script: "git config alias.x '!echo PWNED'; git config --add core.sshCommand PWNED",
+        host: no_planted_text,
+    },
+    Attack {
+        name: "configuration by lock file",
+        script: "printf '[core]\\n\\tpager=PWNED\\n' > .git/config.lock; mv -f .git/config.lock .git/config",
+        host: no_planted_text,
+    },
+    Attack {
+        name: "repository swapped away",
+        script: "cp -r .git g2; mv .git old; mv g2 .git; echo PWNED > .git/hooks/post-commit",
+        host: no_planted_text,
+    },
+    Attack {
+        name: "client settings that do not exist yet",
+        script: "mkdir -p .codex .claude; echo PWNED > .codex/config.toml; echo PWNED > .claude/settings.json; echo PWNED > .mcp.json",
+        host: no_planted_text,
+    },
+    Attack {
+        name: "client settings by rename",
+        script: "mkdir c; echo PWNED > c/settings.json; rmdir .claude; mv c .claude",
+        host: no_planted_text,
+    },
+    Attack {
+        name: "own policy in place",
+        script: "printf 'limit: 999\\n' | tee .geometry/MANIFEST.yaml; sed -i s/7/9/ .geometry/MANIFEST.yaml; : > .geometry/MANIFEST.yaml",
+        host: manifest_is_whole,
+    },
+    Attack {
+        name: "own policy removed",
+        script: "rm -rf .geometry; mv .geometry g; truncate -s0 .geometry/MANIFEST.yaml",
+        host: manifest_is_whole,
+    },
+    Attack {
+        name: "own policy through a descriptor",
+        script: "exec 4<>.geometry/MANIFEST.yaml && echo PWNED; exec 5<.geometry; echo x > /proc/self/fd/5/MANIFEST.yaml",
+        host: manifest_is_whole,
+    },
+    Attack {
+        name: "lift the stop",
+        script: "rm -f .geometry/STOP && echo PWNED-tried >/dev/null; mv .geometry/STOP s",
+        host: |host| {
+            // Made before the run by the person.
+            host.ws().join(".geometry/STOP").exists()
+        },
+    },
+    Attack {
+        name: "instructions to other agents",
+        script: "echo PWNED > AGENTS.md; mv AGENTS.md a; cp a AGENTS.md",
+        host: |host| {
+            fs::read_to_string(host.ws().join("AGENTS.md")).is_ok_and(|text| text == "be good\n")
+        },
+    },
+];
+
+const KERNEL: &[Attack] = &[
+    Attack {
+        name: "sysctl",
+        script: "ls /proc/sys && echo PWNED; echo 1 > /proc/sys/vm/drop_caches && echo PWNED; head -c1 /proc/kcore && echo PWNED",
+        host: nothing,
+    },
+    Attack {
+        name: "the first process's insides",
+        script: "cat /proc/1/environ /proc/1/maps /proc/1/mem 2>/dev/null | head -c1 | grep -q . && echo PWNED; ls /proc/1/fd /proc/1/root /proc/1/cwd 2>/dev/null && echo PWNED",
+        host: nothing,
+    },
+    Attack {
+        name: "the caller's words",
+        script: "tr '\\0' ' ' < /proc/1/cmdline | grep -e --json -e workspace && echo PWNED; true",
+        host: nothing,
+    },
+    Attack {
+        name: "end the first process",
+        script: "kill -9 1; kill -STOP 1; kill -TERM -1; true",
+        host: nothing,
+    },
+    Attack {
+        name: "namespaces by hand",
+        script: "unshare -r true && echo PWNED; unshare -m true && echo PWNED; unshare -n true && echo PWNED; nsenter -t 1 -m true && echo PWNED; true",
+        host: nothing,
+    },
+    Attack {
+        name: "mounts by hand",
+        script: "mount --bind /usr src && echo PWNED; umount /tmp && echo PWNED; mount -o remount,rw / && echo PWNED; mount -t proc p src && echo PWNED; true",
+        host: nothing,
+    },
+    Attack {
+        name: "numbers that nobody reviewed",
+        script: "/usr/bin/python3 -c 'import ctypes\nl=ctypes.CDLL(None,use_errno=True)\nfor n in list(range(425,470))+[0x40000001,1023]:\n  if n in (434,436,439,440,441,444,445,446,449,450,451,453,454,455,456,462): continue\n  r=l.syscall(n,-1,0,0,0,0); e=ctypes.get_errno()\n  if not(r<0 and e in (1,38)): print(\"PWNED\",n,r,e)'",
+        host: nothing,
+    },
+    Attack {
+        name: "raw and foreign sockets",
+        script: "/usr/bin/python3 -c 'import socket\nfor f,t,p in ((2,3,255),(17,3,768),(16,3,0),(16,2,9),(1,1,0),(1,5,0),(29,3,1),(38,5,0),(40,1,0),(2,2,1),(10,3,58)):\n  try: socket.socket(f,t,p); print(\"PWNED\",f,t,p)\n  except OSError: pass'",
+        host: nothing,
+    },
+    Attack {
+        name: "debug a process",
+        script: "/usr/bin/python3 -c 'import ctypes,os\nl=ctypes.CDLL(None,use_errno=True)\np=os.fork()\nif p==0:\n  import time; time.sleep(3); os._exit(0)\nprint(\"PWNED\" if l.ptrace(16,p,0,0)==0 else \"no\"); os.kill(p,9)'",
+        host: nothing,
+    },
+    Attack {
+        name: "capabilities and identity",
+        script: "grep -hE '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | grep -v 0000000000000000 && echo PWNED; grep -q 'NoNewPrivs:.1' /proc/self/status || echo PWNED; [ $(id -u) = 1000 ] || echo PWNED; /usr/bin/python3 -c 'import os\nfor f in (os.setuid,os.setgid):\n  try: f(0); print(\"PWNED\")\n  except OSError: pass'",
+        host: nothing,
+    },
+    Attack {
+        name: "set-id by every door",
+        script: "cp /bin/true b; for m in 4755 2755 6755; do chmod $m b && echo PWNED; done; install -m 4755 b b2 && echo PWNED; /usr/bin/python3 -c 'import os\nos.umask(0)\nfor p,f in ((\"c1\",lambda p:os.open(p,os.O_CREAT|os.O_WRONLY,0o4755)),(\"c2\",lambda p:os.mknod(p,0o104755))):\n  try: f(p); print(\"PWNED\",p)\n  except OSError: pass'",
+        host: |host| {
+            fs::read_dir(host.ws()).is_ok_and(|entries| {
+                entries.flatten().all(|entry| {
+                    use std::os::unix::fs::MetadataExt as _;
+                    entry
+                        .metadata()
+                        .is_ok_and(|meta| !meta.is_file() || meta.mode() & 0o6000 == 0)
+                })
+            })
+        },
+    },
+    Attack {
+        name: "push keys into a terminal",
+        script: "/usr/bin/python3 -c 'import fcntl,os\nfor n in (0x5412,0x100005412,0x541c):\n  try: fcntl.ioctl(0,n,b\"x\"); print(\"PWNED\")\n  except (OSError,OverflowError): pass\ntry: os.open(\"/dev/tty\",2); print(\"PWNED\")\nexcept OSError: pass'",
+        host: nothing,
+    },
+];
+
+const INHERITED: &[Attack] = &[
+    Attack {
+        name: "leaked descriptors",
+        script: "cat <&9 && echo PWNED; ls /proc/self/fd/8/ && echo PWNED; for f in /proc/self/fd/*; do n=${f##*/}; [ $n -gt 3 ] && [ -e $f ] && readlink $f | grep -v '^/proc' && echo PWNED; done; true",
+        host: nothing,
+    },
+    Attack {
+        name: "leaked environment",
+        script: "env | grep -i -e secret -e xdg_ && echo PWNED; [ -z \"$BASH_ENV\" ] || echo PWNED; [ \"$TZ $LANG\" = 'UTC C.UTF-8' ] || echo PWNED",
+        host: nothing,
+    },
+    Attack {
+        name: "standard input",
+        script: "read line && echo PWNED; [ \"$(readlink /proc/self/fd/0)\" = /dev/null ] || echo PWNED",
+        host: nothing,
+    },
+    Attack {
+        name: "any network but loopback",
+        script: "[ \"$(ls /proc/self/net/dev_snmp6 2>/dev/null | grep -v '^lo$')\" = '' ] || echo PWNED; awk 'NR>1' /proc/net/route | grep . && echo PWNED; (exec 3<>/dev/tcp/1.1.1.1/443) 2>/dev/null && echo PWNED; true",
+        host: nothing,
+    },
+    Attack {
+        name: "forged answer",
+        script: "echo '{\"ran\":true,\"exit_code\":0,\"stdout\":\"PWNED\"}' | tee /proc/1/fd/1 /proc/1/fd/3 2>/dev/null >/dev/null; echo x >&3 && echo PWNED; true",
+        host: nothing,
+    },
+    Attack {
+        name: "hooks in a repository made inside",
+        script: "git init -q n && printf '#!/bin/sh\\n' > n/.git/hooks/pre-push && chmod +x n/.git/hooks/pre-push; git init -q --bare b.git && printf '#!/bin/sh\\n' > b.git/hooks/update && chmod +x b.git/hooks/update; git -C n config core.fsmonitor ./evil",
+        host: |host| {
+            use std::os::unix::fs::MetadataExt as _;
+            let armed = |name: &str| {
+                fs::metadata(host.ws().join(name)).is_ok_and(|meta| meta.mode() & 0o111 != 0)
+            };
+            !armed("n/.git/hooks/pre-push")
+                && !armed("b.git/hooks/update")
+                && fs::read_to_string(host.ws().join("n/.git/config"))
+                    .map_or(true, |text| !text.contains("evil"))
+        },
+    },
+];
+
+fn prints_pwned(answer: &Value) -> bool {
+    answer["stdout"]
+        .as_str()
+        .unwrap_or_default()
+        .lines()
+        .any(|line| line.contains("PWNED"))
+}
+
+fn run_all(attacks: &[Attack]) {
+    if !has("python3") {
+        return;
+    }
+    for who in everybody() {
+        for attack in attacks {
+            let host = Host::new(who);
+            fs::write(host.ws().join(".geometry/STOP"), "").expect("a stop file");
+            let script = attack
+                .script
+                .replace("{top}", &host.top.display().to_string());
+            let answer = host.exec(&script);
+            let name = attack.name;
+            assert_eq!(answer["ran"], true, "{who:?}: {name}: {answer}");
+            assert!(!prints_pwned(&answer), "{who:?}: {name}: {answer}");
+            assert_eq!(
+                answer["receipt"]["survivors"], 0,
+                "{who:?}: {name}: {answer}"
+            );
+            assert!(
+                (attack.host)(&host),
+                "{who:?}: {name} changed the host: {answer}"
+            );
+            assert!(
+                victim_is_whole(&host),
+                "{who:?}: {name} changed a neighbour"
+            );
+        }
+    }
+}
+
+#[test]
+fn box_1_files_outside_and_secrets_are_out_of_reach() {
+    run_all(FILES);
+}
+
+#[test]
+fn box_1_what_other_programs_obey_cannot_be_changed() {
+    run_all(PROTECTED);
+}
+
+#[test]
+fn box_1_the_kernel_s_dangerous_doors_are_closed() {
+    run_all(KERNEL);
+}
+
+#[test]
+fn box_1_nothing_of_the_caller_reaches_the_command() {
+    run_all(INHERITED);
+}
+
+/// Harmless work, with what must be on its output.
+const CONTROLS: &[(&str, &str)] = &[
+    ("echo text > made && cat made", "text"),
+    (
+        "git add -A -- made2 2>/dev/null; echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm two && git rev-list --count HEAD",
+        "2",
+    ),
+    (
+        "/usr/bin/python3 -c 'import tempfile,subprocess;print(subprocess.check_output([\"echo\",\"sub\"]).decode())'",
+        "sub",
+    ),
+    (
+        "/usr/bin/python3 -c 'import concurrent.futures as c;print(sum(c.ThreadPoolExecutor(8).map(abs,range(-5,0))))'",
+        "15",
+    ),
+    (
+        "/usr/bin/python3 -c 'import socket as s;a,b=s.socketpair();a.send(b\"pair\");print(b.recv(9).decode())'",
+        "pair",
+    ),
+    (
+        "/usr/bin/python3 -c 'import mmap;m=mmap.mmap(-1,4096);m[0:3]=b\"map\";print(m[0:3].decode())'",
+        "map",
+    ),
+    ("mkfifo p; (echo piped > p &); cat p", "piped"),
+    (
+        "mkdir -p a/b && mv a c && ln -s c/b l && [ -d l ] && rm -r c l && echo moved",
+        "moved",
+    ),
+    ("cat <(echo substituted)", "substituted"),
+    ("(trap 'echo trapped' USR1; kill -USR1 $BASHPID)", "trapped"),
+    ("hostname; nproc >/dev/null && date +%Z", "UTC"),
+    ("seq 3 | xargs -P2 -n1 echo | wc -l", "3"),
+    (
+        "set -o pipefail; yes | head -1; [ ${PIPESTATUS[0]} = 141 ] && echo sigpipe",
+        "sigpipe",
+    ),
+];
+
+#[test]
+fn box_1_harmless_work_still_works() {
+    if !has("python3") {
+        return;
+    }
+    for who in everybody() {
+        for (script, wanted) in CONTROLS {
+            let answer = Host::new(who).exec(script);
+            let stdout = answer["stdout"].as_str().unwrap_or_default();
+            assert!(
+                answer["exit_code"] == 0 && stdout.contains(wanted),
+                "{who:?}: {script}: {answer}"
+            );
+        }
+    }
+}
+
+#[test]
+fn box_3_exit_codes_signals_and_times_are_told_apart() {
+    for who in everybody() {
+        let host = Host::new(who);
+        assert_eq!(host.exec("exit 37")["exit_code"], 37);
+        let killed = host.exec("kill -ABRT $$");
+        assert_eq!(
+            (&killed["exit_code"], &killed["signal"]),
+            (&Value::Null, &Value::from(6))
+        );
+        let late = host.exec_with(
+            &["--timeout", "0.5"],
+            "trap '' TERM INT; sleep 60 & sleep 60",
+        );
+        assert_eq!(
+            (&late["timed_out"], &late["exit_code"]),
+            (&Value::Bool(true), &Value::Null),
+            "{late}"
+        );
+        assert_eq!(late["receipt"]["survivors"], 0, "{late}");
+    }
+}
+
+#[test]
+fn box_3_output_is_cut_and_counted() {
+    for who in everybody() {
+        let answer =
+            Host::new(who).exec("head -c 3000000 /dev/zero | tr '\\0' '\\377'; echo note >&2");
+        assert_eq!(
+            (&answer["truncated"], &answer["stdout_bytes"]),
+            (&Value::Bool(true), &Value::from(3_000_000))
+        );
+        assert!(
+            answer["stdout"]
+                .as_str()
+                .is_some_and(|text| text.len() <= 1 << 20)
+        );
+        assert_eq!(answer["stderr"], "note\n");
+    }
+}
+
+#[test]
+fn box_4_budgets_hold_for_the_whole_tree() {
+    if !has("python3") {
+        return;
+    }
+    let fill = "/usr/bin/python3 -c 'import os,time\nfor i in range(6):\n  if os.fork()==0:\n    b=bytearray(60<<20)\n    for k in range(0,len(b),4096): b[k]=1\n    os.write(1,b\"held\\n\"); time.sleep(1.5); os._exit(0)\nfor i in range(6): os.wait()'";
+    let shared = "/usr/bin/python3 -c 'import mmap\nm=mmap.mmap(-1,300<<20)\nfor k in range(0,300<<20,4096): m[k]=1\nprint(\"held\")'";
+    let unlinked = "/usr/bin/python3 -c 'import os,time\nfs=[]\nfor i in range(12):\n  f=open(\"u\",\"wb\"); os.unlink(\"u\"); f.write(b\"x\"*(10<<20)); f.flush(); fs.append(f)\n  time.sleep(0.02)\ntime.sleep(0.3); print(\"held\")'";
+    let cases: &[(&str, &[&str], &str, usize)] = &[
+        ("memory of many", &["--memory", "209715200"], fill, 3),
+        ("shared memory", &["--memory", "209715200"], shared, 0),
+        (
+            "one file",
+            &["--file-size", "1000000"],
+            "head -c 2000000 /dev/zero > big; [ $(stat -c %s big) -gt 1000000 ] && echo held",
+            0,
+        ),
+        (
+            "all files",
+            &["--disk", "20000000"],
+            "for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > f$i; sleep 0.05; done; echo held",
+            0,
+        ),
+        ("files without a name", &["--disk", "50000000"], unlinked, 0),
+        (
+            "private files",
+            &["--disk", "20000000"],
+            "head -c 30M /dev/zero > /tmp/big && echo held",
+            0,
+        ),
+        (
+            "number of files",
+            &["--inodes", "500"],
+            "for i in $(seq 3000); do : > f$i; done; sleep 0.5; echo held",
+            0,
+        ),
+        (
+            "processes",
+            &["--pids", "40"],
+            "for i in $(seq 60); do sleep 3 & done 2>/dev/null; [ $(jobs -p | wc -l) -ge 60 ] && echo held",
+            0,
+        ),
+        (
+            "threads",
+            &["--pids", "40"],
+            "/usr/bin/python3 -c 'import threading,time\nn=0\ntry:\n  for i in range(60): threading.Thread(target=time.sleep,args=(1,),daemon=True).start(); n+=1\nexcept RuntimeError: pass\nprint(\"held\" if n>=60 else n)'",
+            0,
+        ),
+    ];
+    for who in everybody() {
+        for (name, options, script, most) in cases {
+            let host = Host::new(who);
+            let answer = host.exec_with(&[&["--timeout", "20"], *options].concat(), script);
+            let held = answer["stdout"]
+                .as_str()
+                .unwrap_or_default()
+                .matches("held")
+                .count();
+            assert!(
+                answer["ran"] == true && held <= *most,
+                "{who:?}: {name}: {answer}"
+            );
+        }
+        let host = Host::new(who);
+        let roomy = host.exec_with(
+            &["--disk", "60000000"],
+            "head -c 20M /dev/zero > f; head -c 10M /dev/zero > /tmp/g; echo fine",
+        );
+        assert_eq!(roomy["stdout"], "fine\n", "{who:?}: {roomy}");
+    }
+}
+
+#[test]
+fn box_1_nothing_outlives_the_call() {
+    for who in everybody() {
+        let host = Host::new(who);
+        let marker = format!("7{:07}", std::process::id());
+        let scripts = [
+            format!(
+                "(setsid sleep {marker} >/dev/null 2>&1 &) ; (sleep {marker} &) ; nohup sleep {marker} >/dev/null 2>&1 & disown; true"
+            ),
+            format!(
+                "for i in 1 2 3 4 5; do (trap '' HUP TERM INT; (setsid bash -c 'trap \"\" TERM; sleep {marker}' &) ) & done; sleep 0.2"
+            ),
+            format!(": {marker}; b() {{ b | b & }}; b; sleep 0.5"),
+        ];
+        for script in scripts {
+            let answer = host.exec(&script);
+            assert_eq!(answer["ran"], true, "{answer}");
+            assert!(
+                marked(&marker).is_empty(),
+                "{who:?}: {script}: {:?}",
+                marked(&marker)
+            );
+        }
+    }
+}
+
+#[test]
+fn box_2_a_protected_name_that_leads_elsewhere_is_refused() {
+    for who in everybody() {
+        let host = Host::new(who);
+        let policy = host.ws().join(".geometry");
+        fs::remove_dir_all(&policy).expect("remove");
+        std::os::unix::fs::symlink(host.top.join("outside"), &policy).expect("link");
+        let answer = host.exec("echo PWNED > .geometry/victim");
+        assert_eq!(
+            (&answer["ran"], &answer["refused_by"]),
+            (&Value::Bool(false), &Value::from("rootfs")),
+            "{answer}"
+        );
+        assert!(victim_is_whole(&host));
+    }
+}
+
+#[test]
+fn box_1_allowed_hosts_are_refused_rather_than_opened() {
+    for who in everybody() {
+        let answer = Host::new(who).exec_with(&["--allow-host", "example.org"], "echo ran");
+        if answer["ran"] == true {
+            // With the proxy in place the command runs, but reaches nothing that it was not allowed.
+            assert_eq!(answer["layers"]["network"]["state"], "on", "{answer}");
+        } else {
+            assert_eq!(answer["refused_by"], "network", "{answer}");
+        }
+    }
+}
+
+#[test]
+fn box_1_placeholders_are_gone_after_the_run() {
+    for who in everybody() {
+        let host = Host::new(who);
+        assert_eq!(host.exec("ls -d .vscode .codex .mcp.json")["exit_code"], 0);
+        for name in [
+            ".vscode",
+            ".codex",
+            ".mcp.json",
+            ".git/modules",
+            ".git/config.worktree",
+        ] {
+            assert!(
+                !host.ws().join(name).exists(),
+                "{who:?}: {name} was left behind"
+            );
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Reading what a command prints: the first bytes are kept up to a cap, the rest is counted.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::outcome::Captured;
+use crate::spec::Bytes;
+use crate::sys;
+
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// A stream being read until its last writer is gone.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    /// `None` once the last writer is gone.
+    pipe: Option<OwnedFd>,
+    cap: usize,
+    captured: Captured,
+}
+
+impl Capture {
+    pub(crate) fn new(pipe: OwnedFd, cap: Bytes) -> Self {
+        let cap = usize::try_from(cap.0).unwrap_or(usize::MAX);
+        Self {
+            pipe: Some(pipe),
+            cap,
+            captured: Captured::default(),
+        }
+    }
+
+    /// The pipe, as long as somebody may write to it.
+    pub(crate) fn waiting(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// One read. The pipe is always emptied, so that a command never waits for a full cap.
+    pub(crate) fn read_once(&mut self) {
+        let mut buffer = vec![0_u8; BUFFER_BYTES];
+        let count = match &self.pipe {
+            Some(pipe) => sys::read_some(pipe, &mut buffer),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        match count {
+            Ok(count @ 1..) => {
+                let room = self
+                    .cap
+                    .saturating_sub(self.captured.bytes.len())
+                    .min(count);
+                let kept = buffer.get(..room).unwrap_or_default();
+                self.captured.bytes.extend_from_slice(kept);
+                self.captured.total += count as u64;
+            }
+            Ok(0) | Err(_) => self.pipe = None,
+        }
+    }
+
+    /// Everything that was written. All writers must be gone.
+    pub(crate) fn finish(mut self) -> Captured {
+        while self.pipe.is_some() {
+            self.read_once();
+        }
+        self.captured
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capture(text: &[u8], cap: u64) -> Captured {
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        let mut capture = Capture::new(reader, Bytes(cap));
+        let mut rest = text;
+        while !rest.is_empty() {
+            let count = rustix::io::write(&writer, rest).expect("write");
+            rest = &rest[count..];
+            capture.read_once();
+        }
+        drop(writer);
+        capture.finish()
+    }
+
+    #[test]
+    fn box_3_short_output_is_kept_whole() {
+        let captured = capture(b"hello", 100);
+        assert_eq!(
+            (
+                captured.bytes.as_slice(),
+                captured.total,
+                captured.truncated()
+            ),
+            (b"hello".as_slice(), 5, false)
+        );
+    }
+
+    #[test]
+    fn box_3_long_output_is_cut_at_the_cap_and_counted_in_full() {
+        let captured = capture(&vec![b'x'; 300_000], 1_000);
+        assert_eq!(
+            (captured.bytes.len(), captured.total, captured.truncated()),
+            (1_000, 300_000, true)
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! What can go wrong before anything runs, one enum per operation.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A request that makes no sense; found before any layer is put on.
+#[derive(Debug, Error)]
+pub enum SpecError {
+    /// No program to run.
+    #[error("no command was given")]
+    NoCommand,
+    /// A path that was named does not exist or cannot be reached.
+    #[error("cannot use `{}`: {source}", path.display())]
+    Path {
+        /// The path as given.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The workspace is a file.
+    #[error("`{}` is not a folder", path.display())]
+    NotAFolder {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// Granting the path would open the system itself.
+    #[error("`{}` is too wide to grant", path.display())]
+    TooWide {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// A variable that cannot be put into an environment.
+    #[error("`{name}` cannot be an environment variable")]
+    Env {
+        /// The name as given.
+        name: String,
+    },
+    /// The host's socket cannot be asked for its name.
+    #[error("cannot use the allow-list socket: {source}")]
+    Bridge {
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The host's socket has no path.
+    #[error("the allow-list socket has no path in the file system")]
+    BridgeUnnamed,
+}
+
+impl SpecError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoCommand => "put the command behind `--`, for instance `-- bash -c 'make test'`",
+            Self::Path { .. } => "check the spelling; every path must exist before the run",
+            Self::NotAFolder { .. } => "name the project's folder with `--workspace DIR`",
+            Self::TooWide { .. } => "name a narrower folder; system programs are readable anyway",
+            Self::Env { .. } => "write it as NAME=VALUE, with a name of letters, digits and `_`",
+            Self::Bridge { .. } | Self::BridgeUnnamed => {
+                "bind the socket to a path before starting the sandbox"
+            }
+        }
+    }
+}
+
+/// A process tree that cannot be started or steered.
+#[derive(Debug, Error)]
+pub enum TreeError {
+    /// No program to run.
+    #[error("no command was given")]
+    NoCommand,
+    /// The tree could not be set up.
+    #[error("cannot start the process tree: {what}: {source}")]
+    Start {
+        /// The step that failed.
+        what: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The program could not be executed.
+    #[error("cannot run `{program}`: {source}")]
+    Command {
+        /// The program as given.
+        program: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Freezing or thawing failed, or took too long.
+    #[error("cannot {what} the process tree: {source}")]
+    Steer {
+        /// What was asked for.
+        what: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The platform has no support yet.
+    #[error("process trees are not supported yet on this system")]
+    Unsupported,
+}
+
+/// A staged change that cannot be read or made.
+#[derive(Debug, Error)]
+pub enum StageError {
+    /// A file of the stage or of the workspace cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The stage folder cannot be prepared.
+    #[error("cannot prepare `{}`: {source}", path.display())]
+    Prepare {
+        /// The folder.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The folder is no stage, or belongs to another workspace.
+    #[error("`{}` is not a stage of this workspace: {why}", path.display())]
+    NotAStage {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The stage holds something that cannot be carried over.
+    #[error("`{}` cannot be staged: {why}", path.display())]
+    Unsupported {
+        /// The file, relative to the workspace.
+        path: PathBuf,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+/// Staged changes that were not applied; the workspace is as it was.
+#[derive(Debug, Error)]
+pub enum ApplyError {
+    /// The stage cannot be read.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The change set is not the one that was named.
+    #[error("the change set is `{found}`, not `{wanted}`")]
+    Mismatch {
+        /// The digest that was asked for.
+        wanted: String,
+        /// The digest of what is staged now.
+        found: String,
+    },
+    /// The workspace moved on since the stage was made.
+    #[error("`{}` changed in the workspace since it was staged", path.display())]
+    Conflict {
+        /// The file, relative to the workspace.
+        path: PathBuf,
+    },
+    /// A change could not be written; what was done so far was undone.
+    #[error("cannot apply `{}`: {source}; everything was put back", path.display())]
+    Write {
+        /// The file, relative to the workspace.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A change could not be written and could not be undone either.
+    #[error("cannot apply `{}`: {source}; `{}` could not be put back: {undo}", path.display(), left.display())]
+    Torn {
+        /// The file that failed.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+        /// The file that is left in its new state.
+        left: PathBuf,
+        /// Why it could not be put back.
+        undo: io::Error,
+    },
+}
+
+impl ApplyError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Stage(_) => "look at the stage with `tripwire sandbox diff`",
+            Self::Mismatch { .. } => {
+                "review the change set again with `tripwire sandbox diff` and name its digest"
+            }
+            Self::Conflict { .. } => "discard the stage and run the command again on the new state",
+            Self::Write { .. } => "make the file writable and apply again",
+            Self::Torn { .. } => "the originals are in the stage's folder `backup`",
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Layer 2: a child in its own user, mount, pid, network, IPC, host-name and cgroup namespaces.
+//!
+//! Between the clone and the exec the child makes system calls only: the launcher may have threads.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::thread::CapabilitySet;
+
+use super::l01_cgroup::Group;
+use crate::control::CONTROL_FD;
+use crate::sys::{self, CArgs, CloneSpec, Forked, Inherited};
+
+/// The program name that tells our binary to be an inner stage.
+pub(crate) const INNER_NAME: &str = "tripwire-inner";
+/// Uid and gid inside, for everybody.
+pub(crate) const INNER_ID: u32 = 1000;
+/// Exit code of a child that could not even execute the inner stage.
+const EXIT_NOT_EXECUTED: i32 = 70;
+/// Descriptors are moved above this number before the fixed ones are filled.
+const FD_FLOOR: i32 = 64;
+
+/// What the inner stage needs from the kernel to build the root: mounts, loopback, leaving the groups, dropping the rest; an
+/// overlay works in a folder that is closed for everybody else. They reach only what our own uid owns.
+const SETUP_CAPS: [CapabilitySet; 9] = [
+    CapabilitySet::CHOWN,
+    CapabilitySet::DAC_OVERRIDE,
+    CapabilitySet::FOWNER,
+    CapabilitySet::FSETID,
+    CapabilitySet::SYS_ADMIN,
+    CapabilitySet::NET_ADMIN,
+    CapabilitySet::SETGID,
+    CapabilitySet::SETUID,
+    CapabilitySet::SETPCAP,
+];
+
+/// Which world the child starts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum World {
+    /// All namespaces, our uid shown as [`INNER_ID`].
+    Confined,
+    /// A pid and mount namespace only, our own uid kept; for a tree that is held but not confined.
+    Held,
+    /// No namespace.
+    Bare,
+}
+
+/// How to start an inner stage.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) world: World,
+    pub(crate) group: Option<&'a Group>,
+    pub(crate) exe: BorrowedFd<'a>,
+    pub(crate) stdin: BorrowedFd<'a>,
+    pub(crate) stdout: BorrowedFd<'a>,
+    pub(crate) stderr: BorrowedFd<'a>,
+    pub(crate) control: BorrowedFd<'a>,
+}
+
+/// A started inner stage.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) pid: Pid,
+    pub(crate) pidfd: OwnedFd,
+}
+
+impl Started {
+    /// Ends it, and with it its pid namespace.
+    pub(crate) fn kill(&self) {
+        // A process that is gone already is what we want.
+        sys::best_effort(rustix::process::pidfd_send_signal(
+            &self.pidfd,
+            Signal::KILL,
+        ));
+    }
+
+    /// Waits for it; returns when the kernel has ended every process of its pid namespace.
+    pub(crate) fn reap(&self) -> io::Result<()> {
+        loop {
+            match rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty()) {
+                Ok(_) | Err(rustix::io::Errno::CHILD) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Starts the inner stage; on failure nothing is left running.
+pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
+    let (gate, gate_inner) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let child = Child::prepare(launch, gate_inner.as_fd())?;
+    let spec = CloneSpec {
+        flags: clone_flags(launch.world),
+        cgroup: launch.group.and_then(Group::clone_into),
+    };
+    let visit = launch.group.map(Group::enter).transpose()?;
+    let forked = sys::clone_process(spec);
+    if matches!(forked, Ok(Forked::Child)) {
+        child.run();
+    }
+    drop(visit);
+    drop(gate_inner);
+    let Forked::Parent(pid) = forked? else {
+        return Err(io::ErrorKind::Other.into());
+    };
+    let started = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pidfd) => Started { pid, pidfd },
+        Err(error) => {
+            // The child was not waited for yet, so the number is still its own.
+            sys::best_effort(rustix::process::kill_process(pid, Signal::KILL));
+            sys::best_effort(rustix::process::waitpid(
+                Some(pid),
+                rustix::process::WaitOptions::empty(),
+            ));
+            return Err(error.into());
+        }
+    };
+    let opened =
+        map_ids(launch.world, pid).and_then(|()| Ok(rustix::io::write(&gate, b"g").map(drop)?));
+    if let Err(error) = opened {
+        drop(gate);
+        started.kill();
+        started.reap()?;
+        return Err(error);
+    }
+    Ok(started)
+}
+
+fn clone_flags(world: World) -> i32 {
+    let held = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
+    match world {
+        World::Confined => {
+            held | libc::CLONE_NEWUSER
+                | libc::CLONE_NEWNET
+                | libc::CLONE_NEWIPC
+                | libc::CLONE_NEWUTS
+        }
+        World::Held if rustix::process::geteuid().is_root() => held,
+        World::Held => held | libc::CLONE_NEWUSER,
+        World::Bare => 0,
+    }
+}
+
+/// Shows our uid and gid inside under a number of the world's choice; no other id exists there.
+fn map_ids(world: World, pid: Pid) -> io::Result<()> {
+    let (uid, gid) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
+    let (inner_uid, inner_gid) = match world {
+        World::Confined => (INNER_ID, INNER_ID),
+        World::Held if uid != 0 => (uid, gid),
+        World::Held | World::Bare => return Ok(()),
+    };
+    let dir = format!("/proc/{}", pid.as_raw_nonzero());
+    let write = |name: &str, text: &str| {
+        let path = Path::new(&dir).join(name);
+        fs::write(&path, text)
+            .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
+    };
+    if uid != 0 {
+        write("setgroups", "deny")?;
+    }
+    write("uid_map", &format!("{inner_uid} {uid} 1"))?;
+    write("gid_map", &format!("{inner_gid} {gid} 1"))
+}
+
+/// Everything the child needs, made before the clone so that it need not allocate.
+struct Child {
+    world: World,
+    argv: CArgs,
+    envp: CArgs,
+    exe: OwnedFd,
+    gate: OwnedFd,
+    fds: [OwnedFd; 4],
+    keep_caps: bool,
+}
+
+impl Child {
+    fn prepare(launch: &Launch<'_>, gate: BorrowedFd<'_>) -> io::Result<Self> {
+        let name = CString::new(INNER_NAME)?;
+        let above = |fd: BorrowedFd<'_>| sys::dup_above(fd, FD_FLOOR);
+        Ok(Self {
+            world: launch.world,
+            argv: CArgs::new(vec![name]),
+            envp: CArgs::new(Vec::new()),
+            exe: above(launch.exe)?,
+            gate: above(gate)?,
+            fds: [
+                above(launch.stdin)?,
+                above(launch.stdout)?,
+                above(launch.stderr)?,
+                above(launch.control)?,
+            ],
+            // As root in its own uid a held tree keeps root's capabilities without help.
+            keep_caps: match launch.world {
+                World::Confined => true,
+                World::Held => !rustix::process::geteuid().is_root(),
+                World::Bare => false,
+            },
+        })
+    }
+
+    /// Runs in the child: waits for the gate, then becomes the inner stage.
+    fn run(&self) -> ! {
+        sys::best_effort(rustix::process::set_parent_process_death_signal(Some(
+            Signal::KILL,
+        )));
+        let mut byte = [0_u8; 1];
+        if !matches!(sys::read_some(&self.gate, &mut byte), Ok(1)) {
+            sys::exit_now(EXIT_NOT_EXECUTED);
+        }
+        let error = match self.become_inner() {
+            Ok(never) => never,
+            Err(error) => error,
+        };
+        let errno = error.raw_os_error().unwrap_or(0);
+        // The frame is written by hand: this child may not allocate. Its layer is the re-execution.
+        let [a, b, c, d] = errno.to_le_bytes();
+        let frame = [
+            5,
+            0,
+            0,
+            0,
+            crate::control::TAG_FAILED,
+            crate::outcome::Layer::Reexec.code(),
+            a,
+            b,
+            c,
+            d,
+        ];
+        let [_, _, _, control] = &self.fds;
+        sys::best_effort(rustix::io::write(control, &frame));
+        sys::exit_now(EXIT_NOT_EXECUTED)
+    }
+
+    fn become_inner(&self) -> io::Result<io::Error> {
+        if self.world == World::Confined {
+            // The new cgroup namespace must begin at the group that the child is in by now.
+            sys::unshare(libc::CLONE_NEWCGROUP)?;
+        }
+        if self.world == World::Confined {
+            // Only root may; an ordinary user's groups stay, but name nothing that is mounted inside.
+            sys::best_effort(rustix::thread::set_thread_groups(&[]));
+        }
+        if self.keep_caps {
+            keep_caps_over_exec()?;
+        }
+        let [stdin, stdout, stderr, control] = &self.fds;
+        for (fd, number) in [(stdin, 0), (stdout, 1), (stderr, 2), (control, CONTROL_FD)] {
+            sys::place_fd(fd.as_fd(), number)?;
+        }
+        sys::close_from(4, Inherited::CloseOnExec)?;
+        sys::reset_signals();
+        Ok(sys::exec_fd(self.exe.as_fd(), &self.argv, &self.envp))
+    }
+}
+
+/// An exec by a uid other than 0 drops all capabilities but the ambient ones.
+fn keep_caps_over_exec() -> io::Result<()> {
+    let all = SETUP_CAPS
+        .iter()
+        .fold(CapabilitySet::empty(), |sum, cap| sum | *cap);
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.inheritable = all & sets.permitted;
+    rustix::thread::set_capabilities(None, sets)?;
+    for cap in SETUP_CAPS {
+        rustix::thread::configure_capability_in_ambient_set(cap, true)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,465 @@
+//! Layer 4: a new root on tmpfs that holds only what the plan lists.
+//!
+//! Every mount point is found component by component without following a symbolic link. Protected paths are read-only mounts,
+//! and **every folder above them is pinned as a mount point of its own**: a mount alone does not keep `mv .git x` from taking
+//! the protected name away.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
+    fsopen, mount, mount_change, move_mount, open_tree, unmount,
+};
+
+use crate::outcome::Layer;
+use crate::plan::{Access, Kind, SandboxPlan, Step};
+use crate::sys::{self, ATTR_NODEV, ATTR_NOEXEC, ATTR_NOSUID, ATTR_RDONLY};
+
+use super::l03_reexec::Broken;
+
+/// Where the new root is built; any folder that exists everywhere will do, it is only covered.
+const BASE: &str = "/tmp";
+/// Names in the new root that exist while it is built.
+const SCRATCH: &str = ".scratch";
+const MASK_FILE: &str = ".mask-file";
+const MASK_DIR: &str = ".mask-dir";
+const PLACEHOLDERS: &str = ".placeholders";
+
+/// What the launcher watches from outside.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) scratch: OwnedFd,
+    pub(crate) proc: OwnedFd,
+}
+
+/// Builds the new root and moves into it.
+pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )
+    .map_err(at("make mounts private"))?;
+    let sources = plan
+        .steps
+        .iter()
+        .map(open_source)
+        .collect::<Result<Vec<_>, _>>()?;
+    let base = new_base()?;
+    let builder = Builder { base };
+    let scratch = builder.new_scratch(plan)?;
+    for (step, source) in plan.steps.iter().zip(sources) {
+        builder.take(step, source)?;
+    }
+    builder.clean()?;
+    let proc = openat(
+        &builder.base,
+        "proc",
+        OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(at("open the new `/proc`"))?;
+    enter(&builder.base)?;
+    Ok(Root { scratch, proc })
+}
+
+/// What a step needs from the old root, taken before anything covers it.
+enum Source {
+    None,
+    Tree(OwnedFd),
+    Overlay {
+        lower: OwnedFd,
+        upper: OwnedFd,
+        work: OwnedFd,
+    },
+}
+
+fn open_source(step: &Step) -> Result<Source, Broken> {
+    match step {
+        Step::Bind { path, .. } => clone_tree(path).map(Source::Tree),
+        Step::BindAs { source, .. } => clone_tree(source).map(Source::Tree),
+        Step::Overlay {
+            path, upper, work, ..
+        } => Ok(Source::Overlay {
+            lower: open_dir(path)?,
+            upper: open_dir(upper)?,
+            work: open_dir(work)?,
+        }),
+        Step::Dir { .. }
+        | Step::Symlink { .. }
+        | Step::File { .. }
+        | Step::Scratch { .. }
+        | Step::Proc { .. }
+        | Step::Pin { .. }
+        | Step::Protect { .. }
+        | Step::Mask { .. } => Ok(Source::None),
+    }
+}
+
+fn clone_tree(path: &Path) -> Result<OwnedFd, Broken> {
+    // The launcher resolved the path; a link that appeared since is refused.
+    let found = openat2(
+        CWD,
+        path,
+        OFlags::PATH | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS,
+    )
+    .map_err(at_path("find", path))?;
+    open_tree(found, "", clone_flags()).map_err(at_path("take", path))
+}
+
+fn clone_flags() -> OpenTreeFlags {
+    OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH
+}
+
+fn open_dir(path: &Path) -> Result<OwnedFd, Broken> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        .map_err(at_path("find", path))
+}
+
+fn new_base() -> Result<OwnedFd, Broken> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount(
+        "tmpfs",
+        BASE,
+        "tmpfs",
+        flags,
+        c"mode=0755,size=4m,nr_inodes=64k",
+    )
+    .map_err(at("mount the new root"))?;
+    openat(
+        CWD,
+        BASE,
+        OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(at("open the new root"))
+}
+
+/// Makes the new root the only one and closes it for writing.
+fn enter(base: &OwnedFd) -> Result<(), Broken> {
+    rustix::process::fchdir(base).map_err(at("enter the new root"))?;
+    rustix::process::pivot_root(".", ".").map_err(at("change the root"))?;
+    unmount(".", UnmountFlags::DETACH).map_err(at("let go of the old root"))?;
+    rustix::process::chdir("/").map_err(at("enter the new root"))?;
+    let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(at("open the new root"))?;
+    sys::mount_set_one(root.as_fd(), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
+        .map_err(at_io("close the new root"))
+}
+
+struct Builder {
+    base: OwnedFd,
+}
+
+impl Builder {
+    fn take(&self, step: &Step, source: Source) -> Result<(), Broken> {
+        match (step, source) {
+            (Step::Dir { path }, _) => self.ensure(path, Kind::Dir).map(drop),
+            (Step::Symlink { path, target }, _) => {
+                rustix::fs::symlinkat(target, &self.base, relative(path))
+                    .map_err(at_path("link", path))
+            }
+            (Step::File { path, content }, _) => self.write_file(path, content),
+            (
+                Step::Bind { path, access } | Step::BindAs { path, access, .. },
+                Source::Tree(tree),
+            ) => self.place(&tree, path, attributes(*access)),
+            (Step::Scratch { path }, _) => self.bind_scratch(path),
+            (Step::Proc { path }, _) => self.mount_proc(path),
+            (
+                Step::Overlay {
+                    path, placeholders, ..
+                },
+                Source::Overlay { lower, upper, work },
+            ) => self.mount_overlay(path, placeholders, &[lower, upper, work]),
+            (Step::Pin { path }, _) => self.cover_with_itself(path, ATTR_NOSUID | ATTR_NODEV),
+            (Step::Protect { path }, _) => {
+                self.cover_with_itself(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
+            }
+            (Step::Mask { path }, _) => self.mask(path),
+            (
+                Step::Bind { path, .. } | Step::BindAs { path, .. } | Step::Overlay { path, .. },
+                _,
+            ) => Err(Broken::new(
+                Layer::Rootfs,
+                libc::EINVAL,
+                format!("no source for `{}`", path.display()),
+            )),
+        }
+    }
+
+    /// A handle on a path in the new root; no component may be a symbolic link.
+    fn find(&self, path: &Path) -> Result<OwnedFd, rustix::io::Errno> {
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+        openat2(
+            &self.base,
+            relative(path),
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            resolve,
+        )
+    }
+
+    /// The path in the new root, made with all its parents where it is missing.
+    fn ensure(&self, path: &Path, kind: Kind) -> Result<OwnedFd, Broken> {
+        if let Ok(found) = self.find(path) {
+            return Ok(found);
+        }
+        let mut so_far = PathBuf::new();
+        let parts: Vec<&OsStr> = path
+            .components()
+            .filter_map(|part| {
+                if let Component::Normal(name) = part {
+                    Some(name)
+                } else {
+                    None
+                }
+            })
+            .collect();
+        for (index, part) in parts.iter().enumerate() {
+            so_far.push(part);
+            if self.find(&so_far).is_ok() {
+                continue;
+            }
+            let last = index + 1 == parts.len();
+            match (last, kind) {
+                (true, Kind::File) => self.write_file(&so_far, b"")?,
+                (true, Kind::Dir) | (false, Kind::Dir | Kind::File) => {
+                    mkdirat(&self.base, &so_far, Mode::from_raw_mode(0o755))
+                        .map_err(at_path("make", path))?;
+                }
+            }
+        }
+        self.find(path).map_err(at_path("find", path))
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> Result<(), Broken> {
+        if let Some(parent) = relative(path)
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
+            self.ensure(parent, Kind::Dir)?;
+        }
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let fd = openat(
+            &self.base,
+            relative(path),
+            flags,
+            Mode::from_raw_mode(0o644),
+        )
+        .map_err(at_path("make", path))?;
+        fs::File::from(fd)
+            .write_all(content)
+            .map_err(at_path_io("write", path))
+    }
+
+    /// Attaches a detached tree at a path of the new root.
+    fn place(&self, tree: &OwnedFd, path: &Path, attr: u64) -> Result<(), Broken> {
+        sys::mount_set(tree.as_fd(), attr).map_err(at_path_io("set the attributes of", path))?;
+        let target = self.ensure(path, kind_of(tree.as_fd())?)?;
+        attach(tree.as_fd(), target.as_fd()).map_err(at_path("mount", path))
+    }
+
+    fn cover_with_itself(&self, path: &Path, attr: u64) -> Result<(), Broken> {
+        let target = self.find(path).map_err(at_path("find", path))?;
+        let tree = open_tree(&target, "", clone_flags()).map_err(at_path("take", path))?;
+        sys::mount_set(tree.as_fd(), attr).map_err(at_path_io("set the attributes of", path))?;
+        attach(tree.as_fd(), target.as_fd()).map_err(at_path("cover", path))
+    }
+
+    fn mask(&self, path: &Path) -> Result<(), Broken> {
+        let target = self.find(path).map_err(at_path("find", path))?;
+        let name = match kind_of(target.as_fd())? {
+            Kind::Dir => MASK_DIR,
+            Kind::File => MASK_FILE,
+        };
+        let mask = self.find(Path::new(name)).map_err(at("find the mask"))?;
+        let tree = open_tree(&mask, "", clone_flags()).map_err(at("take the mask"))?;
+        let attr = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC;
+        sys::mount_set(tree.as_fd(), attr).map_err(at_path_io("set the attributes of", path))?;
+        attach(tree.as_fd(), target.as_fd()).map_err(at_path("hide", path))
+    }
+
+    fn mount_proc(&self, path: &Path) -> Result<(), Broken> {
+        self.ensure(path, Kind::Dir)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        // Only the process folders: no `sys`, no `kallsyms`, nothing that root owns by uid.
+        mount("proc", base_path(path), "proc", flags, c"subset=pid")
+            .map_err(at("mount `/proc` with subset=pid"))
+    }
+
+    fn new_scratch(&self, plan: &SandboxPlan) -> Result<OwnedFd, Broken> {
+        self.write_masks().map_err(at_io("make the masks"))?;
+        self.ensure(Path::new(SCRATCH), Kind::Dir)?;
+        let options = format!(
+            "mode=0755,size={},nr_inodes={}\0",
+            plan.scratch_bytes, plan.scratch_inodes
+        );
+        let options = std::ffi::CStr::from_bytes_with_nul(options.as_bytes()).unwrap_or_default();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount(
+            "tmpfs",
+            base_path(Path::new(SCRATCH)),
+            "tmpfs",
+            flags,
+            options,
+        )
+        .map_err(at("mount the scratch space"))?;
+        openat(
+            &self.base,
+            SCRATCH,
+            OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(at("open the scratch space"))
+    }
+
+    fn write_masks(&self) -> io::Result<()> {
+        let file = base_path(Path::new(MASK_FILE));
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o000)
+            .open(file)?;
+        let dir = base_path(Path::new(MASK_DIR));
+        fs::create_dir(&dir)?;
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o000))
+    }
+
+    fn bind_scratch(&self, path: &Path) -> Result<(), Broken> {
+        let name = path.to_string_lossy().replace('/', "_");
+        let dir = Path::new(SCRATCH).join(name);
+        let source = self.ensure(&dir, Kind::Dir)?;
+        let tree = open_tree(&source, "", clone_flags()).map_err(at_path("take", path))?;
+        self.place(&tree, path, ATTR_NOSUID | ATTR_NODEV)
+    }
+
+    /// Mounts the workspace with an overlay; `parts` are the lower, upper and work folders.
+    fn mount_overlay(
+        &self,
+        path: &Path,
+        placeholders: &[(PathBuf, Kind)],
+        parts: &[OwnedFd; 3],
+    ) -> Result<(), Broken> {
+        let missing = self.write_placeholders(placeholders)?;
+        let [lower, upper, work] = parts;
+        let by_fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd));
+        let stacked = match &missing {
+            Some(missing) => format!("{}:{}", by_fd(missing), by_fd(lower)),
+            None => by_fd(lower),
+        };
+        let broken = |what| at_in(Layer::Stage, what);
+        let fs =
+            fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(broken("open an overlay"))?;
+        fsconfig_set_string(&fs, "lowerdir", stacked.as_str())
+            .map_err(broken("set the lower folder"))?;
+        fsconfig_set_string(&fs, "upperdir", by_fd(upper).as_str())
+            .map_err(broken("set the upper folder"))?;
+        fsconfig_set_string(&fs, "workdir", by_fd(work).as_str())
+            .map_err(broken("set the work folder"))?;
+        fsconfig_set_flag(&fs, "userxattr").map_err(broken("use user attributes"))?;
+        fsconfig_create(&fs).map_err(broken("mount an overlay in a user namespace"))?;
+        let attr = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        let tree = fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, attr)
+            .map_err(broken("mount the overlay"))?;
+        let target = self.ensure(path, Kind::Dir)?;
+        attach(tree.as_fd(), target.as_fd()).map_err(at_path("mount the overlay at", path))
+    }
+
+    /// A layer of its own for protected names that do not exist: the workspace itself stays untouched.
+    fn write_placeholders(&self, names: &[(PathBuf, Kind)]) -> Result<Option<OwnedFd>, Broken> {
+        if names.is_empty() {
+            return Ok(None);
+        }
+        for (name, kind) in names {
+            self.ensure(&Path::new(PLACEHOLDERS).join(name), *kind)?;
+        }
+        self.find(Path::new(PLACEHOLDERS))
+            .map(Some)
+            .map_err(at("find the placeholders"))
+    }
+
+    /// Takes the names away that were only needed while building; what is mounted from them stays.
+    fn clean(&self) -> Result<(), Broken> {
+        unmount(base_path(Path::new(SCRATCH)), UnmountFlags::DETACH)
+            .map_err(at("let go of the scratch space"))?;
+        fs::remove_dir(base_path(Path::new(SCRATCH))).map_err(at_io("clean the new root"))?;
+        fs::remove_file(base_path(Path::new(MASK_FILE))).map_err(at_io("clean the new root"))?;
+        fs::remove_dir(base_path(Path::new(MASK_DIR))).map_err(at_io("clean the new root"))
+    }
+}
+
+fn attach(tree: BorrowedFd<'_>, target: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(tree, "", target, "", flags)
+}
+
+fn attributes(access: Access) -> u64 {
+    match access {
+        Access::Read => ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV,
+        Access::Write => ATTR_NOSUID | ATTR_NODEV,
+        // As root the sandbox's uid owns the node: read-only keeps `chmod /dev/null` off the host.
+        Access::Device => ATTR_RDONLY | ATTR_NOSUID | ATTR_NOEXEC,
+    }
+}
+
+fn kind_of(fd: BorrowedFd<'_>) -> Result<Kind, Broken> {
+    let stat = rustix::fs::fstat(fd).map_err(at("look at a mount"))?;
+    let is_dir =
+        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
+    Ok(if is_dir { Kind::Dir } else { Kind::File })
+}
+
+fn relative(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
+}
+
+fn base_path(path: &Path) -> PathBuf {
+    Path::new(BASE).join(relative(path))
+}
+
+fn at(what: &'static str) -> impl Fn(rustix::io::Errno) -> Broken {
+    at_in(Layer::Rootfs, what)
+}
+
+fn at_in(layer: Layer, what: &'static str) -> impl Fn(rustix::io::Errno) -> Broken {
+    move |errno| Broken::new(layer, errno.raw_os_error(), what.to_owned())
+}
+
+fn at_io(what: &'static str) -> impl Fn(io::Error) -> Broken {
+    move |error| {
+        Broken::new(
+            Layer::Rootfs,
+            error.raw_os_error().unwrap_or(0),
+            what.to_owned(),
+        )
+    }
+}
+
+fn at_path(what: &'static str, path: &Path) -> impl Fn(rustix::io::Errno) -> Broken {
+    let text = format!("{what} `{}`", path.display());
+    move |errno| Broken::new(Layer::Rootfs, errno.raw_os_error(), text.clone())
+}
+
+fn at_path_io(what: &'static str, path: &Path) -> impl Fn(io::Error) -> Broken {
+    let text = format!("{what} `{}`", path.display());
+    move |error| {
+        Broken::new(
+            Layer::Rootfs,
+            error.raw_os_error().unwrap_or(0),
+            text.clone(),
+        )
+    }
+}

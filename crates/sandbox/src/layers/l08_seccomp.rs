@@ -1,0 +1,480 @@
+//! Layer 8: the system-call filter.
+//!
+//! Three answers. A reviewed call is allowed, some of them only with certain arguments; a call that is dangerous here answers
+//! `EPERM`; a number that nobody reviewed answers `ENOSYS`, as on an older kernel, so that programs fall back. The 32-bit entry
+//! kills: its numbers mean other calls. The tables with their reasons are in `l08_tables.rs`.
+
+use crate::outcome::Layer;
+use crate::sys;
+
+use super::l03_reexec::Broken;
+use super::l08_tables::{ALLOWED, DENIED, guards};
+
+#[cfg(target_arch = "x86_64")]
+const ARCH: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const ARCH: u32 = 0xC000_00B7;
+
+/// x86-64 numbers with this bit are the x32 entry: other structures, unreviewed.
+#[cfg(target_arch = "x86_64")]
+const X32_BIT: u32 = 0x4000_0000;
+
+/// Which choices the filter makes; they travel to the inner stage as one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choices(u64);
+
+impl Choices {
+    /// The strict filter.
+    pub(crate) const STRICT: Self = Self(0);
+    const UNIX_SOCKETS: u64 = 1;
+    const DEBUGGERS: u64 = 2;
+    const NO_UNSEEN_MEMORY: u64 = 4;
+
+    /// Unix sockets and debuggers work; profile `compat`.
+    pub(crate) fn with_compat(self) -> Self {
+        Self(self.0 | Self::UNIX_SOCKETS | Self::DEBUGGERS)
+    }
+
+    /// Memory that belongs to no process is refused: without a memory cgroup no sampling would see it.
+    pub(crate) fn without_unseen_memory(self) -> Self {
+        Self(self.0 | Self::NO_UNSEEN_MEMORY)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn unix_sockets(self) -> bool {
+        self.0 & Self::UNIX_SOCKETS != 0
+    }
+
+    pub(crate) fn debuggers(self) -> bool {
+        self.0 & Self::DEBUGGERS != 0
+    }
+
+    pub(crate) fn unseen_memory(self) -> bool {
+        self.0 & Self::NO_UNSEEN_MEMORY == 0
+    }
+}
+
+/// The filter's answer to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Allow,
+    Refuse(i32),
+}
+
+/// A question about the low 32 bits of an argument: what the kernel itself looks at for all calls that are guarded here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Test {
+    /// Any bit of the mask is set.
+    AnyBit { arg: u8, mask: u32 },
+    /// The masked argument has this value.
+    Masked { arg: u8, mask: u32, value: u32 },
+}
+
+/// All tests hold: this verdict.
+#[derive(Debug, Clone)]
+pub(crate) struct Arm {
+    pub(crate) tests: Vec<Test>,
+    pub(crate) verdict: Verdict,
+}
+
+/// A call whose arguments decide.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    pub(crate) number: i64,
+    pub(crate) arms: Vec<Arm>,
+    pub(crate) otherwise: Verdict,
+}
+
+/// Installs the filter on this process for good.
+pub(crate) fn apply(choices: Choices) -> Result<(), Broken> {
+    let program = assemble(choices).ok_or_else(|| {
+        Broken::new(
+            Layer::Seccomp,
+            libc::E2BIG,
+            "assemble the filter".to_owned(),
+        )
+    })?;
+    sys::seccomp_install(&program).map_err(|error| {
+        Broken::new(
+            Layer::Seccomp,
+            error.raw_os_error().unwrap_or(0),
+            "install the filter".to_owned(),
+        )
+    })
+}
+
+/// Whether the kernel has what the filter needs.
+pub(crate) fn probe() -> std::io::Result<()> {
+    sys::seccomp_has_action(libc::SECCOMP_RET_KILL_PROCESS)?;
+    sys::seccomp_has_action(libc::SECCOMP_RET_ERRNO)
+}
+
+const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
+const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+
+const OFFSET_NUMBER: u32 = 0;
+const OFFSET_ARCH: u32 = 4;
+
+/// The offset of the low half of an argument; both supported machines are little-endian.
+fn offset_argument(arg: u8) -> u32 {
+    16 + 8 * u32::from(arg)
+}
+
+fn instruction(code: u16, value: u32) -> libc::sock_filter {
+    libc::sock_filter {
+        code,
+        jt: 0,
+        jf: 0,
+        k: value,
+    }
+}
+
+fn jump(code: u16, value: u32, yes: u8, no: u8) -> libc::sock_filter {
+    libc::sock_filter {
+        code,
+        jt: yes,
+        jf: no,
+        k: value,
+    }
+}
+
+fn answer(verdict: Verdict) -> libc::sock_filter {
+    match verdict {
+        Verdict::Allow => instruction(RETURN, libc::SECCOMP_RET_ALLOW),
+        Verdict::Refuse(errno) => {
+            let errno = errno.cast_unsigned() & libc::SECCOMP_RET_DATA;
+            instruction(RETURN, libc::SECCOMP_RET_ERRNO | errno)
+        }
+    }
+}
+
+/// The whole program; `None` if a jump would be too long.
+fn assemble(choices: Choices) -> Option<Vec<libc::sock_filter>> {
+    let mut program = vec![
+        instruction(LOAD, OFFSET_ARCH),
+        jump(EQUAL, ARCH, 1, 0),
+        instruction(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
+        instruction(LOAD, OFFSET_NUMBER),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    {
+        program.push(jump(ANY_BIT, X32_BIT, 0, 1));
+        program.push(answer(Verdict::Refuse(libc::ENOSYS)));
+    }
+    // The guarded calls come first: they are asked every time, all others are cached by the kernel.
+    for guard in guards(choices) {
+        let body = guard_body(&guard)?;
+        program.push(jump(
+            EQUAL,
+            number(guard.number)?,
+            0,
+            u8::try_from(body.len()).ok()?,
+        ));
+        program.extend(body);
+    }
+    for (calls, verdict) in [
+        (ALLOWED, Verdict::Allow),
+        (DENIED, Verdict::Refuse(libc::EPERM)),
+    ] {
+        for call in calls.iter().flat_map(|group| group.calls) {
+            program.push(jump(EQUAL, number(*call)?, 0, 1));
+            program.push(answer(verdict));
+        }
+    }
+    program.push(answer(Verdict::Refuse(libc::ENOSYS)));
+    Some(program)
+}
+
+fn guard_body(guard: &Guard) -> Option<Vec<libc::sock_filter>> {
+    let mut body = Vec::new();
+    for arm in &guard.arms {
+        // Each failed test jumps behind this arm's verdict.
+        let mut length: usize = arm.tests.iter().map(test_length).sum::<usize>() + 1;
+        for test in &arm.tests {
+            length -= test_length(test);
+            let skip = u8::try_from(length).ok()?;
+            match *test {
+                Test::AnyBit { arg, mask } => {
+                    body.push(instruction(LOAD, offset_argument(arg)));
+                    body.push(jump(ANY_BIT, mask, 0, skip));
+                }
+                Test::Masked { arg, mask, value } => {
+                    body.push(instruction(LOAD, offset_argument(arg)));
+                    body.push(instruction(AND, mask));
+                    body.push(jump(EQUAL, value, 0, skip));
+                }
+            }
+        }
+        body.push(answer(arm.verdict));
+    }
+    body.push(answer(guard.otherwise));
+    Some(body)
+}
+
+fn test_length(test: &Test) -> usize {
+    match test {
+        Test::AnyBit { .. } => 2,
+        Test::Masked { .. } => 3,
+    }
+}
+
+fn number(call: i64) -> Option<u32> {
+    u32::try_from(call).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a program on one call, as the kernel would.
+    fn ask(program: &[libc::sock_filter], arch: u32, number: u32, args: [u64; 6]) -> u32 {
+        let (mut at, mut acc) = (0_usize, 0_u32);
+        loop {
+            let step = program[at];
+            at += 1;
+            match step.code {
+                LOAD => {
+                    acc = match step.k {
+                        OFFSET_NUMBER => number,
+                        OFFSET_ARCH => arch,
+                        offset => args[(offset as usize - 16) / 8] as u32,
+                    }
+                }
+                AND => acc &= step.k,
+                EQUAL => at += usize::from(if acc == step.k { step.jt } else { step.jf }),
+                ANY_BIT => at += usize::from(if acc & step.k != 0 { step.jt } else { step.jf }),
+                RETURN => return step.k,
+                other => panic!("unknown instruction {other}"),
+            }
+        }
+    }
+
+    fn verdict(choices: Choices, call: i64, args: [u64; 6]) -> u32 {
+        ask(
+            &assemble(choices).expect("assembles"),
+            ARCH,
+            call as u32,
+            args,
+        )
+    }
+
+    const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+
+    fn refused(errno: i32) -> u32 {
+        libc::SECCOMP_RET_ERRNO | errno as u32
+    }
+
+    #[test]
+    fn box_1_ordinary_calls_pass_and_unknown_numbers_do_not_exist() {
+        for call in [
+            libc::SYS_read,
+            libc::SYS_write,
+            libc::SYS_futex,
+            libc::SYS_execve,
+            libc::SYS_exit_group,
+        ] {
+            assert_eq!(verdict(Choices::STRICT, call, [0; 6]), ALLOW, "{call}");
+        }
+        for call in [libc::SYS_clone3, libc::SYS_openat2, 461, 467, 999] {
+            assert_eq!(
+                verdict(Choices::STRICT, call, [0; 6]),
+                refused(libc::ENOSYS),
+                "{call}"
+            );
+        }
+    }
+
+    #[test]
+    fn box_1_dangerous_calls_are_refused() {
+        let calls = [
+            libc::SYS_mount,
+            libc::SYS_bpf,
+            libc::SYS_ptrace,
+            libc::SYS_setns,
+            libc::SYS_unshare,
+            libc::SYS_keyctl,
+        ];
+        for call in calls {
+            assert_eq!(
+                verdict(Choices::STRICT, call, [0; 6]),
+                refused(libc::EPERM),
+                "{call}"
+            );
+        }
+    }
+
+    #[test]
+    fn box_1_set_id_bits_are_refused_by_chmod_and_at_creation_and_plain_modes_pass() {
+        let create = (libc::O_CREAT | libc::O_WRONLY) as u64;
+        for (mode, want) in [
+            (0o4755, refused(libc::EPERM)),
+            (0o2755, refused(libc::EPERM)),
+            (0o755, ALLOW),
+            (0o1777, ALLOW),
+        ] {
+            assert_eq!(
+                verdict(Choices::STRICT, libc::SYS_fchmodat, [0, 0, mode, 0, 0, 0]),
+                want,
+                "{mode:o}"
+            );
+            assert_eq!(
+                verdict(
+                    Choices::STRICT,
+                    libc::SYS_openat,
+                    [0, 0, create, mode, 0, 0]
+                ),
+                want,
+                "{mode:o}"
+            );
+        }
+        // Without O_CREAT the mode argument is whatever was in the register.
+        assert_eq!(
+            verdict(Choices::STRICT, libc::SYS_openat, [0, 0, 0, 0o4755, 0, 0]),
+            ALLOW
+        );
+        let unnamed = (libc::O_TMPFILE | libc::O_WRONLY) as u64;
+        assert_eq!(
+            verdict(
+                Choices::STRICT,
+                libc::SYS_openat,
+                [0, 0, unnamed, 0o4700, 0, 0]
+            ),
+            refused(libc::EPERM)
+        );
+    }
+
+    #[test]
+    fn box_1_sockets_are_tcp_udp_and_unix_pairs_only() {
+        let socket = |domain: i32, kind: i32, protocol: i32| {
+            verdict(
+                Choices::STRICT,
+                libc::SYS_socket,
+                [domain as u64, kind as u64, protocol as u64, 0, 0, 0],
+            )
+        };
+        assert_eq!(
+            socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0),
+            ALLOW
+        );
+        assert_eq!(
+            socket(libc::AF_INET6, libc::SOCK_DGRAM, libc::IPPROTO_UDP),
+            ALLOW
+        );
+        assert_ne!(socket(libc::AF_INET, libc::SOCK_RAW, 1), ALLOW);
+        assert_ne!(socket(libc::AF_INET, libc::SOCK_DGRAM, 1), ALLOW);
+        for domain in [
+            libc::AF_UNIX,
+            libc::AF_NETLINK,
+            libc::AF_VSOCK,
+            libc::AF_ALG,
+            libc::AF_PACKET,
+        ] {
+            assert_ne!(socket(domain, libc::SOCK_STREAM, 0), ALLOW, "{domain}");
+        }
+        assert_eq!(
+            verdict(Choices::STRICT, libc::SYS_socketpair, [1, 1, 0, 0, 0, 0]),
+            ALLOW
+        );
+        assert_eq!(
+            verdict(
+                Choices::STRICT.with_compat(),
+                libc::SYS_socket,
+                [1, 1, 0, 0, 0, 0]
+            ),
+            ALLOW
+        );
+    }
+
+    #[test]
+    fn box_1_tiocsti_is_refused_with_dirty_high_bits_too() {
+        for command in [0x5412_u64, 0x1_0000_5412, 0xffff_ffff_0000_5412] {
+            assert_eq!(
+                verdict(Choices::STRICT, libc::SYS_ioctl, [0, command, 0, 0, 0, 0]),
+                refused(libc::EPERM)
+            );
+        }
+        assert_eq!(
+            verdict(Choices::STRICT, libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0]),
+            ALLOW
+        );
+    }
+
+    #[test]
+    fn box_1_threads_may_be_made_and_namespaces_may_not() {
+        let thread = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u64;
+        assert_eq!(
+            verdict(Choices::STRICT, libc::SYS_clone, [thread, 0, 0, 0, 0, 0]),
+            ALLOW
+        );
+        for flag in [
+            libc::CLONE_NEWUSER,
+            libc::CLONE_NEWNS,
+            libc::CLONE_NEWNET,
+            libc::CLONE_NEWPID,
+        ] {
+            assert_eq!(
+                verdict(
+                    Choices::STRICT,
+                    libc::SYS_clone,
+                    [flag as u64, 0, 0, 0, 0, 0]
+                ),
+                refused(libc::EPERM)
+            );
+        }
+    }
+
+    #[test]
+    fn box_1_another_machine_entry_kills_and_x32_does_not_exist() {
+        let program = assemble(Choices::STRICT).expect("assembles");
+        assert_eq!(
+            ask(&program, 0x4000_0003, 1, [0; 6]),
+            libc::SECCOMP_RET_KILL_PROCESS
+        );
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(
+            ask(&program, ARCH, X32_BIT + 39, [0; 6]),
+            refused(libc::ENOSYS)
+        );
+    }
+
+    #[test]
+    fn box_4_unseen_memory_is_refused_where_nothing_counts_it() {
+        let sampled = Choices::STRICT.without_unseen_memory();
+        for call in [libc::SYS_memfd_create, libc::SYS_shmget] {
+            assert_eq!(verdict(sampled, call, [0; 6]), refused(libc::ENOSYS));
+            assert_eq!(verdict(Choices::STRICT, call, [0; 6]), ALLOW);
+        }
+    }
+
+    #[test]
+    fn every_group_says_why() {
+        assert!(
+            ALLOWED
+                .iter()
+                .chain(DENIED)
+                .all(|group| group.why.len() > 20)
+        );
+    }
+
+    #[test]
+    fn no_number_has_two_answers() {
+        let mut seen = std::collections::BTreeSet::new();
+        let listed = ALLOWED
+            .iter()
+            .chain(DENIED)
+            .flat_map(|group| group.calls.iter().copied());
+        for call in listed.chain(guards(Choices::STRICT).iter().map(|guard| guard.number)) {
+            assert!(seen.insert(call), "{call} is listed twice");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Layer 9: the first process of the sandbox. It builds the root, starts the command behind the remaining layers, reaps every
+//! orphan, and takes the whole namespace with it when the command or the launcher ends.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::WaitOptions;
+
+use super::l03_reexec::{Broken, status_pipe};
+use super::{l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
+use crate::bridge::Bridge;
+use crate::control::{Channel, TAG_EXITED, TAG_READY, TAG_STARTED};
+use crate::outcome::Layer;
+use crate::plan::{CommandPlan, SandboxPlan};
+use crate::sys::{self, CArgs, CloneSpec, Forked};
+
+/// The host name inside, for everybody.
+const HOST_NAME: &str = "sandbox";
+const LANDLOCK_MISSING: &str = "missing";
+/// Exit code of a child that was never executed.
+const EXIT_NOT_EXECUTED: i32 = 127;
+
+/// Puts on layers 4 to 9 and stays until the command ends.
+pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    let bridge = plan
+        .bridge
+        .as_ref()
+        .map(|(socket, port)| Bridge::open(socket, *port))
+        .transpose()?;
+    let root = l04_rootfs::build(plan)?;
+    name_and_loopback()?;
+    let bridge = bridge.map(Bridge::listen).transpose()?;
+    let landlock = match sys::landlock_abi() {
+        Ok(abi) => format!("interface {abi}"),
+        Err(_) => LANDLOCK_MISSING.to_owned(),
+    };
+    channel
+        .send_with(
+            TAG_READY,
+            landlock.as_bytes(),
+            &[root.scratch.as_fd(), root.proc.as_fd()],
+        )
+        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "report the new root"))?;
+    drop(root);
+    l05_limits::apply(&plan.limits)?;
+    l06_privileges::drop_all()?;
+    let children = sys::child_signals()
+        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "watch for children"))?;
+    let starting = Starting::fork(plan)?;
+    // This process reads nothing that the command writes, has no capability and cannot be traced; the filter is for the
+    // command. With a bridge it must also reach the host's unix socket.
+    if let Some(bridge) = bridge {
+        bridge.serve()?;
+    }
+    let command = starting.executed()?;
+    channel
+        .send(TAG_STARTED, &[])
+        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "report the start"))?;
+    let (code, signal) = wait_for(command, channel, &children)?;
+    let others = count_others();
+    let mut news = vec![code, signal];
+    news.extend_from_slice(&others.to_le_bytes());
+    // A launcher that is gone cannot be told; leaving ends the namespace all the same.
+    drop(channel.send(TAG_EXITED, &news));
+    sys::signal_all(libc::SIGKILL);
+    Ok(0)
+}
+
+fn name_and_loopback() -> Result<(), Broken> {
+    let broken = |errno, what: &str| Broken::new(Layer::Namespaces, errno, what.to_owned());
+    rustix::system::sethostname(HOST_NAME.as_bytes())
+        .map_err(|errno| broken(errno.raw_os_error(), "set the host name"))?;
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        None,
+    )
+    .map_err(|errno| broken(errno.raw_os_error(), "open a socket"))?;
+    sys::loopback_up(socket.as_fd()).map_err(|error| {
+        broken(
+            error.raw_os_error().unwrap_or(0),
+            "bring the loopback interface up",
+        )
+    })
+}
+
+/// The forked command, until it is known that it was executed.
+struct Starting {
+    pid: rustix::process::Pid,
+    status: OwnedFd,
+}
+
+impl Starting {
+    fn fork(plan: &SandboxPlan) -> Result<Self, Broken> {
+        let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
+        let forked = sys::clone_process(CloneSpec {
+            flags: 0,
+            cgroup: None,
+        })
+        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "fork the command"))?;
+        let Forked::Parent(pid) = forked else {
+            drop(status);
+            run_child(plan, &status_in)
+        };
+        Ok(Self { pid, status })
+    }
+
+    /// Waits until the command was executed or says why not.
+    fn executed(self) -> Result<rustix::process::Pid, Broken> {
+        let mut report = Vec::new();
+        let mut buffer = [0_u8; 4096];
+        while let Ok(count @ 1..) = sys::read_some(&self.status, &mut buffer) {
+            report.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        }
+        match report.as_slice() {
+            [] => Ok(self.pid),
+            [layer, a, b, c, d, what @ ..] => Err(Broken::new(
+                Layer::from_code(*layer).unwrap_or(Layer::Pid1),
+                i32::from_le_bytes([*a, *b, *c, *d]),
+                String::from_utf8_lossy(what).into_owned(),
+            )),
+            [..] => Err(pid1(0, "start the command")),
+        }
+    }
+}
+
+/// In the child: puts on the last layers and becomes the command, or says why not.
+fn run_child(plan: &SandboxPlan, status: &OwnedFd) -> ! {
+    let broken = become_command(plan);
+    let mut report = vec![broken.layer.code()];
+    report.extend_from_slice(&broken.errno.to_le_bytes());
+    report.extend_from_slice(broken.what.as_bytes());
+    // If this cannot be written the exit code still tells that nothing was executed.
+    sys::best_effort(rustix::io::write(status, &report));
+    sys::exit_now(EXIT_NOT_EXECUTED)
+}
+
+/// Layers 7 and 8 and then the command. Returns only on failure.
+fn become_command(plan: &SandboxPlan) -> Broken {
+    let prepared = prepare(plan);
+    match prepared {
+        Ok(()) => exec_command(&plan.command),
+        Err(broken) => broken,
+    }
+}
+
+fn prepare(plan: &SandboxPlan) -> Result<(), Broken> {
+    // A session of its own: no controlling terminal, no shared process group with pid 1.
+    rustix::process::setsid().map_err(|errno| pid1(errno.raw_os_error(), "start a session"))?;
+    rustix::process::chdir(&plan.command.cwd).map_err(|errno| {
+        Broken::new(
+            Layer::Rootfs,
+            errno.raw_os_error(),
+            "enter the workspace".to_owned(),
+        )
+    })?;
+    let null = fs::File::open("/dev/null").map_err(|error| {
+        Broken::new(
+            Layer::Rootfs,
+            error.raw_os_error().unwrap_or(0),
+            "open `/dev/null`".to_owned(),
+        )
+    })?;
+    sys::place_fd(null.as_fd(), 0)
+        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "close stdin"))?;
+    drop(null);
+    match l07_landlock::apply(&plan.rules) {
+        Err(broken) if plan.landlock_required == 1 => return Err(broken),
+        Ok(()) | Err(_) => {}
+    }
+    sys::reset_signals();
+    l08_seccomp::apply(l08_seccomp::Choices::from_bits(plan.filter))
+}
+
+/// Executes the command, searching the fixed `PATH` for a bare name. Returns only on failure.
+pub(crate) fn exec_command(command: &CommandPlan) -> Broken {
+    let Some(program) = command.argv.first() else {
+        return not_started(libc::ENOENT, "nothing");
+    };
+    let shown = program.to_string_lossy().into_owned();
+    let c_strings = |items: &[std::ffi::OsString]| {
+        items
+            .iter()
+            .map(|item| CString::new(item.clone().into_vec()))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let (Ok(argv), Ok(envp)) = (c_strings(&command.argv), c_strings(&command.env)) else {
+        return not_started(libc::EINVAL, &shown);
+    };
+    let (argv, envp) = (CArgs::new(argv), CArgs::new(envp));
+    let mut errno = libc::ENOENT;
+    for path in candidates(command) {
+        let Ok(path) = CString::new(path) else {
+            continue;
+        };
+        let error = sys::exec_path(&path, &argv, &envp)
+            .raw_os_error()
+            .unwrap_or(0);
+        if error != libc::ENOENT && error != libc::ENOTDIR {
+            errno = error;
+        }
+    }
+    not_started(errno, &shown)
+}
+
+/// The paths that a program's name may stand for.
+fn candidates(command: &CommandPlan) -> Vec<Vec<u8>> {
+    let name = command
+        .argv
+        .first()
+        .map(|name| name.as_bytes().to_vec())
+        .unwrap_or_default();
+    if name.contains(&b'/') {
+        return vec![name];
+    }
+    let path = command
+        .env
+        .iter()
+        .find_map(|entry| entry.as_bytes().strip_prefix(b"PATH="))
+        .unwrap_or_default();
+    path.split(|byte| *byte == b':')
+        .filter(|dir| !dir.is_empty())
+        .map(|dir| [dir, b"/", name.as_slice()].concat())
+        .collect()
+}
+
+fn not_started(errno: i32, program: &str) -> Broken {
+    Broken::new(Layer::Command, errno, format!("run `{program}`"))
+}
+
+/// Reaps everything until the command itself has ended. When the launcher goes, this process goes, and with it the
+/// namespace: the death signal alone would miss a launcher that died before it was set.
+fn wait_for(
+    command: rustix::process::Pid,
+    channel: &Channel,
+    children: &OwnedFd,
+) -> Result<(u8, u8), Broken> {
+    loop {
+        let mut fds = [
+            PollFd::from_borrowed_fd(children.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(channel.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(pid1(errno.raw_os_error(), "wait for the command")),
+        }
+        let [child, launcher] = &fds;
+        // The launcher never speaks after the plan: whatever is here is its end.
+        if !launcher.revents().is_empty() {
+            sys::exit_now(1);
+        }
+        if !child.revents().is_empty() {
+            sys::drain_signals(children.as_fd());
+        }
+        if let Some(ended) = reap(command)? {
+            return Ok(ended);
+        }
+    }
+}
+
+/// Reaps whoever has ended; the command's code and signal if it is among them.
+fn reap(command: rustix::process::Pid) -> Result<Option<(u8, u8)>, Broken> {
+    let mut found = None;
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == command => {
+                let code = status
+                    .exit_status()
+                    .and_then(|code| u8::try_from(code).ok());
+                let signal = status
+                    .terminating_signal()
+                    .and_then(|signal| u8::try_from(signal).ok());
+                if code.is_some() || signal.is_some() {
+                    found = Some((code.unwrap_or(0), signal.unwrap_or(0)));
+                }
+            }
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(found),
+            Err(errno) => return Err(pid1(errno.raw_os_error(), "wait for the command")),
+        }
+    }
+}
+
+/// Processes beside this one, as its own `/proc` shows them.
+fn count_others() -> u32 {
+    let Ok(entries) = fs::read_dir(Path::new("/proc")) else {
+        return 0;
+    };
+    let numbers = entries
+        .flatten()
+        .filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
+    u32::try_from(numbers.count().saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+fn pid1(errno: i32, what: &str) -> Broken {
+    Broken::new(Layer::Pid1, errno, what.to_owned())
+}

@@ -1,0 +1,476 @@
+//! From a request to a plan: what is shown, what is read-only, what is hidden, and the fixed environment.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::layers::l03_reexec::Broken;
+use crate::layers::l05_limits;
+use crate::layers::l08_seccomp::Choices;
+use crate::names::Names;
+use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
+use crate::spec::{Profile, Sandbox};
+
+/// Programs and libraries of the system, read-only; links among them are kept as links.
+const SYSTEM: [&str; 8] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+];
+/// What programs need from `/etc`: certificates and the choice of programs. No account, key or configuration of a person.
+const ETC_DIRS: [&str; 4] = [
+    "/etc/alternatives",
+    "/etc/ssl/certs",
+    "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust",
+];
+/// Small tables are copied: a copy is cheaper than a mount.
+const ETC_FILES: [&str; 5] = [
+    "/etc/ld.so.cache",
+    "/etc/ssl/openssl.cnf",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/os-release",
+];
+const ETC_FILE_BYTES_MAX: u64 = 1024 * 1024;
+const DEVICES: [&str; 5] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+const DEVICE_LINKS: [(&str, &str); 4] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
+/// Writable, private, gone with the run.
+const SCRATCH: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", HOME];
+const HOME: &str = "/home/agent";
+const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+/// The port of the bridge inside, on the loopback interface of a network namespace of its own.
+const BRIDGE_PORT: u64 = 3128;
+
+/// What the launcher does before the inner stage starts.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) plan: SandboxPlan,
+    /// Protected names that must be made first, relative to the workspace.
+    pub(crate) missing: Vec<(PathBuf, Kind)>,
+}
+
+/// How writes to the workspace are kept.
+#[derive(Debug, Clone)]
+pub(crate) enum Writes {
+    /// In the workspace itself.
+    Direct,
+    /// In an overlay with these upper and work folders.
+    Overlay { upper: PathBuf, work: PathBuf },
+    /// In a copy of the workspace, shown at its place.
+    Copy { copy: PathBuf },
+}
+
+/// Whether the kernel counts memory for the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemoryCount {
+    Kernel,
+    Sampling,
+}
+
+/// Turns a request into a plan.
+pub(crate) fn prepare(
+    spec: &Sandbox,
+    writes: &Writes,
+    memory: MemoryCount,
+) -> Result<Prepared, Broken> {
+    let shown = match writes {
+        Writes::Direct | Writes::Overlay { .. } => spec.workspace.clone(),
+        Writes::Copy { copy } => copy.clone(),
+    };
+    let names = Names::find(&shown)?;
+    let mut plan = SandboxPlan {
+        command: command(spec),
+        ..SandboxPlan::default()
+    };
+    system(&mut plan);
+    grants(spec, writes, &names, &mut plan);
+    walls(spec, &names, &mut plan)?;
+    let budgets = &spec.budgets;
+    plan.scratch_bytes = budgets.disk.0.min(budgets.memory.0 / 2);
+    plan.scratch_inodes = budgets.inodes;
+    plan.limits = l05_limits::from_budgets(budgets);
+    let mut choices = Choices::STRICT;
+    if spec.profile == Profile::Compat {
+        choices = choices.with_compat();
+    }
+    if memory == MemoryCount::Sampling {
+        choices = choices.without_unseen_memory();
+    }
+    plan.filter = choices.bits();
+    plan.landlock_required = u64::from(spec.profile == Profile::Strict);
+    plan.bridge = spec.bridge.clone().map(|socket| (socket, BRIDGE_PORT));
+    let missing = match writes {
+        Writes::Direct | Writes::Copy { .. } => names.missing,
+        Writes::Overlay { .. } => Vec::new(),
+    };
+    Ok(Prepared { plan, missing })
+}
+
+fn command(spec: &Sandbox) -> CommandPlan {
+    let mut env: Vec<OsString> = [
+        ("PATH", SEARCH_PATH),
+        ("HOME", HOME),
+        ("USER", "agent"),
+        ("LOGNAME", "agent"),
+        ("SHELL", "/bin/sh"),
+        ("TMPDIR", "/tmp"),
+        ("TERM", "dumb"),
+        ("LANG", "C.UTF-8"),
+        ("TZ", "UTC"),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ]
+    .iter()
+    .filter(|(name, _)| !spec.env.iter().any(|(given, _)| given == name))
+    .map(|(name, value)| env_entry(OsStr::new(name), OsStr::new(value)))
+    .collect();
+    if spec.bridge.is_some() {
+        let url = format!("http://127.0.0.1:{BRIDGE_PORT}");
+        for name in [
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+        ] {
+            env.push(env_entry(OsStr::new(name), OsStr::new(&url)));
+        }
+        for name in ["no_proxy", "NO_PROXY"] {
+            env.push(env_entry(
+                OsStr::new(name),
+                OsStr::new("localhost,127.0.0.1,::1"),
+            ));
+        }
+    }
+    env.extend(spec.env.iter().map(|(name, value)| env_entry(name, value)));
+    CommandPlan {
+        argv: spec.argv.clone(),
+        env,
+        cwd: spec.workspace.clone(),
+    }
+}
+
+/// The parts of the root that are the same for every run.
+fn system(plan: &mut SandboxPlan) {
+    for name in SYSTEM {
+        let path = PathBuf::from(name);
+        let Ok(meta) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if let Ok(target) = fs::read_link(&path) {
+            plan.steps.push(Step::Symlink {
+                path: path.clone(),
+                target,
+            });
+        } else if meta.is_dir() {
+            plan.steps.push(Step::Bind {
+                path: path.clone(),
+                access: Access::Read,
+            });
+        } else {
+            continue;
+        }
+        plan.rules.push(Rule {
+            path,
+            access: Access::Read,
+        });
+    }
+    etc(plan);
+    for name in DEVICES {
+        if let Ok(source) = fs::canonicalize(name) {
+            plan.steps.push(Step::BindAs {
+                source,
+                path: name.into(),
+                access: Access::Device,
+            });
+            plan.rules.push(Rule {
+                path: name.into(),
+                access: Access::Device,
+            });
+        }
+    }
+    for (path, target) in DEVICE_LINKS {
+        plan.steps.push(Step::Symlink {
+            path: path.into(),
+            target: target.into(),
+        });
+    }
+    plan.steps.push(Step::Dir {
+        path: "/run".into(),
+    });
+    plan.steps.push(Step::Proc {
+        path: "/proc".into(),
+    });
+    plan.rules.push(Rule {
+        path: "/proc".into(),
+        access: Access::Read,
+    });
+    for path in SCRATCH {
+        plan.steps.push(Step::Scratch { path: path.into() });
+        plan.rules.push(Rule {
+            path: path.into(),
+            access: Access::Write,
+        });
+    }
+}
+
+/// The few tables that programs look up, made up here, and what they need of the host's `/etc`.
+fn etc(plan: &mut SandboxPlan) {
+    let table = |name: &str, content: &str| Step::File {
+        path: name.into(),
+        content: content.as_bytes().to_vec(),
+    };
+    plan.steps.extend([
+        table("/etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
+        table("/etc/group", "agent:x:1000:\nnogroup:x:65534:\n"),
+        table("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
+        table("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
+        table("/etc/hostname", "sandbox\n"),
+    ]);
+    for name in ETC_FILES {
+        let small =
+            fs::metadata(name).is_ok_and(|meta| meta.is_file() && meta.len() <= ETC_FILE_BYTES_MAX);
+        if let (true, Ok(content)) = (small, fs::read(name)) {
+            plan.steps.push(Step::File {
+                path: name.into(),
+                content,
+            });
+        }
+    }
+    for name in ETC_DIRS {
+        if let Ok(source) = fs::canonicalize(name) {
+            plan.steps.push(Step::BindAs {
+                source,
+                path: name.into(),
+                access: Access::Read,
+            });
+        }
+    }
+    plan.rules.push(Rule {
+        path: "/etc".into(),
+        access: Access::Read,
+    });
+}
+
+/// The workspace and what was granted beside it, outer folders before inner ones.
+fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan) {
+    let bind = |path: &PathBuf, access| {
+        (
+            path.clone(),
+            Step::Bind {
+                path: path.clone(),
+                access,
+            },
+            access,
+        )
+    };
+    let mut grants: Vec<(PathBuf, Step, Access)> = Vec::new();
+    grants.extend(spec.read.iter().map(|path| bind(path, Access::Read)));
+    grants.extend(spec.write.iter().map(|path| bind(path, Access::Write)));
+    let path = spec.workspace.clone();
+    let step = match writes {
+        Writes::Direct => Step::Bind {
+            path,
+            access: Access::Write,
+        },
+        Writes::Overlay { upper, work } => Step::Overlay {
+            path,
+            upper: upper.clone(),
+            work: work.clone(),
+            placeholders: names.missing.clone(),
+        },
+        Writes::Copy { copy } => Step::BindAs {
+            source: copy.clone(),
+            path,
+            access: Access::Write,
+        },
+    };
+    grants.push((spec.workspace.clone(), step, Access::Write));
+    grants.sort_by_key(|(path, _, _)| path.components().count());
+    for (path, step, access) in grants {
+        plan.steps.push(step);
+        plan.rules.push(Rule { path, access });
+    }
+}
+
+/// Read-only and hidden paths, each with every folder above it pinned.
+fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Broken> {
+    let mut protect: Vec<PathBuf> = names
+        .protected
+        .iter()
+        .map(|name| spec.workspace.join(name))
+        .collect();
+    let mut mask: Vec<PathBuf> = names
+        .hidden
+        .iter()
+        .map(|name| spec.workspace.join(name))
+        .collect();
+    for path in &spec.write {
+        if path.is_dir() {
+            let more = Names::find(path)?;
+            protect.extend(
+                more.protected
+                    .iter()
+                    .filter(|name| path.join(name).exists())
+                    .map(|name| path.join(name)),
+            );
+            mask.extend(more.hidden.iter().map(|name| path.join(name)));
+        }
+    }
+    for path in &spec.hide {
+        // What no grant shows is hidden already.
+        if plan.rules.iter().any(|rule| path.starts_with(&rule.path)) {
+            mask.push(path.clone());
+        }
+    }
+    let roots: Vec<&PathBuf> = spec.write.iter().chain([&spec.workspace]).collect();
+    let mut pins: Vec<PathBuf> = Vec::new();
+    for path in protect.iter().chain(&mask) {
+        let above = path.ancestors().skip(1).take_while(|parent| {
+            roots.iter().any(|root| parent.starts_with(root))
+                && !roots.contains(&&parent.to_path_buf())
+        });
+        pins.extend(above.map(Path::to_path_buf));
+    }
+    pins.retain(|pin| !mask.contains(pin) && !protect.contains(pin));
+    for list in [&mut pins, &mut protect, &mut mask] {
+        list.sort();
+        list.dedup();
+    }
+    // Below a masked folder there is nothing left to cover.
+    let masked = mask.clone();
+    let covered = |path: &PathBuf| {
+        masked
+            .iter()
+            .any(|top| path != top && path.starts_with(top))
+    };
+    pins.retain(|path| !covered(path));
+    protect.retain(|path| !covered(path));
+    mask.retain(|path| !covered(path));
+    plan.steps
+        .extend(pins.into_iter().map(|path| Step::Pin { path }));
+    plan.steps
+        .extend(protect.into_iter().map(|path| Step::Protect { path }));
+    plan.steps
+        .extend(mask.into_iter().map(|path| Step::Mask { path }));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Layer;
+
+    fn workspace(name: &str) -> PathBuf {
+        let dir =
+            std::env::temp_dir().join(format!("tripwire-policy-{name}-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a folder");
+        fs::canonicalize(dir).expect("a path")
+    }
+
+    fn plan(dir: &Path) -> Result<Prepared, Broken> {
+        let spec = Sandbox::new(dir, ["true"]).expect("a spec");
+        prepare(&spec, &Writes::Direct, MemoryCount::Kernel)
+    }
+
+    #[test]
+    fn box_1_every_folder_above_a_wall_is_pinned() {
+        let dir = workspace("pins");
+        fs::create_dir_all(dir.join("a/b")).expect("folders");
+        fs::write(dir.join("a/b/.env"), "secret").expect("a secret");
+        let steps = plan(&dir).expect("a plan").plan.steps;
+        let has = |step: Step| assert!(steps.contains(&step), "{step:?}");
+        has(Step::Pin {
+            path: dir.join("a"),
+        });
+        has(Step::Pin {
+            path: dir.join("a/b"),
+        });
+        has(Step::Pin {
+            path: dir.join(".git"),
+        });
+        has(Step::Mask {
+            path: dir.join("a/b/.env"),
+        });
+        has(Step::Protect {
+            path: dir.join(".git/hooks"),
+        });
+        assert!(!steps.contains(&Step::Pin { path: dir.clone() }));
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn box_1_missing_names_are_made_and_existing_ones_are_not() {
+        let dir = workspace("missing");
+        fs::create_dir_all(dir.join(".git/hooks")).expect("folders");
+        let missing = plan(&dir).expect("a plan").missing;
+        assert!(missing.contains(&(PathBuf::from(".geometry"), Kind::Dir)));
+        assert!(missing.contains(&(PathBuf::from(".git/config"), Kind::File)));
+        assert!(
+            !missing
+                .iter()
+                .any(|(name, _)| name == Path::new(".git") || name == Path::new(".git/hooks"))
+        );
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn box_2_a_protected_name_that_is_a_link_is_refused() {
+        let dir = workspace("link");
+        std::os::unix::fs::symlink("/etc", dir.join(".geometry")).expect("a link");
+        let broken = plan(&dir).expect_err("refused");
+        assert_eq!(broken.layer, Layer::Rootfs);
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn box_1_a_secret_behind_a_link_is_hidden_where_it_really_is() {
+        let dir = workspace("secret");
+        fs::write(dir.join("real"), "secret").expect("a secret");
+        std::os::unix::fs::symlink("real", dir.join(".env")).expect("a link");
+        let steps = plan(&dir).expect("a plan").plan.steps;
+        assert!(steps.contains(&Step::Mask {
+            path: dir.join("real")
+        }));
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn box_3_the_environment_is_fixed_and_an_override_replaces_it() {
+        let dir = workspace("env");
+        let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
+        let spec = spec
+            .env(OsStr::new("TERM"), OsStr::new("xterm"))
+            .expect("a variable");
+        let env = command(&spec).env;
+        assert_eq!(
+            env.iter()
+                .filter(|entry| entry.to_string_lossy().starts_with("TERM="))
+                .count(),
+            1
+        );
+        assert!(
+            env.contains(&OsString::from("TZ=UTC")) && env.contains(&OsString::from("TERM=xterm"))
+        );
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+}

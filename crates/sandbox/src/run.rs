@@ -1,0 +1,419 @@
+//! The launcher: puts on the layers in their order, watches the run, ends the tree, and looks at what is left.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::capture::Capture;
+use crate::control::{Channel, News, TAG_PLAN};
+use crate::explain::{explain, hint};
+use crate::layers::l01_cgroup::{Group, GroupLimits};
+use crate::layers::l02_namespaces::{Launch, World, launch};
+use crate::layers::l03_reexec::Broken;
+use crate::layers::l10_scan::{self, Since};
+use crate::outcome::{End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
+use crate::plan::Plan;
+use crate::policy::{self, MemoryCount, Writes};
+use crate::procfs;
+use crate::running::{Alive, Ended, Event, Running};
+use crate::runs::Placeholders;
+use crate::spec::{Profile, Sandbox};
+use crate::stage;
+use crate::watchdog::{self, Sight, Watch};
+
+/// What an ended tree reports when nobody could say more.
+const SIGKILL: u8 = 9;
+
+/// Runs a request to its end.
+pub(crate) fn run(spec: &Sandbox) -> Outcome {
+    let mut attempt = Attempt {
+        spec,
+        layers: Layers::default(),
+        start: Instant::now(),
+        since: watchdog::now(),
+        memory: MemoryCount::Sampling,
+        writable: Vec::new(),
+    };
+    let mut result = attempt.go();
+    if result
+        .as_ref()
+        .is_err_and(|broken| broken.layer == Layer::Stage)
+        && stage::is_fresh_overlay(spec)
+    {
+        // No overlay here: the same run on a copy of the workspace, named in the result.
+        result = stage::fall_back_to_copy(spec).and_then(|()| attempt.go());
+    }
+    match result {
+        Ok(report) => Outcome::Ran(report),
+        Err(broken) => {
+            let cause = explain(&broken);
+            attempt
+                .layers
+                .set(broken.layer, LayerState::Missing(cause.clone()));
+            Outcome::NotRun(NotRun {
+                layer: broken.layer,
+                hint: hint(&broken).to_owned(),
+                cause,
+                layers: attempt.layers,
+                profile: spec.profile,
+            })
+        }
+    }
+}
+
+struct Attempt<'a> {
+    spec: &'a Sandbox,
+    layers: Layers,
+    start: Instant,
+    since: Since,
+    memory: MemoryCount,
+    writable: Vec<PathBuf>,
+}
+
+impl Attempt<'_> {
+    fn go(&mut self) -> Result<Report, Broken> {
+        let mut group = self.cgroup()?;
+        if group.is_some() {
+            self.memory = MemoryCount::Kernel;
+        }
+        let writes = stage::open_writes(self.spec)?;
+        let shown = match &writes {
+            Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
+            Writes::Copy { copy } => copy,
+        };
+        // Leftovers of killed runs go before the workspace is looked at.
+        let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
+        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
+        self.writable = self.writable_roots(&writes);
+        placeholders.fill(&prepared.missing).map_err(placeholder)?;
+        let running = self.start_inner(group.as_ref(), &Plan::Sandbox(Box::new(prepared.plan)))?;
+        let ended = self.follow(running)?;
+        let memory_kills = group.as_ref().map_or(0, Group::memory_kills);
+        let survivors = group.as_ref().map_or(0, |group| group.members().len());
+        drop(group.take());
+        drop(placeholders);
+        let findings = self.scan();
+        let mut receipt = ended.receipt;
+        receipt.survivors += u64::try_from(survivors).unwrap_or(u64::MAX);
+        Ok(Report {
+            end: ended.end,
+            stdout: ended.stdout.finish(),
+            stderr: ended.stderr.finish(),
+            wall: self.start.elapsed(),
+            layers: std::mem::take(&mut self.layers),
+            receipt,
+            findings,
+            memory_kills,
+            profile: self.spec.profile,
+            stage: self.spec.stage.clone(),
+        })
+    }
+
+    /// Layer 1. Root needs it, because the kernel ignores root's process limit; an ordinary user gets the sampling watchdog.
+    fn cgroup(&mut self) -> Result<Option<Group>, Broken> {
+        let limits = GroupLimits {
+            memory: self.spec.budgets.memory,
+            processes: self.spec.budgets.processes,
+        };
+        let error = match Group::create(Some(limits)) {
+            Ok(group) => {
+                self.layers
+                    .set(Layer::Cgroup, LayerState::On(group.describe()));
+                return Ok(Some(group));
+            }
+            Err(error) => error,
+        };
+        let root = rustix::process::geteuid().is_root();
+        let state = match (root, self.spec.profile) {
+            (false, Profile::Strict | Profile::Compat) => LayerState::Replaced(format!(
+                "sampling watchdog and process limit; no cgroup of our own: {error}"
+            )),
+            (true, Profile::Compat) => LayerState::Relaxed(format!(
+                "sampling watchdog only, processes unlimited for root: {error}"
+            )),
+            (true, Profile::Strict) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                return Err(Broken::new(
+                    Layer::Cgroup,
+                    errno,
+                    format!("make a cgroup: {error}"),
+                ));
+            }
+        };
+        self.layers.set(Layer::Cgroup, state);
+        Ok(None)
+    }
+
+    /// Layers 2 to 9, up to the executed command.
+    fn start_inner(&mut self, group: Option<&Group>, plan: &Plan) -> Result<Running, Broken> {
+        let (stdout, stdout_in) = pipe()?;
+        let (stderr, stderr_in) = pipe()?;
+        let (control, control_in) =
+            Channel::pair().map_err(namespaces("make the control channel"))?;
+        let null = std::fs::File::open("/dev/null").map_err(namespaces("open `/dev/null`"))?;
+        let exe = inner_exe(self.spec.inner_exe.as_deref()).map_err(|error| {
+            Broken::new(
+                Layer::Reexec,
+                error.raw_os_error().unwrap_or(0),
+                "open our own binary".to_owned(),
+            )
+        })?;
+        let started = launch(&Launch {
+            world: World::Confined,
+            group,
+            exe: exe.as_fd(),
+            stdin: null.as_fd(),
+            stdout: stdout_in.as_fd(),
+            stderr: stderr_in.as_fd(),
+            control: control_in.as_fd(),
+        })
+        .map_err(namespaces("start a process in its own namespaces"))?;
+        drop((stdout_in, stderr_in, control_in));
+        self.layers.set(
+            Layer::Namespaces,
+            on("user, mount, pid, network, IPC, host name, cgroup"),
+        );
+        let stdout = Capture::new(stdout, self.spec.budgets.output);
+        let stderr = Capture::new(stderr, self.spec.budgets.output);
+        let running = Running {
+            started,
+            control,
+            stdout,
+            stderr,
+            watch: None,
+        };
+        self.reach_command(running, plan)
+    }
+
+    fn reach_command(&mut self, mut running: Running, plan: &Plan) -> Result<Running, Broken> {
+        let mut result = running
+            .control
+            .send(TAG_PLAN, &plan.encode())
+            .map_err(reexec("send the plan"));
+        let mut handles = None;
+        while result.is_ok() {
+            let silent = "hear from the inner stage";
+            match running.next(self.deadline()) {
+                Ok(Event::News(News::Ready { fds, landlock })) => {
+                    self.passed(&landlock);
+                    handles = Some(fds);
+                }
+                Ok(Event::News(News::Started)) => break,
+                Ok(Event::News(News::Failed { layer, errno, what })) => {
+                    result = Err(Broken::new(layer, errno, what));
+                }
+                Ok(Event::TimedOut) => {
+                    result = Err(reexec(silent)(io::Error::from_raw_os_error(
+                        libc::ETIMEDOUT,
+                    )))
+                }
+                Ok(Event::News(News::Exited { .. }) | Event::Gone | Event::Spent(_)) => {
+                    result = Err(reexec(silent)(io::Error::from_raw_os_error(0)));
+                }
+                Err(error) => result = Err(reexec(silent)(error)),
+            }
+        }
+        let mut handles = handles.unwrap_or_default().into_iter();
+        if let (Ok(()), (Some(scratch), Some(proc))) = (&result, (handles.next(), handles.next())) {
+            running.watch = Some(Watch::new(self.sight(scratch, proc)));
+            return Ok(running);
+        }
+        running.started.kill();
+        // The inner stage is gone for sure once it is waited for; a failure here changes nothing.
+        drop(running.started.reap());
+        Err(result
+            .err()
+            .unwrap_or_else(|| reexec("receive the new root")(io::Error::from_raw_os_error(0))))
+    }
+
+    /// The inner stage reports once for all layers that it put on itself.
+    fn passed(&mut self, landlock: &str) {
+        let budgets = &self.spec.budgets;
+        self.layers.set(
+            Layer::Reexec,
+            on("clean image, no inherited descriptor, unreadable"),
+        );
+        self.layers.set(
+            Layer::Rootfs,
+            on("allow-list on tmpfs, protected names read-only, ancestors pinned"),
+        );
+        let stage = self
+            .spec
+            .stage
+            .as_deref()
+            .map_or(LayerState::Off, stage::describe);
+        self.layers.set(Layer::Stage, stage);
+        let network = match &self.spec.bridge {
+            Some(_) => on("loopback and the allow-list bridge"),
+            None => on("loopback only"),
+        };
+        self.layers.set(Layer::Network, network);
+        let limits = format!(
+            "{} processes, files of {} bytes, {} open files",
+            budgets.processes, budgets.file_size.0, budgets.open_files
+        );
+        self.layers.set(Layer::Limits, LayerState::On(limits));
+        self.layers
+            .set(Layer::Privileges, on("no capability, no_new_privs"));
+        let landlock = match (landlock, self.spec.profile) {
+            ("missing", Profile::Compat) => {
+                LayerState::Relaxed("missing in this kernel".to_owned())
+            }
+            (text, Profile::Strict | Profile::Compat) => on(text),
+        };
+        self.layers.set(Layer::Landlock, landlock);
+        let filter = match self.spec.profile {
+            Profile::Strict => on("reviewed calls only"),
+            Profile::Compat => {
+                LayerState::Relaxed("reviewed calls, unix sockets and debuggers".to_owned())
+            }
+        };
+        self.layers.set(Layer::Seccomp, filter);
+        self.layers
+            .set(Layer::Pid1, on("reaps orphans, ends with the launcher"));
+    }
+
+    fn deadline(&self) -> Instant {
+        self.start + self.spec.budgets.time
+    }
+
+    /// Waits for the end, whatever brings it, and then for the last process.
+    fn follow(&self, mut running: Running) -> Result<Ended, Broken> {
+        let event = running.next(self.deadline());
+        let decided = Instant::now();
+        let seen = || {
+            Alive::Seen(procfs::descendants(
+                running.started.pid.as_raw_nonzero().get(),
+            ))
+        };
+        let (end, alive) = match event {
+            Ok(Event::News(News::Exited {
+                code,
+                signal: 0,
+                others,
+            })) => (End::Exited(code), Alive::Counted(others)),
+            Ok(Event::News(News::Exited { signal, others, .. })) => {
+                (End::Signaled(signal), Alive::Counted(others))
+            }
+            Ok(Event::TimedOut) => (End::TimedOut, seen()),
+            Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
+            Ok(Event::Gone | Event::News(_)) | Err(_) => {
+                (End::Signaled(SIGKILL), Alive::Counted(0))
+            }
+        };
+        running.started.kill();
+        running.started.reap().map_err(|error| {
+            Broken::new(
+                Layer::Pid1,
+                error.raw_os_error().unwrap_or(0),
+                "wait for the end".to_owned(),
+            )
+        })?;
+        let receipt = alive.receipt(decided.elapsed());
+        Ok(Ended {
+            end,
+            receipt,
+            stdout: running.stdout,
+            stderr: running.stderr,
+        })
+    }
+
+    fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> Sight {
+        Sight {
+            scratch,
+            proc,
+            roots: self.writable.clone(),
+            since: self.since,
+            budgets: self.spec.budgets,
+            memory: self.memory,
+        }
+    }
+
+    /// The folders of the host that the tree may change.
+    fn writable_roots(&self, writes: &Writes) -> Vec<PathBuf> {
+        let workspace = match writes {
+            Writes::Direct => self.spec.workspace.clone(),
+            Writes::Overlay { upper, .. } => upper.clone(),
+            Writes::Copy { copy } => copy.clone(),
+        };
+        self.spec
+            .write
+            .iter()
+            .filter(|path| path.is_dir())
+            .cloned()
+            .chain([workspace])
+            .collect()
+    }
+
+    /// Layer 10. The command has run by now: a scan that fails is named, it does not undo the run.
+    fn scan(&mut self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut failed = None;
+        for root in &self.writable {
+            match l10_scan::scan(root, self.since) {
+                Ok(found) => findings.extend(found),
+                Err(error) => failed = Some(format!("`{}`: {error}", root.display())),
+            }
+        }
+        let state = match failed {
+            Some(text) => LayerState::Missing(text),
+            None => LayerState::On(format!("{} findings", findings.len())),
+        };
+        self.layers.set(Layer::Scan, state);
+        findings
+    }
+}
+
+fn placeholder(error: io::Error) -> Broken {
+    Broken::new(
+        Layer::Rootfs,
+        error.raw_os_error().unwrap_or(0),
+        "make placeholders for protected names".to_owned(),
+    )
+}
+
+pub(crate) fn inner_exe(given: Option<&Path>) -> io::Result<OwnedFd> {
+    let path = given.unwrap_or_else(|| Path::new("/proc/self/exe"));
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(
+        rustix::fs::CWD,
+        path,
+        flags,
+        rustix::fs::Mode::empty(),
+    )?)
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), Broken> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|errno| {
+        Broken::new(
+            Layer::Namespaces,
+            errno.raw_os_error(),
+            "make a pipe".to_owned(),
+        )
+    })
+}
+
+fn on(text: &str) -> LayerState {
+    LayerState::On(text.to_owned())
+}
+
+fn namespaces(what: &'static str) -> impl Fn(io::Error) -> Broken {
+    move |error| {
+        Broken::new(
+            Layer::Namespaces,
+            error.raw_os_error().unwrap_or(0),
+            format!("{what}: {error}"),
+        )
+    }
+}
+
+fn reexec(what: &'static str) -> impl Fn(io::Error) -> Broken {
+    move |error| {
+        Broken::new(
+            Layer::Reexec,
+            error.raw_os_error().unwrap_or(0),
+            what.to_owned(),
+        )
+    }
+}

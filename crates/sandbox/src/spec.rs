@@ -1,0 +1,340 @@
+//! What is asked for: one command, the paths it may touch, and its budgets.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::SpecError;
+use crate::outcome::Outcome;
+
+/// Names in the workspace that are always read-only, whether they exist or not: what another program would execute or obey.
+pub const PROTECTED_NAMES: [&str; 11] = [
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/modules",
+    ".geometry",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".mcp.json",
+    ".vscode",
+    "AGENTS.md",
+];
+
+/// File names that are unreadable wherever they are in the workspace.
+pub const HIDDEN_NAMES: [&str; 1] = [".env"];
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// So many mebibytes.
+    #[must_use]
+    pub const fn mebi(count: u64) -> Self {
+        Self(count * 1024 * 1024)
+    }
+}
+
+/// How missing layers are treated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// A missing layer means that nothing is run.
+    #[default]
+    Strict,
+    /// For old kernels and for tools that need them: Landlock and the memory budget may be missing, unix sockets and
+    /// debuggers work. Namespaces, the new root, the dropped capabilities and the system-call filter stay required.
+    Compat,
+}
+
+impl Profile {
+    /// The name used on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Compat => "compat",
+        }
+    }
+}
+
+/// The budgets of the whole tree, unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budgets {
+    /// Memory of all processes together.
+    pub memory: Bytes,
+    /// Processes and threads alive at once.
+    pub processes: u64,
+    /// The largest single file.
+    pub file_size: Bytes,
+    /// All files written, in the workspace and in the private `/tmp` together.
+    pub disk: Bytes,
+    /// Number of files written, in the same places.
+    pub inodes: u64,
+    /// Open files per process.
+    pub open_files: u64,
+    /// Bytes kept of each output stream.
+    pub output: Bytes,
+    /// Wall clock.
+    pub time: Duration,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            memory: Bytes::mebi(512),
+            processes: 256,
+            file_size: Bytes::mebi(160),
+            disk: Bytes::mebi(320),
+            inodes: 12_000,
+            open_files: 4_096,
+            output: Bytes::mebi(1),
+            time: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Where staged writes are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageDir(pub PathBuf);
+
+/// A confined command, ready to run.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    pub(crate) workspace: PathBuf,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) read: Vec<PathBuf>,
+    pub(crate) write: Vec<PathBuf>,
+    pub(crate) hide: Vec<PathBuf>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) budgets: Budgets,
+    pub(crate) profile: Profile,
+    pub(crate) stage: Option<PathBuf>,
+    pub(crate) bridge: Option<PathBuf>,
+    pub(crate) inner_exe: Option<PathBuf>,
+}
+
+impl Sandbox {
+    /// A command confined to `workspace`, with the default budgets and the strict profile.
+    ///
+    /// # Errors
+    /// If the workspace is not a folder, is the root of the file system, or no command is given.
+    pub fn new<I, S>(workspace: &Path, argv: I) -> Result<Self, SpecError>
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let argv: Vec<OsString> = argv
+            .into_iter()
+            .map(|arg| arg.as_ref().to_os_string())
+            .collect();
+        if argv.is_empty() {
+            return Err(SpecError::NoCommand);
+        }
+        let workspace = canonical_dir(workspace)?;
+        Ok(Self {
+            workspace,
+            argv,
+            read: Vec::new(),
+            write: Vec::new(),
+            hide: Vec::new(),
+            env: Vec::new(),
+            budgets: Budgets::default(),
+            profile: Profile::Strict,
+            stage: None,
+            bridge: None,
+            inner_exe: None,
+        })
+    }
+
+    /// The command may also read below `path`.
+    ///
+    /// # Errors
+    /// If the path does not exist or would open the whole file system.
+    pub fn read(mut self, path: &Path) -> Result<Self, SpecError> {
+        self.read.push(canonical_grant(path)?);
+        Ok(self)
+    }
+
+    /// The command may also write below `path`.
+    ///
+    /// # Errors
+    /// If the path does not exist or would open the whole file system.
+    pub fn write(mut self, path: &Path) -> Result<Self, SpecError> {
+        self.write.push(canonical_grant(path)?);
+        Ok(self)
+    }
+
+    /// `path` (in the workspace if relative) is unreadable, with everything below it.
+    ///
+    /// # Errors
+    /// If the path does not exist: hiding a misspelt name would protect nothing.
+    pub fn hide(mut self, path: &Path) -> Result<Self, SpecError> {
+        let absolute = self.workspace.join(path);
+        let found = std::fs::canonicalize(&absolute).map_err(|source| SpecError::Path {
+            path: absolute.clone(),
+            source,
+        })?;
+        self.hide.push(found);
+        Ok(self)
+    }
+
+    /// One more variable in the otherwise fixed environment.
+    ///
+    /// # Errors
+    /// If the name is empty or holds `=` or a zero byte, or the value a zero byte.
+    pub fn env(mut self, name: &OsStr, value: &OsStr) -> Result<Self, SpecError> {
+        let (name_bytes, value_bytes) = (name.as_encoded_bytes(), value.as_encoded_bytes());
+        let bad = name_bytes.is_empty()
+            || name_bytes.iter().any(|byte| matches!(byte, b'=' | 0))
+            || value_bytes.contains(&0);
+        if bad {
+            return Err(SpecError::Env {
+                name: name.to_string_lossy().into_owned(),
+            });
+        }
+        self.env.push((name.to_os_string(), value.to_os_string()));
+        Ok(self)
+    }
+
+    /// Other budgets than the default ones.
+    #[must_use]
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
+    /// How missing layers are treated.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Writes to the workspace go to this folder instead; see [`crate::Stage`].
+    #[must_use]
+    pub fn stage(mut self, dir: StageDir) -> Self {
+        self.stage = Some(dir.0);
+        self
+    }
+
+    /// Connections to a loopback port inside are carried to this listening unix socket on the host, and the usual `*_proxy`
+    /// variables name that port. What listens there decides; this crate only carries bytes.
+    ///
+    /// # Errors
+    /// If the socket has no path: an abstract name cannot be reached from another network namespace.
+    pub fn bridge(mut self, socket: &std::os::unix::net::UnixListener) -> Result<Self, SpecError> {
+        let address = socket
+            .local_addr()
+            .map_err(|source| SpecError::Bridge { source })?;
+        let path = address.as_pathname().ok_or(SpecError::BridgeUnnamed)?;
+        self.bridge = Some(path.to_path_buf());
+        Ok(self)
+    }
+
+    /// Another binary for the inner stage than the running one. It must call [`crate::inner_main`] first; for tests.
+    #[must_use]
+    pub fn inner_exe(mut self, exe: &Path) -> Self {
+        self.inner_exe = Some(exe.to_path_buf());
+        self
+    }
+
+    /// Runs the command and waits for the end of its whole tree.
+    #[must_use]
+    pub fn run(&self) -> Outcome {
+        #[cfg(target_os = "linux")]
+        {
+            crate::run::run(self)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            crate::unsupported::run(self)
+        }
+    }
+}
+
+fn canonical_dir(path: &Path) -> Result<PathBuf, SpecError> {
+    let found = std::fs::canonicalize(path).map_err(|source| SpecError::Path {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    if !found.is_dir() {
+        return Err(SpecError::NotAFolder { path: found });
+    }
+    refuse_wide(&found)?;
+    Ok(found)
+}
+
+fn canonical_grant(path: &Path) -> Result<PathBuf, SpecError> {
+    let found = std::fs::canonicalize(path).map_err(|source| SpecError::Path {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    refuse_wide(&found)?;
+    Ok(found)
+}
+
+/// Paths that would hand over the kernel's or every user's files are refused rather than granted.
+fn refuse_wide(path: &Path) -> Result<(), SpecError> {
+    const WIDE: [&str; 12] = [
+        "/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot",
+        "/run",
+    ];
+    const BELOW: [&str; 4] = ["/proc", "/sys", "/dev", "/boot"];
+    let wide = WIDE.iter().any(|name| path == Path::new(name))
+        || BELOW.iter().any(|name| path.starts_with(name));
+    if wide {
+        return Err(SpecError::TooWide {
+            path: path.to_path_buf(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn box_1_a_workspace_that_is_the_whole_system_is_refused() {
+        for path in ["/", "/etc", "/usr", "/proc/self"] {
+            let error = Sandbox::new(Path::new(path), ["true"]).expect_err(path);
+            assert!(
+                matches!(error, SpecError::TooWide { .. }),
+                "{path}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn box_1_an_ordinary_folder_is_accepted() {
+        let dir = std::env::temp_dir();
+        assert!(Sandbox::new(&dir, ["true"]).is_ok());
+    }
+
+    #[test]
+    fn box_1_an_empty_command_and_a_missing_hidden_path_are_refused() {
+        let dir = std::env::temp_dir();
+        assert!(matches!(
+            Sandbox::new(&dir, Vec::<&str>::new()),
+            Err(SpecError::NoCommand)
+        ));
+        let spec = Sandbox::new(&dir, ["true"]).expect("a temporary folder");
+        assert!(matches!(
+            spec.hide(Path::new("no-such-name-here")),
+            Err(SpecError::Path { .. })
+        ));
+    }
+
+    #[test]
+    fn box_3_a_variable_name_with_an_equals_sign_is_refused() {
+        let spec = Sandbox::new(&std::env::temp_dir(), ["true"]).expect("a temporary folder");
+        assert!(
+            spec.clone()
+                .env(OsStr::new("A=B"), OsStr::new("x"))
+                .is_err()
+        );
+        assert!(spec.env(OsStr::new("A_B"), OsStr::new("x=y")).is_ok());
+    }
+}

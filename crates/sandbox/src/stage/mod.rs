@@ -1,0 +1,262 @@
+//! Staged writes: a command works on what looks like the workspace, and what it wrote is a change set that a person or a
+//! review can look at, apply or throw away.
+
+mod apply;
+mod changes;
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+pub use changes::{Change, ChangeKind, ChangeSet, Digest, DigestError};
+
+use crate::error::{ApplyError, StageError};
+
+/// A folder with the staged writes of one workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    dir: PathBuf,
+    workspace: PathBuf,
+    form: Form,
+}
+
+/// How the writes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The upper folder of an overlay: only what changed.
+    Overlay,
+    /// A copy of the whole workspace, where overlays in user namespaces are missing.
+    Copy,
+}
+
+impl Form {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Overlay => "overlay",
+            Self::Copy => "copy",
+        }
+    }
+}
+
+impl Stage {
+    /// An existing stage.
+    ///
+    /// # Errors
+    /// If the folder is no stage or belongs to another workspace.
+    pub fn open(dir: &Path, workspace: &Path) -> Result<Self, StageError> {
+        let not = |why| StageError::NotAStage {
+            path: dir.to_path_buf(),
+            why,
+        };
+        let recorded =
+            fs::read(dir.join("workspace")).map_err(|_| not("it holds no staged writes"))?;
+        let workspace = fs::canonicalize(workspace).map_err(|source| StageError::Read {
+            path: workspace.to_path_buf(),
+            source,
+        })?;
+        if std::ffi::OsString::from_vec(recorded) != workspace.as_os_str() {
+            return Err(not("it belongs to another workspace"));
+        }
+        let form = match fs::read_to_string(dir.join("form")).as_deref() {
+            Ok("overlay") => Form::Overlay,
+            Ok("copy") => Form::Copy,
+            Ok(_) | Err(_) => return Err(not("its form is unknown")),
+        };
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            workspace,
+            form,
+        })
+    }
+
+    /// Opens the stage, or makes an empty one.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "only the Linux launcher stages")
+    )]
+    pub(crate) fn open_or_make(
+        dir: &Path,
+        workspace: &Path,
+        form: Form,
+    ) -> Result<Self, StageError> {
+        if dir.join("workspace").exists() {
+            return Self::open(dir, workspace);
+        }
+        let at = |source| StageError::Prepare {
+            path: dir.to_path_buf(),
+            source,
+        };
+        fs::create_dir_all(dir).map_err(at)?;
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(at)?;
+        match form {
+            Form::Overlay => {
+                fs::create_dir_all(dir.join("upper")).map_err(at)?;
+                fs::create_dir_all(dir.join("work")).map_err(at)?;
+            }
+            Form::Copy => copy_tree(workspace, &dir.join("copy"))?,
+        }
+        fs::write(dir.join("form"), form.name()).map_err(at)?;
+        // The record comes last: a half-made stage is none.
+        fs::write(dir.join("workspace"), workspace.as_os_str().as_bytes()).map_err(at)?;
+        Self::open(dir, workspace)
+    }
+
+    /// What the staged writes would change, in path order.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is of a kind that cannot be carried over.
+    pub fn changes(&self) -> Result<ChangeSet, StageError> {
+        match self.form {
+            Form::Overlay => changes::of_overlay(&self.workspace, &self.dir.join("upper")),
+            Form::Copy => changes::of_copy(&self.workspace, &self.dir.join("copy")),
+        }
+    }
+
+    /// Carries the changes into the workspace, all or none, if they are the ones named by the digest; then the stage is gone.
+    ///
+    /// # Errors
+    /// If the change set differs from the named one, the workspace moved on, or a write failed.
+    pub fn apply(self, wanted: &Digest) -> Result<ChangeSet, ApplyError> {
+        let changes = self.changes()?;
+        if changes.digest() != *wanted {
+            return Err(ApplyError::Mismatch {
+                wanted: wanted.to_string(),
+                found: changes.digest().to_string(),
+            });
+        }
+        apply::apply(&self.workspace, &self.content(), &changes)?;
+        self.discard()?;
+        Ok(changes)
+    }
+
+    /// Throws the staged writes away.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn discard(self) -> Result<(), StageError> {
+        let work = self.dir.join("work/work");
+        if work.is_dir() {
+            // The overlay leaves its work folder closed for everybody.
+            let open = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(&work, open).map_err(|source| StageError::Prepare {
+                path: work.clone(),
+                source,
+            })?;
+        }
+        fs::remove_dir_all(&self.dir).map_err(|source| StageError::Prepare {
+            path: self.dir.clone(),
+            source,
+        })
+    }
+
+    /// The folder that holds the new content.
+    pub(crate) fn content(&self) -> PathBuf {
+        match self.form {
+            Form::Overlay => self.dir.join("upper"),
+            Form::Copy => self.dir.join("copy"),
+        }
+    }
+
+    /// Turns an empty overlay stage into a copy.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn into_copy(self) -> Result<Self, StageError> {
+        let (dir, workspace) = (self.dir.clone(), self.workspace.clone());
+        self.discard()?;
+        Self::open_or_make(&dir, &workspace, Form::Copy)
+    }
+}
+
+/// Copies files, folders and links; sockets and pipes are nobody's work and stay behind.
+fn copy_tree(from: &Path, to: &Path) -> Result<(), StageError> {
+    let at = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source: io::Error| StageError::Prepare { path, source }
+    };
+    fs::create_dir_all(to).map_err(at(to))?;
+    let entries = fs::read_dir(from).map_err(at(from))?;
+    for entry in entries {
+        let entry = entry.map_err(at(from))?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(at(&source))?;
+        if kind.is_dir() {
+            copy_tree(&source, &target)?;
+        } else if kind.is_symlink() {
+            let link = fs::read_link(&source).map_err(at(&source))?;
+            std::os::unix::fs::symlink(link, &target).map_err(at(&target))?;
+        } else if kind.is_file() {
+            fs::copy(&source, &target).map_err(at(&target))?;
+        }
+    }
+    let mode = fs::symlink_metadata(from).map_err(at(from))?.permissions();
+    fs::set_permissions(to, mode).map_err(at(to))
+}
+
+#[cfg(target_os = "linux")]
+mod launcher {
+    use super::{Form, Stage};
+    use crate::layers::l03_reexec::Broken;
+    use crate::outcome::{Layer, LayerState};
+    use crate::policy::Writes;
+    use crate::spec::Sandbox;
+    use std::path::Path;
+
+    /// Where the writes of a run go.
+    pub(crate) fn open_writes(spec: &Sandbox) -> Result<Writes, Broken> {
+        let Some(dir) = &spec.stage else {
+            return Ok(Writes::Direct);
+        };
+        let stage = Stage::open_or_make(dir, &spec.workspace, Form::Overlay)
+            .map_err(|error| broken(&error))?;
+        Ok(writes(&stage))
+    }
+
+    /// The same with a copy instead of an overlay.
+    pub(crate) fn fall_back_to_copy(spec: &Sandbox) -> Result<(), Broken> {
+        let Some(dir) = &spec.stage else {
+            return Ok(());
+        };
+        let stage = Stage::open(dir, &spec.workspace)
+            .and_then(Stage::into_copy)
+            .map_err(|error| broken(&error))?;
+        drop(stage);
+        Ok(())
+    }
+
+    fn writes(stage: &Stage) -> Writes {
+        match stage.form {
+            Form::Overlay => Writes::Overlay {
+                upper: stage.dir.join("upper"),
+                work: stage.dir.join("work"),
+            },
+            Form::Copy => Writes::Copy {
+                copy: stage.dir.join("copy"),
+            },
+        }
+    }
+
+    /// How the layer stood.
+    pub(crate) fn describe(dir: &Path) -> LayerState {
+        match std::fs::read_to_string(dir.join("form")).as_deref() {
+            Ok("copy") => LayerState::Replaced(
+                "a copy of the workspace; overlays in user namespaces are missing".to_owned(),
+            ),
+            Ok(_) | Err(_) => LayerState::On("overlay".to_owned()),
+        }
+    }
+
+    /// Whether the stage is an overlay that nothing was written to yet.
+    pub(crate) fn is_fresh_overlay(spec: &Sandbox) -> bool {
+        let upper = spec.stage.as_ref().map(|dir| dir.join("upper"));
+        upper.is_some_and(|upper| {
+            std::fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_none())
+        })
+    }
+
+    fn broken(error: &crate::error::StageError) -> Broken {
+        Broken::new(Layer::Stage, 0, format!("stage writes: {error}"))
+    }
+}
+#[cfg(target_os = "linux")]
+pub(crate) use launcher::{describe, fall_back_to_copy, is_fresh_overlay, open_writes};

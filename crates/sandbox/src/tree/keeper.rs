@@ -1,0 +1,165 @@
+//! The keeper of an unconfined tree: starts the command, reaps orphans, and ends the tree when told or when the launcher dies.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{Signal, WaitOptions};
+
+use super::{Containment, signal_each};
+use crate::control::{Channel, TAG_EXITED, TAG_KILL, TAG_STARTED};
+use crate::layers::l03_reexec::{Broken, status_pipe};
+use crate::layers::l09_pid1::exec_command;
+use crate::outcome::Layer;
+use crate::plan::KeeperPlan;
+use crate::procfs;
+use crate::sys::{self, CloneSpec, Forked};
+
+const HUNT_TIME_MAX: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(2);
+
+/// Stays until the tree is to end.
+pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
+    let containment = if plan.own_namespace == 1 {
+        Containment::PidNamespace
+    } else {
+        Containment::Subreaper
+    };
+    match containment {
+        Containment::PidNamespace => own_proc()?,
+        Containment::Subreaper => {
+            sys::become_subreaper().map_err(|error| broken(&error, "become a subreaper"))?;
+        }
+    }
+    // What the keeper could do as the namespace's owner is not for the command.
+    rustix::thread::clear_ambient_capability_set()
+        .map_err(|errno| broken(&errno.into(), "drop capabilities"))?;
+    let command = start(plan)?;
+    sys::ignore_terminal_signals();
+    let at = |error: io::Error| broken(&error, "watch the launcher");
+    let watched = channel.as_fd().try_clone_to_owned().map_err(at)?;
+    let watch = move || watch_launcher(&Channel::from_fd(watched), containment);
+    std::thread::Builder::new().spawn(watch).map_err(at)?;
+    // From here on the channel is the lifeline; the death signal would also fire when only the starting thread ends.
+    rustix::process::set_parent_process_death_signal(None)
+        .map_err(|errno| broken(&errno.into(), "outlive a thread"))?;
+    channel
+        .send(TAG_STARTED, &[])
+        .map_err(|error| broken(&error, "report the start"))?;
+    reap_for_ever(command, channel)
+}
+
+/// A `/proc` that shows the new pid namespace, as programs expect.
+fn own_proc() -> Result<(), Broken> {
+    let at = |what: &'static str| move |errno: rustix::io::Errno| broken(&errno.into(), what);
+    mount_change(
+        "/",
+        MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC,
+    )
+    .map_err(at("separate the mounts"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None).map_err(at("mount `/proc`"))
+}
+
+fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
+    let (status, status_in) = status_pipe().map_err(|error| broken(&error, "make a pipe"))?;
+    let forked = sys::clone_process(CloneSpec {
+        flags: 0,
+        cgroup: None,
+    })
+    .map_err(|error| broken(&error, "fork"))?;
+    let Forked::Parent(pid) = forked else {
+        let failed = match rustix::process::chdir(&plan.command.cwd) {
+            Ok(()) => exec_command(&plan.command),
+            Err(errno) => Broken::new(
+                Layer::Command,
+                errno.raw_os_error(),
+                plan.command.cwd.display().to_string(),
+            ),
+        };
+        let mut report = failed.errno.to_le_bytes().to_vec();
+        report.extend_from_slice(failed.what.as_bytes());
+        sys::best_effort(rustix::io::write(&status_in, &report));
+        sys::exit_now(127);
+    };
+    drop(status_in);
+    let mut buffer = [0_u8; 4096];
+    let count = sys::read_some(status.as_fd(), &mut buffer).unwrap_or(0);
+    match buffer.get(..count).unwrap_or_default() {
+        [] => Ok(pid),
+        [a, b, c, d, what @ ..] => {
+            let errno = i32::from_le_bytes([*a, *b, *c, *d]);
+            Err(Broken::new(
+                Layer::Command,
+                errno,
+                String::from_utf8_lossy(what).into_owned(),
+            ))
+        }
+        [..] => Err(Broken::new(
+            Layer::Command,
+            0,
+            "start the command".to_owned(),
+        )),
+    }
+}
+
+/// Told to end, or left alone: the tree ends here.
+fn watch_launcher(channel: &Channel, containment: Containment) {
+    while let Ok(Some((tag, _, _))) = channel.receive() {
+        if tag == TAG_KILL {
+            break;
+        }
+    }
+    match containment {
+        // The kernel ends the namespace with this process.
+        Containment::PidNamespace => {}
+        Containment::Subreaper => hunt(),
+    }
+    sys::exit_now(0)
+}
+
+/// Ends every descendant; two looks in a row must find nobody.
+fn hunt() {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let start = Instant::now();
+    let mut quiet = 0;
+    while quiet < 2 && start.elapsed() < HUNT_TIME_MAX {
+        let members = procfs::descendants(own);
+        quiet = if members.is_empty() { quiet + 1 } else { 0 };
+        // Stopped first: what stands still cannot fork while the others are ended.
+        signal_each(&members, Signal::STOP);
+        signal_each(&members, Signal::KILL);
+        std::thread::sleep(POLL);
+    }
+}
+
+fn reap_for_ever(command: rustix::process::Pid, channel: &Channel) -> ! {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == command => {
+                let code = status
+                    .exit_status()
+                    .and_then(|code| u8::try_from(code).ok())
+                    .unwrap_or(0);
+                let signal = status
+                    .terminating_signal()
+                    .and_then(|signal| u8::try_from(signal).ok())
+                    .unwrap_or(0);
+                // A launcher that is gone is noticed by the watching thread.
+                drop(channel.send(TAG_EXITED, &[code, signal, 0, 0, 0, 0]));
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            // Nobody is left; new orphans cannot come, only the end can.
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+fn broken(error: &io::Error, what: &str) -> Broken {
+    Broken::new(
+        Layer::Pid1,
+        error.raw_os_error().unwrap_or(0),
+        what.to_owned(),
+    )
+}

@@ -1,0 +1,355 @@
+//! A command with all its descendants as one thing: started, frozen, thawed, ended, and proven to be gone.
+//!
+//! Nothing is confined here. The command runs below a *keeper*, our own binary executed again, which is pid 1 of a pid
+//! namespace where the system allows one: then the kernel itself ends every descendant, double-forked or not. Where it does
+//! not, the keeper is a subreaper, orphans come back to it, and they are hunted down one by one. A cgroup is used on top where
+//! one can be made. If the launcher is killed, the keeper ends the tree.
+
+pub(crate) mod keeper;
+mod spec;
+
+use std::io;
+use std::num::NonZeroI32;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::control::{Channel, News, TAG_KILL, TAG_PLAN};
+use crate::error::TreeError;
+use crate::layers::l01_cgroup::{Frozen, Group};
+use crate::layers::l02_namespaces::Started;
+use crate::outcome::{Layer, Receipt};
+use crate::plan::Plan;
+use crate::procfs::{self, Identity};
+use crate::sys;
+
+pub use spec::TreeSpec;
+
+/// A tree that cannot be stopped in this time is an error, not a wait.
+const STEER_TIME_MAX: Duration = Duration::from_secs(3);
+const KILL_TIME_MAX: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(2);
+
+/// What holds a tree together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Containment {
+    /// A pid namespace: the kernel ends every descendant with its first process.
+    PidNamespace,
+    /// Orphans come back to the keeper, which ends them one by one.
+    Subreaper,
+}
+
+impl Containment {
+    /// The name used in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PidNamespace => "pid_namespace",
+            Self::Subreaper => "subreaper",
+        }
+    }
+}
+
+/// Where a standard stream goes.
+#[derive(Debug)]
+pub enum TreeStdio {
+    /// The launcher's own.
+    Inherit,
+    /// Nothing to read, nothing kept.
+    Null,
+    /// A pipe or file of the caller.
+    Fd(OwnedFd),
+}
+
+/// How a tree's command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeExit {
+    /// It exited by itself with this code.
+    Exited(u8),
+    /// A signal ended it.
+    Signaled(u8),
+}
+
+/// A running tree. Dropping it ends it.
+#[derive(Debug)]
+pub struct Tree {
+    started: Started,
+    control: Channel,
+    group: Option<Group>,
+    containment: Containment,
+    exit: Option<TreeExit>,
+    ended: bool,
+}
+
+impl Tree {
+    fn begin(mut self, plan: &Plan) -> Result<Self, TreeError> {
+        let at = |source| TreeError::Start {
+            what: "speak to the keeper",
+            source,
+        };
+        self.control.send(TAG_PLAN, &plan.encode()).map_err(at)?;
+        loop {
+            match self.control.news().map_err(at)? {
+                Some(News::Started) => return Ok(self),
+                Some(News::Ready { .. }) => {}
+                Some(News::Failed {
+                    layer: Layer::Command,
+                    errno,
+                    what,
+                }) => {
+                    self.kill();
+                    let source = io::Error::from_raw_os_error(errno);
+                    return Err(TreeError::Command {
+                        program: what.trim_start_matches("run ").trim_matches('`').to_owned(),
+                        source,
+                    });
+                }
+                Some(News::Failed { errno, .. }) => {
+                    self.kill();
+                    return Err(at(io::Error::from_raw_os_error(errno)));
+                }
+                Some(News::Exited { code, signal, .. }) => {
+                    self.exit = Some(exit_of(code, signal));
+                    return Ok(self);
+                }
+                None => {
+                    self.kill();
+                    return Err(at(io::ErrorKind::UnexpectedEof.into()));
+                }
+            }
+        }
+    }
+
+    /// What holds the tree together here.
+    #[must_use]
+    pub fn containment(&self) -> Containment {
+        self.containment
+    }
+
+    /// Whether a cgroup holds it as well.
+    #[must_use]
+    pub fn has_cgroup(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// The keeper's pid, as seen from here.
+    #[must_use]
+    pub fn keeper_pid(&self) -> NonZeroI32 {
+        self.started.pid.as_raw_nonzero()
+    }
+
+    /// How many processes the command and its descendants are now.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.members().len()
+    }
+
+    fn members(&self) -> Vec<Identity> {
+        procfs::descendants(self.keeper_pid().get())
+    }
+
+    /// Waits for the command itself (its descendants may live on) for at most so long.
+    ///
+    /// # Errors
+    /// If the keeper cannot be heard.
+    pub fn wait(&mut self, at_most: Duration) -> Result<Option<TreeExit>, TreeError> {
+        let at = |source| TreeError::Steer {
+            what: "wait for",
+            source,
+        };
+        let deadline = Instant::now() + at_most;
+        while self.exit.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            let mut fds = [PollFd::from_borrowed_fd(
+                self.control.as_fd(),
+                PollFlags::IN,
+            )];
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(0) if left.is_zero() => return Ok(None),
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => match self.control.news().map_err(at)? {
+                    Some(News::Exited { code, signal, .. }) => {
+                        self.exit = Some(exit_of(code, signal))
+                    }
+                    Some(News::Ready { .. } | News::Started | News::Failed { .. }) => {}
+                    None => self.exit = Some(TreeExit::Signaled(9)),
+                },
+                Err(errno) => return Err(at(errno.into())),
+            }
+        }
+        Ok(self.exit)
+    }
+
+    /// Stops every process of the tree where it is.
+    ///
+    /// # Errors
+    /// If some process could not be stopped in time.
+    pub fn freeze(&self) -> Result<(), TreeError> {
+        self.steer(Frozen::Yes).map_err(|source| TreeError::Steer {
+            what: "freeze",
+            source,
+        })
+    }
+
+    /// Lets a frozen tree go on.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn thaw(&self) -> Result<(), TreeError> {
+        self.steer(Frozen::No).map_err(|source| TreeError::Steer {
+            what: "thaw",
+            source,
+        })
+    }
+
+    fn steer(&self, state: Frozen) -> io::Result<()> {
+        if let Some(group) = &self.group {
+            return group.set_frozen(state);
+        }
+        match state {
+            Frozen::Yes => self.stop_all(),
+            Frozen::No => {
+                signal_each(&self.members(), rustix::process::Signal::CONT);
+                Ok(())
+            }
+        }
+    }
+
+    /// Without a cgroup: stop everything, and look again until nothing new runs.
+    fn stop_all(&self) -> io::Result<()> {
+        let start = Instant::now();
+        let mut quiet = 0;
+        while quiet < 2 {
+            let running: Vec<Identity> = self
+                .members()
+                .into_iter()
+                .filter(|id| !is_stopped(*id))
+                .collect();
+            quiet = if running.is_empty() { quiet + 1 } else { 0 };
+            signal_each(&running, rustix::process::Signal::STOP);
+            if start.elapsed() > STEER_TIME_MAX {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Ends every process of the tree and proves it.
+    pub fn kill(&mut self) -> Receipt {
+        let start = Instant::now();
+        if self.ended {
+            return Receipt::default();
+        }
+        self.ended = true;
+        let seen = match self.containment {
+            Containment::PidNamespace => self.kill_namespace(),
+            Containment::Subreaper => self.hunt(start),
+        };
+        let left = self.group.as_ref().map_or(0, |group| group.members().len());
+        let alive = seen
+            .iter()
+            .filter(|id| procfs::is_alive(**id))
+            .count()
+            .max(left);
+        drop(self.group.take());
+        Receipt {
+            ended: u64::try_from(seen.len().saturating_sub(alive)).unwrap_or(u64::MAX),
+            survivors: u64::try_from(alive).unwrap_or(u64::MAX),
+            took: start.elapsed(),
+        }
+    }
+
+    /// The kernel ends the whole namespace with its first process, and the wait returns when all are gone.
+    fn kill_namespace(&self) -> Vec<Identity> {
+        // What stands still cannot grow while it is counted; a tree that cannot be frozen is ended all the same.
+        drop(self.steer_group(Frozen::Yes));
+        let seen = self.members();
+        self.started.kill();
+        if let Some(group) = &self.group {
+            // Whoever is root may have left the namespace's parentage, but not its group.
+            group.kill();
+            drop(group.set_frozen(Frozen::No));
+        }
+        // Nobody else can have taken the child's end from us.
+        drop(self.started.reap());
+        seen
+    }
+
+    /// Stops and kills until two looks in a row find nobody; the keeper goes last, because orphans come back to it.
+    fn hunt(&self, start: Instant) -> Vec<Identity> {
+        let mut seen: Vec<Identity> = Vec::new();
+        drop(self.steer(Frozen::Yes));
+        let mut quiet = 0;
+        while quiet < 2 && start.elapsed() < KILL_TIME_MAX {
+            let members = self.members();
+            quiet = if members.is_empty() { quiet + 1 } else { 0 };
+            seen.extend(
+                members
+                    .iter()
+                    .filter(|id| !seen.contains(id))
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
+            signal_each(&members, rustix::process::Signal::KILL);
+            drop(self.steer_group(Frozen::No));
+            std::thread::sleep(POLL);
+        }
+        // The keeper may be gone already; then the channel is closed and so is the hunt.
+        drop(self.control.send(TAG_KILL, &[]));
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+        self.started.kill();
+        drop(self.started.reap());
+        seen
+    }
+
+    fn steer_group(&self, state: Frozen) -> io::Result<()> {
+        self.group
+            .as_ref()
+            .map_or(Ok(()), |group| group.set_frozen(state))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn exit_of(code: u8, signal: u8) -> TreeExit {
+    if signal == 0 {
+        TreeExit::Exited(code)
+    } else {
+        TreeExit::Signaled(signal)
+    }
+}
+
+fn is_stopped(id: Identity) -> bool {
+    let text = std::fs::read(format!("/proc/{}/stat", id.pid)).ok();
+    text.and_then(|text| procfs::parse_stat(&text))
+        .is_none_or(|stat| stat.id != id || matches!(stat.state, b'T' | b'Z' | b'X'))
+}
+
+/// Signals processes by number, each checked to be the one that was seen.
+pub(crate) fn signal_each(ids: &[Identity], signal: rustix::process::Signal) {
+    for id in ids {
+        let Some(pid) = rustix::process::Pid::from_raw(id.pid) else {
+            continue;
+        };
+        let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
+        else {
+            continue;
+        };
+        // The handle was taken first, so a process that is still the same now is the one that gets the signal.
+        if procfs::is_alive(*id) {
+            sys::best_effort(rustix::process::pidfd_send_signal(&pidfd, signal));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Systems other than Linux: everything compiles, nothing runs, and every answer says so.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::TreeError;
+use crate::outcome::{Layer, Layers, NotRun, Outcome, Receipt};
+use crate::spec::Sandbox;
+
+const NOT_YET: &str = "the sandbox is not supported yet on this system";
+const HINT: &str = "use Linux 5.19 or newer, for instance in a virtual machine";
+
+/// There is no inner stage here.
+#[must_use]
+pub fn inner_main() -> Option<u8> {
+    None
+}
+
+pub(crate) fn run(spec: &Sandbox) -> Outcome {
+    Outcome::NotRun(NotRun {
+        layer: Layer::Namespaces,
+        cause: NOT_YET.to_owned(),
+        hint: HINT.to_owned(),
+        layers: Layers::default(),
+        profile: spec.profile,
+    })
+}
+
+/// How one layer stands on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LayerHealth {
+    /// It cannot be put on.
+    Missing,
+}
+
+impl LayerHealth {
+    /// The word that `doctor` prints.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        "missing"
+    }
+}
+
+/// One line of the doctor's report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerCheck {
+    /// The layer.
+    pub layer: Layer,
+    /// How it stands.
+    pub health: LayerHealth,
+    /// What was seen.
+    pub detail: String,
+    /// What it means.
+    pub meaning: &'static str,
+    /// How to fix it.
+    pub fix: &'static str,
+}
+
+/// Every layer is missing here.
+#[must_use]
+pub fn doctor(_scratch: &Path, _inner_exe: Option<&Path>) -> Vec<LayerCheck> {
+    let check = |layer: &Layer| LayerCheck {
+        layer: *layer,
+        health: LayerHealth::Missing,
+        detail: NOT_YET.to_owned(),
+        meaning: "nothing is run",
+        fix: HINT,
+    };
+    Layer::ALL.iter().map(check).collect()
+}
+
+/// What holds a tree together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Containment {
+    /// A pid namespace.
+    PidNamespace,
+    /// A subreaper.
+    Subreaper,
+}
+
+/// Where a standard stream goes.
+#[derive(Debug)]
+pub enum TreeStdio {
+    /// The launcher's own.
+    Inherit,
+    /// Nothing.
+    Null,
+    /// A pipe or file of the caller.
+    Fd(OwnedFd),
+}
+
+/// How a tree's command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeExit {
+    /// It exited by itself with this code.
+    Exited(u8),
+    /// A signal ended it.
+    Signaled(u8),
+}
+
+/// A command that cannot be started here.
+#[derive(Debug)]
+pub struct TreeSpec;
+
+impl TreeSpec {
+    /// See the Linux version.
+    pub fn new<I, S>(_argv: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        Self
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn cwd(self, _cwd: &Path) -> Self {
+        self
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn env<'a>(self, _env: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) -> Self {
+        self
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn stdio(self, _stdin: TreeStdio, _stdout: TreeStdio, _stderr: TreeStdio) -> Self {
+        self
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn at_most(self, _most: Containment) -> Self {
+        self
+    }
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    /// Always: there is no support yet.
+    pub fn start(self) -> Result<Tree, TreeError> {
+        Err(TreeError::Unsupported)
+    }
+}
+
+/// A tree; none can exist here.
+#[derive(Debug)]
+pub enum Tree {}
+
+impl Tree {
+    /// See the Linux version.
+    ///
+    /// # Errors
+    /// Never: no tree can exist here.
+    pub fn wait(&mut self, _at_most: Duration) -> Result<Option<TreeExit>, TreeError> {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    ///
+    /// # Errors
+    /// Never: no tree can exist here.
+    pub fn freeze(&self) -> Result<(), TreeError> {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    ///
+    /// # Errors
+    /// Never: no tree can exist here.
+    pub fn thaw(&self) -> Result<(), TreeError> {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    pub fn kill(&mut self) -> Receipt {
+        match *self {}
+    }
+}

@@ -1,0 +1,426 @@
+//! Budgets that no kernel limit covers here, kept by looking: bytes and files written by the whole tree, and its memory where
+//! an ordinary user has no cgroup.
+//!
+//! Free space of the file system is asked often, because that is cheap; only when it shrinks by what is left of the budget,
+//! and now and then in any case, are the files themselves counted. A file counts if its status changed since the run began:
+//! that time cannot be set by a program.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstatfs, openat, statat, statfs};
+
+use crate::layers::l10_scan::Since;
+use crate::outcome::Budget;
+use crate::policy::MemoryCount;
+use crate::spec::Budgets;
+use crate::walk::{self, Step};
+
+const CALM: Duration = Duration::from_millis(10);
+const ALERT: Duration = Duration::from_millis(2);
+const COUNT_EVERY_MIN: Duration = Duration::from_millis(500);
+/// On file systems that do not tell how many files they hold.
+const COUNT_EVERY_BLIND: Duration = Duration::from_millis(50);
+/// A count may take at most one part in so many of the time.
+const COUNT_SHARE: u32 = 10;
+const BLOCK_BYTES: u64 = 512;
+const PAGE_BYTES: u64 = 4096;
+const STATUS_BYTES_MAX: usize = 16 * 1024;
+
+/// The looks at one run.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    sight: Sight,
+    counted: Counted,
+    pause: Duration,
+    looked: Instant,
+}
+
+/// What is watched.
+#[derive(Debug)]
+pub(crate) struct Sight {
+    pub(crate) scratch: OwnedFd,
+    pub(crate) proc: OwnedFd,
+    /// Folders that the tree may write to.
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) since: Since,
+    pub(crate) budgets: Budgets,
+    pub(crate) memory: MemoryCount,
+}
+
+/// Bytes and files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Usage {
+    bytes: u64,
+    files: u64,
+}
+
+impl Usage {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_add(other.bytes),
+            files: self.files.saturating_add(other.files),
+        }
+    }
+
+    fn grown_since(self, earlier: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+            files: self.files.saturating_sub(earlier.files),
+        }
+    }
+}
+
+impl Watch {
+    /// Starts from what the file systems hold now.
+    pub(crate) fn new(sight: Sight) -> Self {
+        let counted = Counted {
+            usage: Usage::default(),
+            used_then: sight.used(),
+            at: Instant::now(),
+            took: Duration::ZERO,
+        };
+        Self {
+            sight,
+            counted,
+            pause: CALM,
+            looked: Instant::now(),
+        }
+    }
+
+    /// How long to wait until the next look.
+    pub(crate) fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// A look, unless the last one was just now.
+    pub(crate) fn look_if_due(&mut self) -> Option<Budget> {
+        if self.looked.elapsed() < self.pause {
+            return None;
+        }
+        self.looked = Instant::now();
+        self.look()
+    }
+
+    /// One look; the budget that is spent, if one is.
+    pub(crate) fn look(&mut self) -> Option<Budget> {
+        let sight = &self.sight;
+        if sight.memory == MemoryCount::Sampling && sight.memory_spent() {
+            return Some(Budget::Memory);
+        }
+        let scratch = sight.scratch_usage();
+        let grown = sight.used().grown_since(self.counted.used_then);
+        let guess = self.counted.usage.plus(grown).plus(scratch);
+        let suspicious =
+            sight.over(guess).is_some() && self.counted.at.elapsed() > self.counted.took * 2;
+        if suspicious || self.counted.is_old() {
+            self.counted = sight.count();
+            if let Some(budget) = sight.over(self.counted.usage.plus(scratch)) {
+                return Some(budget);
+            }
+        }
+        let (bytes, files) = (sight.budgets.disk.0 / 2, sight.budgets.inodes / 2);
+        self.pause = if guess.bytes > bytes || guess.files > files {
+            ALERT
+        } else {
+            CALM
+        };
+        None
+    }
+}
+
+impl Sight {
+    fn over(&self, usage: Usage) -> Option<Budget> {
+        if usage.bytes > self.budgets.disk.0 {
+            Some(Budget::Disk)
+        } else if usage.files > self.budgets.inodes {
+            Some(Budget::Inodes)
+        } else {
+            None
+        }
+    }
+
+    /// What is in use on the file systems of the roots, by whomever.
+    fn used(&self) -> Usage {
+        let mut seen = BTreeSet::new();
+        let mut sum = Usage::default();
+        for root in &self.roots {
+            let Ok(stat) = rustix::fs::stat(root) else {
+                continue;
+            };
+            let Ok(fs) = statfs(root) else { continue };
+            if seen.insert(stat.st_dev) {
+                let block = u64::try_from(fs.f_bsize).unwrap_or(PAGE_BYTES);
+                let bytes = fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block);
+                sum = sum.plus(Usage {
+                    bytes,
+                    files: fs.f_files.saturating_sub(fs.f_ffree),
+                });
+            }
+        }
+        sum
+    }
+
+    /// The private file system knows exactly what it holds.
+    fn scratch_usage(&self) -> Usage {
+        fstatfs(&self.scratch).map_or_else(
+            |_| Usage::default(),
+            |fs| {
+                let block = u64::try_from(fs.f_bsize).unwrap_or(PAGE_BYTES);
+                let bytes = fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block);
+                Usage {
+                    bytes,
+                    files: fs.f_files.saturating_sub(fs.f_ffree),
+                }
+            },
+        )
+    }
+
+    /// Counts the files that were written since the run began, and those that were unlinked but are still held open.
+    fn count(&self) -> Counted {
+        let at = Instant::now();
+        let used_then = self.used();
+        let mut seen = BTreeSet::new();
+        let mut usage = Usage::default();
+        for root in &self.roots {
+            let ended = walk::walk(root, &mut |entry| {
+                if let Some(stat) = entry.stat()
+                    && self.since.covers(&stat)
+                    && seen.insert((stat.st_dev, stat.st_ino))
+                {
+                    usage = usage.plus(Usage {
+                        bytes: bytes_of(&stat),
+                        files: 1,
+                    });
+                }
+                Step::Enter
+            });
+            // Folders nested beyond all reason can only be there to escape the count.
+            if matches!(ended, Ok(walk::Ended::TooDeep)) {
+                usage.files = u64::MAX;
+            }
+        }
+        self.each_process(|dir| {
+            unlinked(dir, &mut |stat| {
+                if seen.insert((stat.st_dev, stat.st_ino)) {
+                    usage = usage.plus(Usage {
+                        bytes: bytes_of(stat),
+                        files: 1,
+                    });
+                }
+            });
+            true
+        });
+        Counted {
+            usage,
+            used_then,
+            at,
+            took: at.elapsed(),
+        }
+    }
+
+    /// Calls `visit` with each process folder of the sandbox until it says stop.
+    fn each_process(&self, mut visit: impl FnMut(&OwnedFd) -> bool) {
+        let Ok(entries) = Dir::read_from(&self.proc) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if !entry.file_name().to_bytes().iter().all(u8::is_ascii_digit) {
+                continue;
+            }
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(dir) = openat(&self.proc, entry.file_name(), flags, Mode::empty()) else {
+                continue;
+            };
+            if !visit(&dir) {
+                return;
+            }
+        }
+    }
+
+    /// Memory of all processes, first by a cheap upper bound, then exactly.
+    fn memory_spent(&self) -> bool {
+        let mut sum = 0_u64;
+        self.each_process(|dir| {
+            sum = sum.saturating_add(resident(dir));
+            true
+        });
+        if sum <= self.budgets.memory.0 {
+            return false;
+        }
+        let mut exact = 0_u64;
+        self.each_process(|dir| {
+            exact = exact.saturating_add(proportional(dir).unwrap_or_else(|| resident(dir)));
+            exact <= self.budgets.memory.0
+        });
+        exact > self.budgets.memory.0
+    }
+}
+
+#[derive(Debug)]
+struct Counted {
+    usage: Usage,
+    /// What the file systems said just before the count.
+    used_then: Usage,
+    at: Instant,
+    took: Duration,
+}
+
+impl Counted {
+    fn is_old(&self) -> bool {
+        let blind = self.used_then.files == 0;
+        let every = if blind {
+            COUNT_EVERY_BLIND
+        } else {
+            COUNT_EVERY_MIN
+        };
+        self.at.elapsed() > every.max(self.took * COUNT_SHARE)
+    }
+}
+
+fn bytes_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_blocks)
+        .unwrap_or(0)
+        .saturating_mul(BLOCK_BYTES)
+}
+
+/// Files that a process holds open or mapped although they have no name any more.
+fn unlinked(dir: &OwnedFd, found: &mut dyn FnMut(&Stat)) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    for place in ["fd", "map_files"] {
+        let Ok(fds) = openat(dir, place, flags, Mode::empty()) else {
+            continue;
+        };
+        let Ok(entries) = Dir::read_from(&fds) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let Ok(stat) = statat(&fds, entry.file_name(), AtFlags::empty()) else {
+                continue;
+            };
+            if stat.st_nlink == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            {
+                found(&stat);
+            }
+        }
+    }
+}
+
+fn read(dir: &OwnedFd, name: &str) -> Option<String> {
+    let fd = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut text = String::new();
+    std::fs::File::from(fd)
+        .take(STATUS_BYTES_MAX as u64)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
+}
+
+fn resident(dir: &OwnedFd) -> u64 {
+    let pages = read(dir, "statm").and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0).saturating_mul(PAGE_BYTES)
+}
+
+/// Private memory and the process's share of shared memory; `None` if the process made itself unreadable.
+fn proportional(dir: &OwnedFd) -> Option<u64> {
+    let text = read(dir, "smaps_rollup")?;
+    let kib = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim()
+            .trim_end_matches("kB")
+            .trim()
+            .parse::<u64>()
+            .ok()
+    };
+    Some((kib("Pss_Anon:")? + kib("Pss_Shmem:")?) * 1024)
+}
+
+/// The moment that files of this run are newer than, on the clock that file times come from.
+pub(crate) fn now() -> Since {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    Since {
+        seconds: time.tv_sec,
+        nanos: time.tv_nsec,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn watch(root: PathBuf, budgets: Budgets, memory: MemoryCount) -> Sight {
+        let scratch = root.join("scratch");
+        fs::create_dir_all(&scratch).expect("a folder");
+        // A folder without process folders: nobody holds anything open.
+        let proc = fs::File::open("/proc/self/net").expect("a folder").into();
+        let scratch = fs::File::open("/proc")
+            .expect("a file system without files")
+            .into();
+        Sight {
+            scratch,
+            proc,
+            roots: vec![root],
+            since: now(),
+            budgets,
+            memory,
+        }
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let dir =
+            std::env::temp_dir().join(format!("tripwire-watch-{name}-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a folder");
+        dir
+    }
+
+    #[test]
+    fn box_4_too_many_files_spend_the_budget_and_few_do_not() {
+        let dir = folder("inodes");
+        let budgets = Budgets {
+            inodes: 50,
+            ..Budgets::default()
+        };
+        let watch = watch(dir.clone(), budgets, MemoryCount::Kernel);
+        assert_eq!(watch.over(watch.count().usage), None);
+        for index in 0..60 {
+            fs::write(dir.join(format!("f{index}")), "").expect("a file");
+        }
+        assert_eq!(watch.over(watch.count().usage), Some(Budget::Inodes));
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn box_4_bytes_count_only_if_written_since_the_start() {
+        let dir = folder("bytes");
+        fs::write(dir.join("old"), vec![1_u8; 300_000]).expect("a file");
+        std::thread::sleep(Duration::from_millis(20));
+        let budgets = Budgets {
+            disk: crate::spec::Bytes(200_000),
+            ..Budgets::default()
+        };
+        let watch = watch(dir.clone(), budgets, MemoryCount::Kernel);
+        assert_eq!(watch.over(watch.count().usage), None);
+        fs::write(dir.join("new"), vec![1_u8; 300_000]).expect("a file");
+        assert_eq!(watch.over(watch.count().usage), Some(Budget::Disk));
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn box_4_a_look_stays_quiet_until_a_budget_is_spent() {
+        let dir = folder("look");
+        let budgets = Budgets {
+            disk: crate::spec::Bytes(1_000_000),
+            ..Budgets::default()
+        };
+        let mut looks = Watch::new(watch(dir.clone(), budgets, MemoryCount::Kernel));
+        assert_eq!(looks.look(), None);
+        fs::write(dir.join("big"), vec![1_u8; 3_000_000]).expect("a file");
+        std::thread::sleep(COUNT_EVERY_MIN + CALM);
+        assert_eq!(looks.look(), Some(Budget::Disk));
+        fs::remove_dir_all(&dir).expect("clean");
+    }
+}

@@ -1,0 +1,277 @@
+//! The process tree: frozen, thawed, ended with every descendant and proven to be gone; by pid namespace and by subreaper, as
+//! root and as an ordinary user. A main of its own, because this binary is its own keeper.
+#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    if let Some(code) = tripwire_sandbox::inner_main() {
+        return std::process::ExitCode::from(code);
+    }
+    linux::main();
+    std::process::ExitCode::SUCCESS
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use tripwire_sandbox::{Containment, Receipt, Tree, TreeError, TreeExit, TreeSpec, TreeStdio};
+
+    const SPARE_UID: u32 = 61_236;
+    /// Two hundred processes: plain children, children of a session of their own, and double-forked daemons.
+    const CROWD: &str = "for i in $(seq 50); do sleep MARK & setsid sleep MARK & (sleep MARK &) ; (setsid bash -c 'trap \"\" TERM HUP; sleep MARK & wait' &) ; done; exec sleep MARK";
+
+    pub(super) fn main() {
+        let args: Vec<String> = std::env::args().collect();
+        if args.iter().any(|arg| arg == "--list") {
+            return;
+        }
+        if let Some(at) = args.iter().position(|arg| arg == "--child") {
+            return match args.get(at + 1).map(String::as_str) {
+                Some("doomed") => doomed(&args[at + 2]),
+                Some(_) | None => all(),
+            };
+        }
+        // SAFETY: the call has no preconditions.
+        let root = unsafe { libc::geteuid() == 0 };
+        say(&format!("as the one who runs the tests (root: {root}):"));
+        all();
+        if root {
+            let dir = std::env::temp_dir().join(format!("tw-tree-{}", std::process::id()));
+            fs::create_dir_all(&dir).expect("a folder");
+            let exe = dir.join("exe");
+            fs::copy("/proc/self/exe", &exe).expect("copy");
+            say("as an ordinary user:");
+            let status = Command::new(&exe)
+                .arg("--child")
+                .arg("all")
+                .current_dir("/")
+                .uid(SPARE_UID)
+                .gid(SPARE_UID)
+                .status();
+            fs::remove_dir_all(&dir).expect("clean");
+            assert!(status.expect("the child").success());
+        } else {
+            say("NOT RUN AS ROOT: started by an ordinary user, so root's half is not measured");
+        }
+    }
+
+    fn all() {
+        for most in [Containment::PidNamespace, Containment::Subreaper] {
+            exit_is_told(most);
+            a_missing_program_is_an_error(most);
+            frozen_means_still(most);
+            a_crowd_ends(most);
+            a_fork_bomb_ends(most);
+            a_killed_launcher_leaves_nobody(most);
+        }
+        let empty = TreeSpec::new(Vec::<&str>::new()).start();
+        assert!(matches!(empty, Err(TreeError::NoCommand)));
+    }
+
+    fn say(text: &str) {
+        std::io::stderr()
+            .lock()
+            .write_all(format!("{text}\n").as_bytes())
+            .expect("stderr");
+    }
+
+    fn start(most: Containment, script: &str) -> Tree {
+        let spec = TreeSpec::new(["bash", "-c", script]).at_most(most);
+        let tree = spec
+            .stdio(TreeStdio::Null, TreeStdio::Null, TreeStdio::Null)
+            .start()
+            .expect("a tree");
+        if tree.containment() != most {
+            say(&format!(
+                "NOT MEASURED: {} is not available here, {} was used",
+                most.name(),
+                tree.containment().name()
+            ));
+        }
+        tree
+    }
+
+    fn exit_is_told(most: Containment) {
+        let wait = Duration::from_secs(20);
+        assert_eq!(
+            start(most, "exit 7").wait(wait).expect("waits"),
+            Some(TreeExit::Exited(7))
+        );
+        assert_eq!(
+            start(most, "kill -9 $$").wait(wait).expect("waits"),
+            Some(TreeExit::Signaled(9))
+        );
+        let mut slow = start(most, "sleep 60");
+        assert_eq!(slow.wait(Duration::from_millis(50)).expect("waits"), None);
+        let receipt = slow.kill();
+        assert!(receipt.ended >= 1 && receipt.survivors == 0, "{receipt:?}");
+        assert_eq!(
+            slow.kill(),
+            Receipt::default(),
+            "a second end has nothing to do"
+        );
+    }
+
+    fn a_missing_program_is_an_error(most: Containment) {
+        let missing = TreeSpec::new(["/no/such/program"]).at_most(most).start();
+        assert!(
+            matches!(missing, Err(TreeError::Command { .. })),
+            "{missing:?}"
+        );
+    }
+
+    /// A counter that a tree keeps writing stands still while it is frozen, and goes on after.
+    fn frozen_means_still(most: Containment) {
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let spec =
+            TreeSpec::new(["bash", "-c", "while :; do echo x; sleep 0.005; done"]).at_most(most);
+        let tree = spec
+            .stdio(
+                TreeStdio::Null,
+                TreeStdio::Fd(writer.into()),
+                TreeStdio::Null,
+            )
+            .start()
+            .expect("a tree");
+        let (count, counted) = std::sync::mpsc::channel();
+        let reading = std::thread::spawn(move || {
+            let mut byte = [0_u8; 64];
+            while let Ok(1..) = reader.read(&mut byte) {
+                if count.send(()).is_err() {
+                    return;
+                }
+            }
+        });
+        counted
+            .recv_timeout(Duration::from_secs(20))
+            .expect("it runs");
+        tree.freeze().expect("freezes");
+        std::thread::sleep(Duration::from_millis(30));
+        while counted.try_recv().is_ok() {}
+        let still = counted.recv_timeout(Duration::from_millis(300));
+        assert!(still.is_err(), "a frozen tree wrote");
+        tree.thaw().expect("thaws");
+        counted
+            .recv_timeout(Duration::from_secs(20))
+            .expect("it goes on");
+        tree.freeze().expect("freezes again");
+        let mut tree = tree;
+        let receipt = tree.kill();
+        assert!(receipt.survivors == 0 && receipt.ended >= 1, "{receipt:?}");
+        drop(counted);
+        reading.join().expect("the reader ends with the tree");
+    }
+
+    fn marked(marker: &str) -> usize {
+        let entries = fs::read_dir("/proc").expect("/proc").flatten();
+        let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        lines
+            .filter(|line| String::from_utf8_lossy(line).contains(marker))
+            .count()
+    }
+
+    fn wait_for_crowd(tree: &Tree, least: usize) {
+        let start = Instant::now();
+        while tree.count() < least && start.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn a_crowd_ends(most: Containment) {
+        let marker = format!("9{:06}{}", std::process::id(), most.name().len());
+        let mut tree = start(most, &CROWD.replace("MARK", &marker));
+        wait_for_crowd(&tree, 200);
+        let cgroup = tree.has_cgroup();
+        let receipt = tree.kill();
+        say(&format!(
+            "  {}: crowd: ended {} survivors {} took {} ms, cgroup {}",
+            most.name(),
+            receipt.ended,
+            receipt.survivors,
+            receipt.took.as_millis(),
+            cgroup
+        ));
+        assert!(
+            receipt.ended >= 200 && receipt.survivors == 0,
+            "{receipt:?}"
+        );
+        assert_eq!(marked(&marker), 0);
+    }
+
+    /// A bomb of bounded depth: the kernel ignores root's process limit, and the machine must survive the test.
+    fn a_fork_bomb_ends(most: Containment) {
+        let marker = format!("8{:06}{}", std::process::id(), most.name().len());
+        let bomb = format!(
+            "b() {{ sleep {marker} & [ $1 -gt 0 ] && {{ b $(($1-1)) & (setsid b $(($1-1)) &) ; b $(($1-1)) & }}; wait; }}; b 6 & exec sleep {marker}"
+        );
+        let mut tree = start(most, &bomb);
+        wait_for_crowd(&tree, 120);
+        let receipt = tree.kill();
+        say(&format!(
+            "  {}: fork bomb: ended {} survivors {} took {} ms",
+            most.name(),
+            receipt.ended,
+            receipt.survivors,
+            receipt.took.as_millis()
+        ));
+        assert!(receipt.survivors == 0, "{receipt:?}");
+        assert_eq!(marked(&marker), 0);
+    }
+
+    /// SIGKILL of the launcher itself.
+    fn a_killed_launcher_leaves_nobody(most: Containment) {
+        let marker = format!("6{:06}{}", std::process::id(), most.name().len());
+        let mode = format!("{}:{marker}", most.name());
+        let exe = fs::read_link("/proc/self/exe").expect("our path");
+        let mut child = Command::new(exe)
+            .args(["--child", "doomed", &mode])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a launcher");
+        let mut ready = [0_u8; 1];
+        child
+            .stdout
+            .take()
+            .expect("a pipe")
+            .read_exact(&mut ready)
+            .expect("it says when");
+        assert!(marked(&marker) > 3);
+        child.kill().expect("SIGKILL");
+        let start = Instant::now();
+        child.wait().expect("reaped");
+        while marked(&marker) > 0 && start.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        say(&format!(
+            "  {}: launcher killed: {} survivors after {} ms",
+            most.name(),
+            marked(&marker),
+            start.elapsed().as_millis()
+        ));
+        assert_eq!(marked(&marker), 0);
+    }
+
+    /// A launcher that waits to be killed.
+    fn doomed(mode: &str) {
+        let (most, marker) = mode.split_once(':').expect("a mode");
+        let most = if most == Containment::Subreaper.name() {
+            Containment::Subreaper
+        } else {
+            Containment::PidNamespace
+        };
+        let script = "sleep MARK & setsid sleep MARK & (setsid bash -c 'trap \"\" TERM HUP; sleep MARK & wait' &) ; sleep MARK";
+        let tree = start(most, &script.replace("MARK", marker));
+        wait_for_crowd(&tree, 5);
+        std::io::stdout().lock().write_all(b"r").expect("stdout");
+        std::io::stdout().lock().flush().expect("stdout");
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
