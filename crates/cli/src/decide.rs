@@ -13,7 +13,7 @@ use tripwire_core::chain::Chain;
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::record::canonical;
 use tripwire_core::record::parity::Parity;
-use tripwire_host::body::{self, SessionBody};
+use tripwire_host::body::{self, EndBody, SessionBody};
 use tripwire_host::recording::Recorder;
 use tripwire_host::replay::event_text;
 use tripwire_host::scenario::Header;
@@ -105,6 +105,7 @@ struct Session<'a> {
     recorder: Option<Recorder<BufWriter<File>>>,
     parity: Parity,
     text: String,
+    recorded: u64,
     checked: u64,
     mismatches: u64,
     summary: Summary,
@@ -142,6 +143,7 @@ impl<'a> Session<'a> {
             recorder,
             parity,
             text,
+            recorded: 0,
             checked: 0,
             mismatches: 0,
             summary: Summary::default(),
@@ -213,6 +215,7 @@ impl<'a> Session<'a> {
             self.text.clear();
             body::write_decision(&self.args.run_id, decision, &mut self.text)?;
             recorder.add(&self.text).map_err(wrong)?;
+            self.recorded += 1;
         }
         if self.form == Form::Words {
             self.parity.push_event(&event_text(&item.input)?);
@@ -240,8 +243,10 @@ impl<'a> Session<'a> {
             })?;
         }
         self.out.flush()?;
-        if let (Some(recorder), Some(file)) = (self.recorder, &self.args.record) {
-            recorder.finish().map_err(|error| Problem::Record { file: file.clone(), error })?;
+        if let (Some(mut recorder), Some(file)) = (self.recorder, &self.args.record) {
+            let end = EndBody { inputs: self.recorded }.text()?;
+            let done = recorder.add(&end).and_then(|()| recorder.finish());
+            done.map_err(|error| Problem::Record { file: file.clone(), error })?;
         }
         // A check that compares nothing proves nothing.
         let unproved = self.args.check && self.checked == 0;

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 use std::io::Read;
 use std::path::Path;
 use tripwire_adapters::hooks::{Reply, claude};
+use tripwire_host::clock;
 use tripwire_host::foreign::Foreign;
 use tripwire_host::workspace::{Places, Workspace};
-use tripwire_host::clock;
 
 /// The largest hook input that is read; a tool's whole output may be inside.
 const INPUT_BYTES_MAX: u64 = 64 << 20;

@@ -6,9 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use tripwire_sandbox::{
-    Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir,
-};
+use tripwire_sandbox::{Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir};
 
 use crate::sandbox_network::{self, Allowed};
 use crate::sandbox_print as print;
@@ -72,11 +70,7 @@ pub(crate) struct Output {
 
 impl Output {
     fn form(self) -> print::Form {
-        if self.json {
-            print::Form::Json
-        } else {
-            print::Form::Text
-        }
+        if self.json { print::Form::Json } else { print::Form::Text }
     }
 }
 
@@ -163,7 +157,7 @@ pub(crate) struct ApplyArgs {
     digest: Digest,
 }
 
-/// Options of `doctor`.
+/// Say which layers of protection this machine has, and what is missing.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
@@ -200,9 +194,8 @@ fn exec(args: &ExecArgs) -> ExitCode {
     };
     match spec.run() {
         Outcome::Ran(report) => {
-            let staged = stage
-                .as_deref()
-                .map(|dir| Stage::open(dir, &args.workspace).and_then(|stage| stage.changes()));
+            let staged =
+                stage.as_deref().map(|dir| Stage::open(dir, &args.workspace).and_then(|stage| stage.changes()));
             print::report(form, &report, staged)
         }
         Outcome::NotRun(refused) => print::not_run(form, &refused),
@@ -238,11 +231,7 @@ fn budgets(args: &ExecArgs) -> Budgets {
     let usual = Budgets::default();
     let disk = args.disk.map_or(usual.disk, Bytes);
     // Whoever raises the budget for all files means a large file as well, unless told otherwise.
-    let file_size = if disk > usual.disk {
-        disk
-    } else {
-        usual.file_size.min(disk)
-    };
+    let file_size = if disk > usual.disk { disk } else { usual.file_size.min(disk) };
     Budgets {
         memory: args.memory.map_or(usual.memory, Bytes),
         processes: args.pids.unwrap_or(usual.processes),
@@ -263,9 +252,7 @@ fn review_required(workspace: &Path) -> bool {
 /// The stage of a workspace: one folder per workspace in the user's state folder.
 fn stage_dir(workspace: &Path) -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let base = state.or_else(home).unwrap_or_else(std::env::temp_dir);
     let place = std::fs::canonicalize(workspace).unwrap_or_else(|_| workspace.to_path_buf());
     // A readable, collision-free name: every byte that is no letter or digit is written as a number.
@@ -273,22 +260,14 @@ fn stage_dir(workspace: &Path) -> PathBuf {
         .as_os_str()
         .as_encoded_bytes()
         .iter()
-        .map(|byte| {
-            if byte.is_ascii_alphanumeric() {
-                char::from(*byte).to_string()
-            } else {
-                format!("_{byte:02x}")
-            }
-        })
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(*byte).to_string() } else { format!("_{byte:02x}") })
         .collect();
     base.join("tripwire/stages").join(name)
 }
 
 fn diff(args: &StageArgs) -> ExitCode {
     let form = args.output.form();
-    match Stage::open(&stage_dir(&args.workspace), &args.workspace)
-        .and_then(|stage| stage.changes())
-    {
+    match Stage::open(&stage_dir(&args.workspace), &args.workspace).and_then(|stage| stage.changes()) {
         Ok(changes) => print::changes(form, &changes),
         Err(error) => print::stage_error(&error),
     }

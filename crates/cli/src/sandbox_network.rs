@@ -41,7 +41,8 @@ pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Opti
         Ok(())
     };
     let mut config = ProxyConfig::new(list, Arc::new(log));
-    config.allow_loopback_ports = allowed.loopback_ports.iter().filter_map(|port| Port::new(*port)).collect::<BTreeSet<_>>();
+    config.allow_loopback_ports =
+        allowed.loopback_ports.iter().filter_map(|port| Port::new(*port)).collect::<BTreeSet<_>>();
     network.handle = Some(Proxy::start(listener, config).map_err(|error| error.to_string())?);
     Ok((spec, Some(network)))
 }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tripwire_sandbox::{
-    ApplyError, Captured, ChangeSet, End, LayerCheck, LayerHealth, LayerState, Layers, NotRun,
-    Report, SpecError, StageError,
+    ApplyError, Captured, ChangeSet, End, LayerCheck, LayerHealth, LayerState, Layers, NotRun, Report, SpecError,
+    StageError,
 };
 
 use crate::sandbox::SandboxExit;
@@ -22,11 +22,7 @@ pub(crate) enum Form {
 }
 
 /// A finished run.
-pub(crate) fn report(
-    form: Form,
-    report: &Report,
-    staged: Option<Result<ChangeSet, StageError>>,
-) -> ExitCode {
+pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSet, StageError>>) -> ExitCode {
     match form {
         Form::Json => {
             out(&json_report(report, staged.as_ref()).to_string());
@@ -36,28 +32,17 @@ pub(crate) fn report(
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
             write_bytes(&mut io::stderr().lock(), &report.stderr.bytes);
             for finding in &report.findings {
-                talk(&format!(
-                    "tripwire: `{}`: {}: {}",
-                    finding.path.display(),
-                    finding.kind.name(),
-                    finding.action
-                ));
+                talk(&format!("tripwire: `{}`: {}: {}", finding.path.display(), finding.kind.name(), finding.action));
             }
             if let Some(Ok(changes)) = staged {
-                talk(&format!(
-                    "tripwire: staged {} changes, digest {}",
-                    changes.changes().len(),
-                    changes.digest()
-                ));
+                talk(&format!("tripwire: staged {} changes, digest {}", changes.changes().len(), changes.digest()));
             }
             match report.end {
                 End::Exited(code) => ExitCode::from(code),
                 // As shells do.
                 End::Signaled(signal) => ExitCode::from(signal.saturating_add(128)),
                 End::TimedOut => {
-                    talk(
-                        "error: the command ran out of time and was ended\nhint: allow more with `--timeout SECS`",
-                    );
+                    talk("error: the command ran out of time and was ended\nhint: allow more with `--timeout SECS`");
                     SandboxExit::WallClock.code()
                 }
                 End::OverBudget(budget) => {
@@ -142,30 +127,18 @@ fn layers(layers: &Layers) -> Value {
             LayerState::Missing(text) => ("missing", text.as_str()),
             LayerState::Off => ("off", ""),
         };
-        (
-            layer.name().to_owned(),
-            json!({"state": word, "detail": detail}),
-        )
+        (layer.name().to_owned(), json!({"state": word, "detail": detail}))
     });
     Value::Object(entries.collect())
 }
 
 /// Nothing was run because a layer is missing.
 pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
-    let object = refusal(
-        refused.layer.name(),
-        &refused.cause,
-        &refused.hint,
-        layers(&refused.layers),
-    );
+    let object = refusal(refused.layer.name(), &refused.cause, &refused.hint, layers(&refused.layers));
     print_refusal(
         form,
         object,
-        &format!(
-            "layer `{}` is missing: {}",
-            refused.layer.name(),
-            refused.cause
-        ),
+        &format!("layer `{}` is missing: {}", refused.layer.name(), refused.cause),
         &refused.hint,
     );
     SandboxExit::GuardBroken.code()
@@ -174,12 +147,7 @@ pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
 /// Nothing was run because allowed hosts cannot be served.
 pub(crate) fn not_run_for_network(form: Form, cause: &str) -> ExitCode {
     let hint = "run without `--allow-host`; the command then has no network";
-    let object = refusal(
-        "network",
-        cause,
-        hint,
-        json!({"network": {"state": "missing", "detail": cause}}),
-    );
+    let object = refusal("network", cause, hint, json!({"network": {"state": "missing", "detail": cause}}));
     print_refusal(form, object, cause, hint);
     SandboxExit::GuardBroken.code()
 }
@@ -219,12 +187,7 @@ pub(crate) fn changes(form: Form, changes: &ChangeSet) -> ExitCode {
         }
         Form::Text => {
             for change in changes.changes() {
-                out(&format!(
-                    "{:<6} {}  {}",
-                    change.kind().name(),
-                    change.path().display(),
-                    change.summary()
-                ));
+                out(&format!("{:<6} {}  {}", change.kind().name(), change.path().display(), change.summary()));
             }
             out(&format!("digest {digest}"));
         }
@@ -243,9 +206,7 @@ pub(crate) fn discarded(form: Form) -> ExitCode {
 
 /// The stage cannot be read.
 pub(crate) fn stage_error(error: &StageError) -> ExitCode {
-    talk(&format!(
-        "error: {error}\nhint: stage changes first with `tripwire sandbox exec --stage`"
-    ));
+    talk(&format!("error: {error}\nhint: stage changes first with `tripwire sandbox exec --stage`"));
     SandboxExit::GuardBroken.code()
 }
 
@@ -254,9 +215,7 @@ pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
     match error {
         ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } => SandboxExit::Refused.code(),
-        ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } => {
-            SandboxExit::GuardBroken.code()
-        }
+        ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } => SandboxExit::GuardBroken.code(),
     }
 }
 
@@ -270,9 +229,7 @@ pub(crate) fn review_required() -> ExitCode {
 
 /// One line per layer.
 pub(crate) fn doctor(form: Form, checks: &[LayerCheck]) -> ExitCode {
-    let broken = checks
-        .iter()
-        .any(|check| check.health == LayerHealth::Missing);
+    let broken = checks.iter().any(|check| check.health == LayerHealth::Missing);
     match form {
         Form::Json => {
             let list: Vec<Value> = checks
@@ -286,26 +243,14 @@ pub(crate) fn doctor(form: Form, checks: &[LayerCheck]) -> ExitCode {
         }
         Form::Text => {
             for check in checks {
-                out(&format!(
-                    "{:<11} {:<9} {}",
-                    check.layer.name(),
-                    check.health.name(),
-                    check.detail
-                ));
+                out(&format!("{:<11} {:<9} {}", check.layer.name(), check.health.name(), check.detail));
                 if check.health == LayerHealth::Missing {
-                    out(&format!(
-                        "{:21} means: {}\n{:21} fix:   {}",
-                        "", check.meaning, "", check.fix
-                    ));
+                    out(&format!("{:21} means: {}\n{:21} fix:   {}", "", check.meaning, "", check.fix));
                 }
             }
         }
     }
-    if broken {
-        SandboxExit::GuardBroken.code()
-    } else {
-        SandboxExit::Done.code()
-    }
+    if broken { SandboxExit::GuardBroken.code() } else { SandboxExit::Done.code() }
 }
 
 fn millis(time: std::time::Duration) -> u64 {

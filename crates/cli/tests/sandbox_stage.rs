@@ -26,26 +26,14 @@ fn prepared(who: sandbox_common::Who) -> Host {
 
 fn stage(host: &Host, verb: &str, more: &[&str]) -> std::process::Output {
     let workspace = host.ws().display().to_string();
-    host.verb(
-        &[
-            &["sandbox", verb, "--json", "--workspace", &workspace],
-            more,
-        ]
-        .concat(),
-    )
+    host.verb(&[&["sandbox", verb, "--json", "--workspace", &workspace], more].concat())
 }
 
 fn listed(diff: &Value) -> Vec<String> {
     let changes = diff["changes"].as_array().expect("changes");
     changes
         .iter()
-        .map(|change| {
-            format!(
-                "{} {}",
-                change["kind"].as_str().unwrap_or(""),
-                change["path"].as_str().unwrap_or("")
-            )
-        })
+        .map(|change| format!("{} {}", change["kind"].as_str().unwrap_or(""), change["path"].as_str().unwrap_or("")))
         .collect()
 }
 
@@ -55,15 +43,8 @@ fn box_3_staged_writes_are_shown_applied_and_leave_nothing_behind() {
         let host = prepared(who);
         let answer = host.exec_with(&["--stage"], WORK);
         assert_eq!(answer["exit_code"], 0, "{who:?}: {answer}");
-        assert_eq!(
-            fs::read_to_string(host.ws().join("kept")).expect("still there"),
-            "old\n",
-            "{who:?}"
-        );
-        assert!(
-            !host.ws().join("added").exists() && host.ws().join("gone/a").exists(),
-            "{who:?}"
-        );
+        assert_eq!(fs::read_to_string(host.ws().join("kept")).expect("still there"), "old\n", "{who:?}");
+        assert!(!host.ws().join("added").exists() && host.ws().join("gone/a").exists(), "{who:?}");
         let diff = parse(&stage(&host, "diff", &[]));
         let wanted = [
             "add added",
@@ -84,41 +65,14 @@ fn box_3_staged_writes_are_shown_applied_and_leave_nothing_behind() {
         let digest = diff["digest"].as_str().expect("a digest").to_owned();
         assert_eq!(answer["stage"]["digest"], digest.as_str(), "{who:?}");
         let applied = stage(&host, "apply", &["--digest", &digest]);
-        assert!(
-            applied.status.success(),
-            "{who:?}: {}",
-            String::from_utf8_lossy(&applied.stderr)
-        );
-        assert_eq!(
-            fs::read_to_string(host.ws().join("kept")).expect("kept"),
-            "old\nmore\n"
-        );
-        assert_eq!(
-            fs::read_to_string(host.ws().join("swap")).expect("swap"),
-            "file\n"
-        );
-        assert_eq!(
-            fs::metadata(host.ws().join("mode"))
-                .expect("mode")
-                .permissions()
-                .mode()
-                & 0o777,
-            0o700
-        );
+        assert!(applied.status.success(), "{who:?}: {}", String::from_utf8_lossy(&applied.stderr));
+        assert_eq!(fs::read_to_string(host.ws().join("kept")).expect("kept"), "old\nmore\n");
+        assert_eq!(fs::read_to_string(host.ws().join("swap")).expect("swap"), "file\n");
+        assert_eq!(fs::metadata(host.ws().join("mode")).expect("mode").permissions().mode() & 0o777, 0o700);
         assert!(!host.ws().join("gone").exists() && !host.ws().join("again/c").exists());
-        assert_eq!(
-            fs::read_link(host.ws().join("link"))
-                .expect("link")
-                .display()
-                .to_string(),
-            "added"
-        );
+        assert_eq!(fs::read_link(host.ws().join("link")).expect("link").display().to_string(), "added");
         let again = stage(&host, "diff", &[]);
-        assert_eq!(
-            again.status.code(),
-            Some(9),
-            "the stage is gone after it was applied"
-        );
+        assert_eq!(again.status.code(), Some(9), "the stage is gone after it was applied");
     }
 }
 
@@ -127,32 +81,14 @@ fn box_3_another_digest_and_a_changed_workspace_are_refused() {
     for who in everybody() {
         let host = prepared(who);
         assert_eq!(host.exec_with(&["--stage"], WORK)["exit_code"], 0);
-        let digest = parse(&stage(&host, "diff", &[]))["digest"]
-            .as_str()
-            .expect("a digest")
-            .to_owned();
+        let digest = parse(&stage(&host, "diff", &[]))["digest"].as_str().expect("a digest").to_owned();
         let wrong = "0".repeat(64);
-        assert_eq!(
-            stage(&host, "apply", &["--digest", &wrong]).status.code(),
-            Some(11),
-            "{who:?}"
-        );
+        assert_eq!(stage(&host, "apply", &["--digest", &wrong]).status.code(), Some(11), "{who:?}");
         fs::write(host.ws().join("kept"), "edited by a person\n").expect("write");
-        assert_eq!(
-            stage(&host, "apply", &["--digest", &digest]).status.code(),
-            Some(11),
-            "{who:?}"
-        );
-        assert_eq!(
-            fs::read_to_string(host.ws().join("kept")).expect("kept"),
-            "edited by a person\n"
-        );
+        assert_eq!(stage(&host, "apply", &["--digest", &digest]).status.code(), Some(11), "{who:?}");
+        assert_eq!(fs::read_to_string(host.ws().join("kept")).expect("kept"), "edited by a person\n");
         assert!(!host.ws().join("added").exists());
-        assert_eq!(
-            stage(&host, "apply", &["--digest", "zz"]).status.code(),
-            Some(2),
-            "{who:?}"
-        );
+        assert_eq!(stage(&host, "apply", &["--digest", "zz"]).status.code(), Some(2), "{who:?}");
     }
 }
 
@@ -161,10 +97,7 @@ fn review_1_where_a_review_is_required_apply_is_refused() {
     for who in everybody() {
         let host = prepared(who);
         assert_eq!(host.exec_with(&["--stage"], WORK)["exit_code"], 0);
-        let digest = parse(&stage(&host, "diff", &[]))["digest"]
-            .as_str()
-            .expect("a digest")
-            .to_owned();
+        let digest = parse(&stage(&host, "diff", &[]))["digest"].as_str().expect("a digest").to_owned();
         fs::create_dir_all(host.ws().join(".geometry/state")).expect("a folder");
         fs::write(host.ws().join(".geometry/state/review-required"), "").expect("write");
         let refused = stage(&host, "apply", &["--digest", &digest]);
@@ -177,16 +110,10 @@ fn review_1_where_a_review_is_required_apply_is_refused() {
 fn box_3_runs_add_to_one_stage_and_discard_throws_all_away() {
     for who in everybody() {
         let host = prepared(who);
-        assert_eq!(
-            host.exec_with(&["--stage"], "echo one > first")["exit_code"],
-            0
-        );
+        assert_eq!(host.exec_with(&["--stage"], "echo one > first")["exit_code"], 0);
         let second = host.exec_with(&["--stage"], "cat first && echo two > second");
         assert_eq!(second["stdout"], "one\n", "{who:?}: {second}");
-        assert_eq!(
-            listed(&parse(&stage(&host, "diff", &[]))),
-            ["add first", "add second"]
-        );
+        assert_eq!(listed(&parse(&stage(&host, "diff", &[]))), ["add first", "add second"]);
         assert!(stage(&host, "discard", &[]).status.success());
         assert!(!host.ws().join("first").exists());
         assert_eq!(stage(&host, "discard", &[]).status.code(), Some(9));
@@ -198,10 +125,7 @@ fn box_3_the_same_work_has_the_same_digest() {
     for who in everybody() {
         let digest = |_: u32| {
             let host = prepared(who);
-            host.exec_with(&["--stage"], WORK)["stage"]["digest"]
-                .as_str()
-                .expect("a digest")
-                .to_owned()
+            host.exec_with(&["--stage"], WORK)["stage"]["digest"].as_str().expect("a digest").to_owned()
         };
         let first = digest(0);
         assert!((1..4).all(|round| digest(round) == first), "{who:?}");
@@ -216,19 +140,11 @@ fn box_1_protected_and_hidden_names_hold_in_a_stage_too() {
             &["--stage"],
             "cat .env src/deep/.env; echo PWNED > .git/hooks/pre-push; echo PWNED > .mcp.json; mv .git g; mv src s && cat s/deep/.env; rm -rf .geometry; true",
         );
-        assert!(
-            !answer["stdout"]
-                .as_str()
-                .unwrap_or_default()
-                .contains("PWNED"),
-            "{who:?}: {answer}"
-        );
+        assert!(!answer["stdout"].as_str().unwrap_or_default().contains("PWNED"), "{who:?}: {answer}");
         let diff = parse(&stage(&host, "diff", &[]));
         let touched = listed(&diff);
         assert!(
-            !touched.iter().any(|line| line.contains("hooks")
-                || line.contains("mcp")
-                || line.contains("geometry")),
+            !touched.iter().any(|line| line.contains("hooks") || line.contains("mcp") || line.contains("geometry")),
             "{touched:?}"
         );
     }

@@ -45,26 +45,16 @@ fn node_and_npm_run_tests() {
     }
     for who in everybody() {
         let host = Host::new(who);
-        fs::write(
-            host.ws().join("package.json"),
-            r#"{"name":"x","version":"1.0.0","scripts":{"test":"node --test"}}"#,
-        )
-        .expect("write");
+        fs::write(host.ws().join("package.json"), r#"{"name":"x","version":"1.0.0","scripts":{"test":"node --test"}}"#)
+            .expect("write");
         fs::write(
             host.ws().join("a.test.js"),
             "const t=require('node:test');const a=require('assert');t('sum',()=>a.equal(1+1,2));",
         )
         .expect("write");
-        let answer = host.exec_with(
-            &["--timeout", "100", "--memory", "1073741824"],
-            "npm test --silent",
-        );
+        let answer = host.exec_with(&["--timeout", "100", "--memory", "1073741824"], "npm test --silent");
         assert!(
-            answer["exit_code"] == 0
-                && answer["stdout"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .contains("pass 1"),
+            answer["exit_code"] == 0 && answer["stdout"].as_str().unwrap_or_default().contains("pass 1"),
             "{who:?}: {answer}"
         );
     }
@@ -77,21 +67,19 @@ fn python_runs_tests() {
     }
     for who in everybody() {
         let host = Host::new(who);
-        fs::write(host.ws().join("test_sum.py"), "import unittest\nclass T(unittest.TestCase):\n  def test_sum(self): self.assertEqual(1+1,2)\n").expect("write");
+        fs::write(
+            host.ws().join("test_sum.py"),
+            "import unittest\nclass T(unittest.TestCase):\n  def test_sum(self): self.assertEqual(1+1,2)\n",
+        )
+        .expect("write");
         let pytest = host.exec("/usr/bin/python3 -m pytest --version")["exit_code"] == 0;
         let script = if pytest {
             "/usr/bin/python3 -m pytest -q test_sum.py"
         } else {
-            say(
-                "NOT MEASURED: pytest is not installed for the system's python, unittest stands in",
-            );
+            say("NOT MEASURED: pytest is not installed for the system's python, unittest stands in");
             "/usr/bin/python3 -m unittest -q test_sum"
         };
-        assert_eq!(
-            host.exec_with(&["--timeout", "60"], script)["exit_code"],
-            0,
-            "{who:?}"
-        );
+        assert_eq!(host.exec_with(&["--timeout", "60"], script)["exit_code"], 0, "{who:?}");
     }
 }
 
@@ -101,21 +89,14 @@ fn cargo_builds_and_tests_a_crate() {
         return;
     };
     let rustup = std::env::var_os("RUSTUP_HOME").map_or_else(|| home.join(".rustup"), Into::into);
-    let toolchains = fs::read_dir(rustup.join("toolchains"))
-        .ok()
-        .and_then(|mut list| list.next())
-        .and_then(Result::ok);
+    let toolchains = fs::read_dir(rustup.join("toolchains")).ok().and_then(|mut list| list.next()).and_then(Result::ok);
     let Some(toolchain) = toolchains.map(|entry| entry.path()) else {
-        say(
-            "NOT RUN: no rustup tool chain in the home folder, so cargo inside the sandbox is not measured",
-        );
+        say("NOT RUN: no rustup tool chain in the home folder, so cargo inside the sandbox is not measured");
         return;
     };
     for who in everybody() {
         if who == Who::User && sandbox_common::is_root() && !reachable(&toolchain) {
-            say(
-                "NOT RUN as an ordinary user: the tool chain is in a folder that only root can enter",
-            );
+            say("NOT RUN as an ordinary user: the tool chain is in a folder that only root can enter");
             continue;
         }
         let host = Host::new(who);
@@ -142,20 +123,8 @@ fn cargo_builds_and_tests_a_crate() {
         }
         let tools = toolchain.display().to_string();
         let path = format!("PATH={tools}/bin:/usr/bin:/bin");
-        let options = [
-            "--timeout",
-            "150",
-            "--memory",
-            "1500000000",
-            "--read",
-            &tools,
-            "--env",
-            &path,
-        ];
-        let answer = host.exec_with(
-            &options,
-            "cd k && cargo build -q --offline && cargo test -q --offline",
-        );
+        let options = ["--timeout", "150", "--memory", "1500000000", "--read", &tools, "--env", &path];
+        let answer = host.exec_with(&options, "cd k && cargo build -q --offline && cargo test -q --offline");
         assert_eq!(answer["exit_code"], 0, "{who:?}: {answer}");
     }
 }
@@ -163,8 +132,7 @@ fn cargo_builds_and_tests_a_crate() {
 /// Whether somebody who is not root can enter every folder above.
 fn reachable(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    path.ancestors()
-        .all(|dir| fs::metadata(dir).is_ok_and(|meta| meta.mode() & 0o005 == 0o005))
+    path.ancestors().all(|dir| fs::metadata(dir).is_ok_and(|meta| meta.mode() & 0o005 == 0o005))
 }
 
 #[test]
@@ -173,21 +141,10 @@ fn box_4_a_large_archive_fits_when_the_budget_is_raised() {
         let host = Host::new(who);
         let script = "for i in 1 2 3 4 5; do head -c 50M /dev/zero > f$i; done; tar cf all.tar f1 f2 f3 f4 f5 && stat -c %s all.tar";
         let answer = host.exec_with(&["--timeout", "100", "--disk", "900000000"], script);
-        let size: u64 = answer["stdout"]
-            .as_str()
-            .unwrap_or_default()
-            .trim()
-            .parse()
-            .unwrap_or(0);
+        let size: u64 = answer["stdout"].as_str().unwrap_or_default().trim().parse().unwrap_or(0);
         assert!(size > 250_000_000, "{who:?}: {answer}");
         let refused = Host::new(who).exec_with(&["--timeout", "100"], "head -c 500M /dev/zero | tar cf big.tar --files-from /dev/null; head -c 500M /dev/zero > big && echo whole");
-        assert!(
-            !refused["stdout"]
-                .as_str()
-                .unwrap_or_default()
-                .contains("whole"),
-            "{who:?}: {refused}"
-        );
+        assert!(!refused["stdout"].as_str().unwrap_or_default().contains("whole"), "{who:?}: {refused}");
     }
 }
 
@@ -213,10 +170,7 @@ fn box_2_without_user_namespaces_nothing_runs() {
         assert_eq!(answer["ran"], false, "{who:?}: {answer}");
         // In a nested namespace root has no cgroup either; whichever wall is missing first is the one that is named.
         let named = answer["refused_by"].as_str().unwrap_or_default();
-        assert!(
-            ["namespaces", "cgroup"].contains(&named),
-            "{who:?}: {answer}"
-        );
+        assert!(["namespaces", "cgroup"].contains(&named), "{who:?}: {answer}");
         assert!(!host.ws().join("ran").exists());
     }
 }
@@ -229,15 +183,10 @@ fn box_2_the_doctor_names_every_layer() {
         let layers = answer["layers"].as_array().expect("layers");
         assert_eq!(answer["works"], true, "{who:?}: {answer}");
         assert!(
-            layers.len() >= 12
-                && layers
-                    .iter()
-                    .all(|layer| layer["fix"].as_str().is_some_and(|fix| !fix.is_empty()))
+            layers.len() >= 12 && layers.iter().all(|layer| layer["fix"].as_str().is_some_and(|fix| !fix.is_empty()))
         );
         let text = host.verb(&["doctor", "sandbox"]);
-        assert!(
-            text.status.success() && String::from_utf8_lossy(&text.stdout).lines().count() >= 12
-        );
+        assert!(text.status.success() && String::from_utf8_lossy(&text.stdout).lines().count() >= 12);
     }
 }
 
@@ -257,17 +206,9 @@ fn requests_that_make_no_sense_are_told_so() {
         let line = format!("sandbox exec {}", line.replace("WS", &workspace));
         let args: Vec<&str> = line.split(' ').collect();
         let output = host.verb(&args);
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         let talk = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            talk.contains("hint:") || talk.contains("Usage") || code == 1,
-            "{args:?}: {talk}"
-        );
+        assert!(talk.contains("hint:") || talk.contains("Usage") || code == 1, "{args:?}: {talk}");
     }
 }
 
@@ -280,7 +221,14 @@ fn ctrl_4_a_killed_launcher_leaves_no_process_and_the_next_start_sweeps() {
             .command(host.binary())
             .args(["sandbox", "exec", "--json", "--timeout", "60", "--workspace"])
             .arg(host.ws())
-            .args(["--", "bash", "-c", &format!("for i in 1 2 3 4 5 6 7 8 9; do (setsid sleep {marker} &) ; sleep {marker} & done; sleep {marker}")])
+            .args([
+                "--",
+                "bash",
+                "-c",
+                &format!(
+                    "for i in 1 2 3 4 5 6 7 8 9; do (setsid sleep {marker} &) ; sleep {marker} & done; sleep {marker}"
+                ),
+            ])
             .stdout(std::process::Stdio::null())
             .spawn()
             .expect("the binary");
@@ -294,38 +242,18 @@ fn ctrl_4_a_killed_launcher_leaves_no_process_and_the_next_start_sweeps() {
         while !sandbox_common::marked(&marker).is_empty() && start.elapsed().as_secs() < 10 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        say(&format!(
-            "{who:?}: launcher killed, everything gone after {} ms",
-            start.elapsed().as_millis()
-        ));
+        say(&format!("{who:?}: launcher killed, everything gone after {} ms", start.elapsed().as_millis()));
         assert!(sandbox_common::marked(&marker).is_empty(), "{who:?}");
-        assert!(
-            host.ws().join(".vscode").exists(),
-            "the placeholder was left by the kill"
-        );
+        assert!(host.ws().join(".vscode").exists(), "the placeholder was left by the kill");
         assert_eq!(host.exec("true")["exit_code"], 0);
-        assert!(
-            !host.ws().join(".vscode").exists(),
-            "{who:?}: the next start swept it"
-        );
-        assert!(
-            left_groups(child.id()).is_empty(),
-            "{who:?}: {:?}",
-            left_groups(child.id())
-        );
+        assert!(!host.ws().join(".vscode").exists(), "{who:?}: the next start swept it");
+        assert!(left_groups(child.id()).is_empty(), "{who:?}: {:?}", left_groups(child.id()));
     }
 }
 
 /// cgroup folders of a launcher, wherever they are.
 fn left_groups(pid: u32) -> Vec<String> {
-    let find = std::process::Command::new("find")
-        .args(["/sys/fs/cgroup", "-name", &format!("tripwire-{pid}-*")])
-        .output();
-    find.map(|output| {
-        String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .map(str::to_owned)
-            .collect()
-    })
-    .unwrap_or_default()
+    let find =
+        std::process::Command::new("find").args(["/sys/fs/cgroup", "-name", &format!("tripwire-{pid}-*")]).output();
+    find.map(|output| String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()).unwrap_or_default()
 }

@@ -125,6 +125,28 @@ pub fn write_decision(run_id: &str, decision: &Decision, text: &mut String) -> R
     canonical::write(&Body { decision: DecisionRecord::new(run_id, decision) }, text)
 }
 
+/// The last record of a recording: without it nobody could tell a whole file from one that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndBody {
+    /// How many inputs were recorded.
+    pub inputs: u64,
+}
+
+impl EndBody {
+    /// The canonical text.
+    ///
+    /// # Errors
+    /// When the count is out of the range of JSON integers.
+    pub fn text(&self) -> Result<String, CanonicalError> {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            end: &'a EndBody,
+        }
+        canonical::to_string(&Body { end: self })
+    }
+}
+
 /// A body as it was read: inputs and decisions stay text, because they are compared as such.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -137,6 +159,8 @@ pub struct ReadBody<'a> {
     /// A decision.
     #[serde(borrow)]
     pub decision: Option<&'a RawValue>,
+    /// The end of a recording.
+    pub end: Option<EndBody>,
 }
 
 /// The part of a recorded decision that the parity hash covers.

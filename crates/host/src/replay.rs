@@ -234,8 +234,14 @@ fn each_input<R: BufRead>(
 ) -> Result<(), ReplayError> {
     let mut index = 1;
     let bad = |index, problem: &str| ReplayError::Record { index, problem: problem.to_owned() };
-    while let Some(text) = records.next_body()? {
+    loop {
+        let text = records.next_body()?.ok_or_else(|| bad(index, "the end is missing: the file is cut off"))?;
         let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| bad(index, &error.to_string()))?;
+        if let Some(end) = body.end {
+            let whole = end.inputs.saturating_mul(2).saturating_add(1) == index;
+            let last = records.next_body()?.is_none();
+            return if whole && last { Ok(()) } else { Err(bad(index, "the end is not where it should be")) };
+        }
         let input_text = body.input.ok_or_else(|| bad(index, "an input was expected"))?.get().to_owned();
         let input: Input = serde_json::from_str(&input_text).map_err(|error| bad(index, &error.to_string()))?;
         let text =
@@ -245,5 +251,4 @@ fn each_input<R: BufRead>(
         take(index, input, &input_text, decision)?;
         index += 2;
     }
-    Ok(())
 }

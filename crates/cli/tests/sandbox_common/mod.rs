@@ -41,17 +41,12 @@ pub(crate) fn everybody() -> Vec<Who> {
 /// A line that is seen even when the test passes and its output is captured.
 pub(crate) fn say(text: &str) {
     let mut stderr = std::io::stderr().lock();
-    stderr
-        .write_all(format!("{text}\n").as_bytes())
-        .expect("stderr");
+    stderr.write_all(format!("{text}\n").as_bytes()).expect("stderr");
 }
 
 pub(crate) fn is_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("status");
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("Uid:"))
-        .expect("a uid");
+    let line = status.lines().find(|line| line.starts_with("Uid:")).expect("a uid");
     line.split_whitespace().nth(2) == Some("0")
 }
 
@@ -86,13 +81,12 @@ impl Host {
         fs::copy(env!("CARGO_BIN_EXE_tripwire"), &binary).expect("copy the binary");
         fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("mode");
         let host = Self { who, top, binary };
-        host.shell_on_host("cd ws && git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start");
+        host.shell_on_host(
+            "cd ws && git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start",
+        );
         if who == Who::User && is_root() {
-            let status = Command::new("chown")
-                .arg("-R")
-                .arg(format!("{SPARE_UID}:{SPARE_UID}"))
-                .arg(&host.top)
-                .status();
+            let status =
+                Command::new("chown").arg("-R").arg(format!("{SPARE_UID}:{SPARE_UID}")).arg(&host.top).status();
             assert!(status.expect("chown").success());
         }
         host
@@ -140,7 +134,11 @@ impl Host {
     pub(crate) fn exec_with(&self, options: &[&str], script: &str) -> Value {
         let mut command = self.command("bash");
         command
-            .args(["-c", "export BASH_ENV=$PWD/outside/startup.sh; exec 9<outside/victim 8<home; exec \"$@\"", "careless"])
+            .args([
+                "-c",
+                "export BASH_ENV=$PWD/outside/startup.sh; exec 9<outside/victim 8<home; exec \"$@\"",
+                "careless",
+            ])
             .arg(&self.binary)
             .args(["sandbox", "exec", "--json", "--workspace"])
             .arg(self.ws())
@@ -157,23 +155,14 @@ impl Host {
 
     /// Another verb of the binary.
     pub(crate) fn verb(&self, args: &[&str]) -> Output {
-        self.command(&self.binary)
-            .args(args)
-            .output()
-            .expect("the binary")
+        self.command(&self.binary).args(args).output().expect("the binary")
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         // The overlay's work folder is closed; root may remove it anyway, others leave it in the temporary folder.
-        drop(
-            Command::new("chmod")
-                .args(["-R", "u+rwx"])
-                .arg(&self.top)
-                .stderr(Stdio::null())
-                .status(),
-        );
+        drop(Command::new("chmod").args(["-R", "u+rwx"]).arg(&self.top).stderr(Stdio::null()).status());
         drop(fs::remove_dir_all(&self.top));
     }
 }
@@ -181,12 +170,8 @@ impl Drop for Host {
 pub(crate) fn parse(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     let short: String = text.chars().take(500).collect();
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!(
-            "no JSON ({error}): {short} {}",
-            String::from_utf8_lossy(&output.stderr)
-        )
-    })
+    serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("no JSON ({error}): {short} {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 /// Living processes whose command line holds the marker.
@@ -194,31 +179,20 @@ pub(crate) fn marked(marker: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").expect("/proc");
     entries
         .flatten()
-        .filter(|entry| {
-            entry
-                .file_name()
-                .to_string_lossy()
-                .bytes()
-                .all(|byte| byte.is_ascii_digit())
-        })
+        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
         .filter(|entry| entry.file_name().to_string_lossy() != std::process::id().to_string())
         .filter_map(|entry| {
             let line = fs::read(entry.path().join("cmdline")).ok()?;
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            line.contains(marker)
-                .then(|| format!("{} {line}", entry.file_name().to_string_lossy()))
+            line.contains(marker).then(|| format!("{} {line}", entry.file_name().to_string_lossy()))
         })
         .collect()
 }
 
 pub(crate) fn has(program: &str) -> bool {
-    let found = ["/usr/local/bin", "/usr/bin", "/bin"]
-        .iter()
-        .any(|dir| Path::new(dir).join(program).exists());
+    let found = ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(program).exists());
     if !found {
-        say(&format!(
-            "NOT RUN: `{program}` is not installed here, so what needs it is not measured"
-        ));
+        say(&format!("NOT RUN: `{program}` is not installed here, so what needs it is not measured"));
     }
     found
 }

@@ -101,8 +101,11 @@ fn message(block: serde_json::Value, delta: serde_json::Value, stop: &str) -> Ve
         ("content_block_start", json!({"type": "content_block_start", "index": 0, "content_block": block})),
         ("content_block_delta", json!({"type": "content_block_delta", "index": 0, "delta": delta})),
         ("content_block_stop", json!({"type": "content_block_stop", "index": 0})),
-        ("message_delta", json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
-            "usage": {"output_tokens": 5}})),
+        (
+            "message_delta",
+            json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
+            "usage": {"output_tokens": 5}}),
+        ),
         ("message_stop", json!({"type": "message_stop"})),
     ]
 }

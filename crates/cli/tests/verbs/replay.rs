@@ -50,7 +50,14 @@ fn log_4_a_flipped_deleted_moved_or_cut_record_is_named_by_its_index() {
         lines
     });
     let cut = changed(folder.path(), |lines| owned(&lines[..8]));
-    for (ran, place) in [(flipped, "record 4"), (deleted, "record 5"), (moved, "record 7"), (cut, "record 8")] {
+    let short = changed(folder.path(), |lines| owned(&lines[..9]));
+    for (ran, place) in [
+        (flipped, "record 4"),
+        (deleted, "record 5"),
+        (moved, "record 7"),
+        (cut, "record 8: the decision is missing"),
+        (short, "record 9: the end is missing"),
+    ] {
         assert_eq!((ran.code, ran.out.as_str()), (9, ""), "{ran:?}");
         ran.complained(&[place, "keep the file as evidence"]);
     }
@@ -104,6 +111,17 @@ fn replay_1_another_policy_lists_the_decisions_that_would_change() {
     std::fs::write(folder.path().join("same.yaml"), "profile: strict\n").unwrap();
     let same = run(&["replay", "--policy", folder.path().join("same.yaml").to_str().unwrap(), &file], b"");
     assert_eq!(same.done(), "3 inputs, 0 decisions would change\n");
+}
+
+#[test]
+fn log_4_a_run_that_broke_off_leaves_a_recording_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("broken-off.jsonl").to_str().unwrap().to_owned();
+    let broken = run(&["decide", "--record", &file], format!("{EVENT}\nnonsense\n{EVENT}\n").as_bytes());
+    assert_eq!((broken.code, broken.out.lines().count()), (2, 1));
+    let ran = run(&["replay", &file], b"");
+    assert_eq!((ran.code, ran.out.as_str()), (9, ""));
+    ran.complained(&["record 3: the end is missing"]);
 }
 
 #[test]

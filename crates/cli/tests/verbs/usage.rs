@@ -2,19 +2,16 @@
 
 use crate::support::run;
 
-const HELP: &str = "\
+/// What surrounds the list of verbs, and one verb of it.
+const HEAD: &str = "\
 A deterministic safety runtime for autonomous LLM agents
 
 Usage: tripwire <COMMAND>
 
 Commands:
   decide       Decide on a stream of events: one JSON object per line in, one decision per line out
-  replay       Decide again and compare: `equal`, or the first index that differs (exit 9)
-  scan         Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule
-  policy       Show the effective policy, or check a policy file
-  explain      Explain a rule: what it does, its thresholds, its source, when it fires and when it stays quiet
-  completions  Print completions for a shell: `tripwire completions bash > /etc/bash_completion.d/tripwire`
-
+";
+const TAIL: &str = "\
 Options:
   -h, --help     Print help (see more with '--help')
   -V, --version  Print version
@@ -23,15 +20,48 @@ Exit codes: 0 done, 1 internal error, 2 usage or bad input, 9 what was checked d
 Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.
 ";
 
+/// The help of one verb in full.
+const EXPLAIN_HELP: &str = "\
+Explain a rule: what it does, its thresholds, its source, when it fires and when it stays quiet
+
+Usage: tripwire explain [OPTIONS] [RULE]
+
+Arguments:
+  [RULE]  The rule, as decisions name it (`LOOP-1.exact`); without one, all rules are listed
+
+Options:
+      --profile <NAME>  `strict` reads the documents to the letter, `balanced` (the default) counts on evidence [possible values: strict, balanced]
+      --policy <FILE>   A policy in the form of MANIFEST.yaml
+      --json            Write JSON, one object per rule
+  -h, --help            Print help (see more with '--help')
+";
+
+/// The verbs that the help lists, each with its line.
+fn verbs() -> Vec<(String, String)> {
+    let help = run(&["-h"], b"");
+    let lines = help.done().lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    lines
+        .filter_map(|line| line.trim().split_once(' '))
+        .map(|(verb, about)| (verb.into(), about.trim().into()))
+        .collect()
+}
+
 #[test]
 fn help_is_what_people_read() {
-    assert_eq!(run(&["-h"], b"").done(), HELP);
+    let help = run(&["-h"], b"");
+    assert!(help.done().starts_with(HEAD) && help.out.ends_with(TAIL), "{}", help.out);
+    assert_eq!(run(&["explain", "-h"], b"").done(), EXPLAIN_HELP);
 }
 
 #[test]
 fn every_verb_has_help_and_the_version_is_a_line() {
-    for verb in ["decide", "replay", "scan", "policy", "explain", "completions"] {
-        let help = run(&[verb, "--help"], b"");
+    let verbs = verbs();
+    for expected in ["decide", "replay", "scan", "policy", "explain", "completions"] {
+        assert!(verbs.iter().any(|(verb, _)| verb == expected), "{expected} is not listed");
+    }
+    for (verb, about) in verbs {
+        assert!(about.len() > 20 && !about.starts_with("Options of"), "{verb} says only: {about}");
+        let help = run(&[&verb, "--help"], b"");
         assert!(help.done().contains(&format!("Usage: tripwire {verb}")), "{}", help.out);
     }
     assert_eq!(run(&["--version"], b"").done(), concat!("tripwire ", env!("CARGO_PKG_VERSION"), "\n"));
