@@ -306,6 +306,27 @@ const INHERITED: &[Attack] = &[
                     .map_or(true, |text| !text.contains("evil"))
         },
     },
+    Attack {
+        name: "a pointer that replaces the repository",
+        script: "mkdir -p ev/objects ev/refs ev/hooks; printf '[core]\\n fsmonitor=evil\\n' > ev/config; printf '#!/bin/sh\\n' > ev/hooks/pre-commit; chmod +x ev/hooks/pre-commit; echo ../ev > .git/commondir",
+        host: |host| {
+            use std::os::unix::fs::MetadataExt as _;
+            !host.ws().join(".git/commondir").exists()
+                && fs::read_to_string(host.ws().join("ev/config"))
+                    .map_or(true, |text| !text.contains("evil"))
+                && fs::metadata(host.ws().join("ev/hooks/pre-commit"))
+                    .map_or(true, |meta| meta.mode() & 0o111 == 0)
+        },
+    },
+    Attack {
+        name: "hooks behind a closed folder",
+        script: "mkdir -p c && git init -q c/r && printf '#!/bin/sh\\n' > c/r/.git/hooks/pre-push && chmod +x c/r/.git/hooks/pre-push && chmod 300 c",
+        host: |host| {
+            use std::os::unix::fs::MetadataExt as _;
+            fs::metadata(host.ws().join("c/r/.git/hooks/pre-push"))
+                .map_or(true, |meta| meta.mode() & 0o111 == 0)
+        },
+    },
 ];
 
 fn prints_pwned(answer: &Value) -> bool {
@@ -487,6 +508,12 @@ fn box_4_budgets_hold_for_the_whole_tree() {
             0,
         ),
         ("files without a name", &["--disk", "50000000"], unlinked, 0),
+        (
+            "files in a closed folder",
+            &["--disk", "20000000"],
+            "mkdir d; chmod 300 d; for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > d/f$i; sleep 0.1; done; sleep 0.6; echo held",
+            0,
+        ),
         (
             "private files",
             &["--disk", "20000000"],
