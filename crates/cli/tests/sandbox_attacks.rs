@@ -553,6 +553,12 @@ fn box_4_budgets_hold_for_the_whole_tree() {
                 "{who:?}: {name}: {answer}"
             );
         }
+    }
+}
+
+#[test]
+fn box_4_work_within_the_budget_is_left_alone() {
+    for who in everybody() {
         let host = Host::new(who);
         let roomy = host.exec_with(
             &["--disk", "60000000"],
