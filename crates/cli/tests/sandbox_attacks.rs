@@ -27,12 +27,21 @@ fn victim_is_whole(host: &Host) -> bool {
 }
 
 fn manifest_is_whole(host: &Host) -> bool {
-    fs::read_to_string(host.ws().join(".geometry/MANIFEST.yaml")).is_ok_and(|text| text == "limit: 7\n")
+    fs::read_to_string(host.ws().join(".geometry/MANIFEST.yaml"))
+        .is_ok_and(|text| text == "limit: 7\n")
 }
 
 fn no_planted_text(host: &Host) -> bool {
-    let names = [".git/hooks/post-commit", ".git/config", ".codex/config.toml", ".claude/settings.json", ".mcp.json"];
-    names.iter().all(|name| fs::read_to_string(host.ws().join(name)).map_or(true, |text| !text.contains("PWNED")))
+    let names = [
+        ".git/hooks/post-commit",
+        ".git/config",
+        ".codex/config.toml",
+        ".claude/settings.json",
+        ".mcp.json",
+    ];
+    names.iter().all(|name| {
+        fs::read_to_string(host.ws().join(name)).map_or(true, |text| !text.contains("PWNED"))
+    })
 }
 
 const FILES: &[Attack] = &[
@@ -110,11 +119,19 @@ const FILES: &[Attack] = &[
         script: "mkdir -p e; /usr/bin/python3 -c 'import ctypes;l=ctypes.CDLL(None);print(\"PWNED\" if l.renameat2(-100,b\"src\",-100,b\"e\",2)==0 else \"no\")'; cat e/deep/.env",
         host: nothing,
     },
-    Attack { name: "staged secret in the index", script: "git add -f .env && git show :.env", host: nothing },
+    Attack {
+        name: "staged secret in the index",
+        script: "git add -f .env && git show :.env",
+        host: nothing,
+    },
 ];
 
 const PROTECTED: &[Attack] = &[
-    Attack { name: "hook by redirection", script: "echo PWNED > .git/hooks/post-commit", host: no_planted_text },
+    Attack {
+        name: "hook by redirection",
+        script: "echo PWNED > .git/hooks/post-commit",
+        host: no_planted_text,
+    },
     Attack {
         name: "hook by git itself",
         script: "mkdir -p t/hooks; echo PWNED > t/hooks/post-commit; git init -q --template=t .",
@@ -171,7 +188,9 @@ const PROTECTED: &[Attack] = &[
     Attack {
         name: "instructions to other agents",
         script: "echo PWNED > AGENTS.md; mv AGENTS.md a; cp a AGENTS.md",
-        host: |host| fs::read_to_string(host.ws().join("AGENTS.md")).is_ok_and(|text| text == "be good\n"),
+        host: |host| {
+            fs::read_to_string(host.ws().join("AGENTS.md")).is_ok_and(|text| text == "be good\n")
+        },
     },
 ];
 
@@ -191,7 +210,11 @@ const KERNEL: &[Attack] = &[
         script: "tr '\\0' ' ' < /proc/1/cmdline | grep -e --json -e workspace && echo PWNED; true",
         host: nothing,
     },
-    Attack { name: "end the first process", script: "kill -9 1; kill -STOP 1; kill -TERM -1; true", host: nothing },
+    Attack {
+        name: "end the first process",
+        script: "kill -9 1; kill -STOP 1; kill -TERM -1; true",
+        host: nothing,
+    },
     Attack {
         name: "namespaces by hand",
         script: "unshare -r true && echo PWNED; unshare -m true && echo PWNED; unshare -n true && echo PWNED; nsenter -t 1 -m true && echo PWNED; true",
@@ -229,7 +252,9 @@ const KERNEL: &[Attack] = &[
             fs::read_dir(host.ws()).is_ok_and(|entries| {
                 entries.flatten().all(|entry| {
                     use std::os::unix::fs::MetadataExt as _;
-                    entry.metadata().is_ok_and(|meta| !meta.is_file() || meta.mode() & 0o6000 == 0)
+                    entry
+                        .metadata()
+                        .is_ok_and(|meta| !meta.is_file() || meta.mode() & 0o6000 == 0)
                 })
             })
         },
@@ -272,16 +297,44 @@ const INHERITED: &[Attack] = &[
         script: "git init -q n && printf '#!/bin/sh\\n' > n/.git/hooks/pre-push && chmod +x n/.git/hooks/pre-push; git init -q --bare b.git && printf '#!/bin/sh\\n' > b.git/hooks/update && chmod +x b.git/hooks/update; git -C n config core.fsmonitor ./evil",
         host: |host| {
             use std::os::unix::fs::MetadataExt as _;
-            let armed = |name: &str| fs::metadata(host.ws().join(name)).is_ok_and(|meta| meta.mode() & 0o111 != 0);
+            let armed = |name: &str| {
+                fs::metadata(host.ws().join(name)).is_ok_and(|meta| meta.mode() & 0o111 != 0)
+            };
             !armed("n/.git/hooks/pre-push")
                 && !armed("b.git/hooks/update")
-                && fs::read_to_string(host.ws().join("n/.git/config")).map_or(true, |text| !text.contains("evil"))
+                && fs::read_to_string(host.ws().join("n/.git/config"))
+                    .map_or(true, |text| !text.contains("evil"))
+        },
+    },
+    Attack {
+        name: "a pointer that replaces the repository",
+        script: "mkdir -p ev/objects ev/refs ev/hooks; printf '[core]\\n fsmonitor=evil\\n' > ev/config; printf '#!/bin/sh\\n' > ev/hooks/pre-commit; chmod +x ev/hooks/pre-commit; echo ../ev > .git/commondir",
+        host: |host| {
+            use std::os::unix::fs::MetadataExt as _;
+            !host.ws().join(".git/commondir").exists()
+                && fs::read_to_string(host.ws().join("ev/config"))
+                    .map_or(true, |text| !text.contains("evil"))
+                && fs::metadata(host.ws().join("ev/hooks/pre-commit"))
+                    .map_or(true, |meta| meta.mode() & 0o111 == 0)
+        },
+    },
+    Attack {
+        name: "hooks behind a closed folder",
+        script: "mkdir -p c && git init -q c/r && printf '#!/bin/sh\\n' > c/r/.git/hooks/pre-push && chmod +x c/r/.git/hooks/pre-push && chmod 300 c",
+        host: |host| {
+            use std::os::unix::fs::MetadataExt as _;
+            fs::metadata(host.ws().join("c/r/.git/hooks/pre-push"))
+                .map_or(true, |meta| meta.mode() & 0o111 == 0)
         },
     },
 ];
 
 fn prints_pwned(answer: &Value) -> bool {
-    answer["stdout"].as_str().unwrap_or_default().lines().any(|line| line.contains("PWNED"))
+    answer["stdout"]
+        .as_str()
+        .unwrap_or_default()
+        .lines()
+        .any(|line| line.contains("PWNED"))
 }
 
 fn run_all(attacks: &[Attack]) {
@@ -292,14 +345,25 @@ fn run_all(attacks: &[Attack]) {
         for attack in attacks {
             let host = Host::new(who);
             fs::write(host.ws().join(".geometry/STOP"), "").expect("a stop file");
-            let script = attack.script.replace("{top}", &host.top.display().to_string());
+            let script = attack
+                .script
+                .replace("{top}", &host.top.display().to_string());
             let answer = host.exec(&script);
             let name = attack.name;
             assert_eq!(answer["ran"], true, "{who:?}: {name}: {answer}");
             assert!(!prints_pwned(&answer), "{who:?}: {name}: {answer}");
-            assert_eq!(answer["receipt"]["survivors"], 0, "{who:?}: {name}: {answer}");
-            assert!((attack.host)(&host), "{who:?}: {name} changed the host: {answer}");
-            assert!(victim_is_whole(&host), "{who:?}: {name} changed a neighbour");
+            assert_eq!(
+                answer["receipt"]["survivors"], 0,
+                "{who:?}: {name}: {answer}"
+            );
+            assert!(
+                (attack.host)(&host),
+                "{who:?}: {name} changed the host: {answer}"
+            );
+            assert!(
+                victim_is_whole(&host),
+                "{who:?}: {name} changed a neighbour"
+            );
         }
     }
 }
@@ -339,15 +403,27 @@ const CONTROLS: &[(&str, &str)] = &[
         "/usr/bin/python3 -c 'import concurrent.futures as c;print(sum(c.ThreadPoolExecutor(8).map(abs,range(-5,0))))'",
         "15",
     ),
-    ("/usr/bin/python3 -c 'import socket as s;a,b=s.socketpair();a.send(b\"pair\");print(b.recv(9).decode())'", "pair"),
-    ("/usr/bin/python3 -c 'import mmap;m=mmap.mmap(-1,4096);m[0:3]=b\"map\";print(m[0:3].decode())'", "map"),
+    (
+        "/usr/bin/python3 -c 'import socket as s;a,b=s.socketpair();a.send(b\"pair\");print(b.recv(9).decode())'",
+        "pair",
+    ),
+    (
+        "/usr/bin/python3 -c 'import mmap;m=mmap.mmap(-1,4096);m[0:3]=b\"map\";print(m[0:3].decode())'",
+        "map",
+    ),
     ("mkfifo p; (echo piped > p &); cat p", "piped"),
-    ("mkdir -p a/b && mv a c && ln -s c/b l && [ -d l ] && rm -r c l && echo moved", "moved"),
+    (
+        "mkdir -p a/b && mv a c && ln -s c/b l && [ -d l ] && rm -r c l && echo moved",
+        "moved",
+    ),
     ("cat <(echo substituted)", "substituted"),
     ("(trap 'echo trapped' USR1; kill -USR1 $BASHPID)", "trapped"),
     ("hostname; nproc >/dev/null && date +%Z", "UTC"),
     ("seq 3 | xargs -P2 -n1 echo | wc -l", "3"),
-    ("set -o pipefail; yes | head -1; [ ${PIPESTATUS[0]} = 141 ] && echo sigpipe", "sigpipe"),
+    (
+        "set -o pipefail; yes | head -1; [ ${PIPESTATUS[0]} = 141 ] && echo sigpipe",
+        "sigpipe",
+    ),
 ];
 
 #[test]
@@ -359,7 +435,10 @@ fn box_1_harmless_work_still_works() {
         for (script, wanted) in CONTROLS {
             let answer = Host::new(who).exec(script);
             let stdout = answer["stdout"].as_str().unwrap_or_default();
-            assert!(answer["exit_code"] == 0 && stdout.contains(wanted), "{who:?}: {script}: {answer}");
+            assert!(
+                answer["exit_code"] == 0 && stdout.contains(wanted),
+                "{who:?}: {script}: {answer}"
+            );
         }
     }
 }
@@ -370,9 +449,19 @@ fn box_3_exit_codes_signals_and_times_are_told_apart() {
         let host = Host::new(who);
         assert_eq!(host.exec("exit 37")["exit_code"], 37);
         let killed = host.exec("kill -ABRT $$");
-        assert_eq!((&killed["exit_code"], &killed["signal"]), (&Value::Null, &Value::from(6)));
-        let late = host.exec_with(&["--timeout", "0.5"], "trap '' TERM INT; sleep 60 & sleep 60");
-        assert_eq!((&late["timed_out"], &late["exit_code"]), (&Value::Bool(true), &Value::Null), "{late}");
+        assert_eq!(
+            (&killed["exit_code"], &killed["signal"]),
+            (&Value::Null, &Value::from(6))
+        );
+        let late = host.exec_with(
+            &["--timeout", "0.5"],
+            "trap '' TERM INT; sleep 60 & sleep 60",
+        );
+        assert_eq!(
+            (&late["timed_out"], &late["exit_code"]),
+            (&Value::Bool(true), &Value::Null),
+            "{late}"
+        );
         assert_eq!(late["receipt"]["survivors"], 0, "{late}");
     }
 }
@@ -380,9 +469,17 @@ fn box_3_exit_codes_signals_and_times_are_told_apart() {
 #[test]
 fn box_3_output_is_cut_and_counted() {
     for who in everybody() {
-        let answer = Host::new(who).exec("head -c 3000000 /dev/zero | tr '\\0' '\\377'; echo note >&2");
-        assert_eq!((&answer["truncated"], &answer["stdout_bytes"]), (&Value::Bool(true), &Value::from(3_000_000)));
-        assert!(answer["stdout"].as_str().is_some_and(|text| text.len() <= 1 << 20));
+        let answer =
+            Host::new(who).exec("head -c 3000000 /dev/zero | tr '\\0' '\\377'; echo note >&2");
+        assert_eq!(
+            (&answer["truncated"], &answer["stdout_bytes"]),
+            (&Value::Bool(true), &Value::from(3_000_000))
+        );
+        assert!(
+            answer["stdout"]
+                .as_str()
+                .is_some_and(|text| text.len() <= 1 << 20)
+        );
         assert_eq!(answer["stderr"], "note\n");
     }
 }
@@ -411,8 +508,24 @@ fn box_4_budgets_hold_for_the_whole_tree() {
             0,
         ),
         ("files without a name", &["--disk", "50000000"], unlinked, 0),
-        ("private files", &["--disk", "20000000"], "head -c 30M /dev/zero > /tmp/big && echo held", 0),
-        ("number of files", &["--inodes", "500"], "for i in $(seq 3000); do : > f$i; done; sleep 0.5; echo held", 0),
+        (
+            "files in a closed folder",
+            &["--disk", "20000000"],
+            "mkdir d; chmod 300 d; for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > d/f$i; sleep 0.1; done; sleep 0.6; echo held",
+            0,
+        ),
+        (
+            "private files",
+            &["--disk", "20000000"],
+            "head -c 30M /dev/zero > /tmp/big && echo held",
+            0,
+        ),
+        (
+            "number of files",
+            &["--inodes", "500"],
+            "for i in $(seq 3000); do : > f$i; done; sleep 0.5; echo held",
+            0,
+        ),
         (
             "processes",
             &["--pids", "40"],
@@ -430,12 +543,27 @@ fn box_4_budgets_hold_for_the_whole_tree() {
         for (name, options, script, most) in cases {
             let host = Host::new(who);
             let answer = host.exec_with(&[&["--timeout", "20"], *options].concat(), script);
-            let held = answer["stdout"].as_str().unwrap_or_default().matches("held").count();
-            assert!(answer["ran"] == true && held <= *most, "{who:?}: {name}: {answer}");
+            let held = answer["stdout"]
+                .as_str()
+                .unwrap_or_default()
+                .matches("held")
+                .count();
+            assert!(
+                answer["ran"] == true && held <= *most,
+                "{who:?}: {name}: {answer}"
+            );
         }
+    }
+}
+
+#[test]
+fn box_4_work_within_the_budget_is_left_alone() {
+    for who in everybody() {
         let host = Host::new(who);
-        let roomy = host
-            .exec_with(&["--disk", "60000000"], "head -c 20M /dev/zero > f; head -c 10M /dev/zero > /tmp/g; echo fine");
+        let roomy = host.exec_with(
+            &["--disk", "60000000"],
+            "head -c 20M /dev/zero > f; head -c 10M /dev/zero > /tmp/g; echo fine",
+        );
         assert_eq!(roomy["stdout"], "fine\n", "{who:?}: {roomy}");
     }
 }
@@ -457,7 +585,11 @@ fn box_1_nothing_outlives_the_call() {
         for script in scripts {
             let answer = host.exec(&script);
             assert_eq!(answer["ran"], true, "{answer}");
-            assert!(marked(&marker).is_empty(), "{who:?}: {script}: {:?}", marked(&marker));
+            assert!(
+                marked(&marker).is_empty(),
+                "{who:?}: {script}: {:?}",
+                marked(&marker)
+            );
         }
     }
 }
@@ -470,7 +602,11 @@ fn box_2_a_protected_name_that_leads_elsewhere_is_refused() {
         fs::remove_dir_all(&policy).expect("remove");
         std::os::unix::fs::symlink(host.top.join("outside"), &policy).expect("link");
         let answer = host.exec("echo PWNED > .geometry/victim");
-        assert_eq!((&answer["ran"], &answer["refused_by"]), (&Value::Bool(false), &Value::from("rootfs")), "{answer}");
+        assert_eq!(
+            (&answer["ran"], &answer["refused_by"]),
+            (&Value::Bool(false), &Value::from("rootfs")),
+            "{answer}"
+        );
         assert!(victim_is_whole(&host));
     }
 }
@@ -493,8 +629,17 @@ fn box_1_placeholders_are_gone_after_the_run() {
     for who in everybody() {
         let host = Host::new(who);
         assert_eq!(host.exec("ls -d .vscode .codex .mcp.json")["exit_code"], 0);
-        for name in [".vscode", ".codex", ".mcp.json", ".git/modules", ".git/config.worktree"] {
-            assert!(!host.ws().join(name).exists(), "{who:?}: {name} was left behind");
+        for name in [
+            ".vscode",
+            ".codex",
+            ".mcp.json",
+            ".git/modules",
+            ".git/config.worktree",
+        ] {
+            assert!(
+                !host.ws().join(name).exists(),
+                "{who:?}: {name} was left behind"
+            );
         }
     }
 }

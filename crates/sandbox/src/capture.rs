@@ -66,18 +66,18 @@ impl Capture {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     fn capture(text: &[u8], cap: u64) -> Captured {
-        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
-        let mut capture = Capture::new(reader, Bytes(cap));
-        let mut rest = text;
-        while !rest.is_empty() {
-            let count = rustix::io::write(&writer, rest).expect("write");
-            rest = &rest[count..];
-            capture.read_once();
-        }
-        drop(writer);
-        capture.finish()
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let text = text.to_vec();
+        let writing = std::thread::spawn(move || {
+            let mut writer = writer;
+            writer.write_all(&text).expect("write");
+        });
+        let captured = Capture::new(reader.into(), Bytes(cap)).finish();
+        writing.join().expect("the writer ends");
+        captured
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Names {
     /// Finds hidden names anywhere, and the hooks and configurations of repositories below the top.
     fn search(&mut self, workspace: &Path) -> Result<(), Broken> {
         let mut repositories: Vec<PathBuf> = Vec::new();
-        let ended = walk::walk(workspace, &mut |entry| {
+        let walked = walk::walk(workspace, &mut |entry| {
             let name = entry.name_bytes();
             if HIDDEN_NAMES.iter().any(|hidden| hidden.as_bytes() == name) {
                 self.hide(workspace, entry.path, entry.kind);
@@ -100,15 +100,14 @@ impl Names {
             }
         });
         let broken = |what: &str| Broken::new(Layer::Rootfs, 0, what.to_owned());
-        match ended {
-            Ok(walk::Ended::Whole | walk::Ended::Stopped) => {}
-            Ok(walk::Ended::TooDeep) => {
-                return Err(broken(
-                    "search the workspace for secrets: folders are nested too deep",
-                ));
-            }
-            Err(_) => return Err(broken("search the workspace for secrets")),
+        let walked = walked.map_err(|_| broken("search the workspace for secrets"))?;
+        if walked.ended == walk::Ended::TooDeep {
+            return Err(broken(
+                "search the workspace for secrets: folders are nested too deep",
+            ));
         }
+        // What cannot be searched could be opened from inside, by the same uid: it is hidden whole.
+        self.hidden.extend(walked.closed);
         for repository in repositories {
             for name in ["hooks", "config", "config.worktree", "modules"] {
                 let path = repository.join(name);

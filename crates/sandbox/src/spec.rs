@@ -103,6 +103,10 @@ pub struct StageDir(pub PathBuf);
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     pub(crate) workspace: PathBuf,
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "nothing runs there")
+    )]
     pub(crate) argv: Vec<OsString>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,

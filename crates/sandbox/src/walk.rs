@@ -28,9 +28,9 @@ impl Entry<'_> {
         self.name.to_bytes()
     }
 
-    /// Its metadata, not following a link; `None` if it is gone by now.
-    pub(crate) fn stat(&self) -> Option<Stat> {
-        statat(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW).ok()
+    /// Its metadata, not following a link; an error if it is gone by now or its folder is closed to us.
+    pub(crate) fn stat(&self) -> rustix::io::Result<Stat> {
+        statat(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW)
     }
 }
 
@@ -45,6 +45,14 @@ pub(crate) enum Step {
     Stop,
 }
 
+/// What a walk could not see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Walked {
+    pub(crate) ended: Ended,
+    /// Folders that are closed to us.
+    pub(crate) closed: Vec<PathBuf>,
+}
+
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -57,18 +65,23 @@ pub(crate) enum Ended {
 }
 
 /// Calls `visit` for everything below `top`, parents first. What vanishes meanwhile is passed over.
-pub(crate) fn walk(top: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> Step) -> io::Result<Ended> {
+pub(crate) fn walk(top: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> Step) -> io::Result<Walked> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let fd = openat(CWD, top, flags, Mode::empty())?;
     let mut walk = Walk {
         visit,
         path: PathBuf::new(),
         too_deep: false,
+        closed: Vec::new(),
     };
-    Ok(match walk.folder(&fd, 0)? {
+    let ended = match walk.folder(&fd, 0)? {
         Step::Stop => Ended::Stopped,
         Step::Enter | Step::Skip if walk.too_deep => Ended::TooDeep,
         Step::Enter | Step::Skip => Ended::Whole,
+    };
+    Ok(Walked {
+        ended,
+        closed: walk.closed,
     })
 }
 
@@ -76,6 +89,7 @@ struct Walk<'v> {
     visit: &'v mut dyn FnMut(&Entry<'_>) -> Step,
     path: PathBuf,
     too_deep: bool,
+    closed: Vec<PathBuf>,
 }
 
 impl Walk<'_> {
@@ -124,7 +138,11 @@ impl Walk<'_> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match openat(fd, name, flags, Mode::empty()) {
             Ok(inner) => self.folder(&inner, depth + 1),
-            // Unreadable or gone: there is nothing to see for us.
+            Err(rustix::io::Errno::ACCESS) => {
+                self.closed.push(self.path.clone());
+                Ok(Step::Skip)
+            }
+            // Gone or replaced meanwhile.
             Err(_) => Ok(Step::Skip),
         }
     }
@@ -167,11 +185,11 @@ mod tests {
         let deep: PathBuf = (0..=DEPTH_MAX + 2).map(|_| "d").collect();
         fs::create_dir_all(dir.join(&deep)).expect("folders");
         assert_eq!(
-            walk(&dir, &mut |_| Step::Enter).expect("walks"),
+            walk(&dir, &mut |_| Step::Enter).expect("walks").ended,
             Ended::TooDeep
         );
         assert_eq!(
-            walk(&dir, &mut |_| Step::Skip).expect("walks"),
+            walk(&dir, &mut |_| Step::Skip).expect("walks").ended,
             Ended::Whole
         );
         fs::remove_dir_all(&dir).expect("clean");

@@ -66,6 +66,13 @@ impl Usage {
         }
     }
 
+    fn at_least(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.max(other.bytes),
+            files: self.files.max(other.files),
+        }
+    }
+
     fn grown_since(self, earlier: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(earlier.bytes),
@@ -82,6 +89,7 @@ impl Watch {
             used_then: sight.used(),
             at: Instant::now(),
             took: Duration::ZERO,
+            blind: false,
         };
         Self {
             sight,
@@ -117,7 +125,12 @@ impl Watch {
         let suspicious =
             sight.over(guess).is_some() && self.counted.at.elapsed() > self.counted.took * 2;
         if suspicious || self.counted.is_old() {
-            self.counted = sight.count();
+            let mut fresh = sight.count();
+            if fresh.blind {
+                // What was hidden from the count is taken to be the command's: the file system's growth counts in full.
+                fresh.usage = fresh.usage.at_least(self.counted.usage.plus(grown));
+            }
+            self.counted = fresh;
             if let Some(budget) = sight.over(self.counted.usage.plus(scratch)) {
                 return Some(budget);
             }
@@ -185,22 +198,29 @@ impl Sight {
         let used_then = self.used();
         let mut seen = BTreeSet::new();
         let mut usage = Usage::default();
+        let mut blind = false;
         for root in &self.roots {
-            let ended = walk::walk(root, &mut |entry| {
-                if let Some(stat) = entry.stat()
-                    && self.since.covers(&stat)
-                    && seen.insert((stat.st_dev, stat.st_ino))
-                {
-                    usage = usage.plus(Usage {
-                        bytes: bytes_of(&stat),
-                        files: 1,
-                    });
+            let walked = walk::walk(root, &mut |entry| {
+                match entry.stat() {
+                    Ok(stat)
+                        if self.since.covers(&stat) && seen.insert((stat.st_dev, stat.st_ino)) =>
+                    {
+                        usage = usage.plus(Usage {
+                            bytes: bytes_of(&stat),
+                            files: 1,
+                        });
+                    }
+                    Err(rustix::io::Errno::ACCESS) => blind = true,
+                    Ok(_) | Err(_) => {}
                 }
                 Step::Enter
             });
-            // Folders nested beyond all reason can only be there to escape the count.
-            if matches!(ended, Ok(walk::Ended::TooDeep)) {
-                usage.files = u64::MAX;
+            if let Ok(walked) = walked {
+                // Folders nested beyond all reason can only be there to escape the count.
+                if walked.ended == walk::Ended::TooDeep {
+                    usage.files = u64::MAX;
+                }
+                blind |= !walked.closed.is_empty();
             }
         }
         self.each_process(|dir| {
@@ -219,6 +239,7 @@ impl Sight {
             used_then,
             at,
             took: at.elapsed(),
+            blind,
         }
     }
 
@@ -267,6 +288,8 @@ struct Counted {
     used_then: Usage,
     at: Instant,
     took: Duration,
+    /// Some folder was closed to us, so the count is a lower bound.
+    blind: bool,
 }
 
 impl Counted {

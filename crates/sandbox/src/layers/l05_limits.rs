@@ -8,18 +8,18 @@ use super::l03_reexec::Broken;
 
 /// The limits that follow from the budgets, as kernel numbers.
 pub(crate) fn from_budgets(budgets: &Budgets) -> Vec<(u64, u64)> {
-    let number = |resource: u32| u64::from(resource);
+    // The numbers are signed in one C library and unsigned in another.
     vec![
-        (number(libc::RLIMIT_CORE), 0),
-        (number(libc::RLIMIT_FSIZE), budgets.file_size.0),
-        (number(libc::RLIMIT_NOFILE), budgets.open_files),
+        (libc::RLIMIT_CORE as u64, 0),
+        (libc::RLIMIT_FSIZE as u64, budgets.file_size.0),
+        (libc::RLIMIT_NOFILE as u64, budgets.open_files),
         // Counted per user namespace; the kernel ignores it for root, which is why root needs the pids cgroup.
-        (number(libc::RLIMIT_NPROC), budgets.processes),
-        (number(libc::RLIMIT_MEMLOCK), 64 * 1024),
-        (number(libc::RLIMIT_MSGQUEUE), 0),
-        (number(libc::RLIMIT_NICE), 0),
-        (number(libc::RLIMIT_RTPRIO), 0),
-        (number(libc::RLIMIT_SIGPENDING), 1024),
+        (libc::RLIMIT_NPROC as u64, budgets.processes),
+        (libc::RLIMIT_MEMLOCK as u64, 64 * 1024),
+        (libc::RLIMIT_MSGQUEUE as u64, 0),
+        (libc::RLIMIT_NICE as u64, 0),
+        (libc::RLIMIT_RTPRIO as u64, 0),
+        (libc::RLIMIT_SIGPENDING as u64, 1024),
     ]
 }
 

@@ -11,14 +11,17 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, fchmod, openat, renameat, statat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, Stat, chmodat, fchmod, openat, renameat, statat, unlinkat,
 };
 
 use crate::outcome::{Finding, FindingKind};
+use crate::sys;
 use crate::walk::{Step, walk};
 
 const SET_ID: u32 = 0o6000;
 const EXECUTE: u32 = 0o111;
+const OWNER_READS: u32 = 0o500;
+const OWNER_ALL: u32 = 0o700;
 /// A git configuration beyond this size is not read but quarantined.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 const QUARANTINE_SUFFIX: &str = ".quarantined-by-tripwire";
@@ -46,9 +49,15 @@ pub(crate) fn scan(root: &Path, since: Since) -> io::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut repositories: Vec<PathBuf> = Vec::new();
     walk(root, &mut |entry| {
-        let Some(stat) = entry.stat() else {
+        let Ok(stat) = entry.stat() else {
             return Step::Enter;
         };
+        let closed = stat.st_mode & OWNER_READS != OWNER_READS;
+        if entry.kind == FileType::Directory && closed && since.covers(&stat) {
+            // A folder that cannot be listed can still hold a repository that git finds by name.
+            let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 | OWNER_ALL);
+            sys::best_effort(chmodat(entry.dir, entry.name, mode, AtFlags::empty()));
+        }
         if entry.kind == FileType::RegularFile && stat.st_mode & SET_ID != 0 && since.covers(&stat)
         {
             findings.push(clear_set_id(
@@ -110,7 +119,12 @@ fn look_into_repository(root: &Path, repository: &Path, since: Since, findings: 
     let Ok(dir) = openat(rustix::fs::CWD, root.join(repository), flags, Mode::empty()) else {
         return;
     };
-    for name in ["config", "config.worktree"] {
+    // A worktree's folder points to its repository by this file; anywhere else it would replace configuration and hooks.
+    let worktree = repository
+        .parent()
+        .is_some_and(|parent| parent.ends_with("worktrees"));
+    let pointer = if worktree { None } else { Some("commondir") };
+    for name in ["config", "config.worktree"].into_iter().chain(pointer) {
         if let Some(action) = quarantine_config(dir.as_fd(), name, since) {
             findings.push(Finding {
                 kind: FindingKind::GitConfig,
@@ -303,6 +317,7 @@ mod tests {
             "[credential]\nhelper = !sh",
             "[core]\nbare = \\\nfalse",
             "[core",
+            "../evil",
         ] {
             assert!(!config_is_plain(line), "{line}");
         }
