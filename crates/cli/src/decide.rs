@@ -76,9 +76,9 @@ pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
         }
         other => other.map_err(wrong)?,
     };
-    let policy = args.chosen.policy(header.as_ref().map(|header| (header, name.as_str())))?;
+    let policy = args.chosen.policy(header.as_deref().map(|header| (header, name.as_str())))?;
     let mut session = Session::new(args, Chain::new(policy)?)?;
-    session.begin(header.as_ref())?;
+    session.begin(header.as_deref())?;
     loop {
         match inputs.next_input() {
             Ok(Some(item)) => session.take(&item)?,

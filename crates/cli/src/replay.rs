@@ -79,7 +79,7 @@ fn stream<R: BufRead>(args: &ReplayArgs, reader: R) -> Result<(Inputs<R>, Policy
     let file = output::name(&args.file);
     let mut inputs = Inputs::new(reader);
     let header = inputs.header().map_err(|error| Problem::Stream { file: file.clone(), error })?;
-    let policy = Chosen::of_profile(args.profile).policy(header.as_ref().map(|header| (header, file.as_str())))?;
+    let policy = Chosen::of_profile(args.profile).policy(header.as_deref().map(|header| (header, file.as_str())))?;
     Ok((inputs, policy))
 }
 

@@ -58,29 +58,29 @@ pub struct Line {
     /// What it says.
     pub content: Content,
     /// What the line expects of the decision, in a scenario.
-    pub expect: Option<Expect>,
+    pub expect: Option<Box<Expect>>,
 }
 
 /// What a line says.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly every line is an input; boxing it would cost each of them")]
 pub enum Content {
     /// An input of the engine.
-    Input(Input),
+    Input(Box<Input>),
     /// The head of a scenario: which policy it runs under.
-    Header(Header),
+    Header(Box<Header>),
 }
 
-/// Everything that a line may hold, in one pass, so that a field given twice is seen.
+/// Everything that a line may hold, in one pass, so that a field given twice is seen. Rare parts are boxed: every line
+/// pays for the size of this type.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
     // The full input.
     at: Option<RunMillis>,
-    what: Option<What>,
+    what: Option<Box<What>>,
     // A scenario.
-    scenario: Option<Header>,
-    expect: Option<Expect>,
+    scenario: Option<Box<Header>>,
+    expect: Option<Box<Expect>>,
     // The raw call.
     #[serde(borrow)]
     tool: Option<Cow<'a, str>>,
@@ -141,14 +141,14 @@ pub fn decode(line: &[u8]) -> Result<Line, DecodeError> {
         }
         (None, Some(what)) => {
             wire.stands_alone("what")?;
-            Content::Input(Input { at: wire.at.ok_or(DecodeError::Missing { field: "at" })?, what })
+            Content::Input(Box::new(Input { at: wire.at.ok_or(DecodeError::Missing { field: "at" })?, what: *what }))
         }
         (None, None) => {
             if wire.at.is_some() {
                 return Err(DecodeError::Mixed { field: "at", beside: "an event; its time is `timestamp`" });
             }
             let event = if wire.tool.is_some() { wire.raw_event()? } else { wire.event()? };
-            Content::Input(Input { at: event.timestamp, what: What::Event(event) })
+            Content::Input(Box::new(Input { at: event.timestamp, what: What::Event(event) }))
         }
     };
     Ok(Line { content, expect })
@@ -318,7 +318,7 @@ mod tests {
 
     fn input(line: &str) -> Input {
         match decode(line.as_bytes()).unwrap().content {
-            Content::Input(input) => input,
+            Content::Input(input) => *input,
             Content::Header(header) => panic!("{header:?}"),
         }
     }

@@ -55,9 +55,9 @@ pub struct Item {
     /// The line's number, from 1.
     pub line: u64,
     /// The input.
-    pub input: Input,
+    pub input: Box<Input>,
     /// What a scenario expects of the decision.
-    pub expect: Option<Expect>,
+    pub expect: Option<Box<Expect>>,
 }
 
 /// Reads inputs from lines.
@@ -80,7 +80,7 @@ impl<R: BufRead> Inputs<R> {
     ///
     /// # Errors
     /// When the first line is neither a head nor an input.
-    pub fn header(&mut self) -> Result<Option<Header>, StreamError> {
+    pub fn header(&mut self) -> Result<Option<Box<Header>>, StreamError> {
         if self.begun {
             return Ok(None);
         }
@@ -112,7 +112,7 @@ impl<R: BufRead> Inputs<R> {
         }
     }
 
-    fn read(&mut self) -> Result<Option<(u64, Content, Option<Expect>)>, StreamError> {
+    fn read(&mut self) -> Result<Option<(u64, Content, Option<Box<Expect>>)>, StreamError> {
         while self.lines.next_into(&mut self.buffer)? {
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
                 continue;
@@ -124,7 +124,7 @@ impl<R: BufRead> Inputs<R> {
         Ok(None)
     }
 
-    fn in_order(&mut self, line: u64, input: Input, expect: Option<Expect>) -> Result<Item, StreamError> {
+    fn in_order(&mut self, line: u64, input: Box<Input>, expect: Option<Box<Expect>>) -> Result<Item, StreamError> {
         if input.at < self.newest {
             let event = matches!(input.what, tripwire_core::input::What::Event(_));
             let field = if event { "timestamp" } else { "at" };
