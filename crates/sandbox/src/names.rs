@@ -11,13 +11,9 @@ use crate::plan::Kind;
 use crate::spec::{HIDDEN_NAMES, PROTECTED_NAMES};
 use crate::walk;
 
-/// Protected names that are files, where they have to be made up.
-const FILE_NAMES: [&str; 4] = [
-    ".git/config",
-    ".git/config.worktree",
-    ".mcp.json",
-    "AGENTS.md",
-];
+/// Protected names that are made up as folders, because others may put something into them during the run: a person's STOP,
+/// a client's settings. All other missing names become links to one empty file, which costs the file system no inode each.
+const FOLDER_NAMES: [&str; 3] = [".git", ".geometry", ".claude"];
 
 /// The names of a workspace that need a wall, relative to it.
 #[derive(Debug, Default)]
@@ -57,11 +53,13 @@ impl Names {
                 }
                 Ok(_) => {}
                 Err(_) => {
-                    let file = last && FILE_NAMES.iter().any(|known| name == Path::new(known));
-                    let kind = if file { Kind::File } else { Kind::Dir };
+                    let folder = FOLDER_NAMES.iter().any(|known| so_far == Path::new(known));
+                    let kind = if folder { Kind::Dir } else { Kind::File };
                     if !self.missing.iter().any(|(known, _)| *known == so_far) {
                         self.missing.push((so_far.clone(), kind));
                     }
+                    // Below a name that is made up there is nothing to protect.
+                    break;
                 }
             }
         }

@@ -124,6 +124,12 @@ impl Layers {
     pub(crate) fn set(&mut self, layer: Layer, state: LayerState) {
         self.0.insert(layer, state);
     }
+
+    /// Forgets what was promised for this layer and those after it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn keep_before(&mut self, layer: Layer) {
+        self.0.retain(|known, _| *known < layer);
+    }
 }
 
 /// What came of a request to run a command.

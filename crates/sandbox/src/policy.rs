@@ -405,14 +405,11 @@ mod tests {
         has(Step::Pin {
             path: dir.join("a/b"),
         });
-        has(Step::Pin {
-            path: dir.join(".git"),
-        });
         has(Step::Mask {
             path: dir.join("a/b/.env"),
         });
         has(Step::Protect {
-            path: dir.join(".git/hooks"),
+            path: dir.join(".git"),
         });
         assert!(!steps.contains(&Step::Pin { path: dir.clone() }));
         fs::remove_dir_all(&dir).expect("clean");

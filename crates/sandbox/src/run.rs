@@ -48,6 +48,7 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
         Ok(report) => Outcome::Ran(report),
         Err(broken) => {
             let cause = explain(&broken);
+            attempt.layers.keep_before(broken.layer);
             attempt
                 .layers
                 .set(broken.layer, LayerState::Missing(cause.clone()));
@@ -198,8 +199,9 @@ impl Attempt<'_> {
                 Ok(Event::News(News::Ready { fds, landlock })) => {
                     self.passed(&landlock);
                     handles = Some(fds);
+                    break;
                 }
-                Ok(Event::News(News::Started)) => break,
+                Ok(Event::News(News::Started)) => {}
                 Ok(Event::News(News::Failed { layer, errno, what })) => {
                     result = Err(Broken::new(layer, errno, what));
                 }
@@ -287,6 +289,7 @@ impl Attempt<'_> {
                 running.started.pid.as_raw_nonzero().get(),
             ))
         };
+        let mut failed = None;
         let (end, alive) = match event {
             Ok(Event::News(News::Exited {
                 code,
@@ -295,6 +298,11 @@ impl Attempt<'_> {
             })) => (End::Exited(code), Alive::Counted(others)),
             Ok(Event::News(News::Exited { signal, others, .. })) => {
                 (End::Signaled(signal), Alive::Counted(others))
+            }
+            // The last layers are put on by the command itself, so this is where their failure is heard.
+            Ok(Event::News(News::Failed { layer, errno, what })) => {
+                failed = Some(Broken::new(layer, errno, what));
+                (End::Signaled(SIGKILL), Alive::Counted(0))
             }
             Ok(Event::TimedOut) => (End::TimedOut, seen()),
             Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
@@ -310,6 +318,9 @@ impl Attempt<'_> {
                 "wait for the end".to_owned(),
             )
         })?;
+        if let Some(broken) = failed {
+            return Err(broken);
+        }
         let receipt = alive.receipt(decided.elapsed());
         Ok(Ended {
             end,

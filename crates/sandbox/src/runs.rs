@@ -21,6 +21,7 @@ use crate::procfs;
 pub(crate) struct Placeholders {
     workspace: PathBuf,
     made: Vec<PathBuf>,
+    first_file: Option<PathBuf>,
     record: Option<PathBuf>,
     folder: Option<PathBuf>,
     /// Held until the record is written: nobody may remove a name between our look at it and our record of it.
@@ -38,6 +39,7 @@ impl Placeholders {
         Ok(Self {
             workspace: workspace.to_path_buf(),
             made,
+            first_file: None,
             record: None,
             folder,
             lock,
@@ -56,19 +58,29 @@ impl Placeholders {
         Ok(())
     }
 
+    /// An empty file, as one more link to the first one where that is possible.
+    fn make_file(&self, path: &Path) -> io::Result<()> {
+        if let Some(first) = &self.first_file
+            && fs::hard_link(self.workspace.join(first), path).is_ok()
+        {
+            return Ok(());
+        }
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true).mode(0o644);
+        options.open(path).map(drop)
+    }
+
     fn make_one(&mut self, name: &Path, kind: Kind) -> io::Result<()> {
         let path = self.workspace.join(name);
         let made = match kind {
             Kind::Dir => fs::create_dir(&path),
-            Kind::File => fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o644)
-                .open(&path)
-                .map(drop),
+            Kind::File => self.make_file(&path),
         };
         match made {
             Ok(()) => {
+                if kind == Kind::File && self.first_file.is_none() {
+                    self.first_file = Some(name.to_path_buf());
+                }
                 self.made.push(name.to_path_buf());
                 Ok(())
             }

@@ -13,7 +13,7 @@ use rustix::process::WaitOptions;
 use super::l03_reexec::{Broken, status_pipe};
 use super::{l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
 use crate::bridge::Bridge;
-use crate::control::{Channel, TAG_EXITED, TAG_READY, TAG_STARTED};
+use crate::control::{Channel, TAG_EXITED, TAG_READY};
 use crate::outcome::Layer;
 use crate::plan::{CommandPlan, SandboxPlan};
 use crate::sys::{self, CArgs, CloneSpec, Forked};
@@ -57,11 +57,8 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
     if let Some(bridge) = bridge {
         bridge.serve()?;
     }
-    let command = starting.executed()?;
-    channel
-        .send(TAG_STARTED, &[])
-        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "report the start"))?;
-    let (code, signal) = wait_for(command, channel, &children)?;
+    let (code, signal) = wait_for(starting.pid, channel, &children)?;
+    starting.check()?;
     let others = count_others();
     let mut news = vec![code, signal];
     news.extend_from_slice(&others.to_le_bytes());
@@ -89,7 +86,7 @@ fn name_and_loopback() -> Result<(), Broken> {
     })
 }
 
-/// The forked command, until it is known that it was executed.
+/// The forked command and the pipe on which it says why it could not be executed.
 struct Starting {
     pid: rustix::process::Pid,
     status: OwnedFd,
@@ -110,15 +107,15 @@ impl Starting {
         Ok(Self { pid, status })
     }
 
-    /// Waits until the command was executed or says why not.
-    fn executed(self) -> Result<rustix::process::Pid, Broken> {
+    /// After the end: whether the command was executed at all. Asking only now saves a wake-up at every start.
+    fn check(self) -> Result<(), Broken> {
         let mut report = Vec::new();
         let mut buffer = [0_u8; 4096];
         while let Ok(count @ 1..) = sys::read_some(&self.status, &mut buffer) {
             report.extend_from_slice(buffer.get(..count).unwrap_or_default());
         }
         match report.as_slice() {
-            [] => Ok(self.pid),
+            [] => Ok(()),
             [layer, a, b, c, d, what @ ..] => Err(Broken::new(
                 Layer::from_code(*layer).unwrap_or(Layer::Pid1),
                 i32::from_le_bytes([*a, *b, *c, *d]),

@@ -1,0 +1,246 @@
+//! Harmless work still works, answers are exact, budgets hold and nothing outlives a run; as root and as an ordinary user.
+#![cfg(target_os = "linux")]
+
+mod sandbox_common;
+
+use sandbox_common::{Host, everybody, has, marked};
+use serde_json::Value;
+
+/// Harmless work, with what must be on its output.
+const CONTROLS: &[(&str, &str)] = &[
+    ("echo text > made && cat made", "text"),
+    (
+        "git add -A -- made2 2>/dev/null; echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm two && git rev-list --count HEAD",
+        "2",
+    ),
+    (
+        "/usr/bin/python3 -c 'import tempfile,subprocess;print(subprocess.check_output([\"echo\",\"sub\"]).decode())'",
+        "sub",
+    ),
+    (
+        "/usr/bin/python3 -c 'import concurrent.futures as c;print(sum(c.ThreadPoolExecutor(8).map(abs,range(-5,0))))'",
+        "15",
+    ),
+    (
+        "/usr/bin/python3 -c 'import socket as s;a,b=s.socketpair();a.send(b\"pair\");print(b.recv(9).decode())'",
+        "pair",
+    ),
+    (
+        "/usr/bin/python3 -c 'import mmap;m=mmap.mmap(-1,4096);m[0:3]=b\"map\";print(m[0:3].decode())'",
+        "map",
+    ),
+    ("mkfifo p; (echo piped > p &); cat p", "piped"),
+    (
+        "mkdir -p a/b && mv a c && ln -s c/b l && [ -d l ] && rm -r c l && echo moved",
+        "moved",
+    ),
+    ("cat <(echo substituted)", "substituted"),
+    ("(trap 'echo trapped' USR1; kill -USR1 $BASHPID)", "trapped"),
+    ("hostname; nproc >/dev/null && date +%Z", "UTC"),
+    ("seq 3 | xargs -P2 -n1 echo | wc -l", "3"),
+    (
+        "set -o pipefail; yes | head -1; [ ${PIPESTATUS[0]} = 141 ] && echo sigpipe",
+        "sigpipe",
+    ),
+];
+
+#[test]
+fn box_1_harmless_work_still_works() {
+    if !has("python3") {
+        return;
+    }
+    for who in everybody() {
+        for (script, wanted) in CONTROLS {
+            let answer = Host::new(who).exec(script);
+            let stdout = answer["stdout"].as_str().unwrap_or_default();
+            assert!(
+                answer["exit_code"] == 0 && stdout.contains(wanted),
+                "{who:?}: {script}: {answer}"
+            );
+        }
+    }
+}
+
+#[test]
+fn box_3_exit_codes_signals_and_times_are_told_apart() {
+    for who in everybody() {
+        let host = Host::new(who);
+        assert_eq!(host.exec("exit 37")["exit_code"], 37);
+        let killed = host.exec("kill -ABRT $$");
+        assert_eq!(
+            (&killed["exit_code"], &killed["signal"]),
+            (&Value::Null, &Value::from(6))
+        );
+        let late = host.exec_with(
+            &["--timeout", "0.5"],
+            "trap '' TERM INT; sleep 60 & sleep 60",
+        );
+        assert_eq!(
+            (&late["timed_out"], &late["exit_code"]),
+            (&Value::Bool(true), &Value::Null),
+            "{late}"
+        );
+        assert_eq!(late["receipt"]["survivors"], 0, "{late}");
+    }
+}
+
+#[test]
+fn box_3_output_is_cut_and_counted() {
+    for who in everybody() {
+        let answer =
+            Host::new(who).exec("head -c 3000000 /dev/zero | tr '\\0' '\\377'; echo note >&2");
+        assert_eq!(
+            (&answer["truncated"], &answer["stdout_bytes"]),
+            (&Value::Bool(true), &Value::from(3_000_000))
+        );
+        assert!(
+            answer["stdout"]
+                .as_str()
+                .is_some_and(|text| text.len() <= 1 << 20)
+        );
+        assert_eq!(answer["stderr"], "note\n");
+    }
+}
+
+#[test]
+fn box_4_budgets_hold_for_the_whole_tree() {
+    if !has("python3") {
+        return;
+    }
+    let fill = "/usr/bin/python3 -c 'import os,time\nfor i in range(6):\n  if os.fork()==0:\n    b=bytearray(60<<20)\n    for k in range(0,len(b),4096): b[k]=1\n    os.write(1,b\"held\\n\"); time.sleep(1.5); os._exit(0)\nfor i in range(6): os.wait()'";
+    let shared = "/usr/bin/python3 -c 'import mmap\nm=mmap.mmap(-1,300<<20)\nfor k in range(0,300<<20,4096): m[k]=1\nprint(\"held\")'";
+    let unlinked = "/usr/bin/python3 -c 'import os,time\nfs=[]\nfor i in range(12):\n  f=open(\"u\",\"wb\"); os.unlink(\"u\"); f.write(b\"x\"*(10<<20)); f.flush(); fs.append(f)\n  time.sleep(0.02)\ntime.sleep(0.3); print(\"held\")'";
+    let cases: &[(&str, &[&str], &str, usize)] = &[
+        ("memory of many", &["--memory", "209715200"], fill, 3),
+        ("shared memory", &["--memory", "209715200"], shared, 0),
+        (
+            "one file",
+            &["--file-size", "1000000"],
+            "head -c 2000000 /dev/zero > big; [ $(stat -c %s big) -gt 1000000 ] && echo held",
+            0,
+        ),
+        (
+            "all files",
+            &["--disk", "20000000"],
+            "for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > f$i; sleep 0.05; done; echo held",
+            0,
+        ),
+        ("files without a name", &["--disk", "50000000"], unlinked, 0),
+        (
+            "files in a closed folder",
+            &["--disk", "20000000"],
+            "mkdir d; chmod 300 d; for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > d/f$i; sleep 0.1; done; sleep 0.6; echo held",
+            0,
+        ),
+        (
+            "private files",
+            &["--disk", "20000000"],
+            "head -c 30M /dev/zero > /tmp/big && echo held",
+            0,
+        ),
+        (
+            "number of files",
+            &["--inodes", "500"],
+            "for i in $(seq 3000); do : > f$i; done; sleep 0.5; echo held",
+            0,
+        ),
+        (
+            "processes",
+            &["--pids", "40"],
+            "for i in $(seq 60); do sleep 3 & done 2>/dev/null; [ $(jobs -p | wc -l) -ge 60 ] && echo held",
+            0,
+        ),
+        (
+            "threads",
+            &["--pids", "40"],
+            "/usr/bin/python3 -c 'import threading,time\nn=0\ntry:\n  for i in range(60): threading.Thread(target=time.sleep,args=(1,),daemon=True).start(); n+=1\nexcept RuntimeError: pass\nprint(\"held\" if n>=60 else n)'",
+            0,
+        ),
+    ];
+    for who in everybody() {
+        for (name, options, script, most) in cases {
+            let host = Host::new(who);
+            let answer = host.exec_with(&[&["--timeout", "20"], *options].concat(), script);
+            let held = answer["stdout"]
+                .as_str()
+                .unwrap_or_default()
+                .matches("held")
+                .count();
+            assert!(
+                answer["ran"] == true && held <= *most,
+                "{who:?}: {name}: {answer}"
+            );
+        }
+    }
+}
+
+#[test]
+fn box_4_work_within_the_budget_is_left_alone() {
+    for who in everybody() {
+        let host = Host::new(who);
+        let roomy = host.exec_with(
+            &["--disk", "60000000"],
+            "head -c 20M /dev/zero > f; head -c 10M /dev/zero > /tmp/g; echo fine",
+        );
+        assert_eq!(roomy["stdout"], "fine\n", "{who:?}: {roomy}");
+    }
+}
+
+#[test]
+fn box_1_nothing_outlives_the_call() {
+    for who in everybody() {
+        let host = Host::new(who);
+        let marker = format!("7{:07}", std::process::id());
+        let scripts = [
+            format!(
+                "(setsid sleep {marker} >/dev/null 2>&1 &) ; (sleep {marker} &) ; nohup sleep {marker} >/dev/null 2>&1 & disown; true"
+            ),
+            format!(
+                "for i in 1 2 3 4 5; do (trap '' HUP TERM INT; (setsid bash -c 'trap \"\" TERM; sleep {marker}' &) ) & done; sleep 0.2"
+            ),
+            format!(": {marker}; b() {{ b | b & }}; b; sleep 0.5"),
+        ];
+        for script in scripts {
+            let answer = host.exec(&script);
+            assert_eq!(answer["ran"], true, "{answer}");
+            assert!(
+                marked(&marker).is_empty(),
+                "{who:?}: {script}: {:?}",
+                marked(&marker)
+            );
+        }
+    }
+}
+
+#[test]
+fn box_1_allowed_hosts_are_refused_rather_than_opened() {
+    for who in everybody() {
+        let answer = Host::new(who).exec_with(&["--allow-host", "example.org"], "echo ran");
+        if answer["ran"] == true {
+            // With the proxy in place the command runs, but reaches nothing that it was not allowed.
+            assert_eq!(answer["layers"]["network"]["state"], "on", "{answer}");
+        } else {
+            assert_eq!(answer["refused_by"], "network", "{answer}");
+        }
+    }
+}
+
+#[test]
+fn box_1_placeholders_are_gone_after_the_run() {
+    for who in everybody() {
+        let host = Host::new(who);
+        assert_eq!(host.exec("ls -d .vscode .codex .mcp.json")["exit_code"], 0);
+        for name in [
+            ".vscode",
+            ".codex",
+            ".mcp.json",
+            ".git/modules",
+            ".git/config.worktree",
+        ] {
+            assert!(
+                !host.ws().join(name).exists(),
+                "{who:?}: {name} was left behind"
+            );
+        }
+    }
+}
