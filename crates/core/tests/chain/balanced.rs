@@ -136,10 +136,8 @@ fn loop_2_failing_is_also_overridden_at_eight_of_twelve() {
 
 #[test]
 fn loop_2_thrash_counts_changes_that_fail_and_not_those_that_work() {
-    let change = |n: u64| AgentEvent {
-        flags: Flags::default().with(Flag::Change),
-        ..error(n, &format!("does not apply {n}"))
-    };
+    let change =
+        |n: u64| AgentEvent { flags: Flags::default().with(Flag::Change), ..error(n, &format!("does not apply {n}")) };
     let mut bed = Bed::balanced();
     let decisions = bed.events(10, |n| if n % 2 == 0 { change(n) } else { work(n) });
     assert_eq!(first(&decisions, Rule::LoopThrash, Level::Override), Some(8));
@@ -192,7 +190,8 @@ fn loop_2_notes_of_same_calls_stale_results_pages_and_signatures_let_everything_
     let gain = |new| Some(Gain { echo: 0, new, total: 80 });
     let page = |n: u64| {
         let read = work(n);
-        let action = read.action.map(|action| Action { args_shape: Label::new("offset=#"), tool: Label::cut("Read"), ..action });
+        let action =
+            read.action.map(|action| Action { args_shape: Label::new("offset=#"), tool: Label::cut("Read"), ..action });
         AgentEvent { action, ..read }
     };
     let noted = |rule: Rule, make: &dyn Fn(u64) -> AgentEvent| {
