@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod activity;
 #[cfg(test)]
+mod balanced;
+#[cfg(test)]
 mod bed;
 #[cfg(test)]
 mod constitution;

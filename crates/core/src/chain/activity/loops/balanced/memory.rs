@@ -213,8 +213,11 @@ impl Memory {
         around: &Surroundings,
     ) -> Taken {
         let mut entry = Entry::of(self, action, event, around);
-        let fresh = self.ring.newest_first().all(|before| before.pair != entry.pair);
-        let parallel = self.ring.newest_first().any(|before| before.turn == entry.turn && before.pair == entry.pair);
+        let (mut fresh, mut parallel) = (true, false);
+        for before in self.ring.newest_first().filter(|before| before.pair == entry.pair) {
+            fresh = false;
+            parallel |= before.turn == entry.turn;
+        }
         if !parallel {
             entry.set(Mark::Reword, reword::is_one(self, policy, action, event));
             entry.set(Mark::Echo, echo::is_one(self, policy, action, event));
