@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
 }
 
 /// A decision for a person: one line, and one more for each finding and effect.
-fn in_words(decision: &Decision) -> Vec<String> {
+pub(crate) fn in_words(decision: &Decision) -> Vec<String> {
     let safety = &decision.safety;
     let answer = match (safety.allowed, safety.veto_reason) {
         (true, _) => "allowed".to_owned(),

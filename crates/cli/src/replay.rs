@@ -6,22 +6,31 @@ use crate::policy::Chosen;
 use crate::problem::Problem;
 use clap::Args;
 use std::io::{BufRead, Cursor, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tripwire_core::policy::Policy;
 use tripwire_core::record::parity::CountedDigest;
+use tripwire_host::bundle;
+use tripwire_host::driver::open_existing;
+use tripwire_host::journal::{Journal, Options};
 use tripwire_host::policy_file;
 use tripwire_host::recording::is_recording;
 use tripwire_host::replay::{self, Change, Replayed, TwoRuns};
+use tripwire_host::storage::Disk;
 use tripwire_host::stream::Inputs;
+use tripwire_host::workspace::session::SessionId;
 
 /// Decide again and compare: `equal`, or the first index that differs (exit 9).
 ///
-/// A recording (from `decide --record`) is compared with the decisions in it. A plain stream of events holds none:
+/// A session, a bundle (from `export`) or a recording (from `decide --record`) is compared with the decisions in it. A plain stream of events holds none:
 /// it is decided live, and again with the state written down and taken up after every event. With `--policy` the
 /// decisions that would change under another policy are listed.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// A recording, or a stream of events; `-` reads standard input.
+    /// A session's id, or a file: a bundle, a recording or a stream of events; `-` reads standard input.
+    #[arg(value_name = "SESSION|FILE")]
     file: PathBuf,
+    #[command(flatten)]
+    place: crate::place::Where,
     /// List the decisions that this policy would change.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -35,32 +44,71 @@ pub(crate) struct ReplayArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
+    let other = args.policy.as_deref().map(policy_file::load).transpose()?.map(|loaded| loaded.policy);
+    // A file that exists is a file; anything else that reads as a session's id is one.
+    if let Some(session) = args.file.to_str().filter(|_| !args.file.exists()).and_then(|text| SessionId::parse(text).ok()) {
+        let journal = open_existing(args.place.look()?.layout(), &session)?;
+        return of_journal(args, &journal, other.as_ref());
+    }
     let mut reader = output::open(&args.file)?;
     let mut first = Vec::new();
     reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).map_err(|error| Problem::open(&args.file, error))?;
-    let recorded = is_recording(first.strip_suffix(b"\n").unwrap_or(&first));
+    let (is_bundle, recorded) =
+        (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
     let whole = Cursor::new(first).chain(reader);
-    let wrong = |error| Problem::Replay { file: output::name(&args.file), error };
-    let mut out = Out::lock();
-    if let Some(file) = &args.policy {
-        let other = policy_file::load(file)?.policy;
-        if !recorded {
-            let usage = std::io::Error::other("`--policy` compares with a recording, and this is a stream of events");
-            return Err(Problem::open(&args.file, usage));
+    if is_bundle {
+        let unpacked = bundle::unpack(whole)?;
+        if let Some(problem) = &unpacked.problem {
+            output::say(&format!("warning: {}: {problem}; see `tripwire verify`", output::name(&args.file)));
         }
-        let mut changes = Vec::new();
-        let inputs = replay::under(whole, &other, |change| changes.push(in_words(change))).map_err(wrong)?;
-        for change in &changes {
-            out.line(change)?;
-        }
-        out.line(&format!("{inputs} inputs, {} decisions would change", changes.len()))?;
-        out.flush()?;
-        return Ok(Exit::Done);
+        let journal = Journal::open_existing(Disk, unpacked.paths()?, Options::default())?;
+        let exit = of_journal(args, &journal, other.as_ref())?;
+        return Ok(if unpacked.problem.is_some() { Exit::DoesNotHold } else { exit });
     }
-    let replayed = if recorded { replay::recording(whole).map_err(wrong)? } else { plain(args, whole)? };
-    print(args, &replayed, &mut out)?;
+    let wrong = |error| Problem::Replay { file: output::name(&args.file), error };
+    match (other, recorded) {
+        (Some(other), true) => changes(args, |tell| replay::under(whole, &other, tell).map_err(wrong)),
+        (Some(_), false) => {
+            let usage = std::io::Error::other("`--policy` compares with a recording, and this is a stream of events");
+            Err(Problem::open(&args.file, usage))
+        }
+        (None, true) => parity(args, &replay::recording(whole).map_err(wrong)?),
+        (None, false) => parity(args, &plain(args, whole)?),
+    }
+}
+
+fn of_journal(args: &ReplayArgs, journal: &Journal<Disk>, other: Option<&Policy>) -> Result<Exit, Problem> {
+    let wrong = |error| Problem::Replay { file: output::name(Path::new(journal.paths().session())), error };
+    match other {
+        Some(other) => changes(args, |tell| replay::session_under(journal, other, tell).map_err(wrong)),
+        None => parity(args, &replay::session(journal).map_err(wrong)?),
+    }
+}
+
+/// Prints the decisions that another policy would change.
+fn changes(
+    args: &ReplayArgs,
+    compare: impl FnOnce(&mut dyn FnMut(&Change)) -> Result<u64, Problem>,
+) -> Result<Exit, Problem> {
+    let mut out = Out::lock();
+    let mut changes = Vec::new();
+    let inputs = compare(&mut |change| changes.push(if args.json { as_json(change) } else { in_words(change) }))?;
+    for change in &changes {
+        out.line(change)?;
+    }
+    match args.json {
+        true => out.line(&serde_json::json!({"inputs": inputs, "changes": changes.len()}).to_string())?,
+        false => out.line(&format!("{inputs} inputs, {} decisions would change", changes.len()))?,
+    }
     out.flush()?;
-    Ok(if is_equal(&replayed) { Exit::Done } else { Exit::DoesNotHold })
+    Ok(Exit::Done)
+}
+
+fn parity(args: &ReplayArgs, replayed: &Replayed) -> Result<Exit, Problem> {
+    let mut out = Out::lock();
+    print(args, replayed, &mut out)?;
+    out.flush()?;
+    Ok(if is_equal(replayed) { Exit::Done } else { Exit::DoesNotHold })
 }
 
 fn plain(args: &ReplayArgs, reader: impl BufRead) -> Result<Replayed, Problem> {
@@ -112,6 +160,13 @@ pub(crate) fn parity_line(events: &CountedDigest, decisions: &CountedDigest) -> 
         "events {} sha256 {} · decisions {} sha256 {}",
         events.count, events.sha256, decisions.count, decisions.sha256
     )
+}
+
+fn as_json(change: &Change) -> String {
+    let tell = |decision: &tripwire_core::decision::Decision| {
+        serde_json::json!({"allowed": decision.safety.allowed, "reason": decision.safety.reason, "rule": decision.safety.rule.id()})
+    };
+    serde_json::json!({"i": change.before.i.get(), "before": tell(&change.before), "after": tell(&change.after)}).to_string()
 }
 
 fn in_words(change: &Change) -> String {
