@@ -1,6 +1,7 @@
 //! Two promises with numbers: `status` on a journal of a million records, and a storm of 2,000 processes.
 //!
 //! `cargo bench -p tripwire-cli --bench session`
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench ends at the first surprise and prints figures")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `tripwire stop`, `pause`, `resume` and `ack`: people's controls, as commands. They need no daemon and no session.
 
 use crate::exit::Exit;
-use crate::output::Out;
+use crate::output::{Form, Out};
 use crate::place::{self, Which};
 use crate::problem::Problem;
 use crate::step;
@@ -63,9 +63,8 @@ pub(crate) struct ResumeArgs {
     /// Raise the money budget by so many micro-dollars.
     #[arg(long, value_name = "MICRO_USD")]
     raise_budget: Option<u64>,
-    /// Write JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// Acknowledge a report: `BLOCKER_REPORT.md`, `CHECKPOINT.md`, or whatever waits.
@@ -177,7 +176,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     said.session = after.session();
     said.journaled(&after);
     let exit = standing(&mut said, after.view().as_ref());
-    said.json = args.json;
+    said.json = args.form.json;
     said.print()?;
     Ok(exit)
 }
@@ -208,7 +207,11 @@ fn standing(said: &mut Said, view: Option<&View>) -> Exit {
         }
         (Some(reason), _) => {
             said.say(&format!("the session is still over: {}", reason.explain()));
-            said.next(if reason == StopReason::StoppedByPerson { "tripwire resume" } else { "tripwire resume --restart" });
+            said.next(if reason == StopReason::StoppedByPerson {
+                "tripwire resume"
+            } else {
+                "tripwire resume --restart"
+            });
             Exit::Held
         }
         (None, Some(reason)) => {

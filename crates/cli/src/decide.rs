@@ -25,6 +25,7 @@ use tripwire_host::stream::{Inputs, Item};
 /// call with `timestamp`, `tool`, `args`, `output`, `error`, `exitCode`, from which the rest is computed; or a full
 /// input `{"at":…,"what":…}`. On a terminal the decisions are told in words, in a pipe they are JSON.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line, and none decides anything")]
 pub(crate) struct DecideArgs {
     /// The events; `-` reads standard input.
     #[arg(default_value = "-")]

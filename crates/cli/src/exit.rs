@@ -74,11 +74,9 @@ impl Exit {
             (false, None, Some(EnforcementError::CycleTermination(CycleTerminationError::Held(HoldReason::Money)))) => {
                 Self::Budget
             }
-            (
-                false,
-                None,
-                Some(EnforcementError::WallClockTimeout(_) | EnforcementError::CycleTermination(_)),
-            ) => Self::Clock,
+            (false, None, Some(EnforcementError::WallClockTimeout(_) | EnforcementError::CycleTermination(_))) => {
+                Self::Clock
+            }
             (false, None, Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)) | None) => {
                 Self::Refused
             }

@@ -1,7 +1,7 @@
 //! `tripwire export`: a session in one file, for another machine, or as the seed's frozen replay.
 
 use crate::exit::Exit;
-use crate::output::Out;
+use crate::output::{Form, Out};
 use crate::place::{self, Which};
 use crate::problem::Problem;
 use clap::Args;
@@ -24,9 +24,8 @@ pub(crate) struct ExportArgs {
     replay: bool,
     #[command(flatten)]
     which: Which,
-    /// Write JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// Runs the verb.
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
     let Some(file) = &args.file else {
         freeze::write(&journal, layout, &session, None)?;
         let path = replay_file::path(layout, &session);
-        out.line(&match args.json {
+        out.line(&match args.form.json {
             true => json!({"session": session.as_str(), "replay": path, "records": journal.records()}).to_string(),
             false => format!("{session}: {} records frozen in `{}`", journal.records(), path.display()),
         })?;
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
         }
     };
     let bundle::Exported { records, checkpoints, blobs } = exported;
-    out.line(&match args.json {
+    out.line(&match args.form.json {
         true => json!({
             "session": session.as_str(), "file": file, "records": records, "checkpoints": checkpoints, "blobs": blobs,
         })

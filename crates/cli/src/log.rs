@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use crate::journaled::{Pair, Pairs};
-use crate::output::Out;
+use crate::output::{Form, Out};
 use crate::place::Which;
 use crate::problem::Problem;
 use clap::{Args, ValueEnum};
@@ -37,9 +37,8 @@ pub(crate) struct LogArgs {
     since: Option<String>,
     #[command(flatten)]
     which: Which,
-    /// Write JSON, one object per input.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// The ladder by name.
@@ -75,7 +74,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
         let mut pairs = Pairs::after(&journal, at.0, at.1);
         while let Some(pair) = pairs.next_pair()? {
             if is_wanted(args, since, &pair) {
-                out.line(&if args.json { as_json(&pair)? } else { in_words(&pair) })?;
+                out.line(&if args.form.json { as_json(&pair)? } else { in_words(&pair) })?;
             }
         }
         at = (pairs.place, pairs.number());
@@ -180,7 +179,11 @@ fn stamp(text: &str) -> Option<WallClock> {
     let (mut low, mut high) = (0_u64, EPOCH_SECONDS_MAX);
     while low < high {
         let middle = low + (high - low) / 2;
-        if WallClock::from_epoch_ms(middle * 1_000).to_string().as_str() < text { low = middle + 1 } else { high = middle }
+        if WallClock::from_epoch_ms(middle * 1_000).to_string().as_str() < text {
+            low = middle + 1
+        } else {
+            high = middle
+        }
     }
     let found = WallClock::from_epoch_ms(low * 1_000);
     (found.to_string() == text).then_some(found)

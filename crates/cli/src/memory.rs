@@ -1,7 +1,7 @@
 //! `tripwire memory`: originals kept whole, compressed forms that point to them, exact bytes back.
 
 use crate::exit::Exit;
-use crate::output::{self, Out};
+use crate::output::{self, Form as Printed, Out};
 use crate::place::Where;
 use crate::problem::Problem;
 use clap::{Args, Subcommand, ValueEnum};
@@ -39,9 +39,8 @@ struct PutArgs {
     private: bool,
     #[command(flatten)]
     place: Where,
-    /// Write JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Printed,
 }
 
 #[derive(Debug, Args)]
@@ -113,7 +112,7 @@ fn put(args: &PutArgs) -> Result<Exit, Problem> {
     let bytes = read(&args.file)?;
     let visibility = if args.private { Visibility::Private } else { Visibility::Public };
     let pointer = store(args.place.open()?.layout()).put(&bytes, visibility)?;
-    let line = match args.json {
+    let line = match args.form.json {
         true => json!({"pointer": pointer, "bytes": bytes.len()}).to_string(),
         false => pointer.to_string(),
     };

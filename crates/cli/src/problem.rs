@@ -171,9 +171,10 @@ impl Problem {
             },
             Self::Bundle(error) => match error {
                 BundleError::Journal(error) => of_journal(error),
-                BundleError::File(_) | BundleError::Io(_) | BundleError::NoBundle { .. } | BundleError::Newer { .. } => {
-                    Exit::Usage
-                }
+                BundleError::File(_)
+                | BundleError::Io(_)
+                | BundleError::NoBundle { .. }
+                | BundleError::Newer { .. } => Exit::Usage,
             },
             Self::Memory(error) => match error {
                 MemoryError::Damaged { .. } | MemoryError::File(_) => Exit::DoesNotHold,
@@ -218,7 +219,9 @@ impl Problem {
             Self::NoRule { .. } => "list all rules with `tripwire explain`".to_owned(),
             Self::Workspace(error) => error.hint(),
             Self::SessionId(error) => error.hint(),
-            Self::NoSession { .. } => "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned(),
+            Self::NoSession { .. } => {
+                "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned()
+            }
             Self::Driver(error) => error.hint(),
             Self::Journal(error) => error.hint().to_owned(),
             Self::File(error) => error.hint(),

@@ -46,15 +46,16 @@ pub(crate) struct ReplayArgs {
 pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     let other = args.policy.as_deref().map(policy_file::load).transpose()?.map(|loaded| loaded.policy);
     // A file that exists is a file; anything else that reads as a session's id is one.
-    if let Some(session) = args.file.to_str().filter(|_| !args.file.exists()).and_then(|text| SessionId::parse(text).ok()) {
+    if let Some(session) =
+        args.file.to_str().filter(|_| !args.file.exists()).and_then(|text| SessionId::parse(text).ok())
+    {
         let journal = open_existing(args.place.look()?.layout(), &session)?;
         return of_journal(args, &journal, other.as_ref());
     }
     let mut reader = output::open(&args.file)?;
     let mut first = Vec::new();
     reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).map_err(|error| Problem::open(&args.file, error))?;
-    let (is_bundle, recorded) =
-        (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
+    let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
     let whole = Cursor::new(first).chain(reader);
     if is_bundle {
         let unpacked = bundle::unpack(whole)?;
@@ -163,10 +164,9 @@ pub(crate) fn parity_line(events: &CountedDigest, decisions: &CountedDigest) -> 
 }
 
 fn as_json(change: &Change) -> String {
-    let tell = |decision: &tripwire_core::decision::Decision| {
-        serde_json::json!({"allowed": decision.safety.allowed, "reason": decision.safety.reason, "rule": decision.safety.rule.id()})
-    };
-    serde_json::json!({"i": change.before.i.get(), "before": tell(&change.before), "after": tell(&change.after)}).to_string()
+    let tell = |decision: &tripwire_core::decision::Decision| serde_json::json!({"allowed": decision.safety.allowed, "reason": decision.safety.reason, "rule": decision.safety.rule.id()});
+    serde_json::json!({"i": change.before.i.get(), "before": tell(&change.before), "after": tell(&change.after)})
+        .to_string()
 }
 
 fn in_words(change: &Change) -> String {

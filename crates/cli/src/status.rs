@@ -50,8 +50,13 @@ struct Status<'a> {
 impl<'a> Status<'a> {
     fn of(which: &Which, workspace: &'a Workspace) -> Result<Self, Problem> {
         let layout = workspace.layout();
-        let mut status =
-            Self { workspace, sessions: views::sessions(layout)?, session: None, waits: Vec::new(), broken: Vec::new() };
+        let mut status = Self {
+            workspace,
+            sessions: views::sessions(layout)?,
+            session: None,
+            waits: Vec::new(),
+            broken: Vec::new(),
+        };
         if let Some(session) = which.find_if_any(layout)? {
             let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
             match opened {
@@ -171,7 +176,12 @@ fn about(driver: &Driver) -> Vec<String> {
     };
     let mut lines = vec![
         format!("session     {} since {}", driver.session(), driver.start()),
-        format!("            {guard}; {}, intensity {}, health {}", name(&mode), name(&intensity), ratio(health.millionths())),
+        format!(
+            "            {guard}; {}, intensity {}, health {}",
+            name(&mode),
+            name(&intensity),
+            ratio(health.millionths())
+        ),
         format!("journal     {records} records, signed up to {signed}"),
         format!(
             "spent       ${}{budget}; {} tokens, {} left in this minute",

@@ -2,10 +2,10 @@
 
 use crate::decide::in_words;
 use crate::exit::Exit;
-use crate::output::{self, Out};
+use crate::output::{self, Form, Out};
 use crate::place::{self, Which};
 use crate::problem::Problem;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ use tripwire_host::workspace::Workspace;
 /// Take inputs into a session: journal each, decide, print the decision. Many processes may do so at once.
 ///
 /// The lines are those of `tripwire decide`. They happen now, by this machine's clock, whatever time they carry; with
-/// `--own-times` they happen when they say, in milliseconds since the session's start. Without a session one is begun
+/// `--times own` they happen when they say, in milliseconds since the session's start. Without a session one is begun
 /// under `.geometry/MANIFEST.yaml`. The exit code tells how the session stands after the last line.
 #[derive(Debug, Args)]
 pub(crate) struct StepArgs {
@@ -32,12 +32,20 @@ pub(crate) struct StepArgs {
     /// Begin a new session.
     #[arg(long, conflicts_with = "session")]
     new: bool,
-    /// Let the lines happen when they say.
-    #[arg(long)]
-    own_times: bool,
-    /// Write JSON also on a terminal.
-    #[arg(long)]
-    json: bool,
+    /// When the lines happen: `now`, or when they say (`own`).
+    #[arg(long, value_name = "WHEN", default_value = "now")]
+    times: Times,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// When the lines happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Times {
+    /// Now, by this machine's clock.
+    Now,
+    /// When they say, in milliseconds since the session's start.
+    Own,
 }
 
 /// Runs the verb.
@@ -54,9 +62,9 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
             Ok(None) => return Ok(exit),
             Err(error) => return Err(Problem::Stream { file: name, error }),
         };
-        let taken = match args.own_times {
-            true => driver.take_at(item.input, clock::now())?,
-            false => driver.take_now(item.input.what, clock::now)?,
+        let taken = match args.times {
+            Times::Own => driver.take_at(item.input, clock::now())?,
+            Times::Now => driver.take_now(item.input.what, clock::now)?,
         };
         for decision in taken.before.iter().chain([&taken.decision]) {
             print(args, &driver, decision, &mut out)?;
@@ -85,7 +93,7 @@ fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
 }
 
 fn print(args: &StepArgs, driver: &Driver, decision: &Decision, out: &mut Out) -> Result<(), Problem> {
-    if args.json || !output::is_terminal() {
+    if args.form.json || !output::is_terminal() {
         return out.line(&canonical::to_string(&DecisionRecord::new(driver.session().as_str(), decision))?);
     }
     in_words(decision).iter().try_for_each(|line| out.line(line))

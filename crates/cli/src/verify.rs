@@ -1,7 +1,7 @@
 //! `tripwire verify`: the whole chain, its checkpoints and its signatures, or the first bad index.
 
 use crate::exit::Exit;
-use crate::output::{self, Out};
+use crate::output::{self, Form, Out};
 use crate::place::{self, Where};
 use crate::problem::Problem;
 use clap::Args;
@@ -31,9 +31,8 @@ pub(crate) struct VerifyArgs {
     key: Option<String>,
     #[command(flatten)]
     place: Where,
-    /// Write JSON, one object per session.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// What was verified, and with whose word.
@@ -132,7 +131,7 @@ fn named_key(text: &str) -> Result<Verifier, Problem> {
 
 fn print(args: &VerifyArgs, verified: &Verified, out: &mut Out) -> Result<(), Problem> {
     let Verified { report, key, problem } = verified;
-    if args.json {
+    if args.form.json {
         let mut line = json!(report);
         if let Some(fields) = line.as_object_mut() {
             fields.insert("holds".to_owned(), verified.holds().into());
@@ -160,7 +159,9 @@ fn signatures(report: &Report, key: KeyFrom) -> String {
     let Report { checkpoints, checkpoints_trusted, covered, .. } = report;
     match (key, checkpoints) {
         (_, 0) => "no checkpoint is signed: a rewritten journal would not be found".to_owned(),
-        (KeyFrom::Nowhere, _) => format!("{checkpoints} checkpoints agree up to record {covered}; no key is known here"),
+        (KeyFrom::Nowhere, _) => {
+            format!("{checkpoints} checkpoints agree up to record {covered}; no key is known here")
+        }
         (KeyFrom::Bundle, _) => format!(
             "{checkpoints_trusted} checkpoints signed up to record {covered}, by the key in the bundle itself; \
              name the one you trust with `--key`"

@@ -109,7 +109,9 @@ impl Answer<'_> {
             format!("input      {}", words::in_short(&pair.input.what)),
         ];
         match &pair.decision {
-            None => lines.push("decision   none: a crash came first; the next process decided it in passing".to_owned()),
+            None => {
+                lines.push("decision   none: a crash came first; the next process decided it in passing".to_owned())
+            }
             Some(decided) => {
                 let safety = &decided.parts.safety;
                 let answer = match (safety.allowed, &safety.veto_reason) {

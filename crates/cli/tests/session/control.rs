@@ -6,7 +6,11 @@ use std::fs;
 #[test]
 fn ctrl_2_stop_works_without_a_session_and_blocks_the_next_one() {
     let place = Place::new();
-    place.run(&["stop", "--reason", "going home"]).ended(0).says("no supervised process").says("there is no session yet");
+    place
+        .run(&["stop", "--reason", "going home"])
+        .ended(0)
+        .says("no supervised process")
+        .says("there is no session yet");
     let order = fs::read_to_string(place.geometry("STOP")).unwrap();
     assert!(order.contains("who: ada") && order.contains("reason: going home"), "{order}");
     place.step(&calls(1)).ended(10);
@@ -82,7 +86,9 @@ fn an_order_binds_even_when_it_cannot_be_journaled() {
 fn ctrl_2_wrong_words_are_refused_and_change_nothing() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
-    for wrong in [&["ack", "everything"][..], &["stop", "now"], &["resume", "--raise-budget", "much"], &["pause", "--for"]] {
+    for wrong in
+        [&["ack", "everything"][..], &["stop", "now"], &["resume", "--raise-budget", "much"], &["pause", "--for"]]
+    {
         assert_eq!(place.run(wrong).code, 2, "{wrong:?}");
     }
     place.run(&["stop", "--workspace", "/nonexistent/place"]).ended(9).complains("/nonexistent/place");

@@ -14,7 +14,10 @@ fn a_log_shows_each_input_and_filters_by_rule_level_type_and_time() {
     assert!(loops.iter().all(|line| line.to_string().contains("LOOP-1")) && loops.len() >= 2, "{loops:?}");
     let held = place.run(&["log", "--level", "stop", "--json"]).ended(0).json_lines();
     assert_eq!((held.len(), &held[0]["i"]), (1, &6.into()));
-    assert_eq!(place.run(&["log", "--level", "note"]).ended(0).out.lines().filter(|line| line.starts_with("20")).count(), 4);
+    assert_eq!(
+        place.run(&["log", "--level", "note"]).ended(0).out.lines().filter(|line| line.starts_with("20")).count(),
+        4
+    );
     place.run(&["log", "--type", "human"]).ended(0).says("PAUSE by ada");
     place.run(&["log", "--type", "SYSTEM_ERROR"]).ended(0).says("stop SYSTEM_ERROR");
     place.run(&["log", "--type", "refused"]).ended(0).says("refused: ");

@@ -1,4 +1,5 @@
 //! The verbs on a real workspace, through the binary: each with its success, its refusal and its broken input.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test ends at the first surprise")]
 
 mod broken;
 mod control;

@@ -75,7 +75,7 @@ fn lines_happen_now_unless_their_own_times_are_asked_for() {
     place.step(&late).ended(0);
     let now = place.run(&["log", "--json"]).json()["input"]["at"].as_u64().unwrap();
     assert!(now < 60_000, "{now}");
-    place.feed(&["step", "--own-times"], &late).ended(0);
+    place.feed(&["step", "--times", "own"], &late).ended(0);
     let log = place.run(&["log", "--json"]).json_lines();
     assert_eq!(log[1]["input"]["at"], 600_000);
 }

@@ -128,8 +128,7 @@ impl Place {
 
 /// Runs a command with these bytes as its standard input.
 pub(crate) fn feed(mut command: Command, bytes: &[u8]) -> Output {
-    let mut child: Child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child: Child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A command that refuses early closes its input; that is its right.
     child.stdin.take().unwrap().write_all(bytes).ok();
     child.wait_with_output().unwrap()

@@ -7,7 +7,13 @@ fn const_4_a_decision_can_always_say_why() {
     let place = Place::new();
     place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(3);
     let said = place.run(&["why", "5"]).ended(0);
-    for words in ["decision 5", "refused, LOOP_DETECTED", "LOOP-1.exact", "loops.loop_repeat_threshold = 3", "policy     sha256:"] {
+    for words in [
+        "decision 5",
+        "refused, LOOP_DETECTED",
+        "LOOP-1.exact",
+        "loops.loop_repeat_threshold = 3",
+        "policy     sha256:",
+    ] {
         assert!(said.out.contains(words), "`{words}` is not in:\n{}", said.out);
     }
     assert_eq!(said.out.matches("evidence ").count(), 3, "{}", said.out);
