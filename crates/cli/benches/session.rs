@@ -38,7 +38,7 @@ fn main() {
 
 fn tripwire(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tripwire"));
-    command.args(args).current_dir(folder).env("HOME", folder.join("home")).env_remove("XDG_STATE_HOME");
+    command.args(args).current_dir(folder).env("HOME", folder.with_file_name("home")).env_remove("XDG_STATE_HOME");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
@@ -102,37 +102,39 @@ fn long_session(layout: &Layout) {
 }
 
 fn status() {
-    let folder = tempfile::tempdir().unwrap();
-    let layout = Layout::at(&folder.path().join(".geometry"));
-    std::fs::create_dir(layout.folder()).unwrap();
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("work");
+    let layout = Layout::at(&folder.join(".geometry"));
+    std::fs::create_dir_all(layout.folder()).unwrap();
     let begun = Instant::now();
     long_session(&layout);
     println!("a journal of {RECORDS} records: written in {:?}", begun.elapsed());
     let tick = "{\"at\":0,\"what\":\"tick\"}\n";
-    let (rebuilt, _) = timed(tripwire(folder.path(), &["step", "-"]), tick);
+    let (rebuilt, _) = timed(tripwire(&folder, &["step", "-"]), tick);
     println!("step without a state file (reads and decides everything again): {rebuilt:?}");
-    let times = (0..50).map(|_| timed(tripwire(folder.path(), &["step", "-"]), tick).0).collect();
+    let times = (0..50).map(|_| timed(tripwire(&folder, &["step", "-"]), tick).0).collect();
     report("step on it", times);
-    let times = (0..200).map(|_| timed(tripwire(folder.path(), &["status"]), "").0).collect();
+    let times = (0..200).map(|_| timed(tripwire(&folder, &["status"]), "").0).collect();
     report("status on it", times);
     let begun = Instant::now();
-    let (_, code) = timed(tripwire(folder.path(), &["verify"]), "");
+    let (_, code) = timed(tripwire(&folder, &["verify"]), "");
     println!("verify of all of it: {:?}, exit {code:?}", begun.elapsed());
-    let times = (0..200).map(|_| timed(tripwire(folder.path(), &["--version"]), "").0).collect();
+    let times = (0..200).map(|_| timed(tripwire(&folder, &["--version"]), "").0).collect();
     report("an empty process", times);
 }
 
 fn storm() {
-    let folder = tempfile::tempdir().unwrap();
-    let geometry = folder.path().join(".geometry");
-    std::fs::create_dir(&geometry).unwrap();
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("work");
+    let geometry = folder.join(".geometry");
+    std::fs::create_dir_all(&geometry).unwrap();
     let rates = "gate:\n  max_tool_calls_per_minute: 100000\n  tool_call_warning_threshold: 100000\n";
     std::fs::write(geometry.join("MANIFEST.yaml"), rates).unwrap();
     let (next, times) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let call = |n: usize| {
         format!("{{\"timestamp\":0,\"tool\":\"Bash\",\"args\":{{\"command\":\"storm-{n}\"}},\"output\":\"{n}\"}}\n")
     };
-    let alone = (0..100).map(|n| timed(tripwire(folder.path(), &["step", "-"]), &call(100_000 + n)).0).collect();
+    let alone = (0..100).map(|n| timed(tripwire(&folder, &["step", "-"]), &call(100_000 + n)).0).collect();
     report("step, one at a time", alone);
     let begun = Instant::now();
     std::thread::scope(|scope| {
@@ -143,7 +145,7 @@ fn storm() {
                     if n >= PROCESSES {
                         return;
                     }
-                    let (taken, code) = timed(tripwire(folder.path(), &["step", "-"]), &call(n));
+                    let (taken, code) = timed(tripwire(&folder, &["step", "-"]), &call(n));
                     assert!(matches!(code, Some(0 | 75)), "{code:?}");
                     times.lock().unwrap().push(taken);
                 }
@@ -161,6 +163,6 @@ fn storm() {
         .map(|path| std::fs::read_to_string(path).unwrap().lines().count())
         .sum();
     assert_eq!((journals, lines), (1, (PROCESSES + 100) * 2 + 1), "none lost");
-    let (_, code) = timed(tripwire(folder.path(), &["verify"]), "");
+    let (_, code) = timed(tripwire(&folder, &["verify"]), "");
     assert_eq!(code, Some(0), "the chain is intact");
 }

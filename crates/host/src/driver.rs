@@ -99,7 +99,9 @@ impl DriverError {
             Self::Fenced => "move the workspace to a local disk".to_owned(),
             Self::Control(error) => error.hint(),
             Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(_) | Self::Policy(_) => "list all settings with `tripwire policy show`".to_owned(),
+            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
+                "list all settings with `tripwire policy show`".to_owned()
+            }
             Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
             Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::State(error) => error.hint(),
