@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Problem> {
 }
 
 /// The settings that a rule reads, as they are in force.
-fn in_force(entry: &Entry, policy: &Policy) -> Vec<SettingRow> {
+pub(crate) fn in_force(entry: &Entry, policy: &Policy) -> Vec<SettingRow> {
     policy.rows().into_iter().filter(|row| entry.settings.contains(&row.path)).collect()
 }
 

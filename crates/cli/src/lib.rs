@@ -1,11 +1,17 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
 mod completions;
+mod control;
 mod decide;
 mod exit;
 mod explain;
+mod export;
 mod hook;
+mod journaled;
+mod log;
+mod memory;
 mod output;
+mod place;
 mod policy;
 mod problem;
 mod replay;
@@ -13,6 +19,10 @@ mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
+mod status;
+mod step;
+mod verify;
+mod why;
 mod words;
 
 pub use exit::Exit;
@@ -33,12 +43,24 @@ struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 internal error, 2 usage or bad input, 9 what was checked does not hold.
-Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.";
+Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or hard stop, 5 waits for a person, 6 budget,
+7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold, 10 stopped by a person, 11 refused,
+75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.";
 
 /// Everything that can be asked of the command.
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Status(status::StatusArgs),
+    Stop(control::StopArgs),
+    Pause(control::PauseArgs),
+    Resume(control::ResumeArgs),
+    Ack(control::AckArgs),
+    Log(log::LogArgs),
+    Why(why::WhyArgs),
+    Verify(verify::VerifyArgs),
+    Export(export::ExportArgs),
+    Memory(memory::MemoryArgs),
+    Step(step::StepArgs),
     Decide(decide::DecideArgs),
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
@@ -48,6 +70,8 @@ enum Verb {
     Sandbox(Box<sandbox::SandboxArgs>),
     Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    NotifyAndWait(step::NotifyArgs),
 }
 
 /// The parser, for the reference, the man pages and the completions.
@@ -63,6 +87,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return output::usage(&error).into(),
     };
     let done = match cli.verb {
+        Verb::Status(args) => status::run(&args),
+        Verb::Stop(args) => control::stop(&args),
+        Verb::Pause(args) => control::pause(&args),
+        Verb::Resume(args) => control::resume(&args),
+        Verb::Ack(args) => control::ack(&args),
+        Verb::Log(args) => log::run(&args),
+        Verb::Why(args) => why::run(&args),
+        Verb::Verify(args) => verify::run(&args),
+        Verb::Export(args) => export::run(&args),
+        Verb::Memory(args) => memory::run(&args),
+        Verb::Step(args) => step::run(&args),
+        Verb::NotifyAndWait(args) => step::run_notify(&args),
         Verb::Decide(args) => decide::run(&args),
         Verb::Replay(args) => replay::run(&args),
         Verb::Scan(args) => scan::run(&args),

@@ -6,6 +6,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 
+/// How a verb with flags of its own prints.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Form {
+    /// Write JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Bytes read at once.
 const READ_BYTES: usize = 256 * 1_024;
 

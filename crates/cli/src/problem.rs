@@ -5,11 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
+use tripwire_host::bundle::BundleError;
+use tripwire_host::driver::DriverError;
+use tripwire_host::geometry::file::FileError;
+use tripwire_host::journal::JournalError;
+use tripwire_host::memory::MemoryError;
 use tripwire_host::policy_file::PolicyFileError;
 use tripwire_host::recording::WriteError;
 use tripwire_host::replay::ReplayError;
 use tripwire_host::stream::StreamError;
 use tripwire_host::traces::TraceError;
+use tripwire_host::workspace::WorkspaceError;
+use tripwire_host::workspace::session::SessionIdError;
 
 /// Anything that ends a verb early.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +103,57 @@ pub(crate) enum Problem {
         /// The rule whose name is nearest.
         nearest: Option<&'static str>,
     },
+    /// There is no workspace that may be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// What was named is no session.
+    #[error(transparent)]
+    SessionId(#[from] SessionIdError),
+    /// The workspace has no session.
+    #[error("there is no session below `{}`", folder.display())]
+    NoSession {
+        /// Where one was looked for.
+        folder: PathBuf,
+    },
+    /// The session cannot be driven.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A file of `.geometry/` cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// An order stands, but could not be journaled.
+    #[error("`{}` is written and binds, but the act was not journaled: {error}", file.display())]
+    Unjournaled {
+        /// The order.
+        file: PathBuf,
+        /// Why it is not journaled.
+        error: Box<Problem>,
+    },
+    /// There is no such decision.
+    #[error("there is no decision `{asked}` in {session}, which has {count}")]
+    NoDecision {
+        /// What was asked for.
+        asked: u64,
+        /// The session.
+        session: String,
+        /// How many there are.
+        count: u64,
+    },
+    /// A bundle cannot be written or used.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// The memory store gave or took nothing.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// A moment that is none.
+    #[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
+    Since {
+        /// What was given.
+        text: String,
+    },
     /// Standard output is closed or full.
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
@@ -122,8 +180,44 @@ impl Problem {
             | Self::Trace { .. }
             | Self::PolicyFile(_)
             | Self::Policy(_)
-            | Self::NoRule { .. } => Exit::Usage,
+            | Self::NoRule { .. }
+            | Self::SessionId(_)
+            | Self::NoSession { .. }
+            | Self::NoDecision { .. }
+            | Self::Since { .. } => Exit::Usage,
+            // A guard that cannot do its work lets nothing through, and says so with a code of its own.
+            Self::Workspace(_) | Self::File(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
+            Self::Journal(error) => of_journal(error),
+            Self::Driver(error) => match error {
+                DriverError::Journal(error) => of_journal(error),
+                DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
+                DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
+                DriverError::Unknown(_)
+                | DriverError::Fenced
+                | DriverError::Control(_)
+                | DriverError::Head(_)
+                | DriverError::Record { .. }
+                | DriverError::State(_)
+                | DriverError::Log(_)
+                | DriverError::File(_) => Exit::DoesNotHold,
+            },
+            Self::Bundle(error) => match error {
+                BundleError::Journal(error) => of_journal(error),
+                BundleError::File(_)
+                | BundleError::Io(_)
+                | BundleError::NoBundle { .. }
+                | BundleError::Newer { .. } => Exit::Usage,
+            },
+            Self::Memory(error) => match error {
+                MemoryError::Damaged { .. } | MemoryError::File(_) => Exit::DoesNotHold,
+                MemoryError::Missing { .. }
+                | MemoryError::Ambiguous { .. }
+                | MemoryError::TooLarge { .. }
+                | MemoryError::TooManyForms { .. }
+                | MemoryError::Pointer(_) => Exit::Usage,
+            },
             Self::Replay { error, .. } => match error {
+                ReplayError::Journal(error) => of_journal(error),
                 ReplayError::Read(_) | ReplayError::Record { .. } | ReplayError::Head(_) | ReplayError::NoHead => {
                     Exit::DoesNotHold
                 }
@@ -148,6 +242,7 @@ impl Problem {
                     .to_owned()
             }
             Self::Trace { .. } => "one trace per line; the format: docs/reference/traces.md".to_owned(),
+            Self::Replay { error: ReplayError::Journal(error), .. } => error.hint().to_owned(),
             Self::Replay { .. } => {
                 "keep the file as evidence; record again with `tripwire decide --record FILE`".to_owned()
             }
@@ -156,8 +251,27 @@ impl Problem {
             | Self::Policy(_)
             | Self::Scenario { .. } => "list all settings with `tripwire policy show`".to_owned(),
             Self::NoRule { .. } => "list all rules with `tripwire explain`".to_owned(),
+            Self::Workspace(error) => error.hint(),
+            Self::SessionId(error) => error.hint(),
+            Self::NoSession { .. } => {
+                "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned()
+            }
+            Self::Driver(error) => error.hint(),
+            Self::Journal(error) => error.hint().to_owned(),
+            Self::File(error) => error.hint(),
+            Self::Unjournaled { error, .. } => error.hint(),
+            Self::NoDecision { .. } => "list the decisions with `tripwire log`".to_owned(),
+            Self::Bundle(error) => error.hint(),
+            Self::Memory(error) => error.hint(),
+            Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
     }
+}
+
+/// A session that was never there is a wrong name; everything else is a journal that cannot be trusted or used now.
+fn of_journal(error: &JournalError) -> Exit {
+    let is_name = matches!(error, JournalError::NoSession(_) | JournalError::SessionName(_));
+    if is_name { Exit::Usage } else { Exit::DoesNotHold }
 }

@@ -7,25 +7,33 @@ use crate::problem::Problem;
 use crate::words;
 use clap::Args;
 use std::io::{BufRead, Cursor, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::parity::CountedDigest;
+use tripwire_host::bundle;
+use tripwire_host::driver::open_existing;
+use tripwire_host::journal::{Journal, Options};
 use tripwire_host::policy_file;
 use tripwire_host::recording::is_recording;
 use tripwire_host::replay::{self, Change, ReplayError, Replayed, TwoPolicies, TwoRuns};
+use tripwire_host::storage::Disk;
 use tripwire_host::stream::Inputs;
+use tripwire_host::workspace::session::SessionId;
 
 /// Decide again and compare: `equal`, or the first index that differs (exit 9).
 ///
-/// A recording (from `decide --record`) is compared with the decisions in it. A plain stream of events holds none:
+/// A session, a bundle (from `export`) or a recording (from `decide --record`) is compared with the decisions in it. A plain stream of events holds none:
 /// it is decided live, and again with the state written down and taken up after every event. With `--policy` the
 /// decisions that would change under another policy are listed.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// A recording, or a stream of events; `-` reads standard input.
+    /// A session's id, or a file: a bundle, a recording or a stream of events; `-` reads standard input.
+    #[arg(value_name = "SESSION|FILE")]
     file: PathBuf,
+    #[command(flatten)]
+    place: crate::place::Where,
     /// List the decisions that this policy would change.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -39,35 +47,73 @@ pub(crate) struct ReplayArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
+    let other = args.policy.as_deref().map(policy_file::load).transpose()?.map(|loaded| loaded.policy);
+    // A file that exists is a file; anything else that reads as a session's id is one.
+    if let Some(session) =
+        args.file.to_str().filter(|_| !args.file.exists()).and_then(|text| SessionId::parse(text).ok())
+    {
+        let journal = open_existing(args.place.look()?.layout(), &session)?;
+        return of_journal(args, &journal, other.as_ref());
+    }
     let mut reader = output::open(&args.file)?;
     let mut first = Vec::new();
     reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).map_err(|error| Problem::open(&args.file, error))?;
-    let recorded = is_recording(first.strip_suffix(b"\n").unwrap_or(&first));
+    let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
     let whole = Cursor::new(first).chain(reader);
-    if let Some(file) = &args.policy {
-        let other = policy_file::load(file)?.policy;
-        let mut changes = Changes { json: args.json, out: Out::lock(), count: 0, printed: Ok(()) };
-        let inputs = if recorded {
-            replay::under(whole, &other, |change| changes.tell(change)).map_err(|error| wrong(args, error))?
-        } else {
+    if is_bundle {
+        let unpacked = bundle::unpack(whole)?;
+        if let Some(problem) = &unpacked.problem {
+            output::say(&format!("warning: {}: {problem}; see `tripwire verify`", output::name(&args.file)));
+        }
+        let journal = Journal::open_existing(Disk, unpacked.paths()?, Options::default())?;
+        let exit = of_journal(args, &journal, other.as_ref())?;
+        return Ok(if unpacked.problem.is_some() { Exit::DoesNotHold } else { exit });
+    }
+    match (other, recorded) {
+        (Some(other), true) => {
+            changes(args, |tell| replay::under(whole, &other, tell).map_err(|error| wrong(args, error)))
+        }
+        (Some(other), false) => {
             let (mut inputs, policy) = stream(args, whole)?;
             let mut runs = TwoPolicies::new(policy, other).map_err(|error| wrong(args, error))?;
-            each(args, &mut inputs, |input| {
-                runs.input(input).iter().for_each(|change| changes.tell(change));
-                Ok(())
-            })?
-        };
-        return changes.finish(inputs);
+            changes(args, |tell| {
+                each(args, &mut inputs, |input| {
+                    runs.input(input).iter().for_each(&mut *tell);
+                    Ok(())
+                })
+            })
+        }
+        (None, true) => parity(args, &replay::recording(whole).map_err(|error| wrong(args, error))?),
+        (None, false) => parity(args, &twice(args, whole)?),
     }
-    let replayed =
-        if recorded { replay::recording(whole).map_err(|error| wrong(args, error))? } else { twice(args, whole)? };
+}
+
+fn of_journal(args: &ReplayArgs, journal: &Journal<Disk>, other: Option<&Policy>) -> Result<Exit, Problem> {
+    let wrong = |error| Problem::Replay { file: output::name(Path::new(journal.paths().session())), error };
+    match other {
+        Some(other) => changes(args, |tell| replay::session_under(journal, other, tell).map_err(wrong)),
+        None => parity(args, &replay::session(journal).map_err(wrong)?),
+    }
+}
+
+/// Prints the decisions that another policy would change, as they are found.
+fn changes(
+    args: &ReplayArgs,
+    compare: impl FnOnce(&mut dyn FnMut(&Change)) -> Result<u64, Problem>,
+) -> Result<Exit, Problem> {
+    let mut changes = Changes { json: args.json, out: Out::lock(), count: 0, printed: Ok(()) };
+    let inputs = compare(&mut |change| changes.tell(change))?;
+    changes.finish(inputs)
+}
+
+fn parity(args: &ReplayArgs, replayed: &Replayed) -> Result<Exit, Problem> {
     if replayed.recomputed.events.count == 0 {
         return Err(Problem::Empty { file: output::name(&args.file) });
     }
     let mut out = Out::lock();
-    print(args, &replayed, &mut out)?;
+    print(args, replayed, &mut out)?;
     out.flush()?;
-    Ok(if is_equal(&replayed) { Exit::Done } else { Exit::DoesNotHold })
+    Ok(if is_equal(replayed) { Exit::Done } else { Exit::DoesNotHold })
 }
 
 fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {

@@ -27,21 +27,12 @@ fn victim_is_whole(host: &Host) -> bool {
 }
 
 fn manifest_is_whole(host: &Host) -> bool {
-    fs::read_to_string(host.ws().join(".geometry/MANIFEST.yaml"))
-        .is_ok_and(|text| text == "limit: 7\n")
+    fs::read_to_string(host.ws().join(".geometry/MANIFEST.yaml")).is_ok_and(|text| text == "limit: 7\n")
 }
 
 fn no_planted_text(host: &Host) -> bool {
-    let names = [
-        ".git/hooks/post-commit",
-        ".git/config",
-        ".codex/config.toml",
-        ".claude/settings.json",
-        ".mcp.json",
-    ];
-    names.iter().all(|name| {
-        fs::read_to_string(host.ws().join(name)).map_or(true, |text| !text.contains("PWNED"))
-    })
+    let names = [".git/hooks/post-commit", ".git/config", ".codex/config.toml", ".claude/settings.json", ".mcp.json"];
+    names.iter().all(|name| fs::read_to_string(host.ws().join(name)).map_or(true, |text| !text.contains("PWNED")))
 }
 
 const FILES: &[Attack] = &[
@@ -119,19 +110,11 @@ const FILES: &[Attack] = &[
         script: "mkdir -p e; /usr/bin/python3 -c 'import ctypes;l=ctypes.CDLL(None);print(\"PWNED\" if l.renameat2(-100,b\"src\",-100,b\"e\",2)==0 else \"no\")'; cat e/deep/.env",
         host: nothing,
     },
-    Attack {
-        name: "staged secret in the index",
-        script: "git add -f .env && git show :.env",
-        host: nothing,
-    },
+    Attack { name: "staged secret in the index", script: "git add -f .env && git show :.env", host: nothing },
 ];
 
 const PROTECTED: &[Attack] = &[
-    Attack {
-        name: "hook by redirection",
-        script: "echo PWNED > .git/hooks/post-commit",
-        host: no_planted_text,
-    },
+    Attack { name: "hook by redirection", script: "echo PWNED > .git/hooks/post-commit", host: no_planted_text },
     Attack {
         name: "hook by git itself",
         script: "mkdir -p t/hooks; echo PWNED > t/hooks/post-commit; git init -q --template=t .",
@@ -188,9 +171,7 @@ const PROTECTED: &[Attack] = &[
     Attack {
         name: "instructions to other agents",
         script: "echo PWNED > AGENTS.md; mv AGENTS.md a; cp a AGENTS.md",
-        host: |host| {
-            fs::read_to_string(host.ws().join("AGENTS.md")).is_ok_and(|text| text == "be good\n")
-        },
+        host: |host| fs::read_to_string(host.ws().join("AGENTS.md")).is_ok_and(|text| text == "be good\n"),
     },
 ];
 
@@ -210,11 +191,7 @@ const KERNEL: &[Attack] = &[
         script: "tr '\\0' ' ' < /proc/1/cmdline | grep -e --json -e workspace && echo PWNED; true",
         host: nothing,
     },
-    Attack {
-        name: "end the first process",
-        script: "kill -9 1; kill -STOP 1; kill -TERM -1; true",
-        host: nothing,
-    },
+    Attack { name: "end the first process", script: "kill -9 1; kill -STOP 1; kill -TERM -1; true", host: nothing },
     Attack {
         name: "namespaces by hand",
         script: "unshare -r true && echo PWNED; unshare -m true && echo PWNED; unshare -n true && echo PWNED; nsenter -t 1 -m true && echo PWNED; true",
@@ -252,9 +229,7 @@ const KERNEL: &[Attack] = &[
             fs::read_dir(host.ws()).is_ok_and(|entries| {
                 entries.flatten().all(|entry| {
                     use std::os::unix::fs::MetadataExt as _;
-                    entry
-                        .metadata()
-                        .is_ok_and(|meta| !meta.is_file() || meta.mode() & 0o6000 == 0)
+                    entry.metadata().is_ok_and(|meta| !meta.is_file() || meta.mode() & 0o6000 == 0)
                 })
             })
         },
@@ -297,13 +272,10 @@ const INHERITED: &[Attack] = &[
         script: "git init -q n && printf '#!/bin/sh\\n' > n/.git/hooks/pre-push && chmod +x n/.git/hooks/pre-push; git init -q --bare b.git && printf '#!/bin/sh\\n' > b.git/hooks/update && chmod +x b.git/hooks/update; git -C n config core.fsmonitor ./evil",
         host: |host| {
             use std::os::unix::fs::MetadataExt as _;
-            let armed = |name: &str| {
-                fs::metadata(host.ws().join(name)).is_ok_and(|meta| meta.mode() & 0o111 != 0)
-            };
+            let armed = |name: &str| fs::metadata(host.ws().join(name)).is_ok_and(|meta| meta.mode() & 0o111 != 0);
             !armed("n/.git/hooks/pre-push")
                 && !armed("b.git/hooks/update")
-                && fs::read_to_string(host.ws().join("n/.git/config"))
-                    .map_or(true, |text| !text.contains("evil"))
+                && fs::read_to_string(host.ws().join("n/.git/config")).map_or(true, |text| !text.contains("evil"))
         },
     },
     Attack {
@@ -312,10 +284,8 @@ const INHERITED: &[Attack] = &[
         host: |host| {
             use std::os::unix::fs::MetadataExt as _;
             !host.ws().join(".git/commondir").exists()
-                && fs::read_to_string(host.ws().join("ev/config"))
-                    .map_or(true, |text| !text.contains("evil"))
-                && fs::metadata(host.ws().join("ev/hooks/pre-commit"))
-                    .map_or(true, |meta| meta.mode() & 0o111 == 0)
+                && fs::read_to_string(host.ws().join("ev/config")).map_or(true, |text| !text.contains("evil"))
+                && fs::metadata(host.ws().join("ev/hooks/pre-commit")).map_or(true, |meta| meta.mode() & 0o111 == 0)
         },
     },
     Attack {
@@ -323,18 +293,13 @@ const INHERITED: &[Attack] = &[
         script: "mkdir -p c && git init -q c/r && printf '#!/bin/sh\\n' > c/r/.git/hooks/pre-push && chmod +x c/r/.git/hooks/pre-push && chmod 300 c",
         host: |host| {
             use std::os::unix::fs::MetadataExt as _;
-            fs::metadata(host.ws().join("c/r/.git/hooks/pre-push"))
-                .map_or(true, |meta| meta.mode() & 0o111 == 0)
+            fs::metadata(host.ws().join("c/r/.git/hooks/pre-push")).map_or(true, |meta| meta.mode() & 0o111 == 0)
         },
     },
 ];
 
 fn prints_pwned(answer: &Value) -> bool {
-    answer["stdout"]
-        .as_str()
-        .unwrap_or_default()
-        .lines()
-        .any(|line| line.contains("PWNED"))
+    answer["stdout"].as_str().unwrap_or_default().lines().any(|line| line.contains("PWNED"))
 }
 
 fn run_all(attacks: &[Attack]) {
@@ -345,25 +310,14 @@ fn run_all(attacks: &[Attack]) {
         for attack in attacks {
             let host = Host::new(who);
             fs::write(host.ws().join(".geometry/STOP"), "").expect("a stop file");
-            let script = attack
-                .script
-                .replace("{top}", &host.top.display().to_string());
+            let script = attack.script.replace("{top}", &host.top.display().to_string());
             let answer = host.exec(&script);
             let name = attack.name;
             assert_eq!(answer["ran"], true, "{who:?}: {name}: {answer}");
             assert!(!prints_pwned(&answer), "{who:?}: {name}: {answer}");
-            assert_eq!(
-                answer["receipt"]["survivors"], 0,
-                "{who:?}: {name}: {answer}"
-            );
-            assert!(
-                (attack.host)(&host),
-                "{who:?}: {name} changed the host: {answer}"
-            );
-            assert!(
-                victim_is_whole(&host),
-                "{who:?}: {name} changed a neighbour"
-            );
+            assert_eq!(answer["receipt"]["survivors"], 0, "{who:?}: {name}: {answer}");
+            assert!((attack.host)(&host), "{who:?}: {name} changed the host: {answer}");
+            assert!(victim_is_whole(&host), "{who:?}: {name} changed a neighbour");
         }
     }
 }
@@ -396,11 +350,7 @@ fn box_2_a_protected_name_that_leads_elsewhere_is_refused() {
         fs::remove_dir_all(&policy).expect("remove");
         std::os::unix::fs::symlink(host.top.join("outside"), &policy).expect("link");
         let answer = host.exec("echo PWNED > .geometry/victim");
-        assert_eq!(
-            (&answer["ran"], &answer["refused_by"]),
-            (&Value::Bool(false), &Value::from("rootfs")),
-            "{answer}"
-        );
+        assert_eq!((&answer["ran"], &answer["refused_by"]), (&Value::Bool(false), &Value::from("rootfs")), "{answer}");
         assert!(victim_is_whole(&host));
     }
 }

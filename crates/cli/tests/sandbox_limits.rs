@@ -21,27 +21,15 @@ const CONTROLS: &[(&str, &str)] = &[
         "/usr/bin/python3 -c 'import concurrent.futures as c;print(sum(c.ThreadPoolExecutor(8).map(abs,range(-5,0))))'",
         "15",
     ),
-    (
-        "/usr/bin/python3 -c 'import socket as s;a,b=s.socketpair();a.send(b\"pair\");print(b.recv(9).decode())'",
-        "pair",
-    ),
-    (
-        "/usr/bin/python3 -c 'import mmap;m=mmap.mmap(-1,4096);m[0:3]=b\"map\";print(m[0:3].decode())'",
-        "map",
-    ),
+    ("/usr/bin/python3 -c 'import socket as s;a,b=s.socketpair();a.send(b\"pair\");print(b.recv(9).decode())'", "pair"),
+    ("/usr/bin/python3 -c 'import mmap;m=mmap.mmap(-1,4096);m[0:3]=b\"map\";print(m[0:3].decode())'", "map"),
     ("mkfifo p; (echo piped > p &); cat p", "piped"),
-    (
-        "mkdir -p a/b && mv a c && ln -s c/b l && [ -d l ] && rm -r c l && echo moved",
-        "moved",
-    ),
+    ("mkdir -p a/b && mv a c && ln -s c/b l && [ -d l ] && rm -r c l && echo moved", "moved"),
     ("cat <(echo substituted)", "substituted"),
     ("(trap 'echo trapped' USR1; kill -USR1 $BASHPID)", "trapped"),
     ("hostname; nproc >/dev/null && date +%Z", "UTC"),
     ("seq 3 | xargs -P2 -n1 echo | wc -l", "3"),
-    (
-        "set -o pipefail; yes | head -1; [ ${PIPESTATUS[0]} = 141 ] && echo sigpipe",
-        "sigpipe",
-    ),
+    ("set -o pipefail; yes | head -1; [ ${PIPESTATUS[0]} = 141 ] && echo sigpipe", "sigpipe"),
 ];
 
 #[test]
@@ -53,10 +41,7 @@ fn box_1_harmless_work_still_works() {
         for (script, wanted) in CONTROLS {
             let answer = Host::new(who).exec(script);
             let stdout = answer["stdout"].as_str().unwrap_or_default();
-            assert!(
-                answer["exit_code"] == 0 && stdout.contains(wanted),
-                "{who:?}: {script}: {answer}"
-            );
+            assert!(answer["exit_code"] == 0 && stdout.contains(wanted), "{who:?}: {script}: {answer}");
         }
     }
 }
@@ -67,19 +52,9 @@ fn box_3_exit_codes_signals_and_times_are_told_apart() {
         let host = Host::new(who);
         assert_eq!(host.exec("exit 37")["exit_code"], 37);
         let killed = host.exec("kill -ABRT $$");
-        assert_eq!(
-            (&killed["exit_code"], &killed["signal"]),
-            (&Value::Null, &Value::from(6))
-        );
-        let late = host.exec_with(
-            &["--timeout", "0.5"],
-            "trap '' TERM INT; sleep 60 & sleep 60",
-        );
-        assert_eq!(
-            (&late["timed_out"], &late["exit_code"]),
-            (&Value::Bool(true), &Value::Null),
-            "{late}"
-        );
+        assert_eq!((&killed["exit_code"], &killed["signal"]), (&Value::Null, &Value::from(6)));
+        let late = host.exec_with(&["--timeout", "0.5"], "trap '' TERM INT; sleep 60 & sleep 60");
+        assert_eq!((&late["timed_out"], &late["exit_code"]), (&Value::Bool(true), &Value::Null), "{late}");
         assert_eq!(late["receipt"]["survivors"], 0, "{late}");
     }
 }
@@ -87,17 +62,9 @@ fn box_3_exit_codes_signals_and_times_are_told_apart() {
 #[test]
 fn box_3_output_is_cut_and_counted() {
     for who in everybody() {
-        let answer =
-            Host::new(who).exec("head -c 3000000 /dev/zero | tr '\\0' '\\377'; echo note >&2");
-        assert_eq!(
-            (&answer["truncated"], &answer["stdout_bytes"]),
-            (&Value::Bool(true), &Value::from(3_000_000))
-        );
-        assert!(
-            answer["stdout"]
-                .as_str()
-                .is_some_and(|text| text.len() <= 1 << 20)
-        );
+        let answer = Host::new(who).exec("head -c 3000000 /dev/zero | tr '\\0' '\\377'; echo note >&2");
+        assert_eq!((&answer["truncated"], &answer["stdout_bytes"]), (&Value::Bool(true), &Value::from(3_000_000)));
+        assert!(answer["stdout"].as_str().is_some_and(|text| text.len() <= 1 << 20));
         assert_eq!(answer["stderr"], "note\n");
     }
 }
@@ -132,18 +99,8 @@ fn box_4_budgets_hold_for_the_whole_tree() {
             "mkdir d; chmod 300 d; for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > d/f$i; sleep 0.1; done; sleep 0.6; echo held",
             0,
         ),
-        (
-            "private files",
-            &["--disk", "20000000"],
-            "head -c 30M /dev/zero > /tmp/big && echo held",
-            0,
-        ),
-        (
-            "number of files",
-            &["--inodes", "500"],
-            "for i in $(seq 3000); do : > f$i; done; sleep 0.5; echo held",
-            0,
-        ),
+        ("private files", &["--disk", "20000000"], "head -c 30M /dev/zero > /tmp/big && echo held", 0),
+        ("number of files", &["--inodes", "500"], "for i in $(seq 3000); do : > f$i; done; sleep 0.5; echo held", 0),
         (
             "processes",
             &["--pids", "40"],
@@ -161,15 +118,8 @@ fn box_4_budgets_hold_for_the_whole_tree() {
         for (name, options, script, most) in cases {
             let host = Host::new(who);
             let answer = host.exec_with(&[&["--timeout", "20"], *options].concat(), script);
-            let held = answer["stdout"]
-                .as_str()
-                .unwrap_or_default()
-                .matches("held")
-                .count();
-            assert!(
-                answer["ran"] == true && held <= *most,
-                "{who:?}: {name}: {answer}"
-            );
+            let held = answer["stdout"].as_str().unwrap_or_default().matches("held").count();
+            assert!(answer["ran"] == true && held <= *most, "{who:?}: {name}: {answer}");
         }
     }
 }
@@ -178,10 +128,8 @@ fn box_4_budgets_hold_for_the_whole_tree() {
 fn box_4_work_within_the_budget_is_left_alone() {
     for who in everybody() {
         let host = Host::new(who);
-        let roomy = host.exec_with(
-            &["--disk", "60000000"],
-            "head -c 20M /dev/zero > f; head -c 10M /dev/zero > /tmp/g; echo fine",
-        );
+        let roomy = host
+            .exec_with(&["--disk", "60000000"], "head -c 20M /dev/zero > f; head -c 10M /dev/zero > /tmp/g; echo fine");
         assert_eq!(roomy["stdout"], "fine\n", "{who:?}: {roomy}");
     }
 }
@@ -203,11 +151,7 @@ fn box_1_nothing_outlives_the_call() {
         for script in scripts {
             let answer = host.exec(&script);
             assert_eq!(answer["ran"], true, "{answer}");
-            assert!(
-                marked(&marker).is_empty(),
-                "{who:?}: {script}: {:?}",
-                marked(&marker)
-            );
+            assert!(marked(&marker).is_empty(), "{who:?}: {script}: {:?}", marked(&marker));
         }
     }
 }
@@ -230,17 +174,8 @@ fn box_1_placeholders_are_gone_after_the_run() {
     for who in everybody() {
         let host = Host::new(who);
         assert_eq!(host.exec("ls -d .vscode .codex .mcp.json")["exit_code"], 0);
-        for name in [
-            ".vscode",
-            ".codex",
-            ".mcp.json",
-            ".git/modules",
-            ".git/config.worktree",
-        ] {
-            assert!(
-                !host.ws().join(name).exists(),
-                "{who:?}: {name} was left behind"
-            );
+        for name in [".vscode", ".codex", ".mcp.json", ".git/modules", ".git/config.worktree"] {
+            assert!(!host.ws().join(name).exists(), "{who:?}: {name} was left behind");
         }
     }
 }

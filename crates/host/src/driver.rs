@@ -6,12 +6,16 @@
 //! rebuilt from the journal, and is whenever it does not fit.
 
 mod effects;
+pub mod freeze;
 mod people;
+mod recent;
+mod sign;
 mod state;
 pub mod views;
+pub mod words;
 
 use crate::body::{self, ReadBody, SessionBody, SessionBodyError};
-use crate::control::{self, ControlError, Seen};
+use crate::control::{self, ControlError};
 use crate::geometry::file::FileError;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
@@ -22,10 +26,13 @@ use crate::policy_file::{self, PolicyFileError};
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
+pub use recent::RecentFinding;
+pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 pub use state::StateError;
-use state::StateFile;
+use state::{Kept, StateFile};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, SnapshotError, Step, View};
 use tripwire_core::decision::Decision;
@@ -92,7 +99,9 @@ impl DriverError {
             Self::Fenced => "move the workspace to a local disk".to_owned(),
             Self::Control(error) => error.hint(),
             Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => "list all settings with `tripwire policy show`".to_owned(),
+            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
+                "list all settings with `tripwire policy show`".to_owned()
+            }
             Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
             Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::State(error) => error.hint(),
@@ -108,11 +117,8 @@ pub struct Driver<S: Storage = Disk> {
     journal: Journal<S>,
     layout: Layout,
     session: SessionId,
-    chain: Chain,
-    seen: Seen,
-    start: WallClock,
-    /// How many journal records the chain has taken in.
-    known: u64,
+    kept: Kept,
+    signing: Option<Signing>,
 }
 
 /// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
@@ -146,8 +152,8 @@ impl Driver<Disk> {
         let chain = Chain::new(policy)?;
         let session = SessionId::claim(layout, now)?;
         let journal = open_journal(layout, &session)?;
-        let mut driver =
-            Self { journal, layout: layout.clone(), session, chain, seen: Seen::default(), start: now, known: 0 };
+        let kept = Kept::fresh(chain, now);
+        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -155,33 +161,34 @@ impl Driver<Disk> {
     /// Takes up a session that was begun before, by this or another process.
     ///
     /// # Errors
-    /// When its journal does not verify at its end, or its state is of a newer version.
+    /// When there is none, its journal does not verify at its end, or its state is of a newer version.
     pub fn resume(layout: &Layout, session: &SessionId) -> Result<Self, DriverError> {
-        let journal = open_journal(layout, session)?;
+        let journal = open_existing(layout, session)?;
         let head = journal.read(journal.beginning(), 1)?;
         let record = head
             .records
             .first()
             .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
         let start = WallClock::from_epoch_ms(record.times.wall_ms);
-        let policy = head_of(&record.body)?.policy()?;
-        let mut driver = Self {
-            journal,
-            layout: layout.clone(),
-            session: session.clone(),
-            chain: Chain::new(policy)?,
-            seen: Seen::default(),
-            start,
-            known: 1,
-        };
-        driver.load_state()?;
-        Ok(driver)
+        let chain = Chain::new(head_of(&record.body)?.policy()?)?;
+        let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
+        adopt(&journal, layout, session, &mut kept)?;
+        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None })
     }
 }
 
 fn open_journal(layout: &Layout, session: &SessionId) -> Result<Journal<Disk>, DriverError> {
     let paths = SessionPaths::new(layout.folder(), session.as_str())?;
     Ok(Journal::open(Disk, paths, Options { host: host_name(), ..Options::default() })?)
+}
+
+/// Opens the journal of a session that must be there: looking makes nothing.
+///
+/// # Errors
+/// When there is no such session, or its journal does not verify at its end.
+pub fn open_existing(layout: &Layout, session: &SessionId) -> Result<Journal<Disk>, DriverError> {
+    let paths = SessionPaths::new(layout.folder(), session.as_str())?;
+    Ok(Journal::open_existing(Disk, paths, Options { host: host_name(), ..Options::default() })?)
 }
 
 /// The machine's name, as a note outside the hash.
@@ -196,6 +203,13 @@ fn head_of(text: &str) -> Result<SessionBody, DriverError> {
 }
 
 impl<S: Storage> Driver<S> {
+    /// Has checkpoints signed from now on; without this the journal is chained and not signed.
+    #[must_use]
+    pub fn signed_by(mut self, signing: Option<Signing>) -> Self {
+        self.signing = signing;
+        self
+    }
+
     /// The session's id.
     #[must_use]
     pub const fn session(&self) -> &SessionId {
@@ -205,13 +219,37 @@ impl<S: Storage> Driver<S> {
     /// The session at a glance, as far as this process has seen it.
     #[must_use]
     pub fn view(&self) -> View {
-        self.chain.view()
+        self.kept.chain.view()
+    }
+
+    /// The newest findings, oldest first.
+    #[must_use]
+    pub fn recent(&self) -> &[RecentFinding] {
+        &self.kept.memo.findings
+    }
+
+    /// How many records the last signed checkpoint covers, as far as the state file knows.
+    #[must_use]
+    pub const fn signed(&self) -> u64 {
+        self.kept.memo.signed
+    }
+
+    /// Why the manifest was not accepted at the last look, if it was not.
+    #[must_use]
+    pub fn manifest_refused(&self) -> Option<&str> {
+        self.kept.seen.refused()
+    }
+
+    /// When the session began.
+    #[must_use]
+    pub const fn start(&self) -> WallClock {
+        self.kept.start
     }
 
     /// The frozen policy.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
-        self.chain.policy()
+        self.kept.chain.policy()
     }
 
     /// The journal, for reading.
@@ -225,32 +263,85 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// Whenever the input could not be journaled for certain: then it has no consequences.
     pub fn take(&mut self, what: What, now: WallClock) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, chain, seen, start, known } = self;
+        self.take_with(|start| (Input { at: since(start, now), what }, now))
+    }
+
+    /// Takes in one input that happens now. The clock is read under the session's lock: several processes that wait for
+    /// each other must not make time run backwards.
+    ///
+    /// # Errors
+    /// See [`Self::take`].
+    pub fn take_now(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<Taken, DriverError> {
+        self.take_with(|start| {
+            let now = clock();
+            let at = since(start, now);
+            let what = match what {
+                What::Event(event) => What::Event(AgentEvent { timestamp: at, ..event }),
+                other @ (What::Request(_)
+                | What::Result(_)
+                | What::Tick
+                | What::Human(_)
+                | What::Advisor(_)
+                | What::Review(_)
+                | What::IterationStarted
+                | What::Claim(_)
+                | What::Compacted(_)
+                | What::Fault(_)
+                | What::PolicyDrift(_)) => other,
+            };
+            (Input { at, what }, now)
+        })
+    }
+
+    /// Takes in one input at the time that it carries itself, for a stream that was recorded elsewhere.
+    ///
+    /// # Errors
+    /// See [`Self::take`].
+    pub fn take_at(&mut self, input: Input, now: WallClock) -> Result<Taken, DriverError> {
+        self.take_with(|_start| (input, now))
+    }
+
+    /// Brings the view up to date with what other processes have journaled, and takes nothing in.
+    ///
+    /// # Errors
+    /// When the journal does not verify or the state is of a newer version.
+    pub fn refresh(&mut self) -> Result<(), DriverError> {
+        let Self { journal, layout, session, kept, .. } = self;
+        let turn = journal.turn()?;
+        catch_up(&turn, layout, session, kept)
+    }
+
+    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Input, WallClock)) -> Result<Taken, DriverError> {
+        let Self { journal, layout, session, kept, signing } = self;
         let mut turn = journal.turn()?;
-        catch_up(&turn, chain, known)?;
-        let look = control::look(layout, seen, now)?;
-        let at = RunMillis::new(now.epoch_ms().saturating_sub(start.epoch_ms()));
+        catch_up(&turn, layout, session, kept)?;
+        let (input, now) = make(kept.start);
+        let look = control::look(layout, &kept.seen, now)?;
+        let at = input.at;
         let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
-        inputs.push(Input { at, what });
-        let mut steps = Vec::with_capacity(inputs.len());
-        let mut entries = Vec::with_capacity(inputs.len() * 2);
-        for input in &inputs {
-            let step = chain.step(input);
-            let (mut taken, mut decided) = (String::new(), String::new());
-            body::write_input(input, &mut taken)?;
-            body::write_decision(session.as_str(), &step.decision, &mut decided)?;
-            entries.extend([taken, decided].map(|text| entry(text, now)));
-            steps.push(step);
-        }
-        let batch = Batch { entries, durability: Durability::Synced, after: Some(*known) };
-        *known = append(&mut turn, &batch)?;
-        *seen = look.seen;
+        inputs.push(input);
+        let steps = decide(&mut turn, session, &inputs, kept, now)?;
+        kept.seen = look.seen;
         let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
-        let mut performed = effects::perform(layout, session, &decisions, seen, now)?;
-        effects::show_counters(layout, &chain.view(), seen);
+        let mut performed = effects::perform(layout, session, &decisions, &mut kept.seen, now)?;
+        effects::show_counters(layout, &kept.chain.view(), &mut kept.seen);
+        let ended = decisions.iter().any(|decision| sign::ends(decision));
+        if let Some(signing) = signing
+            && (ended || sign::is_due(kept.known, kept.memo.signed))
+        {
+            match signing.sign(&mut turn) {
+                Ok(size) => kept.memo.signed = size,
+                // Records that are not those that were signed: nothing may go on from here.
+                Err(error @ JournalError::Damaged(_)) => return Err(error.into()),
+                Err(error) => performed.notices.push(format!("no checkpoint was signed: {error}; {}", error.hint())),
+            }
+        }
         let hash = turn.journal().place().tail_hash();
-        StateFile::of(chain, seen, *known, hash, *start)?.save(layout, session)?;
+        StateFile::of(kept, hash)?.save(layout, session)?;
         drop(turn);
+        if ended && let Err(error) = freeze::when_it_ends(journal, layout, session, kept.memo.model.as_deref()) {
+            performed.notices.push(format!("the frozen replay was not written: {error}"));
+        }
         if let Some(error) = performed.spoilt_log {
             // The journal holds what the log lost; a log that cannot be written at all must not stop the guard.
             let told = match views::rebuild_safety_log(layout) {
@@ -263,39 +354,84 @@ impl<S: Storage> Driver<S> {
     }
 
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let head = SessionBody::new(self.session.as_str(), self.chain.policy())?.text()?;
+        let Self { journal, layout, session, kept, .. } = self;
+        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.text()?;
         let batch = Batch { entries: vec![entry(head, now)], durability: Durability::Synced, after: Some(0) };
-        let mut turn = self.journal.turn()?;
-        self.known = append(&mut turn, &batch)?;
+        let mut turn = journal.turn()?;
+        kept.known = append(&mut turn, &batch)?;
         // What stands in the manifest now is where the session begins, not an edit; STOP and PAUSE count from the start.
-        if let Ok(manifest) = Manifest::load(&self.layout.manifest()) {
-            self.seen.wrote_manifest(&manifest);
+        if let Ok(manifest) = Manifest::load(&layout.manifest()) {
+            kept.seen.wrote_manifest(&manifest);
         }
         let hash = turn.journal().place().tail_hash();
-        StateFile::of(&self.chain, &self.seen, self.known, hash, self.start)?.save(&self.layout, &self.session)?;
-        Ok(())
-    }
-
-    /// Takes the state file if it fits the journal; without one the whole journal is read again.
-    fn load_state(&mut self) -> Result<(), DriverError> {
-        let Some(file) = StateFile::load(&self.layout, &self.session)? else { return Ok(()) };
-        let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
-        let fits = file.records <= self.journal.records() && self.journal.find(file.records).is_ok_and(at_place);
-        if fits && let Some(chain) = file.chain(&self.layout, &self.session, self.chain.policy())? {
-            (self.chain, self.seen, self.known) = (chain, file.seen, file.records);
-        }
+        StateFile::of(kept, hash)?.save(layout, session)?;
         Ok(())
     }
 }
 
-/// Steps the chain over what other processes have journaled since. Their effects are done; only the state follows.
-fn catch_up<S: Storage>(turn: &Turn<'_, S>, chain: &mut Chain, known: &mut u64) -> Result<(), DriverError> {
-    const PAGE: usize = 512;
-    if *known >= turn.records() {
+/// Time since the session's start; a clock before it counts as the start, and the engine sees it stand still.
+fn since(start: WallClock, now: WallClock) -> RunMillis {
+    RunMillis::new(now.epoch_ms().saturating_sub(start.epoch_ms()))
+}
+
+/// Steps the engine over the inputs and journals each with its decision, all in one append.
+fn decide<S: Storage>(
+    turn: &mut Turn<'_, S>,
+    session: &SessionId,
+    inputs: &[Input],
+    kept: &mut Kept,
+    now: WallClock,
+) -> Result<Vec<Step>, DriverError> {
+    let mut steps = Vec::with_capacity(inputs.len());
+    let mut entries = Vec::with_capacity(inputs.len() * 2);
+    for input in inputs {
+        let step = kept.chain.step(input);
+        let (mut taken, mut decided) = (String::new(), String::new());
+        body::write_input(input, &mut taken)?;
+        body::write_decision(session.as_str(), &step.decision, &mut decided)?;
+        entries.extend([taken, decided].map(|text| entry(text, now)));
+        kept.memo.note(input, &step.decision);
+        steps.push(step);
+    }
+    let batch = Batch { entries, durability: Durability::Synced, after: Some(kept.known) };
+    kept.known = append(turn, &batch)?;
+    Ok(steps)
+}
+
+/// Takes the state file if it fits the journal and knows more; without one the whole journal is read again.
+fn adopt<S: Storage>(
+    journal: &Journal<S>,
+    layout: &Layout,
+    session: &SessionId,
+    kept: &mut Kept,
+) -> Result<(), DriverError> {
+    let Some(file) = StateFile::load(layout, session)? else { return Ok(()) };
+    if file.records <= kept.known && kept.known > 1 {
         return Ok(());
     }
-    let mut place = turn.journal().find(*known)?;
-    while *known < turn.records() {
+    let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
+    let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
+    if fits && let Some(chain) = file.chain(layout, session, kept.chain.policy())? {
+        *kept = Kept { chain, seen: file.seen, memo: file.memo, start: kept.start, known: file.records };
+    }
+    Ok(())
+}
+
+/// Takes in what other processes have journaled since: from their state file, which also says what they have seen of the
+/// control files (else their own writes would look like a person's), and the rest by stepping over the records.
+fn catch_up<S: Storage>(
+    turn: &Turn<'_, S>,
+    layout: &Layout,
+    session: &SessionId,
+    kept: &mut Kept,
+) -> Result<(), DriverError> {
+    const PAGE: usize = 512;
+    if kept.known >= turn.records() {
+        return Ok(());
+    }
+    adopt(turn.journal(), layout, session, kept)?;
+    let mut place = turn.journal().find(kept.known)?;
+    while kept.known < turn.records() {
         let page = turn.journal().read(place, PAGE)?;
         if page.records.is_empty() {
             break;
@@ -305,9 +441,11 @@ fn catch_up<S: Storage>(turn: &Turn<'_, S>, chain: &mut Chain, known: &mut u64) 
             let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
             if let Some(input) = body.input {
                 let input: Input = serde_json::from_str(input.get()).map_err(|error| wrong(error.to_string()))?;
-                let _decided_before: Step = chain.step(&input);
+                // The effects were carried out by whoever journaled it; only the state follows.
+                let step: Step = kept.chain.step(&input);
+                kept.memo.note(&input, &step.decision);
             }
-            *known = record.index + 1;
+            kept.known = record.index + 1;
         }
         place = page.next;
     }

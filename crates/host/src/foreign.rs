@@ -38,7 +38,8 @@ impl Foreign<'_> {
             .write(true)
             .open(folder.join("lock"))
             .map_err(FileError::at(folder, FileAction::Create))?;
-        flock(&lock, FlockOperation::LockExclusive).map_err(|error| FileError::at(folder, FileAction::Create)(error.into()))?;
+        flock(&lock, FlockOperation::LockExclusive)
+            .map_err(|error| FileError::at(folder, FileAction::Create)(error.into()))?;
         if let Some(session) = read(&path) {
             return Driver::resume(layout, &session);
         }

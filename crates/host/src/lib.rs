@@ -1,6 +1,7 @@
 //! tripwire's body on disk: streams, recordings, journal, control files, manifest, memory, the driver.
 
 pub mod body;
+pub mod bundle;
 pub mod clock;
 pub mod control;
 pub mod decode;
@@ -11,6 +12,7 @@ pub mod geometry;
 pub mod journal;
 pub mod lines;
 pub mod memory;
+pub mod notify;
 pub mod policy_file;
 pub mod recording;
 pub mod replay;

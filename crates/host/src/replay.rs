@@ -1,7 +1,9 @@
 //! Replay: the same inputs again, the same decisions, or the first index at which they differ (REPLAY-1).
 
 use crate::body::{self, ReadBody, ReadDecision, SessionBody, SessionBodyError};
+use crate::journal::{Journal, JournalError, Place, Record};
 use crate::recording::{ReadError, Records};
+use crate::storage::Storage;
 use std::io::BufRead;
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::decision::Decision;
@@ -16,6 +18,9 @@ pub enum ReplayError {
     /// The file does not verify.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The journal does not verify or cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// The head is missing or cannot be used.
     #[error("record 0: {0}")]
     Head(#[from] SessionBodyError),
@@ -68,15 +73,28 @@ pub struct Difference {
 /// # Errors
 /// When the file does not verify or is no recording.
 pub fn recording(reader: impl BufRead) -> Result<Replayed, ReplayError> {
-    let mut records = Records::new(reader);
-    let (head, mut chain) = begin(&mut records)?;
+    again(&mut Records::new(reader))
+}
+
+/// Replays a session's journal under its own policy.
+///
+/// # Errors
+/// When the journal does not verify or is not that of a session.
+pub fn session<S: Storage>(journal: &Journal<S>) -> Result<Replayed, ReplayError> {
+    again(&mut JournalBodies::new(journal))
+}
+
+fn again(records: &mut impl Bodies) -> Result<Replayed, ReplayError> {
+    let (head, mut chain) = begin(records)?;
     let (mut old, mut new) = (Parity::new(), Parity::new());
     let mut first_difference = None;
     let (mut recomputed, mut parity) = (String::new(), String::new());
-    each_input(&mut records, |index, input, input_text, decision_text| {
+    each_input(records, |index, input, input_text, decision_text| {
         let step = chain.step(&input);
         old.push_event(input_text);
         new.push_event(&event_text(&input)?);
+        // A crash between an input and its decision leaves the input alone; whoever came next decided it the same way.
+        let Some(decision_text) = decision_text else { return Ok(()) };
         let record = |problem: serde_json::Error| ReplayError::Record { index, problem: problem.to_string() };
         let read: ReadDecision<'_> = serde_json::from_str(decision_text).map_err(record)?;
         old.push_decision(&read.parity_text());
@@ -107,7 +125,40 @@ pub struct Change {
     pub after: Decision,
 }
 
-/// One stream under two policies, decision by decision.
+/// Replays a recording under another policy and tells each decision that would change: what the gate lets through,
+/// the veto, the intent, or the strictest level of the findings.
+///
+/// # Errors
+/// When the file does not verify or is no recording.
+pub fn under(reader: impl BufRead, other: &Policy, tell: impl FnMut(&Change)) -> Result<u64, ReplayError> {
+    compare(&mut Records::new(reader), other, tell)
+}
+
+/// The same for a session's journal.
+///
+/// # Errors
+/// When the journal does not verify or is not that of a session.
+pub fn session_under<S: Storage>(
+    journal: &Journal<S>,
+    other: &Policy,
+    tell: impl FnMut(&Change),
+) -> Result<u64, ReplayError> {
+    compare(&mut JournalBodies::new(journal), other, tell)
+}
+
+fn compare(records: &mut impl Bodies, other: &Policy, mut tell: impl FnMut(&Change)) -> Result<u64, ReplayError> {
+    let (_, chain) = begin(records)?;
+    let mut runs = TwoPolicies { before: chain, after: Chain::new(other.clone())? };
+    let mut inputs = 0;
+    each_input(records, |_, input, _, _| {
+        inputs += 1;
+        runs.input(&input).iter().for_each(&mut tell);
+        Ok(())
+    })?;
+    Ok(inputs)
+}
+
+/// One stream under two policies.
 #[derive(Debug)]
 pub struct TwoPolicies {
     before: Chain,
@@ -129,25 +180,6 @@ impl TwoPolicies {
         let change = Change { before: self.before.step(input).decision, after: self.after.step(input).decision };
         differs(&change).then_some(change)
     }
-}
-
-/// Replays a recording under another policy and tells each decision that would change.
-///
-/// # Errors
-/// When the file does not verify or is no recording.
-pub fn under(reader: impl BufRead, other: &Policy, mut tell: impl FnMut(&Change)) -> Result<u64, ReplayError> {
-    let mut records = Records::new(reader);
-    let (_, chain) = begin(&mut records)?;
-    let mut runs = TwoPolicies { before: chain, after: Chain::new(other.clone())? };
-    let mut inputs = 0;
-    each_input(&mut records, |_, input, _, _| {
-        inputs += 1;
-        if let Some(change) = runs.input(&input) {
-            tell(&change);
-        }
-        Ok(())
-    })?;
-    Ok(inputs)
 }
 
 fn differs(change: &Change) -> bool {
@@ -218,37 +250,114 @@ pub fn event_text(input: &Input) -> Result<String, CanonicalError> {
     tripwire_core::record::canonical::to_string(input)
 }
 
+/// Where the bodies of records come from.
+trait Bodies {
+    /// What an input without a decision means here.
+    const UNANSWERED: Unanswered;
+
+    /// The next body; `None` at the end.
+    fn next_body(&mut self) -> Result<Option<&str>, ReplayError>;
+}
+
+/// What an input without a decision means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unanswered {
+    /// The file is cut off: one process writes it, in pairs.
+    Broken,
+    /// A crash came between the two; the journal keeps what was written.
+    Crashed,
+}
+
+impl<R: BufRead> Bodies for Records<R> {
+    const UNANSWERED: Unanswered = Unanswered::Broken;
+
+    fn next_body(&mut self) -> Result<Option<&str>, ReplayError> {
+        Ok(Self::next_body(self)?)
+    }
+}
+
+/// The bodies of a journal, read in pages.
+struct JournalBodies<'a, S: Storage> {
+    journal: &'a Journal<S>,
+    place: Place,
+    page: std::vec::IntoIter<Record>,
+    body: String,
+}
+
+impl<'a, S: Storage> JournalBodies<'a, S> {
+    fn new(journal: &'a Journal<S>) -> Self {
+        Self { journal, place: journal.beginning(), page: Vec::new().into_iter(), body: String::new() }
+    }
+}
+
+impl<S: Storage> Bodies for JournalBodies<'_, S> {
+    const UNANSWERED: Unanswered = Unanswered::Crashed;
+
+    fn next_body(&mut self) -> Result<Option<&str>, ReplayError> {
+        if self.page.len() == 0 {
+            let page = self.journal.read(self.place, PAGE)?;
+            (self.place, self.page) = (page.next, page.records.into_iter());
+        }
+        let Some(record) = self.page.next() else { return Ok(None) };
+        self.body = record.body;
+        Ok(Some(&self.body))
+    }
+}
+
 /// Reads the head and makes the engine that it asks for.
-fn begin<R: BufRead>(records: &mut Records<R>) -> Result<(SessionBody, Chain), ReplayError> {
+fn begin(records: &mut impl Bodies) -> Result<(SessionBody, Chain), ReplayError> {
     let first = records.next_body()?.ok_or(ReplayError::NoHead)?;
     let body: ReadBody<'_> = serde_json::from_str(first).map_err(|_| ReplayError::NoHead)?;
     let head = body.session.ok_or(ReplayError::NoHead)?;
-    let chain = Chain::new(head.policy()?)?;
-    Ok((head, chain))
+    let policy = head.policy()?;
+    Ok((head, Chain::new(policy)?))
 }
 
-/// Goes through the inputs of a recording, each with the decision behind it.
-fn each_input<R: BufRead>(
-    records: &mut Records<R>,
-    mut take: impl FnMut(u64, Input, &str, &str) -> Result<(), ReplayError>,
+/// An input that waits for its decision.
+struct Waiting {
+    index: u64,
+    input: Input,
+    text: String,
+}
+
+/// Goes through the inputs, each with the decision behind it.
+fn each_input<B: Bodies>(
+    records: &mut B,
+    mut take: impl FnMut(u64, Input, &str, Option<&str>) -> Result<(), ReplayError>,
 ) -> Result<(), ReplayError> {
-    let mut index = 1;
     let bad = |index, problem: &str| ReplayError::Record { index, problem: problem.to_owned() };
-    loop {
-        let text = records.next_body()?.ok_or_else(|| bad(index, "the end is missing: the file is cut off"))?;
+    let mut waiting: Option<Waiting> = None;
+    let mut index = 1;
+    while let Some(text) = records.next_body()? {
         let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| bad(index, &error.to_string()))?;
         if let Some(end) = body.end {
-            let whole = end.inputs.saturating_mul(2).saturating_add(1) == index;
+            let whole = end.inputs.saturating_mul(2).saturating_add(1) == index && waiting.is_none();
             let last = records.next_body()?.is_none();
             return if whole && last { Ok(()) } else { Err(bad(index, "the end is not where it should be")) };
         }
-        let input_text = body.input.ok_or_else(|| bad(index, "an input was expected"))?.get().to_owned();
-        let input: Input = serde_json::from_str(&input_text).map_err(|error| bad(index, &error.to_string()))?;
-        let text =
-            records.next_body()?.ok_or_else(|| bad(index + 1, "the decision is missing: the file is cut off"))?;
-        let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| bad(index + 1, &error.to_string()))?;
-        let decision = body.decision.ok_or_else(|| bad(index + 1, "a decision was expected"))?.get();
-        take(index, input, &input_text, decision)?;
-        index += 2;
+        match (body.input, body.decision, waiting.take()) {
+            (Some(input), None, before) => {
+                match (before, B::UNANSWERED) {
+                    (None, Unanswered::Broken | Unanswered::Crashed) => {}
+                    (Some(_), Unanswered::Broken) => return Err(bad(index, "a decision was expected")),
+                    (Some(alone), Unanswered::Crashed) => take(alone.index, alone.input, &alone.text, None)?,
+                }
+                let text = input.get().to_owned();
+                let input = serde_json::from_str(&text).map_err(|error| bad(index, &error.to_string()))?;
+                waiting = Some(Waiting { index, input, text });
+            }
+            (None, Some(decision), Some(asked)) => take(asked.index, asked.input, &asked.text, Some(decision.get()))?,
+            (Some(_) | None, Some(_) | None, Some(_) | None) => return Err(bad(index, "an input was expected")),
+        }
+        index += 1;
+    }
+    match (waiting, B::UNANSWERED) {
+        (None, Unanswered::Crashed) => Ok(()),
+        (None, Unanswered::Broken) => Err(bad(index, "the end is missing: the file is cut off")),
+        (Some(_), Unanswered::Broken) => Err(bad(index, "the decision is missing: the file is cut off")),
+        (Some(alone), Unanswered::Crashed) => take(alone.index, alone.input, &alone.text, None),
     }
 }
+
+/// Records that are read at once.
+const PAGE: usize = 512;

@@ -1,10 +1,7 @@
 //! What one confined `bash -c true` costs beside `bwrap` with a comparable profile and beside no sandbox at all, in turns and
 //! in one run, as root and as an ordinary user: `cargo bench -p tripwire-sandbox --bench cost`. The binary is taken from
 //! `$TRIPWIRE`, else `target/release/tripwire`.
-#![expect(
-    clippy::expect_used,
-    reason = "a broken premise must end the measurement"
-)]
+#![expect(clippy::expect_used, reason = "a broken premise must end the measurement")]
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}
@@ -33,18 +30,12 @@ mod linux {
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/tripwire");
         let binary = given.unwrap_or(built);
         if !binary.exists() {
-            say(
-                "NOT MEASURED: no binary; build it with `cargo build --release` or name it in $TRIPWIRE",
-            );
+            say("NOT MEASURED: no binary; build it with `cargo build --release` or name it in $TRIPWIRE");
             return;
         }
         // SAFETY: the call has no preconditions.
         let root = unsafe { libc::geteuid() == 0 };
-        let everybody: &[&str] = if root {
-            &["root", "ordinary user"]
-        } else {
-            &["ordinary user"]
-        };
+        let everybody: &[&str] = if root { &["root", "ordinary user"] } else { &["ordinary user"] };
         say(&format!(
             "{:<15} {:>9} {:>9} {:>9} {:>12} {:>12} {:>8}",
             "median ms", "bare", "tripwire", "bwrap", "tw added", "bwrap added", "tw/bwrap"
@@ -59,10 +50,7 @@ mod linux {
     }
 
     fn say(text: &str) {
-        std::io::stdout()
-            .lock()
-            .write_all(format!("{text}\n").as_bytes())
-            .expect("stdout");
+        std::io::stdout().lock().write_all(format!("{text}\n").as_bytes()).expect("stdout");
     }
 
     fn measure(who: &str, binary: &Path, uid: Option<u32>) {
@@ -74,14 +62,7 @@ mod linux {
         fs::copy(binary, &copy).expect("copy the binary");
         if let Some(uid) = uid {
             let owner = format!("{uid}:{uid}");
-            assert!(
-                Command::new("chown")
-                    .args(["-R", &owner])
-                    .arg(&top)
-                    .status()
-                    .expect("chown")
-                    .success()
-            );
+            assert!(Command::new("chown").args(["-R", &owner]).arg(&top).status().expect("chown").success());
         }
         let bwrap = Path::new("/usr/bin/bwrap").exists();
         let mut times: [Vec<Duration>; 3] = [Vec::new(), Vec::new(), Vec::new()];
@@ -96,10 +77,7 @@ mod linux {
                     .env("PATH", "/usr/bin:/bin")
                     .env("HOME", &top)
                     .env("XDG_RUNTIME_DIR", top.join("run"));
-                command
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null());
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
                 if let Some(uid) = uid {
                     command.uid(uid).gid(uid);
                 }
@@ -130,9 +108,7 @@ mod linux {
 
     fn median(mut times: Vec<Duration>) -> f64 {
         times.sort();
-        times
-            .get(times.len() / 2)
-            .map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+        times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
     }
 
     fn command(kind: usize, top: &Path, binary: &Path) -> Command {
@@ -160,22 +136,11 @@ mod linux {
                                --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --symlink usr/sbin /sbin \
                                --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache --ro-bind-try /etc/alternatives /etc/alternatives \
                                --ro-bind-try /etc/ssl/certs /etc/ssl/certs --proc /proc --dev /dev --tmpfs /tmp --tmpfs /run --tmpfs /home";
-                command
-                    .args(options.split_whitespace())
-                    .arg("--bind")
-                    .args([&workspace, &workspace]);
+                command.args(options.split_whitespace()).arg("--bind").args([&workspace, &workspace]);
                 for name in PROTECTED_NAMES {
-                    command
-                        .arg("--tmpfs")
-                        .arg(workspace.join(name))
-                        .arg("--remount-ro")
-                        .arg(workspace.join(name));
+                    command.arg("--tmpfs").arg(workspace.join(name)).arg("--remount-ro").arg(workspace.join(name));
                 }
-                command
-                    .arg("--chdir")
-                    .arg(&workspace)
-                    .arg("--")
-                    .args(inside);
+                command.arg("--chdir").arg(&workspace).arg("--").args(inside);
                 command
             }
         }

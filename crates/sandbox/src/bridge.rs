@@ -43,16 +43,9 @@ impl Bridge {
 
     /// Listens on the loopback interface of the new network namespace.
     pub(crate) fn listen(self) -> Result<Listening, Broken> {
-        let listener = TcpListener::bind(("127.0.0.1", self.port)).map_err(|error| {
-            broken(
-                error.raw_os_error().unwrap_or(0),
-                "listen on the loopback port",
-            )
-        })?;
-        Ok(Listening {
-            socket: self.socket,
-            listener,
-        })
+        let listener = TcpListener::bind(("127.0.0.1", self.port))
+            .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "listen on the loopback port"))?;
+        Ok(Listening { socket: self.socket, listener })
     }
 }
 
@@ -80,12 +73,8 @@ impl Listening {
                 }
             }
         };
-        let broken =
-            |error: io::Error| broken(error.raw_os_error().unwrap_or(0), "start the bridge");
-        thread::Builder::new()
-            .spawn(serve)
-            .map(drop)
-            .map_err(broken)
+        let broken = |error: io::Error| broken(error.raw_os_error().unwrap_or(0), "start the bridge");
+        thread::Builder::new().spawn(serve).map(drop).map_err(broken)
     }
 }
 
@@ -107,10 +96,7 @@ fn carry(inside: TcpStream, path: &Path) -> io::Result<()> {
 fn copy(from: &mut impl io::Read, to: &mut impl io::Write) {
     let mut buffer = [0_u8; BUFFER_BYTES];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if to
-            .write_all(buffer.get(..count).unwrap_or_default())
-            .is_err()
-        {
+        if to.write_all(buffer.get(..count).unwrap_or_default()).is_err() {
             return;
         }
     }

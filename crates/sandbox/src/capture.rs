@@ -21,11 +21,7 @@ pub(crate) struct Capture {
 impl Capture {
     pub(crate) fn new(pipe: OwnedFd, cap: Bytes) -> Self {
         let cap = usize::try_from(cap.0).unwrap_or(usize::MAX);
-        Self {
-            pipe: Some(pipe),
-            cap,
-            captured: Captured::default(),
-        }
+        Self { pipe: Some(pipe), cap, captured: Captured::default() }
     }
 
     /// The pipe, as long as somebody may write to it.
@@ -42,10 +38,7 @@ impl Capture {
         };
         match count {
             Ok(count @ 1..) => {
-                let room = self
-                    .cap
-                    .saturating_sub(self.captured.bytes.len())
-                    .min(count);
+                let room = self.cap.saturating_sub(self.captured.bytes.len()).min(count);
                 let kept = buffer.get(..room).unwrap_or_default();
                 self.captured.bytes.extend_from_slice(kept);
                 self.captured.total += count as u64;
@@ -83,22 +76,12 @@ mod tests {
     #[test]
     fn box_3_short_output_is_kept_whole() {
         let captured = capture(b"hello", 100);
-        assert_eq!(
-            (
-                captured.bytes.as_slice(),
-                captured.total,
-                captured.truncated()
-            ),
-            (b"hello".as_slice(), 5, false)
-        );
+        assert_eq!((captured.bytes.as_slice(), captured.total, captured.truncated()), (b"hello".as_slice(), 5, false));
     }
 
     #[test]
     fn box_3_long_output_is_cut_at_the_cap_and_counted_in_full() {
         let captured = capture(&vec![b'x'; 300_000], 1_000);
-        assert_eq!(
-            (captured.bytes.len(), captured.total, captured.truncated()),
-            (1_000, 300_000, true)
-        );
+        assert_eq!((captured.bytes.len(), captured.total, captured.truncated()), (1_000, 300_000, true));
     }
 }

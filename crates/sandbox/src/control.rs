@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
 use crate::outcome::Layer;
@@ -21,11 +21,7 @@ const FDS_MAX: usize = 4;
 #[derive(Debug)]
 pub(crate) enum News {
     /// A layer could not be put on; nothing was run.
-    Failed {
-        layer: Layer,
-        errno: i32,
-        what: String,
-    },
+    Failed { layer: Layer, errno: i32, what: String },
     /// The root is up; the descriptors are the scratch file system and the inner `/proc`.
     Ready { fds: Vec<OwnedFd>, landlock: String },
     /// The command was executed.
@@ -44,12 +40,7 @@ pub(crate) struct Channel(OwnedFd);
 impl Channel {
     /// Both ends, closed on exec.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
-        let (ours, theirs) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         Ok((Self(ours), theirs))
     }
 
@@ -67,12 +58,7 @@ impl Channel {
     }
 
     /// Sends one frame with descriptors.
-    pub(crate) fn send_with(
-        &self,
-        tag: u8,
-        payload: &[u8],
-        fds: &[BorrowedFd<'_>],
-    ) -> io::Result<()> {
+    pub(crate) fn send_with(&self, tag: u8, payload: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let length = u32::try_from(payload.len()).map_err(|_| too_large())?;
         let mut frame = Vec::with_capacity(payload.len() + 5);
         frame.extend_from_slice(&length.to_le_bytes());
@@ -83,12 +69,7 @@ impl Channel {
         if !fds.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(fds)) {
             return Err(too_large());
         }
-        let mut sent = sendmsg(
-            &self.0,
-            &[IoSlice::new(&frame)],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )?;
+        let mut sent = sendmsg(&self.0, &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)?;
         while sent < frame.len() {
             let rest = frame.get(sent..).unwrap_or_default();
             sent += rustix::net::send(&self.0, rest, SendFlags::NOSIGNAL)?;
@@ -120,17 +101,13 @@ impl Channel {
         while !buffer.is_empty() {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let message = match recvmsg(
-                &self.0,
-                &mut [IoSliceMut::new(&mut *buffer)],
-                &mut ancillary,
-                RecvFlags::CMSG_CLOEXEC,
-            ) {
-                Ok(message) => message,
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(rustix::io::Errno::CONNRESET) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            };
+            let message =
+                match recvmsg(&self.0, &mut [IoSliceMut::new(&mut *buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+                    Ok(message) => message,
+                    Err(rustix::io::Errno::INTR) => continue,
+                    Err(rustix::io::Errno::CONNRESET) => return Ok(false),
+                    Err(error) => return Err(error.into()),
+                };
             for item in ancillary.drain() {
                 if let RecvAncillaryMessage::ScmRights(received) = item {
                     fds.extend(received);
@@ -181,25 +158,17 @@ fn decode(tag: u8, payload: &[u8], fds: Vec<OwnedFd>) -> io::Result<News> {
             errno: i32::from_le_bytes([*a, *b, *c, *d]),
             what: String::from_utf8_lossy(what).into_owned(),
         }),
-        (TAG_READY, text) => Ok(News::Ready {
-            fds,
-            landlock: String::from_utf8_lossy(text).into_owned(),
-        }),
+        (TAG_READY, text) => Ok(News::Ready { fds, landlock: String::from_utf8_lossy(text).into_owned() }),
         (TAG_STARTED, []) => Ok(News::Started),
-        (TAG_EXITED, [code, signal, a, b, c, d]) => Ok(News::Exited {
-            code: *code,
-            signal: *signal,
-            others: u32::from_le_bytes([*a, *b, *c, *d]),
-        }),
+        (TAG_EXITED, [code, signal, a, b, c, d]) => {
+            Ok(News::Exited { code: *code, signal: *signal, others: u32::from_le_bytes([*a, *b, *c, *d]) })
+        }
         (_, _) => Err(malformed()),
     }
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        "malformed frame from the inner stage",
-    )
+    io::Error::new(io::ErrorKind::InvalidData, "malformed frame from the inner stage")
 }
 
 fn too_large() -> io::Error {
@@ -218,15 +187,11 @@ mod tests {
         let writer = std::thread::spawn(move || {
             theirs.send(TAG_PLAN, &big).expect("send");
             let null = std::fs::File::open("/dev/null").expect("open");
-            theirs
-                .send_with(TAG_READY, b"abi 7", &[null.as_fd()])
-                .expect("send");
+            theirs.send_with(TAG_READY, b"abi 7", &[null.as_fd()]).expect("send");
         });
         let (tag, payload, _) = ours.receive().expect("receive").expect("a frame");
         assert_eq!((tag, payload.len()), (TAG_PLAN, 300_000));
-        let Some(News::Ready { fds, landlock }) = ours.news().expect("news") else {
-            panic!("not ready")
-        };
+        let Some(News::Ready { fds, landlock }) = ours.news().expect("news") else { panic!("not ready") };
         assert_eq!((fds.len(), landlock.as_str()), (1, "abi 7"));
         writer.join().expect("writer");
         assert!(ours.news().expect("end").is_none());

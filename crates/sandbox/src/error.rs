@@ -58,9 +58,7 @@ impl SpecError {
             Self::NotAFolder { .. } => "name the project's folder with `--workspace DIR`",
             Self::TooWide { .. } => "name a narrower folder; system programs are readable anyway",
             Self::Env { .. } => "write it as NAME=VALUE, with a name of letters, digits and `_`",
-            Self::Bridge { .. } | Self::BridgeUnnamed => {
-                "bind the socket to a path before starting the sandbox"
-            }
+            Self::Bridge { .. } | Self::BridgeUnnamed => "bind the socket to a path before starting the sandbox",
         }
     }
 }
@@ -185,9 +183,7 @@ impl ApplyError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`",
-            Self::Mismatch { .. } => {
-                "review the change set again with `tripwire sandbox diff` and name its digest"
-            }
+            Self::Mismatch { .. } => "review the change set again with `tripwire sandbox diff` and name its digest",
             Self::Conflict { .. } => "discard the stage and run the command again on the new state",
             Self::Write { .. } => "make the file writable and apply again",
             Self::Torn { .. } => "the originals are in the stage's folder `backup`",

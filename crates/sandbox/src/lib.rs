@@ -15,8 +15,7 @@ mod stage;
 
 pub use error::{ApplyError, SpecError, StageError, TreeError};
 pub use outcome::{
-    Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome,
-    Receipt, Report,
+    Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
 };
 pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir};
 pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Stage};
@@ -66,6 +65,4 @@ pub use tree::{Containment, Tree, TreeExit, TreeSpec, TreeStdio};
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{
-    Containment, LayerCheck, LayerHealth, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main,
-};
+pub use unsupported::{Containment, LayerCheck, LayerHealth, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main};

@@ -86,23 +86,13 @@ impl Names {
                 repositories.push(entry.path.to_path_buf());
             }
             // Object stores hold thousands of files with names made of digits.
-            let store = name == b"objects"
-                && entry
-                    .path
-                    .parent()
-                    .is_some_and(|parent| parent.ends_with(".git"));
-            if store {
-                walk::Step::Skip
-            } else {
-                walk::Step::Enter
-            }
+            let store = name == b"objects" && entry.path.parent().is_some_and(|parent| parent.ends_with(".git"));
+            if store { walk::Step::Skip } else { walk::Step::Enter }
         });
         let broken = |what: &str| Broken::new(Layer::Rootfs, 0, what.to_owned());
         let walked = walked.map_err(|_| broken("search the workspace for secrets"))?;
         if walked.ended == walk::Ended::TooDeep {
-            return Err(broken(
-                "search the workspace for secrets: folders are nested too deep",
-            ));
+            return Err(broken("search the workspace for secrets: folders are nested too deep"));
         }
         // What cannot be searched could be opened from inside, by the same uid: it is hidden whole.
         self.hidden.extend(walked.closed);
@@ -125,12 +115,8 @@ impl Names {
             return;
         }
         let target = fs::canonicalize(workspace.join(path)).ok();
-        if let Some(inside) = target
-            .as_deref()
-            .and_then(|target| target.strip_prefix(workspace).ok())
-            && inside
-                .components()
-                .all(|part| matches!(part, Component::Normal(_)))
+        if let Some(inside) = target.as_deref().and_then(|target| target.strip_prefix(workspace).ok())
+            && inside.components().all(|part| matches!(part, Component::Normal(_)))
             && inside != Path::new("")
         {
             self.hidden.push(inside.to_path_buf());

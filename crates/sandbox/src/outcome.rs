@@ -117,10 +117,7 @@ impl Layers {
         self.0.get(&layer)
     }
 
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "only the Linux launcher fills it")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux launcher fills it"))]
     pub(crate) fn set(&mut self, layer: Layer, state: LayerState) {
         self.0.insert(layer, state);
     }

@@ -56,22 +56,13 @@ pub(crate) enum Step {
     /// A host path shown at the same place.
     Bind { path: PathBuf, access: Access },
     /// A host folder shown at another place.
-    BindAs {
-        source: PathBuf,
-        path: PathBuf,
-        access: Access,
-    },
+    BindAs { source: PathBuf, path: PathBuf, access: Access },
     /// A folder on the private scratch file system.
     Scratch { path: PathBuf },
     /// The process file system of the new pid namespace.
     Proc { path: PathBuf },
     /// The workspace with an overlay for writes.
-    Overlay {
-        path: PathBuf,
-        upper: PathBuf,
-        work: PathBuf,
-        placeholders: Vec<(PathBuf, Kind)>,
-    },
+    Overlay { path: PathBuf, upper: PathBuf, work: PathBuf, placeholders: Vec<(PathBuf, Kind)> },
     /// Made a mount point so that it cannot be renamed or removed.
     Pin { path: PathBuf },
     /// Made read-only with everything below.
@@ -158,17 +149,10 @@ impl Plan {
         let mut input = In(bytes);
         let plan = match input.number()? {
             1 => Self::Sandbox(Box::new(input.sandbox()?)),
-            2 => Self::Keeper(KeeperPlan {
-                command: input.command()?,
-                own_namespace: input.number()?,
-            }),
+            2 => Self::Keeper(KeeperPlan { command: input.command()?, own_namespace: input.number()? }),
             _ => return Err(malformed()),
         };
-        if input.0.is_empty() {
-            Ok(plan)
-        } else {
-            Err(malformed())
-        }
+        if input.0.is_empty() { Ok(plan) } else { Err(malformed()) }
     }
 }
 
@@ -228,23 +212,14 @@ impl Out {
                 self.tagged(4, path);
                 self.number(access_code(*access));
             }
-            Step::BindAs {
-                source,
-                path,
-                access,
-            } => {
+            Step::BindAs { source, path, access } => {
                 self.tagged(5, path);
                 self.path(source);
                 self.number(access_code(*access));
             }
             Step::Scratch { path } => self.tagged(6, path),
             Step::Proc { path } => self.tagged(7, path),
-            Step::Overlay {
-                path,
-                upper,
-                work,
-                placeholders,
-            } => {
+            Step::Overlay { path, upper, work, placeholders } => {
                 self.tagged(8, path);
                 self.path(upper);
                 self.path(work);
@@ -298,11 +273,7 @@ impl In<'_> {
     }
 
     fn command(&mut self) -> io::Result<CommandPlan> {
-        Ok(CommandPlan {
-            argv: self.list(Self::string)?,
-            env: self.list(Self::string)?,
-            cwd: self.path()?,
-        })
+        Ok(CommandPlan { argv: self.list(Self::string)?, env: self.list(Self::string)?, cwd: self.path()? })
     }
 
     fn access(&mut self) -> io::Result<Access> {
@@ -328,23 +299,10 @@ impl In<'_> {
         let path = self.path()?;
         match tag {
             1 => Ok(Step::Dir { path }),
-            2 => Ok(Step::Symlink {
-                path,
-                target: self.path()?,
-            }),
-            3 => Ok(Step::File {
-                path,
-                content: self.bytes()?,
-            }),
-            4 => Ok(Step::Bind {
-                path,
-                access: self.access()?,
-            }),
-            5 => Ok(Step::BindAs {
-                path,
-                source: self.path()?,
-                access: self.access()?,
-            }),
+            2 => Ok(Step::Symlink { path, target: self.path()? }),
+            3 => Ok(Step::File { path, content: self.bytes()? }),
+            4 => Ok(Step::Bind { path, access: self.access()? }),
+            5 => Ok(Step::BindAs { path, source: self.path()?, access: self.access()? }),
             6 => Ok(Step::Scratch { path }),
             7 => Ok(Step::Proc { path }),
             8 => Ok(Step::Overlay {
@@ -367,12 +325,7 @@ impl In<'_> {
             scratch_bytes: self.number()?,
             scratch_inodes: self.number()?,
             limits: self.list(|input| Ok((input.number()?, input.number()?)))?,
-            rules: self.list(|input| {
-                Ok(Rule {
-                    path: input.path()?,
-                    access: input.access()?,
-                })
-            })?,
+            rules: self.list(|input| Ok(Rule { path: input.path()?, access: input.access()? }))?,
             filter: self.number()?,
             landlock_required: self.number()?,
             bridge: match self.number()? {
@@ -410,23 +363,10 @@ mod tests {
             },
             steps: vec![
                 Step::Dir { path: path() },
-                Step::Symlink {
-                    path: path(),
-                    target: "usr/bin".into(),
-                },
-                Step::File {
-                    path: path(),
-                    content: vec![1, 2],
-                },
-                Step::Bind {
-                    path: path(),
-                    access: Access::Write,
-                },
-                Step::BindAs {
-                    source: "/s".into(),
-                    path: path(),
-                    access: Access::Device,
-                },
+                Step::Symlink { path: path(), target: "usr/bin".into() },
+                Step::File { path: path(), content: vec![1, 2] },
+                Step::Bind { path: path(), access: Access::Write },
+                Step::BindAs { source: "/s".into(), path: path(), access: Access::Device },
                 Step::Scratch { path: path() },
                 Step::Proc { path: path() },
                 Step::Overlay {
@@ -442,10 +382,7 @@ mod tests {
             scratch_bytes: 3,
             scratch_inodes: 4,
             limits: vec![(1, 2)],
-            rules: vec![Rule {
-                path: path(),
-                access: Access::Read,
-            }],
+            rules: vec![Rule { path: path(), access: Access::Read }],
             filter: 5,
             landlock_required: 1,
             bridge: Some(("/sock".into(), 3128)),
@@ -456,10 +393,7 @@ mod tests {
     fn a_plan_survives_the_way_to_the_inner_stage() {
         let plan = Plan::Sandbox(Box::new(sample()));
         assert_eq!(Plan::decode(&plan.encode()).expect("decodes"), plan);
-        let keeper = Plan::Keeper(KeeperPlan {
-            command: sample().command,
-            own_namespace: 1,
-        });
+        let keeper = Plan::Keeper(KeeperPlan { command: sample().command, own_namespace: 1 });
         assert_eq!(Plan::decode(&keeper.encode()).expect("decodes"), keeper);
     }
 

@@ -12,39 +12,14 @@ use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry}
 use crate::spec::{Profile, Sandbox};
 
 /// Programs and libraries of the system, read-only; links among them are kept as links.
-const SYSTEM: [&str; 8] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix/store",
-];
+const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 /// What programs need from `/etc`: certificates and the choice of programs. No account, key or configuration of a person.
-const ETC_DIRS: [&str; 4] = [
-    "/etc/alternatives",
-    "/etc/ssl/certs",
-    "/etc/pki/tls/certs",
-    "/etc/pki/ca-trust",
-];
+const ETC_DIRS: [&str; 4] = ["/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust"];
 /// Small tables are copied: a copy is cheaper than a mount.
-const ETC_FILES: [&str; 5] = [
-    "/etc/ld.so.cache",
-    "/etc/ssl/openssl.cnf",
-    "/etc/protocols",
-    "/etc/services",
-    "/etc/os-release",
-];
+const ETC_FILES: [&str; 5] =
+    ["/etc/ld.so.cache", "/etc/ssl/openssl.cnf", "/etc/protocols", "/etc/services", "/etc/os-release"];
 const ETC_FILE_BYTES_MAX: u64 = 1024 * 1024;
-const DEVICES: [&str; 5] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 const DEVICE_LINKS: [(&str, &str); 4] = [
     ("/dev/fd", "/proc/self/fd"),
     ("/dev/stdin", "/proc/self/fd/0"),
@@ -85,20 +60,13 @@ pub(crate) enum MemoryCount {
 }
 
 /// Turns a request into a plan.
-pub(crate) fn prepare(
-    spec: &Sandbox,
-    writes: &Writes,
-    memory: MemoryCount,
-) -> Result<Prepared, Broken> {
+pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> Result<Prepared, Broken> {
     let shown = match writes {
         Writes::Direct | Writes::Overlay { .. } => spec.workspace.clone(),
         Writes::Copy { copy } => copy.clone(),
     };
     let names = Names::find(&shown)?;
-    let mut plan = SandboxPlan {
-        command: command(spec),
-        ..SandboxPlan::default()
-    };
+    let mut plan = SandboxPlan { command: command(spec), ..SandboxPlan::default() };
     system(&mut plan);
     grants(spec, writes, &names, &mut plan);
     walls(spec, &names, &mut plan)?;
@@ -144,29 +112,15 @@ fn command(spec: &Sandbox) -> CommandPlan {
     .collect();
     if spec.bridge.is_some() {
         let url = format!("http://127.0.0.1:{BRIDGE_PORT}");
-        for name in [
-            "http_proxy",
-            "https_proxy",
-            "all_proxy",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "ALL_PROXY",
-        ] {
+        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
             env.push(env_entry(OsStr::new(name), OsStr::new(&url)));
         }
         for name in ["no_proxy", "NO_PROXY"] {
-            env.push(env_entry(
-                OsStr::new(name),
-                OsStr::new("localhost,127.0.0.1,::1"),
-            ));
+            env.push(env_entry(OsStr::new(name), OsStr::new("localhost,127.0.0.1,::1")));
         }
     }
     env.extend(spec.env.iter().map(|(name, value)| env_entry(name, value)));
-    CommandPlan {
-        argv: spec.argv.clone(),
-        env,
-        cwd: spec.workspace.clone(),
-    }
+    CommandPlan { argv: spec.argv.clone(), env, cwd: spec.workspace.clone() }
 }
 
 /// The parts of the root that are the same for every run.
@@ -177,68 +131,36 @@ fn system(plan: &mut SandboxPlan) {
             continue;
         };
         if let Ok(target) = fs::read_link(&path) {
-            plan.steps.push(Step::Symlink {
-                path: path.clone(),
-                target,
-            });
+            plan.steps.push(Step::Symlink { path: path.clone(), target });
         } else if meta.is_dir() {
-            plan.steps.push(Step::Bind {
-                path: path.clone(),
-                access: Access::Read,
-            });
+            plan.steps.push(Step::Bind { path: path.clone(), access: Access::Read });
         } else {
             continue;
         }
-        plan.rules.push(Rule {
-            path,
-            access: Access::Read,
-        });
+        plan.rules.push(Rule { path, access: Access::Read });
     }
     etc(plan);
     for name in DEVICES {
         if let Ok(source) = fs::canonicalize(name) {
-            plan.steps.push(Step::BindAs {
-                source,
-                path: name.into(),
-                access: Access::Device,
-            });
-            plan.rules.push(Rule {
-                path: name.into(),
-                access: Access::Device,
-            });
+            plan.steps.push(Step::BindAs { source, path: name.into(), access: Access::Device });
+            plan.rules.push(Rule { path: name.into(), access: Access::Device });
         }
     }
     for (path, target) in DEVICE_LINKS {
-        plan.steps.push(Step::Symlink {
-            path: path.into(),
-            target: target.into(),
-        });
+        plan.steps.push(Step::Symlink { path: path.into(), target: target.into() });
     }
-    plan.steps.push(Step::Dir {
-        path: "/run".into(),
-    });
-    plan.steps.push(Step::Proc {
-        path: "/proc".into(),
-    });
-    plan.rules.push(Rule {
-        path: "/proc".into(),
-        access: Access::Read,
-    });
+    plan.steps.push(Step::Dir { path: "/run".into() });
+    plan.steps.push(Step::Proc { path: "/proc".into() });
+    plan.rules.push(Rule { path: "/proc".into(), access: Access::Read });
     for path in SCRATCH {
         plan.steps.push(Step::Scratch { path: path.into() });
-        plan.rules.push(Rule {
-            path: path.into(),
-            access: Access::Write,
-        });
+        plan.rules.push(Rule { path: path.into(), access: Access::Write });
     }
 }
 
 /// The few tables that programs look up, made up here, and what they need of the host's `/etc`.
 fn etc(plan: &mut SandboxPlan) {
-    let table = |name: &str, content: &str| Step::File {
-        path: name.into(),
-        content: content.as_bytes().to_vec(),
-    };
+    let table = |name: &str, content: &str| Step::File { path: name.into(), content: content.as_bytes().to_vec() };
     plan.steps.extend([
         table("/etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
         table("/etc/group", "agent:x:1000:\nnogroup:x:65534:\n"),
@@ -247,62 +169,32 @@ fn etc(plan: &mut SandboxPlan) {
         table("/etc/hostname", "sandbox\n"),
     ]);
     for name in ETC_FILES {
-        let small =
-            fs::metadata(name).is_ok_and(|meta| meta.is_file() && meta.len() <= ETC_FILE_BYTES_MAX);
+        let small = fs::metadata(name).is_ok_and(|meta| meta.is_file() && meta.len() <= ETC_FILE_BYTES_MAX);
         if let (true, Ok(content)) = (small, fs::read(name)) {
-            plan.steps.push(Step::File {
-                path: name.into(),
-                content,
-            });
+            plan.steps.push(Step::File { path: name.into(), content });
         }
     }
     for name in ETC_DIRS {
         if let Ok(source) = fs::canonicalize(name) {
-            plan.steps.push(Step::BindAs {
-                source,
-                path: name.into(),
-                access: Access::Read,
-            });
+            plan.steps.push(Step::BindAs { source, path: name.into(), access: Access::Read });
         }
     }
-    plan.rules.push(Rule {
-        path: "/etc".into(),
-        access: Access::Read,
-    });
+    plan.rules.push(Rule { path: "/etc".into(), access: Access::Read });
 }
 
 /// The workspace and what was granted beside it, outer folders before inner ones.
 fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan) {
-    let bind = |path: &PathBuf, access| {
-        (
-            path.clone(),
-            Step::Bind {
-                path: path.clone(),
-                access,
-            },
-            access,
-        )
-    };
+    let bind = |path: &PathBuf, access| (path.clone(), Step::Bind { path: path.clone(), access }, access);
     let mut grants: Vec<(PathBuf, Step, Access)> = Vec::new();
     grants.extend(spec.read.iter().map(|path| bind(path, Access::Read)));
     grants.extend(spec.write.iter().map(|path| bind(path, Access::Write)));
     let path = spec.workspace.clone();
     let step = match writes {
-        Writes::Direct => Step::Bind {
-            path,
-            access: Access::Write,
-        },
-        Writes::Overlay { upper, work } => Step::Overlay {
-            path,
-            upper: upper.clone(),
-            work: work.clone(),
-            placeholders: names.missing.clone(),
-        },
-        Writes::Copy { copy } => Step::BindAs {
-            source: copy.clone(),
-            path,
-            access: Access::Write,
-        },
+        Writes::Direct => Step::Bind { path, access: Access::Write },
+        Writes::Overlay { upper, work } => {
+            Step::Overlay { path, upper: upper.clone(), work: work.clone(), placeholders: names.missing.clone() }
+        }
+        Writes::Copy { copy } => Step::BindAs { source: copy.clone(), path, access: Access::Write },
     };
     grants.push((spec.workspace.clone(), step, Access::Write));
     grants.sort_by_key(|(path, _, _)| path.components().count());
@@ -314,25 +206,12 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
 
 /// Read-only and hidden paths, each with every folder above it pinned.
 fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Broken> {
-    let mut protect: Vec<PathBuf> = names
-        .protected
-        .iter()
-        .map(|name| spec.workspace.join(name))
-        .collect();
-    let mut mask: Vec<PathBuf> = names
-        .hidden
-        .iter()
-        .map(|name| spec.workspace.join(name))
-        .collect();
+    let mut protect: Vec<PathBuf> = names.protected.iter().map(|name| spec.workspace.join(name)).collect();
+    let mut mask: Vec<PathBuf> = names.hidden.iter().map(|name| spec.workspace.join(name)).collect();
     for path in &spec.write {
         if path.is_dir() {
             let more = Names::find(path)?;
-            protect.extend(
-                more.protected
-                    .iter()
-                    .filter(|name| path.join(name).exists())
-                    .map(|name| path.join(name)),
-            );
+            protect.extend(more.protected.iter().filter(|name| path.join(name).exists()).map(|name| path.join(name)));
             mask.extend(more.hidden.iter().map(|name| path.join(name)));
         }
     }
@@ -346,8 +225,7 @@ fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Br
     let mut pins: Vec<PathBuf> = Vec::new();
     for path in protect.iter().chain(&mask) {
         let above = path.ancestors().skip(1).take_while(|parent| {
-            roots.iter().any(|root| parent.starts_with(root))
-                && !roots.contains(&&parent.to_path_buf())
+            roots.iter().any(|root| parent.starts_with(root)) && !roots.contains(&&parent.to_path_buf())
         });
         pins.extend(above.map(Path::to_path_buf));
     }
@@ -358,20 +236,13 @@ fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Br
     }
     // Below a masked folder there is nothing left to cover.
     let masked = mask.clone();
-    let covered = |path: &PathBuf| {
-        masked
-            .iter()
-            .any(|top| path != top && path.starts_with(top))
-    };
+    let covered = |path: &PathBuf| masked.iter().any(|top| path != top && path.starts_with(top));
     pins.retain(|path| !covered(path));
     protect.retain(|path| !covered(path));
     mask.retain(|path| !covered(path));
-    plan.steps
-        .extend(pins.into_iter().map(|path| Step::Pin { path }));
-    plan.steps
-        .extend(protect.into_iter().map(|path| Step::Protect { path }));
-    plan.steps
-        .extend(mask.into_iter().map(|path| Step::Mask { path }));
+    plan.steps.extend(pins.into_iter().map(|path| Step::Pin { path }));
+    plan.steps.extend(protect.into_iter().map(|path| Step::Protect { path }));
+    plan.steps.extend(mask.into_iter().map(|path| Step::Mask { path }));
     Ok(())
 }
 
@@ -381,8 +252,7 @@ mod tests {
     use crate::outcome::Layer;
 
     fn workspace(name: &str) -> PathBuf {
-        let dir =
-            std::env::temp_dir().join(format!("tripwire-policy-{name}-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("tripwire-policy-{name}-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder");
         fs::canonicalize(dir).expect("a path")
     }
@@ -399,18 +269,10 @@ mod tests {
         fs::write(dir.join("a/b/.env"), "secret").expect("a secret");
         let steps = plan(&dir).expect("a plan").plan.steps;
         let has = |step: Step| assert!(steps.contains(&step), "{step:?}");
-        has(Step::Pin {
-            path: dir.join("a"),
-        });
-        has(Step::Pin {
-            path: dir.join("a/b"),
-        });
-        has(Step::Mask {
-            path: dir.join("a/b/.env"),
-        });
-        has(Step::Protect {
-            path: dir.join(".git"),
-        });
+        has(Step::Pin { path: dir.join("a") });
+        has(Step::Pin { path: dir.join("a/b") });
+        has(Step::Mask { path: dir.join("a/b/.env") });
+        has(Step::Protect { path: dir.join(".git") });
         assert!(!steps.contains(&Step::Pin { path: dir.clone() }));
         fs::remove_dir_all(&dir).expect("clean");
     }
@@ -422,11 +284,7 @@ mod tests {
         let missing = plan(&dir).expect("a plan").missing;
         assert!(missing.contains(&(PathBuf::from(".geometry"), Kind::Dir)));
         assert!(missing.contains(&(PathBuf::from(".git/config"), Kind::File)));
-        assert!(
-            !missing
-                .iter()
-                .any(|(name, _)| name == Path::new(".git") || name == Path::new(".git/hooks"))
-        );
+        assert!(!missing.iter().any(|(name, _)| name == Path::new(".git") || name == Path::new(".git/hooks")));
         fs::remove_dir_all(&dir).expect("clean");
     }
 
@@ -445,9 +303,7 @@ mod tests {
         fs::write(dir.join("real"), "secret").expect("a secret");
         std::os::unix::fs::symlink("real", dir.join(".env")).expect("a link");
         let steps = plan(&dir).expect("a plan").plan.steps;
-        assert!(steps.contains(&Step::Mask {
-            path: dir.join("real")
-        }));
+        assert!(steps.contains(&Step::Mask { path: dir.join("real") }));
         fs::remove_dir_all(&dir).expect("clean");
     }
 
@@ -455,19 +311,10 @@ mod tests {
     fn box_3_the_environment_is_fixed_and_an_override_replaces_it() {
         let dir = workspace("env");
         let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
-        let spec = spec
-            .env(OsStr::new("TERM"), OsStr::new("xterm"))
-            .expect("a variable");
+        let spec = spec.env(OsStr::new("TERM"), OsStr::new("xterm")).expect("a variable");
         let env = command(&spec).env;
-        assert_eq!(
-            env.iter()
-                .filter(|entry| entry.to_string_lossy().starts_with("TERM="))
-                .count(),
-            1
-        );
-        assert!(
-            env.contains(&OsString::from("TZ=UTC")) && env.contains(&OsString::from("TERM=xterm"))
-        );
+        assert_eq!(env.iter().filter(|entry| entry.to_string_lossy().starts_with("TERM=")).count(), 1);
+        assert!(env.contains(&OsString::from("TZ=UTC")) && env.contains(&OsString::from("TERM=xterm")));
         fs::remove_dir_all(&dir).expect("clean");
     }
 }

@@ -54,11 +54,7 @@ pub struct LayerCheck {
 #[must_use]
 pub fn doctor(scratch: &Path, inner_exe: Option<&Path>) -> Vec<LayerCheck> {
     let outcome = trial(scratch, inner_exe);
-    Layer::ALL
-        .iter()
-        .filter(|layer| !matches!(layer, Layer::Command))
-        .map(|layer| check(*layer, &outcome))
-        .collect()
+    Layer::ALL.iter().filter(|layer| !matches!(layer, Layer::Command)).map(|layer| check(*layer, &outcome)).collect()
 }
 
 fn trial(scratch: &Path, inner_exe: Option<&Path>) -> Result<Outcome, String> {
@@ -75,13 +71,7 @@ fn trial(scratch: &Path, inner_exe: Option<&Path>) -> Result<Outcome, String> {
 fn check(layer: Layer, outcome: &Result<Outcome, String>) -> LayerCheck {
     let (meaning, fix) = advice(layer);
     let (health, detail) = direct(layer).unwrap_or_else(|| from_trial(layer, outcome));
-    LayerCheck {
-        layer,
-        health,
-        detail,
-        meaning,
-        fix,
-    }
+    LayerCheck { layer, health, detail, meaning, fix }
 }
 
 /// Layers that can be asked for on their own, whatever happened to the others.
@@ -89,24 +79,16 @@ fn direct(layer: Layer) -> Option<(LayerHealth, String)> {
     match layer {
         Layer::Cgroup => {
             let budgets = Budgets::default();
-            let limits = GroupLimits {
-                memory: budgets.memory,
-                processes: budgets.processes,
-            };
+            let limits = GroupLimits { memory: budgets.memory, processes: budgets.processes };
             Some(match Group::create(Some(limits)) {
                 Ok(group) => (LayerHealth::Works, group.describe()),
-                Err(error) if rustix::process::geteuid().is_root() => {
-                    (LayerHealth::Missing, error.to_string())
-                }
+                Err(error) if rustix::process::geteuid().is_root() => (LayerHealth::Missing, error.to_string()),
                 Err(error) => (LayerHealth::Replaced, format!("sampling watchdog: {error}")),
             })
         }
         Layer::Landlock => Some(match sys::landlock_abi() {
             Ok(abi) if abi >= ABI_MIN => (LayerHealth::Works, format!("interface {abi}")),
-            Ok(abi) => (
-                LayerHealth::Missing,
-                format!("interface {abi} is older than {ABI_MIN}"),
-            ),
+            Ok(abi) => (LayerHealth::Missing, format!("interface {abi} is older than {ABI_MIN}")),
             Err(error) => (LayerHealth::Missing, error.to_string()),
         }),
         Layer::Seccomp => match l08_seccomp::probe() {
@@ -134,14 +116,9 @@ fn from_trial(layer: Layer, outcome: &Result<Outcome, String>) -> (LayerHealth, 
     };
     match layers.get(layer) {
         Some(LayerState::On(text)) => (LayerHealth::Works, text.clone()),
-        Some(LayerState::Replaced(text) | LayerState::Relaxed(text)) => {
-            (LayerHealth::Replaced, text.clone())
-        }
+        Some(LayerState::Replaced(text) | LayerState::Relaxed(text)) => (LayerHealth::Replaced, text.clone()),
         Some(LayerState::Missing(text)) => (LayerHealth::Missing, text.clone()),
-        Some(LayerState::Off) | None => (
-            LayerHealth::Unknown,
-            "an earlier layer is missing".to_owned(),
-        ),
+        Some(LayerState::Off) | None => (LayerHealth::Unknown, "an earlier layer is missing".to_owned()),
     }
 }
 
@@ -163,41 +140,17 @@ fn advice(layer: Layer) -> (&'static str, &'static str) {
             "without it there is no allow-list of files",
             "use Linux 5.12 or newer, with `/proc` not covered by other mounts (containers often cover it)",
         ),
-        Layer::Stage => (
-            "without it `--stage` works on a copy",
-            "use Linux 5.11 or newer with overlayfs",
-        ),
-        Layer::Network => (
-            "without it there is no loopback inside",
-            "allow network namespaces",
-        ),
-        Layer::Limits => (
-            "without them one process could fill the disk",
-            "raise the launcher's own hard limits",
-        ),
-        Layer::Privileges => (
-            "without it the command could mount and trace",
-            "use Linux 4.3 or newer",
-        ),
+        Layer::Stage => ("without it `--stage` works on a copy", "use Linux 5.11 or newer with overlayfs"),
+        Layer::Network => ("without it there is no loopback inside", "allow network namespaces"),
+        Layer::Limits => ("without them one process could fill the disk", "raise the launcher's own hard limits"),
+        Layer::Privileges => ("without it the command could mount and trace", "use Linux 4.3 or newer"),
         Layer::Landlock => (
             "without it the new root is the only guard of files",
             "boot Linux 5.19 or newer with `landlock` in the `lsm=` list, or choose `--profile compat`",
         ),
-        Layer::Seccomp => (
-            "without it the kernel's whole surface is open",
-            "use a kernel with CONFIG_SECCOMP_FILTER",
-        ),
-        Layer::Pid1 => (
-            "without it descendants could outlive the run",
-            "allow pid namespaces",
-        ),
-        Layer::Command => (
-            "the command could not be started",
-            "name a program of the system",
-        ),
-        Layer::Scan => (
-            "without it planted hooks would be left armed",
-            "make the workspace readable",
-        ),
+        Layer::Seccomp => ("without it the kernel's whole surface is open", "use a kernel with CONFIG_SECCOMP_FILTER"),
+        Layer::Pid1 => ("without it descendants could outlive the run", "allow pid namespaces"),
+        Layer::Command => ("the command could not be started", "name a program of the system"),
+        Layer::Scan => ("without it planted hooks would be left armed", "make the workspace readable"),
     }
 }

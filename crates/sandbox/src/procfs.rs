@@ -34,10 +34,7 @@ pub(crate) fn parse_stat(text: &[u8]) -> Option<Stat> {
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     Some(Stat {
-        id: Identity {
-            pid,
-            start: fields.get(19)?.parse().ok()?,
-        },
+        id: Identity { pid, start: fields.get(19)?.parse().ok()? },
         parent: fields.get(1)?.parse().ok()?,
         state: *fields.first()?.as_bytes().first()?,
     })
@@ -51,8 +48,7 @@ pub(crate) fn start_time(dir: &Path) -> Option<u64> {
 /// Whether this very process still runs.
 pub(crate) fn is_alive(id: Identity) -> bool {
     let text = fs::read(format!("/proc/{}/stat", id.pid)).ok();
-    text.and_then(|text| parse_stat(&text))
-        .is_some_and(|stat| stat.id == id && !stat.is_dead())
+    text.and_then(|text| parse_stat(&text)).is_some_and(|stat| stat.id == id && !stat.is_dead())
 }
 
 /// Every process that `/proc` shows.
@@ -62,12 +58,7 @@ pub(crate) fn all() -> Vec<Stat> {
     };
     entries
         .flatten()
-        .filter(|entry| {
-            entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
-        })
+        .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())))
         .filter_map(|entry| parse_stat(&fs::read(entry.path().join("stat")).ok()?))
         .collect()
 }
@@ -98,10 +89,7 @@ mod tests {
     fn a_name_with_brackets_and_blanks_does_not_shift_the_fields() {
         let line = b"42 (a) R 9 (x) S 7 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 987 0 0";
         let stat = parse_stat(line).expect("parses");
-        assert_eq!(
-            (stat.id.pid, stat.parent, stat.state, stat.id.start),
-            (42, 7, b'S', 987)
-        );
+        assert_eq!((stat.id.pid, stat.parent, stat.state, stat.id.start), (42, 7, b'S', 987));
     }
 
     #[test]
@@ -109,9 +97,6 @@ mod tests {
         let pid = i32::try_from(std::process::id()).expect("a pid");
         let start = start_time(Path::new("/proc/self")).expect("a start time");
         assert!(is_alive(Identity { pid, start }));
-        assert!(!is_alive(Identity {
-            pid,
-            start: start.wrapping_add(1)
-        }));
+        assert!(!is_alive(Identity { pid, start: start.wrapping_add(1) }));
     }
 }

@@ -36,11 +36,7 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
         writable: Vec::new(),
     };
     let mut result = attempt.go();
-    if result
-        .as_ref()
-        .is_err_and(|broken| broken.layer == Layer::Stage)
-        && stage::is_fresh_overlay(spec)
-    {
+    if result.as_ref().is_err_and(|broken| broken.layer == Layer::Stage) && stage::is_fresh_overlay(spec) {
         // No overlay here: the same run on a copy of the workspace, named in the result.
         result = stage::fall_back_to_copy(spec).and_then(|()| attempt.go());
     }
@@ -49,9 +45,7 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
         Err(broken) => {
             let cause = explain(&broken);
             attempt.layers.keep_before(broken.layer);
-            attempt
-                .layers
-                .set(broken.layer, LayerState::Missing(cause.clone()));
+            attempt.layers.set(broken.layer, LayerState::Missing(cause.clone()));
             Outcome::NotRun(NotRun {
                 layer: broken.layer,
                 hint: hint(&broken).to_owned(),
@@ -113,33 +107,25 @@ impl Attempt<'_> {
 
     /// Layer 1. Root needs it, because the kernel ignores root's process limit; an ordinary user gets the sampling watchdog.
     fn cgroup(&mut self) -> Result<Option<Group>, Broken> {
-        let limits = GroupLimits {
-            memory: self.spec.budgets.memory,
-            processes: self.spec.budgets.processes,
-        };
+        let limits = GroupLimits { memory: self.spec.budgets.memory, processes: self.spec.budgets.processes };
         let error = match Group::create(Some(limits)) {
             Ok(group) => {
-                self.layers
-                    .set(Layer::Cgroup, LayerState::On(group.describe()));
+                self.layers.set(Layer::Cgroup, LayerState::On(group.describe()));
                 return Ok(Some(group));
             }
             Err(error) => error,
         };
         let root = rustix::process::geteuid().is_root();
         let state = match (root, self.spec.profile) {
-            (false, Profile::Strict | Profile::Compat) => LayerState::Replaced(format!(
-                "sampling watchdog and process limit; no cgroup of our own: {error}"
-            )),
-            (true, Profile::Compat) => LayerState::Relaxed(format!(
-                "sampling watchdog only, processes unlimited for root: {error}"
-            )),
+            (false, Profile::Strict | Profile::Compat) => {
+                LayerState::Replaced(format!("sampling watchdog and process limit; no cgroup of our own: {error}"))
+            }
+            (true, Profile::Compat) => {
+                LayerState::Relaxed(format!("sampling watchdog only, processes unlimited for root: {error}"))
+            }
             (true, Profile::Strict) => {
                 let errno = error.raw_os_error().unwrap_or(0);
-                return Err(Broken::new(
-                    Layer::Cgroup,
-                    errno,
-                    format!("make a cgroup: {error}"),
-                ));
+                return Err(Broken::new(Layer::Cgroup, errno, format!("make a cgroup: {error}")));
             }
         };
         self.layers.set(Layer::Cgroup, state);
@@ -150,15 +136,10 @@ impl Attempt<'_> {
     fn start_inner(&mut self, group: Option<&Group>, plan: &Plan) -> Result<Running, Broken> {
         let (stdout, stdout_in) = pipe()?;
         let (stderr, stderr_in) = pipe()?;
-        let (control, control_in) =
-            Channel::pair().map_err(namespaces("make the control channel"))?;
+        let (control, control_in) = Channel::pair().map_err(namespaces("make the control channel"))?;
         let null = std::fs::File::open("/dev/null").map_err(namespaces("open `/dev/null`"))?;
         let exe = inner_exe(self.spec.inner_exe.as_deref()).map_err(|error| {
-            Broken::new(
-                Layer::Reexec,
-                error.raw_os_error().unwrap_or(0),
-                "open our own binary".to_owned(),
-            )
+            Broken::new(Layer::Reexec, error.raw_os_error().unwrap_or(0), "open our own binary".to_owned())
         })?;
         let started = launch(&Launch {
             world: World::Confined,
@@ -171,27 +152,15 @@ impl Attempt<'_> {
         })
         .map_err(namespaces("start a process in its own namespaces"))?;
         drop((stdout_in, stderr_in, control_in));
-        self.layers.set(
-            Layer::Namespaces,
-            on("user, mount, pid, network, IPC, host name, cgroup"),
-        );
+        self.layers.set(Layer::Namespaces, on("user, mount, pid, network, IPC, host name, cgroup"));
         let stdout = Capture::new(stdout, self.spec.budgets.output);
         let stderr = Capture::new(stderr, self.spec.budgets.output);
-        let running = Running {
-            started,
-            control,
-            stdout,
-            stderr,
-            watch: None,
-        };
+        let running = Running { started, control, stdout, stderr, watch: None };
         self.reach_command(running, plan)
     }
 
     fn reach_command(&mut self, mut running: Running, plan: &Plan) -> Result<Running, Broken> {
-        let mut result = running
-            .control
-            .send(TAG_PLAN, &plan.encode())
-            .map_err(reexec("send the plan"));
+        let mut result = running.control.send(TAG_PLAN, &plan.encode()).map_err(reexec("send the plan"));
         let mut handles = None;
         while result.is_ok() {
             let silent = "hear from the inner stage";
@@ -205,11 +174,7 @@ impl Attempt<'_> {
                 Ok(Event::News(News::Failed { layer, errno, what })) => {
                     result = Err(Broken::new(layer, errno, what));
                 }
-                Ok(Event::TimedOut) => {
-                    result = Err(reexec(silent)(io::Error::from_raw_os_error(
-                        libc::ETIMEDOUT,
-                    )))
-                }
+                Ok(Event::TimedOut) => result = Err(reexec(silent)(io::Error::from_raw_os_error(libc::ETIMEDOUT))),
                 Ok(Event::News(News::Exited { .. }) | Event::Gone | Event::Spent(_)) => {
                     result = Err(reexec(silent)(io::Error::from_raw_os_error(0)));
                 }
@@ -224,27 +189,15 @@ impl Attempt<'_> {
         running.started.kill();
         // The inner stage is gone for sure once it is waited for; a failure here changes nothing.
         drop(running.started.reap());
-        Err(result
-            .err()
-            .unwrap_or_else(|| reexec("receive the new root")(io::Error::from_raw_os_error(0))))
+        Err(result.err().unwrap_or_else(|| reexec("receive the new root")(io::Error::from_raw_os_error(0))))
     }
 
     /// The inner stage reports once for all layers that it put on itself.
     fn passed(&mut self, landlock: &str) {
         let budgets = &self.spec.budgets;
-        self.layers.set(
-            Layer::Reexec,
-            on("clean image, no inherited descriptor, unreadable"),
-        );
-        self.layers.set(
-            Layer::Rootfs,
-            on("allow-list on tmpfs, protected names read-only, ancestors pinned"),
-        );
-        let stage = self
-            .spec
-            .stage
-            .as_deref()
-            .map_or(LayerState::Off, stage::describe);
+        self.layers.set(Layer::Reexec, on("clean image, no inherited descriptor, unreadable"));
+        self.layers.set(Layer::Rootfs, on("allow-list on tmpfs, protected names read-only, ancestors pinned"));
+        let stage = self.spec.stage.as_deref().map_or(LayerState::Off, stage::describe);
         self.layers.set(Layer::Stage, stage);
         let network = match &self.spec.bridge {
             Some(_) => on("loopback and the allow-list bridge"),
@@ -256,24 +209,18 @@ impl Attempt<'_> {
             budgets.processes, budgets.file_size.0, budgets.open_files
         );
         self.layers.set(Layer::Limits, LayerState::On(limits));
-        self.layers
-            .set(Layer::Privileges, on("no capability, no_new_privs"));
+        self.layers.set(Layer::Privileges, on("no capability, no_new_privs"));
         let landlock = match (landlock, self.spec.profile) {
-            ("missing", Profile::Compat) => {
-                LayerState::Relaxed("missing in this kernel".to_owned())
-            }
+            ("missing", Profile::Compat) => LayerState::Relaxed("missing in this kernel".to_owned()),
             (text, Profile::Strict | Profile::Compat) => on(text),
         };
         self.layers.set(Layer::Landlock, landlock);
         let filter = match self.spec.profile {
             Profile::Strict => on("reviewed calls only"),
-            Profile::Compat => {
-                LayerState::Relaxed("reviewed calls, unix sockets and debuggers".to_owned())
-            }
+            Profile::Compat => LayerState::Relaxed("reviewed calls, unix sockets and debuggers".to_owned()),
         };
         self.layers.set(Layer::Seccomp, filter);
-        self.layers
-            .set(Layer::Pid1, on("reaps orphans, ends with the launcher"));
+        self.layers.set(Layer::Pid1, on("reaps orphans, ends with the launcher"));
     }
 
     fn deadline(&self) -> Instant {
@@ -284,21 +231,11 @@ impl Attempt<'_> {
     fn follow(&self, mut running: Running) -> Result<Ended, Broken> {
         let event = running.next(self.deadline());
         let decided = Instant::now();
-        let seen = || {
-            Alive::Seen(procfs::descendants(
-                running.started.pid.as_raw_nonzero().get(),
-            ))
-        };
+        let seen = || Alive::Seen(procfs::descendants(running.started.pid.as_raw_nonzero().get()));
         let mut failed = None;
         let (end, alive) = match event {
-            Ok(Event::News(News::Exited {
-                code,
-                signal: 0,
-                others,
-            })) => (End::Exited(code), Alive::Counted(others)),
-            Ok(Event::News(News::Exited { signal, others, .. })) => {
-                (End::Signaled(signal), Alive::Counted(others))
-            }
+            Ok(Event::News(News::Exited { code, signal: 0, others })) => (End::Exited(code), Alive::Counted(others)),
+            Ok(Event::News(News::Exited { signal, others, .. })) => (End::Signaled(signal), Alive::Counted(others)),
             // The last layers are put on by the command itself, so this is where their failure is heard.
             Ok(Event::News(News::Failed { layer, errno, what })) => {
                 failed = Some(Broken::new(layer, errno, what));
@@ -306,28 +243,17 @@ impl Attempt<'_> {
             }
             Ok(Event::TimedOut) => (End::TimedOut, seen()),
             Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
-            Ok(Event::Gone | Event::News(_)) | Err(_) => {
-                (End::Signaled(SIGKILL), Alive::Counted(0))
-            }
+            Ok(Event::Gone | Event::News(_)) | Err(_) => (End::Signaled(SIGKILL), Alive::Counted(0)),
         };
         running.started.kill();
         running.started.reap().map_err(|error| {
-            Broken::new(
-                Layer::Pid1,
-                error.raw_os_error().unwrap_or(0),
-                "wait for the end".to_owned(),
-            )
+            Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
         })?;
         if let Some(broken) = failed {
             return Err(broken);
         }
         let receipt = alive.receipt(decided.elapsed());
-        Ok(Ended {
-            end,
-            receipt,
-            stdout: running.stdout,
-            stderr: running.stderr,
-        })
+        Ok(Ended { end, receipt, stdout: running.stdout, stderr: running.stderr })
     }
 
     fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> Sight {
@@ -348,13 +274,7 @@ impl Attempt<'_> {
             Writes::Overlay { upper, .. } => upper.clone(),
             Writes::Copy { copy } => copy.clone(),
         };
-        self.spec
-            .write
-            .iter()
-            .filter(|path| path.is_dir())
-            .cloned()
-            .chain([workspace])
-            .collect()
+        self.spec.write.iter().filter(|path| path.is_dir()).cloned().chain([workspace]).collect()
     }
 
     /// Layer 10. The command has run by now: a scan that fails is named, it does not undo the run.
@@ -377,32 +297,18 @@ impl Attempt<'_> {
 }
 
 fn placeholder(error: io::Error) -> Broken {
-    Broken::new(
-        Layer::Rootfs,
-        error.raw_os_error().unwrap_or(0),
-        "make placeholders for protected names".to_owned(),
-    )
+    Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "make placeholders for protected names".to_owned())
 }
 
 pub(crate) fn inner_exe(given: Option<&Path>) -> io::Result<OwnedFd> {
     let path = given.unwrap_or_else(|| Path::new("/proc/self/exe"));
     let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(
-        rustix::fs::CWD,
-        path,
-        flags,
-        rustix::fs::Mode::empty(),
-    )?)
+    Ok(rustix::fs::openat(rustix::fs::CWD, path, flags, rustix::fs::Mode::empty())?)
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), Broken> {
-    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|errno| {
-        Broken::new(
-            Layer::Namespaces,
-            errno.raw_os_error(),
-            "make a pipe".to_owned(),
-        )
-    })
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
+        .map_err(|errno| Broken::new(Layer::Namespaces, errno.raw_os_error(), "make a pipe".to_owned()))
 }
 
 fn on(text: &str) -> LayerState {
@@ -410,21 +316,9 @@ fn on(text: &str) -> LayerState {
 }
 
 fn namespaces(what: &'static str) -> impl Fn(io::Error) -> Broken {
-    move |error| {
-        Broken::new(
-            Layer::Namespaces,
-            error.raw_os_error().unwrap_or(0),
-            format!("{what}: {error}"),
-        )
-    }
+    move |error| Broken::new(Layer::Namespaces, error.raw_os_error().unwrap_or(0), format!("{what}: {error}"))
 }
 
 fn reexec(what: &'static str) -> impl Fn(io::Error) -> Broken {
-    move |error| {
-        Broken::new(
-            Layer::Reexec,
-            error.raw_os_error().unwrap_or(0),
-            what.to_owned(),
-        )
-    }
+    move |error| Broken::new(Layer::Reexec, error.raw_os_error().unwrap_or(0), what.to_owned())
 }

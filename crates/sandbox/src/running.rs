@@ -66,16 +66,9 @@ impl Running {
             tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(at_most.subsec_nanos()),
         };
-        let sources = [
-            Some(self.control.as_fd()),
-            self.stdout.waiting(),
-            self.stderr.waiting(),
-        ];
-        let mut fds: Vec<PollFd<'_>> = sources
-            .iter()
-            .flatten()
-            .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
-            .collect();
+        let sources = [Some(self.control.as_fd()), self.stdout.waiting(), self.stderr.waiting()];
+        let mut fds: Vec<PollFd<'_>> =
+            sources.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
@@ -104,11 +97,7 @@ pub(crate) enum Alive {
 impl Alive {
     pub(crate) fn receipt(self, took: Duration) -> Receipt {
         match self {
-            Self::Counted(others) => Receipt {
-                ended: u64::from(others) + 1,
-                survivors: 0,
-                took,
-            },
+            Self::Counted(others) => Receipt { ended: u64::from(others) + 1, survivors: 0, took },
             Self::Seen(seen) => {
                 let survivors = seen.iter().filter(|id| procfs::is_alive(**id)).count();
                 let ended = seen.len() + 1 - survivors;

@@ -33,17 +33,8 @@ impl Placeholders {
     pub(crate) fn begin(workspace: &Path) -> io::Result<Self> {
         let folder = own_folder();
         let lock = folder.as_deref().map(lock).transpose()?;
-        let made = folder
-            .as_deref()
-            .map_or_else(Vec::new, |folder| sweep(folder, workspace));
-        Ok(Self {
-            workspace: workspace.to_path_buf(),
-            made,
-            first_file: None,
-            record: None,
-            folder,
-            lock,
-        })
+        let made = folder.as_deref().map_or_else(Vec::new, |folder| sweep(folder, workspace));
+        Ok(Self { workspace: workspace.to_path_buf(), made, first_file: None, record: None, folder, lock })
     }
 
     /// Makes the missing names and writes a record of them.
@@ -129,9 +120,7 @@ fn remove(workspace: &Path, made: &[PathBuf]) {
 /// A folder that only this user can write to, or nothing.
 fn own_folder() -> Option<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
-    let base = std::env::var_os("XDG_RUNTIME_DIR")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
+    let base = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = match base {
         Some(base) => base.join("tripwire"),
         None => std::env::temp_dir().join(format!("tripwire-{uid}")),
@@ -145,12 +134,7 @@ fn own_folder() -> Option<PathBuf> {
 }
 
 fn lock(folder: &Path) -> io::Result<fs::File> {
-    let file = fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(folder.join("lock"))?;
+    let file = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(folder.join("lock"))?;
     flock(&file, FlockOperation::LockExclusive)?;
     Ok(file)
 }
@@ -165,12 +149,7 @@ fn write_record(folder: &Path, workspace: &Path, made: &[PathBuf]) -> io::Result
         text.push(0);
         text.extend_from_slice(name.as_os_str().as_bytes());
     }
-    fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?
-        .write_all(&text)?;
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?.write_all(&text)?;
     Ok(path)
 }
 
@@ -198,10 +177,7 @@ fn sweep(folder: &Path, workspace: &Path) -> Vec<PathBuf> {
     }
     for (record, place, made) in dead {
         // In this workspace a living run may still stand on the same names.
-        let free: Vec<PathBuf> = made
-            .into_iter()
-            .filter(|name| place != workspace || !shared.contains(name))
-            .collect();
+        let free: Vec<PathBuf> = made.into_iter().filter(|name| place != workspace || !shared.contains(name)).collect();
         remove(&place, &free);
         drop(fs::remove_file(record));
     }
@@ -212,17 +188,12 @@ fn sweep(folder: &Path, workspace: &Path) -> Vec<PathBuf> {
 
 fn owner_of(name: &str) -> Option<procfs::Identity> {
     let mut parts = name.strip_prefix("run-")?.split('-');
-    Some(procfs::Identity {
-        pid: parts.next()?.parse().ok()?,
-        start: parts.next()?.parse().ok()?,
-    })
+    Some(procfs::Identity { pid: parts.next()?.parse().ok()?, start: parts.next()?.parse().ok()? })
 }
 
 fn read_record(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     let bytes = fs::read(path).ok()?;
-    let mut parts = bytes
-        .split(|byte| *byte == 0)
-        .map(|part| std::ffi::OsString::from_vec(part.to_vec()));
+    let mut parts = bytes.split(|byte| *byte == 0).map(|part| std::ffi::OsString::from_vec(part.to_vec()));
     let workspace = PathBuf::from(parts.next()?);
     Some((workspace, parts.map(PathBuf::from).collect()))
 }
@@ -241,11 +212,8 @@ mod tests {
     fn placeholders_come_and_go_and_files_of_others_stay() {
         let top = std::env::temp_dir().join(format!("tripwire-runs-{}", std::process::id()));
         fs::create_dir_all(&top).expect("a folder");
-        let missing = [
-            (PathBuf::from("a"), Kind::Dir),
-            (PathBuf::from("a/b"), Kind::File),
-            (PathBuf::from("c"), Kind::Dir),
-        ];
+        let missing =
+            [(PathBuf::from("a"), Kind::Dir), (PathBuf::from("a/b"), Kind::File), (PathBuf::from("c"), Kind::Dir)];
         let first = made(&top, &missing);
         assert!(top.join("a/b").is_file() && top.join("c").is_dir());
         // A second run at the same time shares them, and the first to leave does not take them away.

@@ -103,10 +103,7 @@ pub struct StageDir(pub PathBuf);
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     pub(crate) workspace: PathBuf,
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "nothing runs there")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs there"))]
     pub(crate) argv: Vec<OsString>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
@@ -129,10 +126,7 @@ impl Sandbox {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
-        let argv: Vec<OsString> = argv
-            .into_iter()
-            .map(|arg| arg.as_ref().to_os_string())
-            .collect();
+        let argv: Vec<OsString> = argv.into_iter().map(|arg| arg.as_ref().to_os_string()).collect();
         if argv.is_empty() {
             return Err(SpecError::NoCommand);
         }
@@ -176,10 +170,8 @@ impl Sandbox {
     /// If the path does not exist: hiding a misspelt name would protect nothing.
     pub fn hide(mut self, path: &Path) -> Result<Self, SpecError> {
         let absolute = self.workspace.join(path);
-        let found = std::fs::canonicalize(&absolute).map_err(|source| SpecError::Path {
-            path: absolute.clone(),
-            source,
-        })?;
+        let found =
+            std::fs::canonicalize(&absolute).map_err(|source| SpecError::Path { path: absolute.clone(), source })?;
         self.hide.push(found);
         Ok(self)
     }
@@ -190,13 +182,10 @@ impl Sandbox {
     /// If the name is empty or holds `=` or a zero byte, or the value a zero byte.
     pub fn env(mut self, name: &OsStr, value: &OsStr) -> Result<Self, SpecError> {
         let (name_bytes, value_bytes) = (name.as_encoded_bytes(), value.as_encoded_bytes());
-        let bad = name_bytes.is_empty()
-            || name_bytes.iter().any(|byte| matches!(byte, b'=' | 0))
-            || value_bytes.contains(&0);
+        let bad =
+            name_bytes.is_empty() || name_bytes.iter().any(|byte| matches!(byte, b'=' | 0)) || value_bytes.contains(&0);
         if bad {
-            return Err(SpecError::Env {
-                name: name.to_string_lossy().into_owned(),
-            });
+            return Err(SpecError::Env { name: name.to_string_lossy().into_owned() });
         }
         self.env.push((name.to_os_string(), value.to_os_string()));
         Ok(self)
@@ -229,9 +218,7 @@ impl Sandbox {
     /// # Errors
     /// If the socket has no path: an abstract name cannot be reached from another network namespace.
     pub fn bridge(mut self, socket: &std::os::unix::net::UnixListener) -> Result<Self, SpecError> {
-        let address = socket
-            .local_addr()
-            .map_err(|source| SpecError::Bridge { source })?;
+        let address = socket.local_addr().map_err(|source| SpecError::Bridge { source })?;
         let path = address.as_pathname().ok_or(SpecError::BridgeUnnamed)?;
         self.bridge = Some(path.to_path_buf());
         Ok(self)
@@ -259,10 +246,7 @@ impl Sandbox {
 }
 
 fn canonical_dir(path: &Path) -> Result<PathBuf, SpecError> {
-    let found = std::fs::canonicalize(path).map_err(|source| SpecError::Path {
-        path: path.to_path_buf(),
-        source,
-    })?;
+    let found = std::fs::canonicalize(path).map_err(|source| SpecError::Path { path: path.to_path_buf(), source })?;
     if !found.is_dir() {
         return Err(SpecError::NotAFolder { path: found });
     }
@@ -271,27 +255,19 @@ fn canonical_dir(path: &Path) -> Result<PathBuf, SpecError> {
 }
 
 fn canonical_grant(path: &Path) -> Result<PathBuf, SpecError> {
-    let found = std::fs::canonicalize(path).map_err(|source| SpecError::Path {
-        path: path.to_path_buf(),
-        source,
-    })?;
+    let found = std::fs::canonicalize(path).map_err(|source| SpecError::Path { path: path.to_path_buf(), source })?;
     refuse_wide(&found)?;
     Ok(found)
 }
 
 /// Paths that would hand over the kernel's or every user's files are refused rather than granted.
 fn refuse_wide(path: &Path) -> Result<(), SpecError> {
-    const WIDE: [&str; 12] = [
-        "/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot",
-        "/run",
-    ];
+    const WIDE: [&str; 12] =
+        ["/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/run"];
     const BELOW: [&str; 4] = ["/proc", "/sys", "/dev", "/boot"];
-    let wide = WIDE.iter().any(|name| path == Path::new(name))
-        || BELOW.iter().any(|name| path.starts_with(name));
+    let wide = WIDE.iter().any(|name| path == Path::new(name)) || BELOW.iter().any(|name| path.starts_with(name));
     if wide {
-        return Err(SpecError::TooWide {
-            path: path.to_path_buf(),
-        });
+        return Err(SpecError::TooWide { path: path.to_path_buf() });
     }
     Ok(())
 }
@@ -304,10 +280,7 @@ mod tests {
     fn box_1_a_workspace_that_is_the_whole_system_is_refused() {
         for path in ["/", "/etc", "/usr", "/proc/self"] {
             let error = Sandbox::new(Path::new(path), ["true"]).expect_err(path);
-            assert!(
-                matches!(error, SpecError::TooWide { .. }),
-                "{path}: {error}"
-            );
+            assert!(matches!(error, SpecError::TooWide { .. }), "{path}: {error}");
         }
     }
 
@@ -320,25 +293,15 @@ mod tests {
     #[test]
     fn box_1_an_empty_command_and_a_missing_hidden_path_are_refused() {
         let dir = std::env::temp_dir();
-        assert!(matches!(
-            Sandbox::new(&dir, Vec::<&str>::new()),
-            Err(SpecError::NoCommand)
-        ));
+        assert!(matches!(Sandbox::new(&dir, Vec::<&str>::new()), Err(SpecError::NoCommand)));
         let spec = Sandbox::new(&dir, ["true"]).expect("a temporary folder");
-        assert!(matches!(
-            spec.hide(Path::new("no-such-name-here")),
-            Err(SpecError::Path { .. })
-        ));
+        assert!(matches!(spec.hide(Path::new("no-such-name-here")), Err(SpecError::Path { .. })));
     }
 
     #[test]
     fn box_3_a_variable_name_with_an_equals_sign_is_refused() {
         let spec = Sandbox::new(&std::env::temp_dir(), ["true"]).expect("a temporary folder");
-        assert!(
-            spec.clone()
-                .env(OsStr::new("A=B"), OsStr::new("x"))
-                .is_err()
-        );
+        assert!(spec.clone().env(OsStr::new("A=B"), OsStr::new("x")).is_err());
         assert!(spec.env(OsStr::new("A_B"), OsStr::new("x=y")).is_ok());
     }
 }

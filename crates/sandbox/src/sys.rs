@@ -53,35 +53,20 @@ pub(crate) fn clone_process(spec: CloneSpec<'_>) -> io::Result<Forked> {
     let flags = u64::from(spec.flags.cast_unsigned());
     let signal = u64::from(libc::SIGCHLD.cast_unsigned());
     let result = if let Some(cgroup) = spec.cgroup {
-        let mut args = CloneArgs {
-            flags: flags | CLONE_INTO_CGROUP,
-            exit_signal: signal,
-            ..CloneArgs::default()
-        };
+        let mut args = CloneArgs { flags: flags | CLONE_INTO_CGROUP, exit_signal: signal, ..CloneArgs::default() };
         args.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
         // SAFETY: the arguments live across the call and their size is passed; no stack and no shared memory are asked for,
         // so the call behaves like fork.
         unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) }
     } else {
         // SAFETY: without a stack and without CLONE_VM the call behaves like fork; the pointers are unused and null.
-        unsafe {
-            libc::syscall(
-                libc::SYS_clone,
-                flags | signal,
-                0_usize,
-                0_usize,
-                0_usize,
-                0_usize,
-            )
-        }
+        unsafe { libc::syscall(libc::SYS_clone, flags | signal, 0_usize, 0_usize, 0_usize, 0_usize) }
     };
     match result {
         0 => Ok(Forked::Child),
         pid if pid > 0 => {
-            let raw =
-                i32::try_from(pid).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
-            let pid =
-                Pid::from_raw(raw).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+            let raw = i32::try_from(pid).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+            let pid = Pid::from_raw(raw).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
             Ok(Forked::Parent(pid))
         }
         _ => Err(io::Error::last_os_error()),
@@ -99,10 +84,7 @@ impl CArgs {
     pub(crate) fn new(owned: Vec<CString>) -> Self {
         let mut pointers: Vec<*const libc::c_char> = owned.iter().map(|arg| arg.as_ptr()).collect();
         pointers.push(std::ptr::null());
-        Self {
-            _owned: owned,
-            pointers,
-        }
+        Self { _owned: owned, pointers }
     }
 }
 
@@ -125,13 +107,7 @@ pub(crate) fn exec_fd(exe: BorrowedFd<'_>, argv: &CArgs, envp: &CArgs) -> io::Er
 /// Executes a path. Returns only on failure.
 pub(crate) fn exec_path(path: &CStr, argv: &CArgs, envp: &CArgs) -> io::Error {
     // SAFETY: both arrays end in a null pointer and own their strings, and the path is a C string.
-    unsafe {
-        libc::execve(
-            path.as_ptr(),
-            argv.pointers.as_ptr(),
-            envp.pointers.as_ptr(),
-        )
-    };
+    unsafe { libc::execve(path.as_ptr(), argv.pointers.as_ptr(), envp.pointers.as_ptr()) };
     io::Error::last_os_error()
 }
 
@@ -209,8 +185,7 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised; no old set is asked for.
     check(unsafe { libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) })?;
     // SAFETY: the set is initialised; -1 asks for a new descriptor.
-    let raw =
-        check(unsafe { libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) })?;
+    let raw = check(unsafe { libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) })?;
     // SAFETY: the number was just returned by the kernel and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
@@ -223,15 +198,9 @@ pub(crate) fn drain_signals(fd: BorrowedFd<'_>) {
 
 /// What a terminal or a hang-up sends must not end a keeper; the command decides for itself.
 pub(crate) fn ignore_terminal_signals() {
-    for signal in [
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGTSTP,
-        libc::SIGTTIN,
-        libc::SIGTTOU,
-        libc::SIGHUP,
-        libc::SIGTERM,
-    ] {
+    for signal in
+        [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGHUP, libc::SIGTERM]
+    {
         // SAFETY: SIG_IGN is a valid disposition for each of these signals.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
@@ -265,12 +234,7 @@ pub(crate) fn mount_set_one(fd: BorrowedFd<'_>, set: u64) -> io::Result<()> {
 }
 
 fn mount_setattr(fd: BorrowedFd<'_>, flags: libc::c_int, set: u64) -> io::Result<()> {
-    let attr = MountAttr {
-        set,
-        clear: 0,
-        propagation: 0,
-        userns: 0,
-    };
+    let attr = MountAttr { set, clear: 0, propagation: 0, userns: 0 };
     // SAFETY: the structure lives across the call and its size is passed; the empty path names the descriptor.
     let result = unsafe {
         libc::syscall(
@@ -294,13 +258,7 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     }
     request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
     // SAFETY: SIOCSIFFLAGS reads one ifreq, which lives across the call.
-    let result = unsafe {
-        libc::ioctl(
-            socket.as_raw_fd(),
-            libc::SIOCSIFFLAGS as _,
-            &raw const request,
-        )
-    };
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
     check(result).map(drop)
 }
 
@@ -308,14 +266,7 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) fn landlock_abi() -> io::Result<i64> {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with a null attribute and size 0 the call only answers a number.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            std::ptr::null::<u8>(),
-            0_usize,
-            VERSION,
-        )
-    };
+    let result = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
     check_long(result)
 }
 
@@ -335,16 +286,8 @@ pub(crate) struct LandlockAttr {
 pub(crate) fn landlock_create(attr: &LandlockAttr, size: usize) -> io::Result<OwnedFd> {
     let size = size.min(size_of::<LandlockAttr>());
     // SAFETY: the attributes live across the call and `size` is at most their size.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            std::ptr::from_ref(attr),
-            size,
-            0_u32,
-        )
-    };
-    let raw = i32::try_from(check_long(result)?)
-        .map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
+    let result = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::from_ref(attr), size, 0_u32) };
+    let raw = i32::try_from(check_long(result)?).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
     // SAFETY: the number was just returned by the kernel and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
@@ -356,34 +299,19 @@ struct LandlockPath {
 }
 
 /// Grants rights below a path.
-pub(crate) fn landlock_allow(
-    rules: BorrowedFd<'_>,
-    parent: BorrowedFd<'_>,
-    allowed: u64,
-) -> io::Result<()> {
+pub(crate) fn landlock_allow(rules: BorrowedFd<'_>, parent: BorrowedFd<'_>, allowed: u64) -> io::Result<()> {
     const PATH_BENEATH: libc::c_uint = 1;
-    let attr = LandlockPath {
-        allowed,
-        parent: parent.as_raw_fd(),
-    };
+    let attr = LandlockPath { allowed, parent: parent.as_raw_fd() };
     // SAFETY: the structure has the layout of landlock_path_beneath_attr and lives across the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_add_rule,
-            rules.as_raw_fd(),
-            PATH_BENEATH,
-            &raw const attr,
-            0_u32,
-        )
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_landlock_add_rule, rules.as_raw_fd(), PATH_BENEATH, &raw const attr, 0_u32) };
     check_long(result).map(drop)
 }
 
 /// Confines this thread by the rule set for good.
 pub(crate) fn landlock_restrict(rules: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the call takes two numbers.
-    let result =
-        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0_u32) };
+    let result = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0_u32) };
     check_long(result).map(drop)
 }
 
@@ -395,71 +323,36 @@ pub(crate) fn unshare(flags: i32) -> io::Result<()> {
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 /// Sets a per-process limit, soft and hard, by its kernel number.
 pub(crate) fn set_limit(resource: u32, value: u64) -> io::Result<()> {
-    let limit = libc::rlimit64 {
-        rlim_cur: value,
-        rlim_max: value,
-    };
+    let limit = libc::rlimit64 { rlim_cur: value, rlim_max: value };
     // SAFETY: the structure lives across the call; no old value is asked for; pid 0 is this process.
     let result = unsafe {
-        libc::syscall(
-            libc::SYS_prlimit64,
-            0,
-            resource,
-            &raw const limit,
-            std::ptr::null_mut::<libc::rlimit64>(),
-        )
+        libc::syscall(libc::SYS_prlimit64, 0, resource, &raw const limit, std::ptr::null_mut::<libc::rlimit64>())
     };
     check_long(result).map(drop)
 }
 
 /// Installs a seccomp program for this thread.
 pub(crate) fn seccomp_install(program: &[libc::sock_filter]) -> io::Result<()> {
-    let length =
-        u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
-    let filter = libc::sock_fprog {
-        len: length,
-        filter: program.as_ptr().cast_mut(),
-    };
+    let length = u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
+    let filter = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
     // SAFETY: the program lives across the call, the kernel copies and checks it and does not write to it.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            0_u32,
-            &raw const filter,
-        )
-    };
+    let result = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0_u32, &raw const filter) };
     check_long(result).map(drop)
 }
 
 /// Whether the kernel knows a seccomp action.
 pub(crate) fn seccomp_has_action(action: u32) -> io::Result<()> {
     // SAFETY: the kernel reads one u32, which lives across the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_GET_ACTION_AVAIL,
-            0_u32,
-            &raw const action,
-        )
-    };
+    let result = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0_u32, &raw const action) };
     check_long(result).map(drop)
 }
 

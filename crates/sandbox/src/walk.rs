@@ -68,21 +68,13 @@ pub(crate) enum Ended {
 pub(crate) fn walk(top: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> Step) -> io::Result<Walked> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let fd = openat(CWD, top, flags, Mode::empty())?;
-    let mut walk = Walk {
-        visit,
-        path: PathBuf::new(),
-        too_deep: false,
-        closed: Vec::new(),
-    };
+    let mut walk = Walk { visit, path: PathBuf::new(), too_deep: false, closed: Vec::new() };
     let ended = match walk.folder(&fd, 0)? {
         Step::Stop => Ended::Stopped,
         Step::Enter | Step::Skip if walk.too_deep => Ended::TooDeep,
         Step::Enter | Step::Skip => Ended::Whole,
     };
-    Ok(Walked {
-        ended,
-        closed: walk.closed,
-    })
+    Ok(Walked { ended, closed: walk.closed })
 }
 
 struct Walk<'v> {
@@ -121,12 +113,7 @@ impl Walk<'_> {
         } else {
             kind
         };
-        let entry = Entry {
-            dir: fd.as_fd(),
-            name,
-            path: &self.path,
-            kind,
-        };
+        let entry = Entry { dir: fd.as_fd(), name, path: &self.path, kind };
         let step = (self.visit)(&entry);
         if step != Step::Enter || kind != FileType::Directory {
             return Ok(step);
@@ -184,14 +171,8 @@ mod tests {
         let dir = scratch("deep");
         let deep: PathBuf = (0..=DEPTH_MAX + 2).map(|_| "d").collect();
         fs::create_dir_all(dir.join(&deep)).expect("folders");
-        assert_eq!(
-            walk(&dir, &mut |_| Step::Enter).expect("walks").ended,
-            Ended::TooDeep
-        );
-        assert_eq!(
-            walk(&dir, &mut |_| Step::Skip).expect("walks").ended,
-            Ended::Whole
-        );
+        assert_eq!(walk(&dir, &mut |_| Step::Enter).expect("walks").ended, Ended::TooDeep);
+        assert_eq!(walk(&dir, &mut |_| Step::Skip).expect("walks").ended, Ended::Whole);
         fs::remove_dir_all(&dir).expect("clean");
     }
 }

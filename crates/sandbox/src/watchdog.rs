@@ -60,24 +60,15 @@ struct Usage {
 
 impl Usage {
     fn plus(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.saturating_add(other.bytes),
-            files: self.files.saturating_add(other.files),
-        }
+        Self { bytes: self.bytes.saturating_add(other.bytes), files: self.files.saturating_add(other.files) }
     }
 
     fn at_least(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.max(other.bytes),
-            files: self.files.max(other.files),
-        }
+        Self { bytes: self.bytes.max(other.bytes), files: self.files.max(other.files) }
     }
 
     fn grown_since(self, earlier: Self) -> Self {
-        Self {
-            bytes: self.bytes.saturating_sub(earlier.bytes),
-            files: self.files.saturating_sub(earlier.files),
-        }
+        Self { bytes: self.bytes.saturating_sub(earlier.bytes), files: self.files.saturating_sub(earlier.files) }
     }
 }
 
@@ -91,12 +82,7 @@ impl Watch {
             took: Duration::ZERO,
             blind: false,
         };
-        Self {
-            sight,
-            counted,
-            pause: CALM,
-            looked: Instant::now(),
-        }
+        Self { sight, counted, pause: CALM, looked: Instant::now() }
     }
 
     /// How long to wait until the next look.
@@ -122,8 +108,7 @@ impl Watch {
         let scratch = sight.scratch_usage();
         let grown = sight.used().grown_since(self.counted.used_then);
         let guess = self.counted.usage.plus(grown).plus(scratch);
-        let suspicious =
-            sight.over(guess).is_some() && self.counted.at.elapsed() > self.counted.took * 2;
+        let suspicious = sight.over(guess).is_some() && self.counted.at.elapsed() > self.counted.took * 2;
         if suspicious || self.counted.is_old() {
             let mut fresh = sight.count();
             if fresh.blind {
@@ -136,11 +121,7 @@ impl Watch {
             }
         }
         let (bytes, files) = (sight.budgets.disk.0 / 2, sight.budgets.inodes / 2);
-        self.pause = if guess.bytes > bytes || guess.files > files {
-            ALERT
-        } else {
-            CALM
-        };
+        self.pause = if guess.bytes > bytes || guess.files > files { ALERT } else { CALM };
         None
     }
 }
@@ -168,10 +149,7 @@ impl Sight {
             if seen.insert(stat.st_dev) {
                 let block = u64::try_from(fs.f_bsize).unwrap_or(PAGE_BYTES);
                 let bytes = fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block);
-                sum = sum.plus(Usage {
-                    bytes,
-                    files: fs.f_files.saturating_sub(fs.f_ffree),
-                });
+                sum = sum.plus(Usage { bytes, files: fs.f_files.saturating_sub(fs.f_ffree) });
             }
         }
         sum
@@ -184,10 +162,7 @@ impl Sight {
             |fs| {
                 let block = u64::try_from(fs.f_bsize).unwrap_or(PAGE_BYTES);
                 let bytes = fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block);
-                Usage {
-                    bytes,
-                    files: fs.f_files.saturating_sub(fs.f_ffree),
-                }
+                Usage { bytes, files: fs.f_files.saturating_sub(fs.f_ffree) }
             },
         )
     }
@@ -202,13 +177,8 @@ impl Sight {
         for root in &self.roots {
             let walked = walk::walk(root, &mut |entry| {
                 match entry.stat() {
-                    Ok(stat)
-                        if self.since.covers(&stat) && seen.insert((stat.st_dev, stat.st_ino)) =>
-                    {
-                        usage = usage.plus(Usage {
-                            bytes: bytes_of(&stat),
-                            files: 1,
-                        });
+                    Ok(stat) if self.since.covers(&stat) && seen.insert((stat.st_dev, stat.st_ino)) => {
+                        usage = usage.plus(Usage { bytes: bytes_of(&stat), files: 1 });
                     }
                     Err(rustix::io::Errno::ACCESS) => blind = true,
                     Ok(_) | Err(_) => {}
@@ -226,21 +196,12 @@ impl Sight {
         self.each_process(|dir| {
             unlinked(dir, &mut |stat| {
                 if seen.insert((stat.st_dev, stat.st_ino)) {
-                    usage = usage.plus(Usage {
-                        bytes: bytes_of(stat),
-                        files: 1,
-                    });
+                    usage = usage.plus(Usage { bytes: bytes_of(stat), files: 1 });
                 }
             });
             true
         });
-        Counted {
-            usage,
-            used_then,
-            at,
-            took: at.elapsed(),
-            blind,
-        }
+        Counted { usage, used_then, at, took: at.elapsed(), blind }
     }
 
     /// Calls `visit` with each process folder of the sandbox until it says stop.
@@ -295,19 +256,13 @@ struct Counted {
 impl Counted {
     fn is_old(&self) -> bool {
         let blind = self.used_then.files == 0;
-        let every = if blind {
-            COUNT_EVERY_BLIND
-        } else {
-            COUNT_EVERY_MIN
-        };
+        let every = if blind { COUNT_EVERY_BLIND } else { COUNT_EVERY_MIN };
         self.at.elapsed() > every.max(self.took * COUNT_SHARE)
     }
 }
 
 fn bytes_of(stat: &Stat) -> u64 {
-    u64::try_from(stat.st_blocks)
-        .unwrap_or(0)
-        .saturating_mul(BLOCK_BYTES)
+    u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK_BYTES)
 }
 
 /// Files that a process holds open or mapped although they have no name any more.
@@ -324,8 +279,7 @@ fn unlinked(dir: &OwnedFd, found: &mut dyn FnMut(&Stat)) {
             let Ok(stat) = statat(&fds, entry.file_name(), AtFlags::empty()) else {
                 continue;
             };
-            if stat.st_nlink == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-            {
+            if stat.st_nlink == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
                 found(&stat);
             }
         }
@@ -335,10 +289,7 @@ fn unlinked(dir: &OwnedFd, found: &mut dyn FnMut(&Stat)) {
 fn read(dir: &OwnedFd, name: &str) -> Option<String> {
     let fd = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut text = String::new();
-    std::fs::File::from(fd)
-        .take(STATUS_BYTES_MAX as u64)
-        .read_to_string(&mut text)
-        .ok()?;
+    std::fs::File::from(fd).take(STATUS_BYTES_MAX as u64).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
@@ -352,11 +303,7 @@ fn proportional(dir: &OwnedFd) -> Option<u64> {
     let text = read(dir, "smaps_rollup")?;
     let kib = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse::<u64>()
-            .ok()
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
     };
     Some((kib("Pss_Anon:")? + kib("Pss_Shmem:")?) * 1024)
 }
@@ -364,10 +311,7 @@ fn proportional(dir: &OwnedFd) -> Option<u64> {
 /// The moment that files of this run are newer than, on the clock that file times come from.
 pub(crate) fn now() -> Since {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    Since {
-        seconds: time.tv_sec,
-        nanos: time.tv_nsec,
-    }
+    Since { seconds: time.tv_sec, nanos: time.tv_nsec }
 }
 
 #[cfg(test)]
@@ -380,22 +324,12 @@ mod tests {
         fs::create_dir_all(&scratch).expect("a folder");
         // A folder without process folders: nobody holds anything open.
         let proc = fs::File::open("/proc/self/net").expect("a folder").into();
-        let scratch = fs::File::open("/proc")
-            .expect("a file system without files")
-            .into();
-        Sight {
-            scratch,
-            proc,
-            roots: vec![root],
-            since: now(),
-            budgets,
-            memory,
-        }
+        let scratch = fs::File::open("/proc").expect("a file system without files").into();
+        Sight { scratch, proc, roots: vec![root], since: now(), budgets, memory }
     }
 
     fn folder(name: &str) -> PathBuf {
-        let dir =
-            std::env::temp_dir().join(format!("tripwire-watch-{name}-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("tripwire-watch-{name}-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder");
         dir
     }
@@ -403,10 +337,7 @@ mod tests {
     #[test]
     fn box_4_too_many_files_spend_the_budget_and_few_do_not() {
         let dir = folder("inodes");
-        let budgets = Budgets {
-            inodes: 50,
-            ..Budgets::default()
-        };
+        let budgets = Budgets { inodes: 50, ..Budgets::default() };
         let watch = watch(dir.clone(), budgets, MemoryCount::Kernel);
         assert_eq!(watch.over(watch.count().usage), None);
         for index in 0..60 {
@@ -421,10 +352,7 @@ mod tests {
         let dir = folder("bytes");
         fs::write(dir.join("old"), vec![1_u8; 300_000]).expect("a file");
         std::thread::sleep(Duration::from_millis(20));
-        let budgets = Budgets {
-            disk: crate::spec::Bytes(200_000),
-            ..Budgets::default()
-        };
+        let budgets = Budgets { disk: crate::spec::Bytes(200_000), ..Budgets::default() };
         let watch = watch(dir.clone(), budgets, MemoryCount::Kernel);
         assert_eq!(watch.over(watch.count().usage), None);
         fs::write(dir.join("new"), vec![1_u8; 300_000]).expect("a file");
@@ -435,10 +363,7 @@ mod tests {
     #[test]
     fn box_4_a_look_stays_quiet_until_a_budget_is_spent() {
         let dir = folder("look");
-        let budgets = Budgets {
-            disk: crate::spec::Bytes(1_000_000),
-            ..Budgets::default()
-        };
+        let budgets = Budgets { disk: crate::spec::Bytes(1_000_000), ..Budgets::default() };
         let mut looks = Watch::new(watch(dir.clone(), budgets, MemoryCount::Kernel));
         assert_eq!(looks.look(), None);
         fs::write(dir.join("big"), vec![1_u8; 3_000_000]).expect("a file");

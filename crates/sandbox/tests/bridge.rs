@@ -1,10 +1,6 @@
 //! The bridge: a command reaches the host's unix socket through a loopback port, and nothing else. A main of its own, because
 //! this binary is its own inner stage.
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a broken premise must end the test"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a broken premise must end the test")]
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}
@@ -69,14 +65,8 @@ mod linux {
     fn bytes_are_carried_both_ways(top: &Path, listener: &UnixListener) {
         let report = run(&spec(top, ASK).bridge(listener).expect("a bridge"));
         let stdout = String::from_utf8_lossy(&report.stdout.bytes).into_owned();
-        assert!(
-            stdout.starts_with("HELLO 1\nHELLO 2\nHELLO 3\n"),
-            "{stdout} {report:?}"
-        );
-        assert!(
-            stdout.trim_end().ends_with('4'),
-            "the usual variables are set: {stdout}"
-        );
+        assert!(stdout.starts_with("HELLO 1\nHELLO 2\nHELLO 3\n"), "{stdout} {report:?}");
+        assert!(stdout.trim_end().ends_with('4'), "the usual variables are set: {stdout}");
     }
 
     fn the_loopback_of_the_host_is_another_one(top: &Path, listener: &UnixListener) {
@@ -97,11 +87,8 @@ mod linux {
 
     fn a_socket_without_a_path_is_refused(top: &Path) {
         use std::os::linux::net::SocketAddrExt as _;
-        let name = std::os::unix::net::SocketAddr::from_abstract_name(format!(
-            "tw-bridge-{}",
-            std::process::id()
-        ))
-        .expect("a name");
+        let name = std::os::unix::net::SocketAddr::from_abstract_name(format!("tw-bridge-{}", std::process::id()))
+            .expect("a name");
         let unnamed = UnixListener::bind_addr(&name).expect("a socket");
         assert!(spec(top, "true").bridge(&unnamed).is_err());
     }

@@ -1,10 +1,6 @@
 //! Fail closed: each layer is made to fail by a filter that answers `ENOSYS`, and then nothing may run and the layer must be
 //! named; as root and as an ordinary user. A main of its own, because this binary is its own inner stage.
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a broken premise must end the test"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a broken premise must end the test")]
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}
@@ -34,71 +30,23 @@ mod linux {
     /// What is refused, and which layer must be named for it.
     fn cases() -> Vec<(&'static str, Vec<i64>, Layer)> {
         vec![
-            (
-                "new namespaces",
-                vec![libc::SYS_clone, libc::SYS_clone3],
-                Layer::Namespaces,
-            ),
-            (
-                "a handle on the process",
-                vec![libc::SYS_pidfd_open],
-                Layer::Namespaces,
-            ),
+            ("new namespaces", vec![libc::SYS_clone, libc::SYS_clone3], Layer::Namespaces),
+            ("a handle on the process", vec![libc::SYS_pidfd_open], Layer::Namespaces),
             ("the second start", vec![libc::SYS_execveat], Layer::Reexec),
-            (
-                "closing descriptors",
-                vec![libc::SYS_close_range],
-                Layer::Reexec,
-            ),
-            (
-                "finding paths without links",
-                vec![libc::SYS_openat2],
-                Layer::Rootfs,
-            ),
+            ("closing descriptors", vec![libc::SYS_close_range], Layer::Reexec),
+            ("finding paths without links", vec![libc::SYS_openat2], Layer::Rootfs),
             ("cloning mounts", vec![libc::SYS_open_tree], Layer::Rootfs),
             ("moving mounts", vec![libc::SYS_move_mount], Layer::Rootfs),
-            (
-                "read-only mounts",
-                vec![libc::SYS_mount_setattr],
-                Layer::Rootfs,
-            ),
+            ("read-only mounts", vec![libc::SYS_mount_setattr], Layer::Rootfs),
             ("mounting", vec![libc::SYS_mount], Layer::Rootfs),
-            (
-                "changing the root",
-                vec![libc::SYS_pivot_root],
-                Layer::Rootfs,
-            ),
-            (
-                "letting go of the old root",
-                vec![libc::SYS_umount2],
-                Layer::Rootfs,
-            ),
-            (
-                "the host name",
-                vec![libc::SYS_sethostname],
-                Layer::Namespaces,
-            ),
+            ("changing the root", vec![libc::SYS_pivot_root], Layer::Rootfs),
+            ("letting go of the old root", vec![libc::SYS_umount2], Layer::Rootfs),
+            ("the host name", vec![libc::SYS_sethostname], Layer::Namespaces),
             ("limits", vec![libc::SYS_prlimit64], Layer::Limits),
-            (
-                "dropping capabilities",
-                vec![libc::SYS_capset],
-                Layer::Reexec,
-            ),
-            (
-                "asking for Landlock",
-                vec![libc::SYS_landlock_create_ruleset],
-                Layer::Landlock,
-            ),
-            (
-                "Landlock rules",
-                vec![libc::SYS_landlock_add_rule],
-                Layer::Landlock,
-            ),
-            (
-                "confining by Landlock",
-                vec![libc::SYS_landlock_restrict_self],
-                Layer::Landlock,
-            ),
+            ("dropping capabilities", vec![libc::SYS_capset], Layer::Reexec),
+            ("asking for Landlock", vec![libc::SYS_landlock_create_ruleset], Layer::Landlock),
+            ("Landlock rules", vec![libc::SYS_landlock_add_rule], Layer::Landlock),
+            ("confining by Landlock", vec![libc::SYS_landlock_restrict_self], Layer::Landlock),
             ("the filter", vec![libc::SYS_seccomp], Layer::Seccomp),
         ]
     }
@@ -115,33 +63,17 @@ mod linux {
         if !root {
             say("NOT RUN AS ROOT: started by an ordinary user, so root's half is not measured");
         }
-        for who in if root {
-            vec!["root", "user"]
-        } else {
-            vec!["user"]
-        } {
+        for who in if root { vec!["root", "user"] } else { vec!["user"] } {
             nothing_fails_without_a_cause(who);
             for (name, calls, layer) in cases() {
                 let answer = run(who, "strict", &calls);
-                assert!(
-                    answer.starts_with(&format!("not run: {}", layer.name())),
-                    "{who}: {name}: {answer}"
-                );
+                assert!(answer.starts_with(&format!("not run: {}", layer.name())), "{who}: {name}: {answer}");
             }
             let relaxed = run(who, "compat", &[libc::SYS_landlock_create_ruleset]);
-            assert!(
-                relaxed.starts_with("ran: compat landlock=relaxed"),
-                "{who}: {relaxed}"
-            );
+            assert!(relaxed.starts_with("ran: compat landlock=relaxed"), "{who}: {relaxed}");
             let copied = run(who, "stage", &[libc::SYS_fsopen]);
-            assert!(
-                copied.starts_with("ran: strict stage=replaced"),
-                "{who}: {copied}"
-            );
-            say(&format!(
-                "fail closed as {who}: {} layers made to fail, each refused by name",
-                cases().len()
-            ));
+            assert!(copied.starts_with("ran: strict stage=replaced"), "{who}: {copied}");
+            say(&format!("fail closed as {who}: {} layers made to fail, each refused by name", cases().len()));
         }
     }
 
@@ -150,17 +82,11 @@ mod linux {
         let answer = run(who, "strict", &[]);
         assert!(answer.starts_with("ran: strict"), "{who}: {answer}");
         let staged = run(who, "stage", &[]);
-        assert!(
-            staged.starts_with("ran: strict stage=on"),
-            "{who}: {staged}"
-        );
+        assert!(staged.starts_with("ran: strict stage=on"), "{who}: {staged}");
     }
 
     fn say(text: &str) {
-        std::io::stderr()
-            .lock()
-            .write_all(format!("{text}\n").as_bytes())
-            .expect("stderr");
+        std::io::stderr().lock().write_all(format!("{text}\n").as_bytes()).expect("stderr");
     }
 
     fn is_root() -> bool {
@@ -175,54 +101,25 @@ mod linux {
         let exe = top.join("exe");
         fs::copy("/proc/self/exe", &exe).expect("copy this binary");
         let mut command = Command::new(&exe);
-        command
-            .args(["--child", mode])
-            .arg(&top)
-            .args(calls.iter().map(i64::to_string))
-            .env("XDG_RUNTIME_DIR", &top);
+        command.args(["--child", mode]).arg(&top).args(calls.iter().map(i64::to_string)).env("XDG_RUNTIME_DIR", &top);
         if who == "user" && is_root() {
             let owner = format!("{SPARE_UID}:{SPARE_UID}");
-            let owned = Command::new("chown")
-                .args(["-R", &owner])
-                .arg(&top)
-                .status()
-                .expect("chown");
+            let owned = Command::new("chown").args(["-R", &owner]).arg(&top).status().expect("chown");
             assert!(owned.success());
             command.uid(SPARE_UID).gid(SPARE_UID);
         }
         let output = command.output().expect("the child");
-        assert!(
-            !top.join("ws/ran").exists() || mode != "strict" || calls.is_empty(),
-            "the command ran after all"
-        );
-        drop(
-            Command::new("chmod")
-                .args(["-R", "u+rwx"])
-                .arg(&top)
-                .status(),
-        );
+        assert!(!top.join("ws/ran").exists() || mode != "strict" || calls.is_empty(), "the command ran after all");
+        drop(Command::new("chmod").args(["-R", "u+rwx"]).arg(&top).status());
         fs::remove_dir_all(&top).expect("clean");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if text.is_empty() {
-            format!(
-                "{:?} {}",
-                output.status,
-                String::from_utf8_lossy(&output.stderr)
-            )
-        } else {
-            text
-        }
+        if text.is_empty() { format!("{:?} {}", output.status, String::from_utf8_lossy(&output.stderr)) } else { text }
     }
 
     fn child(args: &[String]) {
-        let [mode, top, calls @ ..] = args else {
-            panic!("usage")
-        };
+        let [mode, top, calls @ ..] = args else { panic!("usage") };
         let top = Path::new(top);
-        let calls: Vec<i64> = calls
-            .iter()
-            .map(|call| call.parse().expect("a number"))
-            .collect();
+        let calls: Vec<i64> = calls.iter().map(|call| call.parse().expect("a number")).collect();
         let mut spec = Sandbox::new(&top.join("ws"), ["touch", "ran"]).expect("a spec");
         match mode.as_str() {
             "compat" => spec = spec.profile(Profile::Compat),
@@ -242,23 +139,11 @@ mod linux {
                     Some(LayerState::Missing(_)) => "missing",
                     Some(LayerState::Off) | None => "off",
                 };
-                let layer = if mode == "stage" {
-                    Layer::Stage
-                } else {
-                    Layer::Landlock
-                };
-                format!(
-                    "ran: {} {}={}",
-                    report.profile.name(),
-                    layer.name(),
-                    word(layer)
-                )
+                let layer = if mode == "stage" { Layer::Stage } else { Layer::Landlock };
+                format!("ran: {} {}={}", report.profile.name(), layer.name(), word(layer))
             }
         };
-        std::io::stdout()
-            .lock()
-            .write_all(text.as_bytes())
-            .expect("stdout");
+        std::io::stdout().lock().write_all(text.as_bytes()).expect("stdout");
     }
 
     /// From now on these calls answer `ENOSYS` here and in every child. `clone` and `clone3` are refused only with a
@@ -274,10 +159,7 @@ mod linux {
             k: value,
         };
         let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-        let (equal, any) = (
-            libc::BPF_JMP | libc::BPF_JEQ,
-            libc::BPF_JMP | libc::BPF_JSET,
-        );
+        let (equal, any) = (libc::BPF_JMP | libc::BPF_JEQ, libc::BPF_JMP | libc::BPF_JSET);
         let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
         let mut program = vec![step(load, 0, 0, 0)];
         for call in calls {
@@ -294,26 +176,13 @@ mod linux {
             }
         }
         program.push(step(libc::BPF_RET, 0, 0, libc::SECCOMP_RET_ALLOW));
-        let filter = libc::sock_fprog {
-            len: u16::try_from(program.len()).expect("short"),
-            filter: program.as_mut_ptr(),
-        };
+        let filter =
+            libc::sock_fprog { len: u16::try_from(program.len()).expect("short"), filter: program.as_mut_ptr() };
         // SAFETY: the call takes numbers only.
         let privileges = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
         // SAFETY: the program lives across the call, which copies it.
-        let installed = unsafe {
-            libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                0,
-                &raw const filter,
-            )
-        };
-        assert_eq!(
-            (privileges, installed),
-            (0, 0),
-            "{}",
-            std::io::Error::last_os_error()
-        );
+        let installed =
+            unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter) };
+        assert_eq!((privileges, installed), (0, 0), "{}", std::io::Error::last_os_error());
     }
 }

@@ -49,13 +49,8 @@ mod linux {
             let exe = dir.join("exe");
             fs::copy("/proc/self/exe", &exe).expect("copy");
             say("as an ordinary user:");
-            let status = Command::new(&exe)
-                .arg("--child")
-                .arg("all")
-                .current_dir("/")
-                .uid(SPARE_UID)
-                .gid(SPARE_UID)
-                .status();
+            let status =
+                Command::new(&exe).arg("--child").arg("all").current_dir("/").uid(SPARE_UID).gid(SPARE_UID).status();
             fs::remove_dir_all(&dir).expect("clean");
             assert!(status.expect("the child").success());
         } else {
@@ -77,18 +72,12 @@ mod linux {
     }
 
     fn say(text: &str) {
-        std::io::stderr()
-            .lock()
-            .write_all(format!("{text}\n").as_bytes())
-            .expect("stderr");
+        std::io::stderr().lock().write_all(format!("{text}\n").as_bytes()).expect("stderr");
     }
 
     fn start(most: Containment, script: &str) -> Tree {
         let spec = TreeSpec::new(["bash", "-c", script]).at_most(most);
-        let tree = spec
-            .stdio(TreeStdio::Null, TreeStdio::Null, TreeStdio::Null)
-            .start()
-            .expect("a tree");
+        let tree = spec.stdio(TreeStdio::Null, TreeStdio::Null, TreeStdio::Null).start().expect("a tree");
         if tree.containment() != most {
             say(&format!(
                 "NOT MEASURED: {} is not available here, {} was used",
@@ -101,46 +90,25 @@ mod linux {
 
     fn exit_is_told(most: Containment) {
         let wait = Duration::from_secs(20);
-        assert_eq!(
-            start(most, "exit 7").wait(wait).expect("waits"),
-            Some(TreeExit::Exited(7))
-        );
-        assert_eq!(
-            start(most, "kill -9 $$").wait(wait).expect("waits"),
-            Some(TreeExit::Signaled(9))
-        );
+        assert_eq!(start(most, "exit 7").wait(wait).expect("waits"), Some(TreeExit::Exited(7)));
+        assert_eq!(start(most, "kill -9 $$").wait(wait).expect("waits"), Some(TreeExit::Signaled(9)));
         let mut slow = start(most, "sleep 60");
         assert_eq!(slow.wait(Duration::from_millis(50)).expect("waits"), None);
         let receipt = slow.kill();
         assert!(receipt.ended >= 1 && receipt.survivors == 0, "{receipt:?}");
-        assert_eq!(
-            slow.kill(),
-            Receipt::default(),
-            "a second end has nothing to do"
-        );
+        assert_eq!(slow.kill(), Receipt::default(), "a second end has nothing to do");
     }
 
     fn a_missing_program_is_an_error(most: Containment) {
         let missing = TreeSpec::new(["/no/such/program"]).at_most(most).start();
-        assert!(
-            matches!(missing, Err(TreeError::Command { .. })),
-            "{missing:?}"
-        );
+        assert!(matches!(missing, Err(TreeError::Command { .. })), "{missing:?}");
     }
 
     /// A counter that a tree keeps writing stands still while it is frozen, and goes on after.
     fn frozen_means_still(most: Containment) {
         let (mut reader, writer) = std::io::pipe().expect("a pipe");
-        let spec =
-            TreeSpec::new(["bash", "-c", "while :; do echo x; sleep 0.005; done"]).at_most(most);
-        let tree = spec
-            .stdio(
-                TreeStdio::Null,
-                TreeStdio::Fd(writer.into()),
-                TreeStdio::Null,
-            )
-            .start()
-            .expect("a tree");
+        let spec = TreeSpec::new(["bash", "-c", "while :; do echo x; sleep 0.005; done"]).at_most(most);
+        let tree = spec.stdio(TreeStdio::Null, TreeStdio::Fd(writer.into()), TreeStdio::Null).start().expect("a tree");
         let (count, counted) = std::sync::mpsc::channel();
         let reading = std::thread::spawn(move || {
             let mut byte = [0_u8; 64];
@@ -150,18 +118,14 @@ mod linux {
                 }
             }
         });
-        counted
-            .recv_timeout(Duration::from_secs(20))
-            .expect("it runs");
+        counted.recv_timeout(Duration::from_secs(20)).expect("it runs");
         tree.freeze().expect("freezes");
         std::thread::sleep(Duration::from_millis(30));
         while counted.try_recv().is_ok() {}
         let still = counted.recv_timeout(Duration::from_millis(300));
         assert!(still.is_err(), "a frozen tree wrote");
         tree.thaw().expect("thaws");
-        counted
-            .recv_timeout(Duration::from_secs(20))
-            .expect("it goes on");
+        counted.recv_timeout(Duration::from_secs(20)).expect("it goes on");
         tree.freeze().expect("freezes again");
         let mut tree = tree;
         let receipt = tree.kill();
@@ -173,9 +137,7 @@ mod linux {
     fn marked(marker: &str) -> usize {
         let entries = fs::read_dir("/proc").expect("/proc").flatten();
         let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-        lines
-            .filter(|line| String::from_utf8_lossy(line).contains(marker))
-            .count()
+        lines.filter(|line| String::from_utf8_lossy(line).contains(marker)).count()
     }
 
     fn wait_for_crowd(tree: &Tree, least: usize) {
@@ -199,10 +161,7 @@ mod linux {
             receipt.took.as_millis(),
             cgroup
         ));
-        assert!(
-            receipt.ended >= 200 && receipt.survivors == 0,
-            "{receipt:?}"
-        );
+        assert!(receipt.ended >= 200 && receipt.survivors == 0, "{receipt:?}");
         assert_eq!(marked(&marker), 0);
     }
 
@@ -231,18 +190,10 @@ mod linux {
         let marker = format!("6{:06}{}", std::process::id(), most.name().len());
         let mode = format!("{}:{marker}", most.name());
         let exe = fs::read_link("/proc/self/exe").expect("our path");
-        let mut child = Command::new(exe)
-            .args(["--child", "doomed", &mode])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a launcher");
+        let mut child =
+            Command::new(exe).args(["--child", "doomed", &mode]).stdout(Stdio::piped()).spawn().expect("a launcher");
         let mut ready = [0_u8; 1];
-        child
-            .stdout
-            .take()
-            .expect("a pipe")
-            .read_exact(&mut ready)
-            .expect("it says when");
+        child.stdout.take().expect("a pipe").read_exact(&mut ready).expect("it says when");
         assert!(marked(&marker) > 3);
         child.kill().expect("SIGKILL");
         let start = Instant::now();
@@ -262,12 +213,10 @@ mod linux {
     /// A launcher that waits to be killed.
     fn doomed(mode: &str) {
         let (most, marker) = mode.split_once(':').expect("a mode");
-        let most = if most == Containment::Subreaper.name() {
-            Containment::Subreaper
-        } else {
-            Containment::PidNamespace
-        };
-        let script = "sleep MARK & setsid sleep MARK & (setsid bash -c 'trap \"\" TERM HUP; sleep MARK & wait' &) ; sleep MARK";
+        let most =
+            if most == Containment::Subreaper.name() { Containment::Subreaper } else { Containment::PidNamespace };
+        let script =
+            "sleep MARK & setsid sleep MARK & (setsid bash -c 'trap \"\" TERM HUP; sleep MARK & wait' &) ; sleep MARK";
         let tree = start(most, &script.replace("MARK", marker));
         wait_for_crowd(&tree, 5);
         std::io::stdout().lock().write_all(b"r").expect("stdout");

@@ -64,17 +64,16 @@ fn classify_v4(address: Ipv4Addr) -> AddressClass {
     let bits = u32::from(address);
     V4_TABLE
         .iter()
-        .find(|(net, length, _)| {
-            prefix_v4(bits, *length) == prefix_v4(u32::from(Ipv4Addr::from(*net)), *length)
-        })
+        .find(|(net, length, _)| prefix_v4(bits, *length) == prefix_v4(u32::from(Ipv4Addr::from(*net)), *length))
         .map_or(AddressClass::Public, |(_, _, class)| *class)
 }
 
 fn classify_v6(address: Ipv6Addr) -> AddressClass {
     let bits = u128::from(address);
-    if let Some((_, _, class)) = V6_TABLE.iter().find(|(net, length, _)| {
-        prefix_v6(bits, *length) == prefix_v6(u128::from(Ipv6Addr::from(*net)), *length)
-    }) {
+    if let Some((_, _, class)) = V6_TABLE
+        .iter()
+        .find(|(net, length, _)| prefix_v6(bits, *length) == prefix_v6(u128::from(Ipv6Addr::from(*net)), *length))
+    {
         return *class;
     }
     // ISATAP writes the IPv4 address behind this interface identifier under any prefix.
@@ -82,11 +81,7 @@ fn classify_v6(address: Ipv6Addr) -> AddressClass {
     if id_low == 0x5efe && (id_high == 0 || id_high == 0x0200) {
         return AddressClass::Embedded;
     }
-    if prefix_v6(bits, 3) == prefix_v6(0x2000_u128 << 112, 3) {
-        AddressClass::Public
-    } else {
-        AddressClass::Reserved
-    }
+    if prefix_v6(bits, 3) == prefix_v6(0x2000_u128 << 112, 3) { AddressClass::Public } else { AddressClass::Reserved }
 }
 
 const fn prefix_v4(bits: u32, length: u32) -> u32 {
@@ -110,8 +105,8 @@ const V4_TABLE: &[([u8; 4], u32, AddressClass)] = &[
     ([169, 254, 170, 2], 32, AddressClass::Metadata),   // container credentials
     ([169, 254, 170, 23], 32, AddressClass::Metadata),  // pod identity
     ([100, 100, 100, 200], 32, AddressClass::Metadata), // a cloud that answers in the shared space
-    ([192, 0, 0, 192], 32, AddressClass::Metadata), // a cloud that answers in the protocol block
-    ([168, 63, 129, 16], 32, AddressClass::Metadata), // a cloud's host service at a public address
+    ([192, 0, 0, 192], 32, AddressClass::Metadata),     // a cloud that answers in the protocol block
+    ([168, 63, 129, 16], 32, AddressClass::Metadata),   // a cloud's host service at a public address
     ([0, 0, 0, 0], 8, AddressClass::Reserved),
     ([10, 0, 0, 0], 8, AddressClass::Private),
     ([100, 64, 0, 0], 10, AddressClass::SharedSpace),
@@ -141,34 +136,14 @@ const V6_TABLE: &[([u16; 8], u32, AddressClass)] = &[
     ([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48, AddressClass::Embedded), // local NAT64
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 32, AddressClass::Embedded), // Teredo
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, AddressClass::Reserved), // protocol assignments
-    (
-        [0x2001, 0xdb8, 0, 0, 0, 0, 0, 0],
-        32,
-        AddressClass::Reserved,
-    ), // documentation
+    ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32, AddressClass::Reserved), // documentation
     ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, AddressClass::Embedded), // 6to4
-    (
-        [0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0],
-        48,
-        AddressClass::Reserved,
-    ), // AS112
+    ([0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48, AddressClass::Reserved), // AS112
     ([0x3ffe, 0, 0, 0, 0, 0, 0, 0], 16, AddressClass::Reserved), // the old 6bone
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, AddressClass::Reserved), // documentation
-    (
-        [0xfd00, 0xec2, 0, 0, 0, 0, 0, 0],
-        32,
-        AddressClass::Metadata,
-    ), // a cloud's services, ::254 among them
-    (
-        [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254],
-        128,
-        AddressClass::Metadata,
-    ), // another cloud
-    (
-        [0xfe80, 0, 0, 0, 0, 0, 0xa9fe, 0xa9fe],
-        128,
-        AddressClass::Metadata,
-    ), // a private cloud
+    ([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0], 32, AddressClass::Metadata), // a cloud's services, ::254 among them
+    ([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128, AddressClass::Metadata), // another cloud
+    ([0xfe80, 0, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128, AddressClass::Metadata), // a private cloud
     ([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, AddressClass::Private),
     ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, AddressClass::LinkLocal),
     ([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, AddressClass::Private), // the old site-local
@@ -298,10 +273,7 @@ mod tests {
                 || v4.is_broadcast()
                 || v4.is_documentation()
                 || v4.is_unspecified();
-            assert!(
-                !(special && classify(IpAddr::V4(v4)) == AddressClass::Public),
-                "{v4}"
-            );
+            assert!(!(special && classify(IpAddr::V4(v4)) == AddressClass::Public), "{v4}");
         }
     }
 }

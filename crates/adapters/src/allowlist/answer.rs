@@ -10,15 +10,9 @@ pub(super) fn refusal(version: HttpVersion, reason: Reason, target: Option<&str>
     let (status, phrase) = status(reason);
     let version = version.as_str();
     let code = reason.code();
-    let asked = target
-        .map(|target| format!(" `{target}`"))
-        .unwrap_or_default();
+    let asked = target.map(|target| format!(" `{target}`")).unwrap_or_default();
     let body = format!("tripwire allow-list: request{asked} not served: {phrase} ({code})\n");
-    let allow = if status == 405 {
-        "Allow: CONNECT\r\n"
-    } else {
-        ""
-    };
+    let allow = if status == 405 { "Allow: CONNECT\r\n" } else { "" };
     format!(
         "{version} {status} {phrase}\r\n{allow}Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\
          X-Tripwire-Reason: {code}\r\n\r\n{body}",
@@ -138,30 +132,16 @@ mod tests {
 
     #[test]
     fn a_refusal_is_one_whole_response_that_says_why() {
-        let answer = String::from_utf8(refusal(
-            HttpVersion::Http10,
-            Reason::HostNotAllowed,
-            Some("evil.example:443"),
-        ))
-        .unwrap();
+        let answer =
+            String::from_utf8(refusal(HttpVersion::Http10, Reason::HostNotAllowed, Some("evil.example:443"))).unwrap();
         assert_eq!(
             answer,
             "HTTP/1.0 403 host is not on the allow-list\r\nContent-Type: text/plain\r\nContent-Length: 109\r\n\
              Connection: close\r\nX-Tripwire-Reason: host_not_allowed\r\n\r\n\
              tripwire allow-list: request `evil.example:443` not served: host is not on the allow-list (host_not_allowed)\n"
         );
-        let other = String::from_utf8(refusal(
-            HttpVersion::Http11,
-            Reason::Head(HeadError::Method),
-            None,
-        ))
-        .unwrap();
-        assert!(
-            other.starts_with(
-                "HTTP/1.1 405 only CONNECT is served, use https\r\nAllow: CONNECT\r\n"
-            ),
-            "{other}"
-        );
+        let other = String::from_utf8(refusal(HttpVersion::Http11, Reason::Head(HeadError::Method), None)).unwrap();
+        assert!(other.starts_with("HTTP/1.1 405 only CONNECT is served, use https\r\nAllow: CONNECT\r\n"), "{other}");
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}", body.len())));
     }

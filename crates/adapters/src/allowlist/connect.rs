@@ -14,10 +14,7 @@ use super::name::{HostName, NameError, Port};
 pub fn read_head(received: &[u8]) -> HeadProgress {
     match find_end(received) {
         Scan::Incomplete => HeadProgress::Incomplete,
-        Scan::Refused(error) => HeadProgress::Refused(HeadRefusal {
-            error,
-            target: None,
-        }),
+        Scan::Refused(error) => HeadProgress::Refused(HeadRefusal { error, target: None }),
         Scan::End(used) => match parse(received.get(..used).unwrap_or_default()) {
             Ok(request) => HeadProgress::Complete { request, used },
             Err(refusal) => HeadProgress::Refused(refusal),
@@ -151,17 +148,11 @@ fn find_end(received: &[u8]) -> Scan {
 }
 
 fn parse(head: &[u8]) -> Result<ConnectRequest, HeadRefusal> {
-    let untargeted = |error| HeadRefusal {
-        error,
-        target: None,
-    };
+    let untargeted = |error| HeadRefusal { error, target: None };
     let text = str::from_utf8(head).map_err(|_| untargeted(HeadError::ControlByte))?;
     let mut lines = text.split("\r\n");
     let line = RequestLine::parse(lines.next().unwrap_or_default()).map_err(untargeted)?;
-    let refused = |error| HeadRefusal {
-        error,
-        target: Some(line.target.chars().take(TARGET_LOGGED_MAX).collect()),
-    };
+    let refused = |error| HeadRefusal { error, target: Some(line.target.chars().take(TARGET_LOGGED_MAX).collect()) };
     let version = line.version().map_err(refused)?;
     if line.method != "CONNECT" {
         return Err(refused(HeadError::Method));
@@ -177,11 +168,7 @@ fn parse(head: &[u8]) -> Result<ConnectRequest, HeadRefusal> {
             }
         }
     }
-    Ok(ConnectRequest {
-        host,
-        port,
-        version,
-    })
+    Ok(ConnectRequest { host, port, version })
 }
 
 const TARGET_LOGGED_MAX: usize = 300;
@@ -199,11 +186,7 @@ impl<'a> RequestLine<'a> {
             (Some(method), Some(target), Some(version), None)
                 if !target.is_empty() && is_token(method) && version.starts_with("HTTP/") =>
             {
-                Ok(Self {
-                    method,
-                    target,
-                    version,
-                })
+                Ok(Self { method, target, version })
             }
             _ => Err(HeadError::RequestLine),
         }
@@ -257,9 +240,7 @@ fn read_headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Option<&'a s
         if name.eq_ignore_ascii_case("host") && host.replace(value.trim_matches(' ')).is_some() {
             return Err(HeadError::HostRepeated);
         }
-        if name.eq_ignore_ascii_case("content-length")
-            || name.eq_ignore_ascii_case("transfer-encoding")
-        {
+        if name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding") {
             return Err(HeadError::Body);
         }
     }
@@ -276,10 +257,7 @@ fn names_target(value: &str, host: &HostName, port: Port) -> bool {
 }
 
 fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 #[cfg(test)]
@@ -305,68 +283,34 @@ mod tests {
                     Proxy-Connection: Keep-Alive\r\n\r\n";
         let urllib = "CONNECT crates.io:443 HTTP/1.0\r\n\r\n";
         let node = "CONNECT crates.io:443 HTTP/1.1\r\nHost: crates.io\r\nConnection: close\r\n\r\n";
-        let upper = "CONNECT CRATES.IO.:443 HTTP/1.1\r\nhOsT:Crates.Io:443 \r\nProxy-Authorization: Basic eA==\r\nX:\r\n\r\n";
+        let upper =
+            "CONNECT CRATES.IO.:443 HTTP/1.1\r\nhOsT:Crates.Io:443 \r\nProxy-Authorization: Basic eA==\r\nX:\r\n\r\n";
         for (text, version) in [
             (curl, HttpVersion::Http11),
             (urllib, HttpVersion::Http10),
             (node, HttpVersion::Http11),
             (upper, HttpVersion::Http11),
         ] {
-            let request = ConnectRequest {
-                host: HostName::parse("crates.io").unwrap(),
-                port: Port::HTTPS,
-                version,
-            };
-            assert_eq!(
-                read(text),
-                HeadProgress::Complete {
-                    request,
-                    used: text.len()
-                },
-                "{text}"
-            );
+            let request = ConnectRequest { host: HostName::parse("crates.io").unwrap(), port: Port::HTTPS, version };
+            assert_eq!(read(text), HeadProgress::Complete { request, used: text.len() }, "{text}");
         }
     }
 
     #[test]
     fn bytes_that_no_head_may_hold_are_refused() {
         for (text, why) in [
-            (
-                "CONNECT a.b:443 HTTP/1.1\nHost: a.b\r\n\r\n",
-                HeadError::BareLineFeed,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\n\r\n",
-                HeadError::BareLineFeed,
-            ),
+            ("CONNECT a.b:443 HTTP/1.1\nHost: a.b\r\n\r\n", HeadError::BareLineFeed),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\n\r\n", HeadError::BareLineFeed),
             ("\n", HeadError::BareLineFeed),
-            (
-                "CONNECT a.b:443 HTTP/1.1\rX: y\r\n\r\n",
-                HeadError::BareCarriageReturn,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\r\n\r\n",
-                HeadError::BareCarriageReturn,
-            ),
+            ("CONNECT a.b:443 HTTP/1.1\rX: y\r\n\r\n", HeadError::BareCarriageReturn),
+            ("CONNECT a.b:443 HTTP/1.1\r\r\n\r\n", HeadError::BareCarriageReturn),
             ("CONNECT a.b:443\0 HTTP/1.1\r\n\r\n", HeadError::ControlByte),
             ("CONNECT\ta.b:443\tHTTP/1.1\r\n\r\n", HeadError::ControlByte),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost:\ta.b:443\r\n\r\n",
-                HeadError::ControlByte,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\n\tHost: a.b\r\n\r\n",
-                HeadError::ControlByte,
-            ),
-            (
-                "CONNECT bücher.example:443 HTTP/1.1\r\n\r\n",
-                HeadError::ControlByte,
-            ),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost:\ta.b:443\r\n\r\n", HeadError::ControlByte),
+            ("CONNECT a.b:443 HTTP/1.1\r\n\tHost: a.b\r\n\r\n", HeadError::ControlByte),
+            ("CONNECT bücher.example:443 HTTP/1.1\r\n\r\n", HeadError::ControlByte),
             ("\u{16}\u{3}\u{1}", HeadError::ControlByte),
-            (
-                "CONNECT a.b:443\u{7f} HTTP/1.1\r\n\r\n",
-                HeadError::ControlByte,
-            ),
+            ("CONNECT a.b:443\u{7f} HTTP/1.1\r\n\r\n", HeadError::ControlByte),
         ] {
             assert_eq!(error(text), why, "{text:?}");
         }
@@ -375,10 +319,7 @@ mod tests {
     #[test]
     fn malformed_request_lines_are_refused() {
         for (text, why) in [
-            (
-                "\r\nCONNECT a.b:443 HTTP/1.1\r\n\r\n",
-                HeadError::RequestLine,
-            ),
+            ("\r\nCONNECT a.b:443 HTTP/1.1\r\n\r\n", HeadError::RequestLine),
             ("CONNECT  a.b:443 HTTP/1.1\r\n\r\n", HeadError::RequestLine),
             (" CONNECT a.b:443 HTTP/1.1\r\n\r\n", HeadError::RequestLine),
             ("CONNECT a.b:443 HTTP/1.1 \r\n\r\n", HeadError::RequestLine),
@@ -393,63 +334,21 @@ mod tests {
     #[test]
     fn headers_that_two_readers_read_differently_are_refused() {
         for (text, why) in [
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\n folded\r\n\r\n",
-                HeadError::FoldedHeader,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost : a.b:443\r\n\r\n",
-                HeadError::HeaderLine,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost\r\n\r\n",
-                HeadError::HeaderLine,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\n: x\r\n\r\n",
-                HeadError::HeaderLine,
-            ),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\n folded\r\n\r\n", HeadError::FoldedHeader),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost : a.b:443\r\n\r\n", HeadError::HeaderLine),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost\r\n\r\n", HeadError::HeaderLine),
+            ("CONNECT a.b:443 HTTP/1.1\r\n: x\r\n\r\n", HeadError::HeaderLine),
             ("CONNECT a.b:443 HTTP/1.1\r\n\r\n", HeadError::HostMissing),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\nHost: a.b:443\r\n\r\n",
-                HeadError::HostRepeated,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\nHOST: c.d\r\n\r\n",
-                HeadError::HostRepeated,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost: c.d:443\r\n\r\n",
-                HeadError::HostMismatch,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:444\r\n\r\n",
-                HeadError::HostMismatch,
-            ),
-            (
-                "CONNECT a.b:8443 HTTP/1.1\r\nHost: a.b\r\n\r\n",
-                HeadError::HostMismatch,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost:\r\n\r\n",
-                HeadError::HostMismatch,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443, c.d\r\n\r\n",
-                HeadError::HostMismatch,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.0\r\nHost: c.d:443\r\n\r\n",
-                HeadError::HostMismatch,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.0\r\nContent-Length: 5\r\n\r\n",
-                HeadError::Body,
-            ),
-            (
-                "CONNECT a.b:443 HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
-                HeadError::Body,
-            ),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\nHost: a.b:443\r\n\r\n", HeadError::HostRepeated),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443\r\nHOST: c.d\r\n\r\n", HeadError::HostRepeated),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost: c.d:443\r\n\r\n", HeadError::HostMismatch),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:444\r\n\r\n", HeadError::HostMismatch),
+            ("CONNECT a.b:8443 HTTP/1.1\r\nHost: a.b\r\n\r\n", HeadError::HostMismatch),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost:\r\n\r\n", HeadError::HostMismatch),
+            ("CONNECT a.b:443 HTTP/1.1\r\nHost: a.b:443, c.d\r\n\r\n", HeadError::HostMismatch),
+            ("CONNECT a.b:443 HTTP/1.0\r\nHost: c.d:443\r\n\r\n", HeadError::HostMismatch),
+            ("CONNECT a.b:443 HTTP/1.0\r\nContent-Length: 5\r\n\r\n", HeadError::Body),
+            ("CONNECT a.b:443 HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", HeadError::Body),
         ] {
             assert_eq!(error(text), why, "{text:?}");
         }
@@ -479,11 +378,7 @@ mod tests {
             ("https://a.b:443", HeadError::HostName),
             ("a%2eb:443", HeadError::HostName),
         ] {
-            assert_eq!(
-                error(&format!("CONNECT {target} HTTP/1.0\r\n\r\n")),
-                why,
-                "{target}"
-            );
+            assert_eq!(error(&format!("CONNECT {target} HTTP/1.0\r\n\r\n")), why, "{target}");
         }
         let long = format!("CONNECT {}:443 HTTP/1.0\r\n\r\n", "a.".repeat(200));
         assert_eq!(error(&long), HeadError::HostName);
@@ -492,18 +387,9 @@ mod tests {
     #[test]
     fn other_methods_and_versions_are_told_apart() {
         for (text, why) in [
-            (
-                "GET http://a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n",
-                HeadError::Method,
-            ),
-            (
-                "POST / HTTP/1.1\r\nHost: a.b\r\nContent-Length: 3\r\n\r\n",
-                HeadError::Method,
-            ),
-            (
-                "connect a.b:443 HTTP/1.1\r\nHost: a.b\r\n\r\n",
-                HeadError::Method,
-            ),
+            ("GET http://a.b/ HTTP/1.1\r\nHost: a.b\r\n\r\n", HeadError::Method),
+            ("POST / HTTP/1.1\r\nHost: a.b\r\nContent-Length: 3\r\n\r\n", HeadError::Method),
+            ("connect a.b:443 HTTP/1.1\r\nHost: a.b\r\n\r\n", HeadError::Method),
             ("OPTIONS * HTTP/1.0\r\n\r\n", HeadError::Method),
             ("PRI * HTTP/2.0\r\n\r\n", HeadError::Version),
             ("CONNECT a.b:443 HTTP/1.2\r\n\r\n", HeadError::Version),
@@ -525,28 +411,14 @@ mod tests {
     fn size_and_count_are_bounded_at_their_edges() {
         let padded = |bytes: usize| {
             let frame = "CONNECT a.b:443 HTTP/1.0\r\nX: \r\n\r\n".len();
-            format!(
-                "CONNECT a.b:443 HTTP/1.0\r\nX: {}\r\n\r\n",
-                "y".repeat(bytes - frame)
-            )
+            format!("CONNECT a.b:443 HTTP/1.0\r\nX: {}\r\n\r\n", "y".repeat(bytes - frame))
         };
-        assert!(matches!(
-            read(&padded(HEAD_BYTES_MAX)),
-            HeadProgress::Complete { .. }
-        ));
+        assert!(matches!(read(&padded(HEAD_BYTES_MAX)), HeadProgress::Complete { .. }));
         assert_eq!(error(&padded(HEAD_BYTES_MAX + 1)), HeadError::TooLarge);
         assert_eq!(error(&"A".repeat(HEAD_BYTES_MAX + 1)), HeadError::TooLarge);
         assert_eq!(read(&"A".repeat(HEAD_BYTES_MAX)), HeadProgress::Incomplete);
-        let counted = |headers: usize| {
-            format!(
-                "CONNECT a.b:443 HTTP/1.0\r\n{}\r\n",
-                "X: y\r\n".repeat(headers)
-            )
-        };
-        assert!(matches!(
-            read(&counted(HEADERS_MAX)),
-            HeadProgress::Complete { .. }
-        ));
+        let counted = |headers: usize| format!("CONNECT a.b:443 HTTP/1.0\r\n{}\r\n", "X: y\r\n".repeat(headers));
+        assert!(matches!(read(&counted(HEADERS_MAX)), HeadProgress::Complete { .. }));
         assert_eq!(error(&counted(HEADERS_MAX + 1)), HeadError::TooManyHeaders);
     }
 

@@ -42,11 +42,7 @@ pub(super) struct DialError {
 }
 
 impl Dialler {
-    pub(super) fn new(
-        resolver: Arc<dyn Resolver>,
-        loopback_ports: BTreeSet<Port>,
-        limits: &Limits,
-    ) -> Self {
+    pub(super) fn new(resolver: Arc<dyn Resolver>, loopback_ports: BTreeSet<Port>, limits: &Limits) -> Self {
         Self {
             resolver,
             loopback_ports,
@@ -59,24 +55,15 @@ impl Dialler {
 
     /// Consumes the permission to ask, and gives a socket or the reason why not. `stopped` is looked at while the
     /// system's resolver, which cannot be interrupted, makes up its mind.
-    pub(super) fn dial(
-        &self,
-        to: Destination,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Dialled, DialError> {
+    pub(super) fn dial(&self, to: Destination, stopped: &dyn Fn() -> bool) -> Result<Dialled, DialError> {
         let port = to.port();
         let addresses = self.resolve(to, stopped)?;
         let checked = self.check(&addresses, port)?;
         self.connect(checked, stopped)
     }
 
-    fn resolve(
-        &self,
-        to: Destination,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Vec<IpAddr>, DialError> {
-        let ticket = ThreadTicket::take(&self.threads, self.threads_max)
-            .ok_or(bare(Reason::ResolverBusy))?;
+    fn resolve(&self, to: Destination, stopped: &dyn Fn() -> bool) -> Result<Vec<IpAddr>, DialError> {
+        let ticket = ThreadTicket::take(&self.threads, self.threads_max).ok_or(bare(Reason::ResolverBusy))?;
         let (sender, receiver) = mpsc::sync_channel(1);
         let resolver = Arc::clone(&self.resolver);
         thread::Builder::new()
@@ -115,17 +102,9 @@ impl Dialler {
         for address in addresses {
             let target = SocketAddr::new(*address, port.get());
             match classify(*address) {
-                AddressClass::Public => checked.push(CheckedAddress {
-                    target,
-                    own: OwnAddress::Refused,
-                }),
-                AddressClass::Loopback
-                    if self.loopback_ports.contains(&port) && is_canonical_loopback(*address) =>
-                {
-                    checked.push(CheckedAddress {
-                        target,
-                        own: OwnAddress::Expected,
-                    });
+                AddressClass::Public => checked.push(CheckedAddress { target, own: OwnAddress::Refused }),
+                AddressClass::Loopback if self.loopback_ports.contains(&port) && is_canonical_loopback(*address) => {
+                    checked.push(CheckedAddress { target, own: OwnAddress::Expected });
                 }
                 class @ (AddressClass::Loopback
                 | AddressClass::Private
@@ -136,21 +115,14 @@ impl Dialler {
                 | AddressClass::Unspecified
                 | AddressClass::Embedded
                 | AddressClass::Reserved) => {
-                    return Err(DialError {
-                        reason: Reason::Address(class),
-                        address: Some(target),
-                    });
+                    return Err(DialError { reason: Reason::Address(class), address: Some(target) });
                 }
             }
         }
         Ok(checked)
     }
 
-    fn connect(
-        &self,
-        checked: Vec<CheckedAddress>,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Dialled, DialError> {
+    fn connect(&self, checked: Vec<CheckedAddress>, stopped: &dyn Fn() -> bool) -> Result<Dialled, DialError> {
         let deadline = Deadline::after(self.connect_time);
         let tries = checked.len().clamp(1, ADDRESSES_TRIED_MAX);
         let mut last = bare(Reason::ConnectFailed);
@@ -159,10 +131,7 @@ impl Dialler {
             // What is left is shared by the addresses still to try, so that one silent address cannot eat it all.
             let share = u32::try_from(tries - index).unwrap_or(1);
             let Some(left) = deadline.left() else {
-                return Err(DialError {
-                    reason: Reason::ConnectTimeout,
-                    address,
-                });
+                return Err(DialError { reason: Reason::ConnectTimeout, address });
             };
             match connect_one(candidate, left / share, stopped) {
                 Ok(dialled) => return Ok(dialled),
@@ -194,11 +163,7 @@ enum ConnectError {
     Final(Reason),
 }
 
-fn connect_one(
-    to: CheckedAddress,
-    time: Duration,
-    stopped: &dyn Fn() -> bool,
-) -> Result<Dialled, ConnectError> {
+fn connect_one(to: CheckedAddress, time: Duration, stopped: &dyn Fn() -> bool) -> Result<Dialled, ConnectError> {
     let deadline = Deadline::after(time);
     let (sender, receiver) = mpsc::sync_channel(1);
     let target = to.target;
@@ -207,12 +172,7 @@ fn connect_one(
     thread::Builder::new()
         .name("allow-list-dial".to_owned())
         .stack_size(THREAD_STACK_BYTES)
-        .spawn(move || {
-            drop(sender.send(TcpStream::connect_timeout(
-                &target,
-                time.max(Duration::from_millis(1)),
-            )))
-        })
+        .spawn(move || drop(sender.send(TcpStream::connect_timeout(&target, time.max(Duration::from_millis(1))))))
         .map_err(|_| ConnectError::Final(Reason::ThreadUnavailable))?;
     let stream = loop {
         let Some(left) = deadline.left() else {
@@ -232,22 +192,15 @@ fn connect_one(
             Err(RecvTimeoutError::Timeout) => {}
         }
     };
-    let peer = stream
-        .peer_addr()
-        .map_err(|_| ConnectError::TryNext(Reason::ConnectFailed))?;
-    let local = stream
-        .local_addr()
-        .map_err(|_| ConnectError::TryNext(Reason::ConnectFailed))?;
+    let peer = stream.peer_addr().map_err(|_| ConnectError::TryNext(Reason::ConnectFailed))?;
+    let local = stream.local_addr().map_err(|_| ConnectError::TryNext(Reason::ConnectFailed))?;
     // A machine with a public address of its own would be reached through it like through loopback.
     if to.own == OwnAddress::Refused && peer.ip() == local.ip() {
         return Err(ConnectError::Final(Reason::OwnAddress));
     }
     // Latency only; a tunnel works without it.
     drop(stream.set_nodelay(true));
-    Ok(Dialled {
-        stream,
-        address: target,
-    })
+    Ok(Dialled { stream, address: target })
 }
 
 fn is_canonical_loopback(address: IpAddr) -> bool {
@@ -255,10 +208,7 @@ fn is_canonical_loopback(address: IpAddr) -> bool {
 }
 
 const fn bare(reason: Reason) -> DialError {
-    DialError {
-        reason,
-        address: None,
-    }
+    DialError { reason, address: None }
 }
 
 /// A place among the resolver threads, given back when it is dropped.
@@ -293,18 +243,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = listener.local_addr().unwrap();
         let time = Duration::from_secs(5);
-        let public = CheckedAddress {
-            target,
-            own: OwnAddress::Refused,
-        };
-        assert_eq!(
-            connect_one(public, time, &running).unwrap_err(),
-            ConnectError::Final(Reason::OwnAddress)
-        );
-        let named = CheckedAddress {
-            target,
-            own: OwnAddress::Expected,
-        };
+        let public = CheckedAddress { target, own: OwnAddress::Refused };
+        assert_eq!(connect_one(public, time, &running).unwrap_err(), ConnectError::Final(Reason::OwnAddress));
+        let named = CheckedAddress { target, own: OwnAddress::Expected };
         assert_eq!(connect_one(named, time, &running).unwrap().address, target);
     }
 

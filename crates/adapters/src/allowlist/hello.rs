@@ -20,11 +20,7 @@ pub fn read_client_hello(received: &[u8]) -> HelloProgress {
         Err(GatherError::NotHandshake) => HelloProgress::Refused(HelloError::NotTls),
         Err(GatherError::TooManyRecords) => HelloProgress::Refused(HelloError::TooLarge),
         Ok(gathered) => {
-            if gathered
-                .message
-                .first()
-                .is_some_and(|kind| *kind != CLIENT_HELLO)
-            {
+            if gathered.message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
                 return HelloProgress::Refused(HelloError::NotTls);
             }
             if announced_bytes(&gathered.message).is_some_and(|bytes| bytes > HELLO_BYTES_MAX) {
@@ -97,17 +93,13 @@ const SERVER_NAME: u16 = 0;
 const HOST_NAME_TYPE: u8 = 0;
 /// The final code point of the encrypted client hello, the drafts before it, the first design of it, and the inner
 /// hello's reference list.
-const ENCRYPTED_HELLO: [u16; 8] = [
-    0xfe0d, 0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xffce, 0xfd00,
-];
+const ENCRYPTED_HELLO: [u16; 8] = [0xfe0d, 0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xffce, 0xfd00];
 
 /// Bytes of the message with its header, as the header announces them.
 fn announced_bytes(message: &[u8]) -> Option<usize> {
     let (&[_, high, middle, low], _) = message.split_first_chunk::<HANDSHAKE_HEADER_BYTES>()?;
     let body = u32::from_be_bytes([0, high, middle, low]);
-    usize::try_from(body)
-        .ok()
-        .map(|body| HANDSHAKE_HEADER_BYTES + body)
+    usize::try_from(body).ok().map(|body| HANDSHAKE_HEADER_BYTES + body)
 }
 
 /// Bytes to gather: the header first, then what it announces. What is refused by its kind or its announced length
@@ -145,9 +137,7 @@ fn parse(message: &[u8]) -> Result<ClientHello, HelloError> {
             server_name = Some(parse_server_name(data)?);
         }
     }
-    server_name
-        .map(|server_name| ClientHello { server_name })
-        .ok_or(HelloError::NoName)
+    server_name.map(|server_name| ClientHello { server_name }).ok_or(HelloError::NoName)
 }
 
 /// Reads the fixed part and gives the extension block, which is empty in a hello that has none.

@@ -45,8 +45,7 @@ pub(super) const STOP_POLL: Duration = Duration::from_millis(20);
 /// How often the accepting thread looks whether the proxy was stopped, should waking it have failed.
 pub(super) const ACCEPT_POLL: Duration = Duration::from_millis(250);
 
-const _: () =
-    assert!(HELLO_BYTES_MAX + HELLO_RECORDS_MAX * RECORD_HEADER_BYTES <= HELLO_STREAM_BYTES_MAX);
+const _: () = assert!(HELLO_BYTES_MAX + HELLO_RECORDS_MAX * RECORD_HEADER_BYTES <= HELLO_STREAM_BYTES_MAX);
 const _: () = assert!(LABEL_BYTES_MAX < NAME_BYTES_MAX && NAME_BYTES_MAX * 4 < HEAD_BYTES_MAX);
 const _: () = assert!(EXTENSIONS_MAX * 4 < HELLO_BYTES_MAX);
 const _: () = assert!(STOP_POLL.as_millis() < ACCEPT_POLL.as_millis());

@@ -74,11 +74,7 @@ impl Port {
     /// A port by its number; zero is no port.
     #[must_use]
     pub const fn new(number: u16) -> Option<Self> {
-        if number == 0 {
-            None
-        } else {
-            Some(Self(number))
-        }
+        if number == 0 { None } else { Some(Self(number)) }
     }
 
     /// Reads decimal digits without sign, space or leading zero: one spelling per port.
@@ -121,14 +117,10 @@ pub enum NameError {
     #[error("a wildcard was given where only an exact host name may stand")]
     Wildcard,
     /// Longer than DNS allows.
-    #[error(
-        "the host name is longer than {NAME_BYTES_MAX} characters or a label longer than {LABEL_BYTES_MAX}"
-    )]
+    #[error("the host name is longer than {NAME_BYTES_MAX} characters or a label longer than {LABEL_BYTES_MAX}")]
     TooLong,
     /// An empty label, a hyphen at an edge, or a character that no host name has.
-    #[error(
-        "the host name has an empty label or a character other than letters, digits and inner hyphens"
-    )]
+    #[error("the host name has an empty label or a character other than letters, digits and inner hyphens")]
     BadLabel,
     /// Not a number from 1 to 65535 in its one spelling.
     #[error("the port is not a number from 1 to 65535")]
@@ -141,15 +133,11 @@ impl NameError {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::Empty => "write a host name, as in `--allow-host crates.io`",
-            Self::NotAscii => {
-                "write the name in its punycode form, as in `--allow-host xn--bcher-kva.example`"
-            }
+            Self::NotAscii => "write the name in its punycode form, as in `--allow-host xn--bcher-kva.example`",
             Self::AddressLiteral => {
                 "addresses are never allowed; write the host's name, as in `--allow-host crates.io`"
             }
-            Self::Wildcard => {
-                "name each host on its own, as in `--allow-host docs.crates.io --allow-host crates.io`"
-            }
+            Self::Wildcard => "name each host on its own, as in `--allow-host docs.crates.io --allow-host crates.io`",
             Self::TooLong | Self::BadLabel => {
                 "write the name alone, without scheme, path or spaces, as in `--allow-host crates.io`"
             }
@@ -163,9 +151,7 @@ fn check_label(label: &str) -> Result<(), NameError> {
         return Err(NameError::TooLong);
     }
     let edges_bare = !label.starts_with('-') && !label.ends_with('-');
-    let letters_only = label
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let letters_only = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if label.is_empty() || !edges_bare || !letters_only {
         return Err(NameError::BadLabel);
     }
@@ -201,19 +187,9 @@ mod tests {
             ("7.0xg", "7.0xg"),
             ("a-1.b2", "a-1.b2"),
         ] {
-            assert_eq!(
-                HostName::parse(written).unwrap().as_str(),
-                kept,
-                "{written}"
-            );
+            assert_eq!(HostName::parse(written).unwrap().as_str(), kept, "{written}");
         }
-        let longest = format!(
-            "{}.{}.{}.{}",
-            "a".repeat(63),
-            "b".repeat(63),
-            "c".repeat(63),
-            "d".repeat(61)
-        );
+        let longest = format!("{}.{}.{}.{}", "a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(61));
         assert_eq!(longest.len(), 253);
         assert!(HostName::parse(&longest).is_ok());
         assert!(HostName::parse(&format!("{longest}.")).is_ok());
@@ -246,11 +222,7 @@ mod tests {
             "[fe80::1%25eth0]",
             "0:0:0:0:0:0:0:1",
         ] {
-            assert_eq!(
-                HostName::parse(written),
-                Err(NameError::AddressLiteral),
-                "{written}"
-            );
+            assert_eq!(HostName::parse(written), Err(NameError::AddressLiteral), "{written}");
         }
     }
 
@@ -283,34 +255,17 @@ mod tests {
             assert!(!why.hint().is_empty());
         }
         assert_eq!(HostName::parse(&"a".repeat(64)), Err(NameError::TooLong));
-        assert_eq!(
-            HostName::parse(&"a.".repeat(127)).unwrap().as_str().len(),
-            253
-        );
-        assert_eq!(
-            HostName::parse(&format!("{}b.c", "a.".repeat(126))),
-            Err(NameError::TooLong)
-        );
+        assert_eq!(HostName::parse(&"a.".repeat(127)).unwrap().as_str().len(), 253);
+        assert_eq!(HostName::parse(&format!("{}b.c", "a.".repeat(126))), Err(NameError::TooLong));
     }
 
     #[test]
     fn ports_have_one_spelling() {
         assert_eq!(Port::parse("443").unwrap(), Port::HTTPS);
         assert_eq!(Port::parse("65535").unwrap().get(), 65535);
-        for written in [
-            "",
-            "0",
-            "00443",
-            "0443",
-            "65536",
-            "99999999999",
-            "+443",
-            "-1",
-            " 443",
-            "443 ",
-            "0x1bb",
-            "４４３",
-        ] {
+        for written in
+            ["", "0", "00443", "0443", "65536", "99999999999", "+443", "-1", " 443", "443 ", "0x1bb", "４４３"]
+        {
             assert_eq!(Port::parse(written), Err(NameError::BadPort), "{written}");
         }
     }

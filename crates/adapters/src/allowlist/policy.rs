@@ -21,12 +21,8 @@ impl AllowList {
         let mut list = Self::default();
         for entry in entries {
             let entry = entry.as_ref();
-            let parsed = parse_entry(entry).map_err(|cause| {
-                AllowListError::Entry(EntryError {
-                    entry: quoted(entry),
-                    cause,
-                })
-            })?;
+            let parsed = parse_entry(entry)
+                .map_err(|cause| AllowListError::Entry(EntryError { entry: quoted(entry), cause }))?;
             list.entries.insert(parsed);
             if list.entries.len() > ENTRIES_MAX {
                 return Err(AllowListError::TooMany);
@@ -38,10 +34,7 @@ impl AllowList {
     /// Whether a name and port may be asked for. No question is put to the DNS to find out.
     pub fn permit(&self, host: &HostName, port: Port) -> Result<Destination, PolicyRefusal> {
         if self.entries.contains(&(host.clone(), port)) {
-            return Ok(Destination {
-                host: host.clone(),
-                port,
-            });
+            return Ok(Destination { host: host.clone(), port });
         }
         if self.entries.iter().any(|(allowed, _)| allowed == host) {
             return Err(PolicyRefusal::Port);
@@ -94,9 +87,7 @@ pub enum AllowListError {
     #[error(transparent)]
     Entry(EntryError),
     /// More entries than a person can have meant.
-    #[error(
-        "the allow-list has more than {ENTRIES_MAX} entries; hint: name only the hosts that the command needs"
-    )]
+    #[error("the allow-list has more than {ENTRIES_MAX} entries; hint: name only the hosts that the command needs")]
     TooMany,
 }
 
@@ -128,11 +119,7 @@ fn parse_entry(entry: &str) -> Result<(HostName, Port), NameError> {
 
 /// The entry on one short line: what a person typed goes into a message, so control characters are escaped.
 fn quoted(entry: &str) -> String {
-    let mut text: String = entry
-        .chars()
-        .take(80)
-        .flat_map(char::escape_debug)
-        .collect();
+    let mut text: String = entry.chars().take(80).flat_map(char::escape_debug).collect();
     if entry.chars().nth(80).is_some() {
         text.push('…');
     }
@@ -153,8 +140,7 @@ mod tests {
 
     #[test]
     fn an_entry_allows_its_name_and_port_and_nothing_else() {
-        let list =
-            AllowList::parse(["crates.io", "Docs.Crates.IO.:8443", "crates.io:8080"]).unwrap();
+        let list = AllowList::parse(["crates.io", "Docs.Crates.IO.:8443", "crates.io:8080"]).unwrap();
         for (name, number, verdict) in [
             ("crates.io", 443, Ok(())),
             ("CRATES.io.", 443, Ok(())),
@@ -177,10 +163,7 @@ mod tests {
     #[test]
     fn an_empty_list_allows_nothing() {
         let list = AllowList::parse(Vec::<String>::new()).unwrap();
-        assert_eq!(
-            list.permit(&host("crates.io"), Port::HTTPS),
-            Err(PolicyRefusal::Host)
-        );
+        assert_eq!(list.permit(&host("crates.io"), Port::HTTPS), Err(PolicyRefusal::Host));
         assert_eq!(list.entries().count(), 0);
     }
 
@@ -208,9 +191,7 @@ mod tests {
                 AllowListError::TooMany => panic!("{entry}: one entry is not too many"),
             }
         }
-        let message = AllowList::parse(["ok.example", "a\nb"])
-            .unwrap_err()
-            .to_string();
+        let message = AllowList::parse(["ok.example", "a\nb"]).unwrap_err().to_string();
         assert_eq!(
             message,
             "cannot allow `a\\nb`: the host name has an empty label or a character other than letters, digits and inner \
@@ -223,12 +204,6 @@ mod tests {
         let many = |n: usize| AllowList::parse((0..n).map(|i| format!("h{i}.example")));
         assert_eq!(many(ENTRIES_MAX).unwrap().entries().count(), ENTRIES_MAX);
         assert_eq!(many(ENTRIES_MAX + 1), Err(AllowListError::TooMany));
-        assert!(
-            AllowList::parse([&"x".repeat(5000)])
-                .unwrap_err()
-                .to_string()
-                .len()
-                < 400
-        );
+        assert!(AllowList::parse([&"x".repeat(5000)]).unwrap_err().to_string().len() < 400);
     }
 }

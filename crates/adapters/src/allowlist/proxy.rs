@@ -110,10 +110,7 @@ impl Proxy {
             .name("allow-list-accept".to_owned())
             .stack_size(THREAD_STACK_BYTES)
             .spawn(move || accept_all(&listener, &for_thread))?;
-        Ok(ProxyHandle {
-            shared,
-            accepting: Some(accepting),
-        })
+        Ok(ProxyHandle { shared, accepting: Some(accepting) })
     }
 }
 
@@ -152,11 +149,7 @@ impl ProxyHandle {
         }
         let mut state = self.shared.lock();
         while !state.active.is_empty() {
-            state = self
-                .shared
-                .served
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.served.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -227,9 +220,7 @@ impl Shared {
 
     /// Writes a record down.
     pub(super) fn log(&self, record: &RequestRecord) -> io::Result<()> {
-        self.log
-            .record(record)
-            .inspect_err(|_| self.lock().summary.log_failures += 1)
+        self.log.record(record).inspect_err(|_| self.lock().summary.log_failures += 1)
     }
 
     /// Writes the last record of a request down and counts it. A log that fails here can refuse nothing any more;
@@ -256,10 +247,7 @@ impl Shared {
             return Admission::Last(id);
         }
         let most = self.limits.concurrent_max;
-        let service = match (
-            state.serving < most,
-            state.active.len() < most.saturating_mul(2),
-        ) {
+        let service = match (state.serving < most, state.active.len() < most.saturating_mul(2)) {
             (true, true | false) => Service::Whole,
             (false, true) => Service::Refusal,
             (false, false) => return Admission::Overrun(id),
@@ -325,19 +313,12 @@ fn accept_all(listener: &UnixListener, shared: &Arc<Shared>) {
                 let client = Arc::new(stream);
                 match shared.admit(&client) {
                     Admission::OnThread(id, service) => {
-                        let place = Place {
-                            id,
-                            service,
-                            shared: Arc::clone(shared),
-                        };
+                        let place = Place { id, service, shared: Arc::clone(shared) };
                         serve_on_thread(place, client);
                     }
-                    Admission::Overrun(id) => {
-                        turn_away(id, client, shared, Reason::TooManyConnections)
-                    }
+                    Admission::Overrun(id) => turn_away(id, client, shared, Reason::TooManyConnections),
                     Admission::Last(id) => {
-                        Connection::new(id, client, Arc::clone(shared))
-                            .refuse(Reason::TotalReached);
+                        Connection::new(id, client, Arc::clone(shared)).refuse(Reason::TotalReached);
                         break;
                     }
                     Admission::Stopped => break,
@@ -358,10 +339,8 @@ fn accept_all(listener: &UnixListener, shared: &Arc<Shared>) {
 fn serve_on_thread(place: Place, client: Arc<UnixStream>) {
     let (id, shared) = (place.id, Arc::clone(&place.shared));
     let for_thread = Arc::clone(&client);
-    let spawned = thread::Builder::new()
-        .name("allow-list-client".to_owned())
-        .stack_size(THREAD_STACK_BYTES)
-        .spawn(move || {
+    let spawned =
+        thread::Builder::new().name("allow-list-client".to_owned()).stack_size(THREAD_STACK_BYTES).spawn(move || {
             let connection = Connection::new(place.id, for_thread, Arc::clone(&place.shared));
             match place.service {
                 Service::Whole => connection.serve(),

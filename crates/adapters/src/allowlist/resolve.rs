@@ -33,11 +33,7 @@ impl Resolver for SystemResolver {
                 return Ok(listed);
             }
         }
-        let question = if host.is_single_label() {
-            host.to_string()
-        } else {
-            format!("{host}.")
-        };
+        let question = if host.is_single_label() { host.to_string() } else { format!("{host}.") };
         let answers = (question.as_str(), 0).to_socket_addrs()?;
         Ok(answers.map(|answer| answer.ip()).collect())
     }
@@ -50,11 +46,7 @@ fn hosts_file_addresses(text: &str, host: &HostName) -> Vec<IpAddr> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for line in text.lines() {
-        let mut words = line
-            .split('#')
-            .next()
-            .unwrap_or_default()
-            .split_ascii_whitespace();
+        let mut words = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
         let Some(Ok(address)) = words.next().map(str::parse::<IpAddr>) else {
             continue;
         };
@@ -72,10 +64,7 @@ mod tests {
 
     fn listed(text: &str, name: &str) -> Vec<String> {
         let host = HostName::parse(name).unwrap();
-        hosts_file_addresses(text, &host)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        hosts_file_addresses(text, &host).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -92,9 +81,7 @@ mod tests {
 
     #[test]
     fn the_system_knows_localhost() {
-        let addresses = SystemResolver
-            .resolve(&HostName::parse("localhost").unwrap())
-            .unwrap();
+        let addresses = SystemResolver.resolve(&HostName::parse("localhost").unwrap()).unwrap();
         assert!(!addresses.is_empty());
         assert!(addresses.iter().all(IpAddr::is_loopback), "{addresses:?}");
     }

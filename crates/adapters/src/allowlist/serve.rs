@@ -11,8 +11,8 @@ use super::answer;
 use super::connect::{ConnectRequest, HeadError, HeadProgress, HttpVersion, read_head};
 use super::hello::{HelloError, HelloProgress, read_client_hello};
 use super::limits::{
-    COPY_BYTES, DRAIN_BYTES_MAX, DRAIN_TIME, HEAD_BYTES_MAX, HELLO_STREAM_BYTES_MAX,
-    SERVER_STREAM_BYTES_MAX, TURN_AWAY_TIME,
+    COPY_BYTES, DRAIN_BYTES_MAX, DRAIN_TIME, HEAD_BYTES_MAX, HELLO_STREAM_BYTES_MAX, SERVER_STREAM_BYTES_MAX,
+    TURN_AWAY_TIME,
 };
 use super::log::{EndReason, Reason, RequestRecord, Stage, Verdict};
 use super::name::HostName;
@@ -44,14 +44,7 @@ struct Asked {
 
 impl Connection {
     pub(super) fn new(id: u64, client: Arc<UnixStream>, shared: Arc<Shared>) -> Self {
-        Self {
-            id,
-            client,
-            shared,
-            started: Instant::now(),
-            asked: Asked::default(),
-            moved: Moved::default(),
-        }
+        Self { id, client, shared, started: Instant::now(), asked: Asked::default(), moved: Moved::default() }
     }
 
     /// Serves the request and logs its end. What ends it is written down before the client is told, and telling may
@@ -86,8 +79,7 @@ impl Connection {
         self.log_end(reason);
         let answer = answer::refusal(HttpVersion::Http11, reason, None);
         // Whoever does not take the answer learns it from the closed socket.
-        self.say(&answer, Deadline::after(TURN_AWAY_TIME))
-            .unwrap_or_default();
+        self.say(&answer, Deadline::after(TURN_AWAY_TIME)).unwrap_or_default();
         self.client.close(Shutdown::Both);
     }
 
@@ -97,8 +89,7 @@ impl Connection {
         let reason = match (reason.verdict(), stopped) {
             (Verdict::Failed, true) => Reason::Stopped,
             (Verdict::Allowed, true) => Reason::Ended(EndReason::Stopped),
-            (Verdict::Refused, true)
-            | (Verdict::Allowed | Verdict::Failed | Verdict::Refused, false) => reason,
+            (Verdict::Refused, true) | (Verdict::Allowed | Verdict::Failed | Verdict::Refused, false) => reason,
         };
         self.shared.end(&self.record(Stage::End, reason));
     }
@@ -106,29 +97,21 @@ impl Connection {
     /// Gates one to three, and the answer that opens the tunnel.
     fn open(&mut self) -> Result<(ConnectRequest, Arc<TcpStream>), Reason> {
         let request = self.read_request()?;
-        let destination = self
-            .shared
-            .allow()
-            .permit(&request.host, request.port)
-            .map_err(|refusal| match refusal {
-                PolicyRefusal::Host => Reason::HostNotAllowed,
-                PolicyRefusal::Port => Reason::PortNotAllowed,
-            })?;
+        let destination = self.shared.allow().permit(&request.host, request.port).map_err(|refusal| match refusal {
+            PolicyRefusal::Host => Reason::HostNotAllowed,
+            PolicyRefusal::Port => Reason::PortNotAllowed,
+        })?;
         let shared = Arc::clone(&self.shared);
-        let dialled = shared
-            .dialler()
-            .dial(destination, &|| shared.is_stopped())
-            .map_err(|error| {
-                self.asked.address = error.address;
-                error.reason
-            })?;
+        let dialled = shared.dialler().dial(destination, &|| shared.is_stopped()).map_err(|error| {
+            self.asked.address = error.address;
+            error.reason
+        })?;
         self.asked.address = Some(dialled.address);
         let server = Arc::new(dialled.stream);
         self.shared.adopt(self.id, Arc::clone(&server))?;
         self.refuse_early_bytes()?;
         let deadline = Deadline::after(self.shared.limits().head_time);
-        self.say(&answer::opened(request.version), deadline)
-            .map_err(|_| Reason::ClientLeft)?;
+        self.say(&answer::opened(request.version), deadline).map_err(|_| Reason::ClientLeft)?;
         Ok((request, server))
     }
 
@@ -153,32 +136,23 @@ impl Connection {
                     return Err(Reason::Head(refusal.error));
                 }
             }
-            let count =
-                read_until(&*self.client, &mut buffer, deadline).map_err(|error| match error {
-                    WireError::Timeout => Reason::HeadTimeout,
-                    WireError::Closed => Reason::HeadIncomplete,
-                })?;
+            let count = read_until(&*self.client, &mut buffer, deadline).map_err(|error| match error {
+                WireError::Timeout => Reason::HeadTimeout,
+                WireError::Closed => Reason::HeadIncomplete,
+            })?;
             received.extend_from_slice(buffer.get(..count).unwrap_or_default());
         }
     }
 
     /// A client that speaks before it was answered did not wait to learn who is listening.
     fn refuse_early_bytes(&self) -> Result<(), Reason> {
-        self.client
-            .set_nonblocking(true)
-            .map_err(|_| Reason::ClientLeft)?;
+        self.client.set_nonblocking(true).map_err(|_| Reason::ClientLeft)?;
         let early = self.client.read_once(&mut [0]);
-        self.client
-            .set_nonblocking(false)
-            .map_err(|_| Reason::ClientLeft)?;
+        self.client.set_nonblocking(false).map_err(|_| Reason::ClientLeft)?;
         match early {
             Ok(0) => Err(Reason::ClientLeft),
             Ok(_) => Err(Reason::Head(HeadError::EarlyBytes)),
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
-            {
-                Ok(())
-            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
             Err(_) => Err(Reason::ClientLeft),
         }
     }
@@ -198,11 +172,7 @@ impl Connection {
     fn handshake(&self, host: &HostName, server: &TcpStream) -> Result<(), Reason> {
         let mut received = Vec::new();
         let used = self.read_hello(host, &mut received)?;
-        if self
-            .shared
-            .log(&self.record(Stage::Open, Reason::Open))
-            .is_err()
-        {
+        if self.shared.log(&self.record(Stage::Open, Reason::Open)).is_err() {
             return Err(Reason::LogFailed);
         }
         // What came behind the hello is kept back until the server has said whether it is a second one.
@@ -242,21 +212,16 @@ impl Connection {
             return Err(Reason::Hello(HelloError::TooLarge));
         }
         let mut buffer = vec![0; COPY_BYTES];
-        let count =
-            read_until(&*self.client, &mut buffer, deadline).map_err(|error| match error {
-                WireError::Timeout => Reason::HelloTimeout,
-                WireError::Closed => Reason::HelloIncomplete,
-            })?;
+        let count = read_until(&*self.client, &mut buffer, deadline).map_err(|error| match error {
+            WireError::Timeout => Reason::HelloTimeout,
+            WireError::Closed => Reason::HelloIncomplete,
+        })?;
         received.extend_from_slice(buffer.get(..count).unwrap_or_default());
         Ok(())
     }
 
     /// Forwards what may stand between two hellos: the compatibility byte, and early data sent before the retry.
-    fn forward_between_hellos(
-        &self,
-        server: &TcpStream,
-        received: &mut Vec<u8>,
-    ) -> Result<(), Reason> {
+    fn forward_between_hellos(&self, server: &TcpStream, received: &mut Vec<u8>) -> Result<(), Reason> {
         let deadline = Deadline::after(self.shared.limits().hello_time);
         loop {
             let wire = match front_record(received) {
@@ -265,9 +230,7 @@ impl Connection {
                     CHANGE_CIPHER_SPEC if record.length != 1 => {
                         return Err(Reason::Hello(HelloError::Malformed));
                     }
-                    CHANGE_CIPHER_SPEC | APPLICATION_DATA if record.is_whole() => {
-                        Some(record.wire_bytes())
-                    }
+                    CHANGE_CIPHER_SPEC | APPLICATION_DATA if record.is_whole() => Some(record.wire_bytes()),
                     CHANGE_CIPHER_SPEC | APPLICATION_DATA => None,
                     _ => return Ok(()),
                 },
@@ -297,13 +260,10 @@ impl Connection {
             let fresh = buffer.get(..count).unwrap_or_default();
             received.extend_from_slice(fresh);
             let progress = read_server_answer(&received);
-            if progress == ServerProgress::NotTls
-                || received.len() > SERVER_STREAM_BYTES_MAX + COPY_BYTES
-            {
+            if progress == ServerProgress::NotTls || received.len() > SERVER_STREAM_BYTES_MAX + COPY_BYTES {
                 return Err(Reason::ServerNotTls);
             }
-            write_until(&*self.client, fresh, deadline, &self.moved.down)
-                .map_err(|_| Reason::ClientLeft)?;
+            write_until(&*self.client, fresh, deadline, &self.moved.down).map_err(|_| Reason::ClientLeft)?;
             match progress {
                 ServerProgress::Incomplete | ServerProgress::NotTls => {}
                 ServerProgress::Hello => return Ok(ServerStep::Hello),

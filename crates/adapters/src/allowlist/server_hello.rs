@@ -27,14 +27,7 @@ pub(super) fn read_server_answer(received: &[u8]) -> ServerProgress {
     }
     match gather_handshake(rest, |_| ANSWER_BYTES) {
         Err(GatherError::NotHandshake | GatherError::TooManyRecords) => ServerProgress::NotTls,
-        Ok(gathered)
-            if gathered
-                .message
-                .first()
-                .is_some_and(|kind| *kind != SERVER_HELLO) =>
-        {
-            ServerProgress::NotTls
-        }
+        Ok(gathered) if gathered.message.first().is_some_and(|kind| *kind != SERVER_HELLO) => ServerProgress::NotTls,
         Ok(gathered) if gathered.message.len() < ANSWER_BYTES => ServerProgress::Incomplete,
         Ok(gathered) if gathered.message.ends_with(&RETRY_RANDOM) => ServerProgress::Retry,
         Ok(_) => ServerProgress::Hello,
@@ -63,8 +56,8 @@ const SERVER_HELLO: u8 = 2;
 const ANSWER_BYTES: usize = 4 + 2 + 32;
 /// The random value by which RFC 8446 marks a ServerHello as a request to retry: SHA-256 of `HelloRetryRequest`.
 const RETRY_RANDOM: [u8; 32] = [
-    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
-    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11,
+    0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
 #[cfg(test)]
@@ -88,23 +81,11 @@ mod tests {
     #[test]
     fn a_retry_is_told_from_a_hello_however_it_is_cut() {
         for cut in [1, 3, 37, 38, 200] {
-            assert_eq!(
-                read_server_answer(&answer(RETRY_RANDOM, cut)),
-                ServerProgress::Retry,
-                "{cut}"
-            );
-            assert_eq!(
-                read_server_answer(&answer([7; 32], cut)),
-                ServerProgress::Hello,
-                "{cut}"
-            );
+            assert_eq!(read_server_answer(&answer(RETRY_RANDOM, cut)), ServerProgress::Retry, "{cut}");
+            assert_eq!(read_server_answer(&answer([7; 32], cut)), ServerProgress::Hello, "{cut}");
             let whole = answer(RETRY_RANDOM, cut);
-            let first = (0..whole.len())
-                .find(|n| read_server_answer(&whole[..*n]) != ServerProgress::Incomplete);
-            assert_eq!(
-                read_server_answer(&whole[..first.unwrap()]),
-                ServerProgress::Retry
-            );
+            let first = (0..whole.len()).find(|n| read_server_answer(&whole[..*n]) != ServerProgress::Incomplete);
+            assert_eq!(read_server_answer(&whole[..first.unwrap()]), ServerProgress::Retry);
         }
     }
 
@@ -115,28 +96,17 @@ mod tests {
         assert_eq!(read_server_answer(&warned), ServerProgress::Incomplete);
         warned.extend(answer(RETRY_RANDOM, 200));
         assert_eq!(read_server_answer(&warned), ServerProgress::Retry);
-        assert_eq!(
-            read_server_answer(&[21, 3, 3, 0, 2, 2, 40]),
-            ServerProgress::Refusal
-        );
+        assert_eq!(read_server_answer(&[21, 3, 3, 0, 2, 2, 40]), ServerProgress::Refusal);
         let endless = [21, 3, 3, 0, 2, 1, 112].repeat(SERVER_STREAM_BYTES_MAX / 7 + 1);
         assert_eq!(read_server_answer(&endless), ServerProgress::NotTls);
     }
 
     #[test]
     fn what_is_no_tls_server_is_told_at_its_first_byte() {
-        for bytes in [
-            &b"SSH-2.0"[..],
-            b"HTTP/1.1 400",
-            &[22, 2],
-            &[22, 3, 3, 0, 4, 11, 0, 0, 0],
-            &[21, 3, 3, 0, 3, 1, 0, 0],
-        ] {
-            assert_eq!(
-                read_server_answer(bytes),
-                ServerProgress::NotTls,
-                "{bytes:?}"
-            );
+        for bytes in
+            [&b"SSH-2.0"[..], b"HTTP/1.1 400", &[22, 2], &[22, 3, 3, 0, 4, 11, 0, 0, 0], &[21, 3, 3, 0, 3, 1, 0, 0]]
+        {
+            assert_eq!(read_server_answer(bytes), ServerProgress::NotTls, "{bytes:?}");
         }
         assert_eq!(read_server_answer(&[]), ServerProgress::Incomplete);
     }

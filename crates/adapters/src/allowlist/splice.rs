@@ -18,12 +18,7 @@ pub(super) struct Moved {
 }
 
 /// Carries bytes until both directions are done. Fails only if there is no thread for the second direction.
-pub(super) fn splice(
-    client: &dyn Side,
-    server: &dyn Side,
-    moved: &Moved,
-    limits: &Limits,
-) -> io::Result<EndReason> {
+pub(super) fn splice(client: &dyn Side, server: &dyn Side, moved: &Moved, limits: &Limits) -> io::Result<EndReason> {
     let tunnel = Tunnel {
         client,
         server,
@@ -117,9 +112,7 @@ impl Tunnel<'_> {
             match from.read_once(&mut buffer) {
                 Ok(0) => return CopyEnd::SourceDone,
                 Ok(read) => {
-                    if let Err(end) =
-                        self.write_all(to, buffer.get(..read).unwrap_or_default(), count)
-                    {
+                    if let Err(end) = self.write_all(to, buffer.get(..read).unwrap_or_default(), count) {
                         return end;
                     }
                 }
@@ -160,17 +153,9 @@ impl Tunnel<'_> {
 
     /// What is left until the tunnel counts as idle, or `None` when it does.
     fn left(&self) -> Option<Duration> {
-        let limit = if self.half_closed.load(Ordering::Acquire) {
-            self.half_closed_idle
-        } else {
-            self.idle
-        };
-        let quiet = self
-            .now_ms()
-            .saturating_sub(self.last_ms.load(Ordering::Acquire));
-        limit
-            .checked_sub(Duration::from_millis(quiet))
-            .filter(|left| !left.is_zero())
+        let limit = if self.half_closed.load(Ordering::Acquire) { self.half_closed_idle } else { self.idle };
+        let quiet = self.now_ms().saturating_sub(self.last_ms.load(Ordering::Acquire));
+        limit.checked_sub(Duration::from_millis(quiet)).filter(|left| !left.is_zero())
     }
 
     /// A wait is cut into slices, because the other direction may end meanwhile and shorten the limit.

@@ -50,26 +50,17 @@ pub(super) fn front_record(bytes: &[u8]) -> Result<Option<Record<'_>>, NotARecor
     if !plausible {
         return Err(NotARecord);
     }
-    let Some((&[content_type, _, _, high, low], rest)) =
-        bytes.split_first_chunk::<RECORD_HEADER_BYTES>()
-    else {
+    let Some((&[content_type, _, _, high, low], rest)) = bytes.split_first_chunk::<RECORD_HEADER_BYTES>() else {
         return Ok(None);
     };
     let length = usize::from(u16::from_be_bytes([high, low]));
-    let most = if content_type == APPLICATION_DATA {
-        RECORD_BYTES_MAX + PROTECTED_EXTRA_BYTES
-    } else {
-        RECORD_BYTES_MAX
-    };
+    let most =
+        if content_type == APPLICATION_DATA { RECORD_BYTES_MAX + PROTECTED_EXTRA_BYTES } else { RECORD_BYTES_MAX };
     if length == 0 || length > most {
         return Err(NotARecord);
     }
     let payload = rest.get(..length).unwrap_or(rest);
-    Ok(Some(Record {
-        content_type,
-        payload,
-        length,
-    }))
+    Ok(Some(Record { content_type, payload, length }))
 }
 
 /// A plaintext handshake message gathered from the handshake records at the front of a stream.
@@ -94,25 +85,15 @@ pub(super) enum GatherError {
 
 /// Gathers handshake payload until `want` says that enough is there. `want` sees what was gathered and gives the
 /// number of bytes needed in all; it may fall only for a message that is refused by what is there.
-pub(super) fn gather_handshake(
-    stream: &[u8],
-    want: fn(&[u8]) -> usize,
-) -> Result<Gathered, GatherError> {
+pub(super) fn gather_handshake(stream: &[u8], want: fn(&[u8]) -> usize) -> Result<Gathered, GatherError> {
     let mut rest = stream;
-    let mut gathered = Gathered {
-        message: Vec::new(),
-        wire: Some(0),
-        excess: 0,
-    };
+    let mut gathered = Gathered { message: Vec::new(), wire: Some(0), excess: 0 };
     let mut records = 0;
     while gathered.message.len() < want(&gathered.message) {
         let Some(record) = front_record(rest).map_err(|_| GatherError::NotHandshake)? else {
             // The type is the first byte of the header and is judged even while the rest of it is missing.
             return match rest.first() {
-                None | Some(&HANDSHAKE) => Ok(Gathered {
-                    wire: None,
-                    ..gathered
-                }),
+                None | Some(&HANDSHAKE) => Ok(Gathered { wire: None, ..gathered }),
                 Some(_) => Err(GatherError::NotHandshake),
             };
         };

@@ -77,11 +77,7 @@ pub(super) enum WireError {
 }
 
 /// Reads what has arrived, at most as much as `into` has room for, and appends nothing when the end was reached.
-pub(super) fn read_until(
-    side: &dyn Side,
-    into: &mut [u8],
-    deadline: Deadline,
-) -> Result<usize, WireError> {
+pub(super) fn read_until(side: &dyn Side, into: &mut [u8], deadline: Deadline) -> Result<usize, WireError> {
     loop {
         let left = deadline.left().ok_or(WireError::Timeout)?;
         side.read_time(left).map_err(|_| WireError::Closed)?;
@@ -107,10 +103,7 @@ pub(super) fn write_until(
         match side.write_once(from) {
             Ok(0) => return Err(WireError::Closed),
             Ok(written) => {
-                count.fetch_add(
-                    u64::try_from(written).unwrap_or(u64::MAX),
-                    Ordering::Relaxed,
-                );
+                count.fetch_add(u64::try_from(written).unwrap_or(u64::MAX), Ordering::Relaxed);
                 from = from.get(written..).unwrap_or_default();
             }
             Err(error) if is_transient(&error) => {}
@@ -122,8 +115,5 @@ pub(super) fn write_until(
 
 /// Interrupted or timed out: the caller looks at its clock and tries again.
 pub(super) fn is_transient(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut
-    )
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

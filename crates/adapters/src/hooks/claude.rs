@@ -66,8 +66,7 @@ struct Wire<'a> {
 /// # Errors
 /// When it is not JSON of the client's form; unknown fields and unknown events are not an error.
 pub fn read(bytes: &[u8]) -> Result<HookCall, HookError> {
-    let wire: Wire<'_> =
-        serde_json::from_slice(bytes).map_err(|error| HookError { problem: error.to_string() })?;
+    let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| HookError { problem: error.to_string() })?;
     let missing = || HookError { problem: format!("`{}` names no tool", wire.hook_event_name) };
     let text = |value: Option<&RawValue>| value.map_or_else(String::new, |value| value.get().to_owned());
     let event = match wire.hook_event_name.as_str() {
@@ -153,12 +152,13 @@ impl HookCall {
     pub fn reply(&self, decision: &Decision) -> Reply {
         match &self.event {
             Event::PreToolUse { .. } if !decision.safety.allowed => deny(&refusal(decision), is_over(decision)),
-            Event::PostToolUse { .. } => override_in(decision).map_or_else(Reply::default, |told| {
-                context("PostToolUse", &override_text(told))
-            }),
-            Event::UserPromptSubmit if !decision.safety.allowed => {
-                Reply { stdout: json!({"decision": "block", "reason": refusal(decision)}).to_string(), ..Reply::default() }
+            Event::PostToolUse { .. } => {
+                override_in(decision).map_or_else(Reply::default, |told| context("PostToolUse", &override_text(told)))
             }
+            Event::UserPromptSubmit if !decision.safety.allowed => Reply {
+                stdout: json!({"decision": "block", "reason": refusal(decision)}).to_string(),
+                ..Reply::default()
+            },
             Event::Stop => prompt_in(decision).map_or_else(Reply::default, |prompt| Reply {
                 stdout: json!({"decision": "block", "reason": prompt}).to_string(),
                 ..Reply::default()
@@ -217,7 +217,10 @@ fn override_in(decision: &Decision) -> Option<&LoopOverride> {
 }
 
 fn prompt_in(decision: &Decision) -> Option<&str> {
-    decision.effects.iter().find_map(|effect| if let Effect::Prompt(text) = effect { Some(text.as_str()) } else { None })
+    decision
+        .effects
+        .iter()
+        .find_map(|effect| if let Effect::Prompt(text) = effect { Some(text.as_str()) } else { None })
 }
 
 fn override_text(told: &LoopOverride) -> String {

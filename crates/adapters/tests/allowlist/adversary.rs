@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use tripwire_adapters::allowlist::{Limits, Stage, Verdict};
 
 use crate::support::{
-    Plan, RawServer, World, connect_head, hello_for, hello_message, read_answer, read_rest, record,
-    records, sni,
+    Plan, RawServer, World, connect_head, hello_for, hello_message, read_answer, read_rest, record, records, sni,
 };
 
 /// What was sent, and the only verdicts it may lead to.
@@ -17,11 +16,7 @@ fn never_opens(world: &World, bytes: &[u8]) -> String {
     let mut stream = world.connect();
     drop(stream.write_all(bytes));
     let answer = read_answer(&mut stream);
-    assert!(
-        !answer.contains(" 200 "),
-        "{:?} opened: {answer}",
-        String::from_utf8_lossy(bytes)
-    );
+    assert!(!answer.contains(" 200 "), "{:?} opened: {answer}", String::from_utf8_lossy(bytes));
     answer
 }
 
@@ -54,33 +49,17 @@ fn no_spelling_of_another_target_opens_a_tunnel() {
     ] {
         refuses_target(&world, &target);
     }
-    for unicode in [
-        "ｇood.test",
-        "good。test",
-        "gооd.test",
-        "good.test\u{200b}",
-        "good.ｔest",
-    ] {
+    for unicode in ["ｇood.test", "good。test", "gооd.test", "good.test\u{200b}", "good.ｔest"] {
         refuses_target(&world, &format!("{unicode}:{port}"));
     }
-    assert_eq!(
-        world.resolver.asked(),
-        Vec::<String>::new(),
-        "a question was put to the DNS"
-    );
+    assert_eq!(world.resolver.asked(), Vec::<String>::new(), "a question was put to the DNS");
     assert_eq!(server.received(), b"");
 }
 
 /// The target on its own, and with a `Host` that agrees with it.
 fn refuses_target(world: &World, target: &str) {
-    never_opens(
-        world,
-        format!("CONNECT {target} HTTP/1.0\r\n\r\n").as_bytes(),
-    );
-    never_opens(
-        world,
-        format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").as_bytes(),
-    );
+    never_opens(world, format!("CONNECT {target} HTTP/1.0\r\n\r\n").as_bytes());
+    never_opens(world, format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").as_bytes());
 }
 
 #[test]
@@ -109,11 +88,7 @@ fn no_spelling_of_an_address_or_an_odd_name_opens_a_tunnel() {
     ] {
         refuses_target(&world, &target);
     }
-    assert_eq!(
-        world.resolver.asked(),
-        Vec::<String>::new(),
-        "a question was put to the DNS"
-    );
+    assert_eq!(world.resolver.asked(), Vec::<String>::new(), "a question was put to the DNS");
     assert_eq!(server.received(), b"");
 }
 
@@ -157,16 +132,11 @@ fn no_split_request_opens_a_tunnel_to_either_target() {
 fn an_answer_never_carries_a_line_of_the_attacker() {
     let world = Plan::good(443).start();
     let mut stream = world.connect();
-    stream
-        .write_all(b"GET http://x/%0d%0aSet-Cookie:a=b HTTP/1.1\r\n\r\n")
-        .unwrap();
+    stream.write_all(b"GET http://x/%0d%0aSet-Cookie:a=b HTTP/1.1\r\n\r\n").unwrap();
     let answer = String::from_utf8(read_rest(&mut stream)).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(!head.contains("Set-Cookie"), "{head}");
-    assert!(
-        head.contains(&format!("Content-Length: {}", body.len())),
-        "{answer}"
-    );
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{answer}");
     assert_eq!(body.lines().count(), 1);
 }
 
@@ -205,20 +175,11 @@ fn the_name_cannot_be_hidden_in_the_record_layer() {
 #[test]
 fn a_second_hello_behind_the_first_waits_for_the_server() {
     let server = RawServer::start(b"");
-    let limits = Limits {
-        server_time: Duration::from_millis(200),
-        ..Limits::default()
-    };
-    let world = Plan {
-        limits,
-        ..Plan::good(server.port)
-    }
-    .start();
+    let limits = Limits { server_time: Duration::from_millis(200), ..Limits::default() };
+    let world = Plan { limits, ..Plan::good(server.port) }.start();
     let mut client = world.tunnel(server.port);
     let first = hello_for("good.test");
-    client
-        .write_all(&[first.clone(), hello_for("other.test")].concat())
-        .unwrap();
+    client.write_all(&[first.clone(), hello_for("other.test")].concat()).unwrap();
     drop(read_rest(&mut client));
     assert_eq!(world.ended(1)[0].reason, "server_timeout");
     assert_eq!(server.received(), first);
@@ -230,17 +191,9 @@ fn a_name_that_moves_inside_between_two_requests_is_refused_each_time() {
     let world = Plan::good(server.port).start();
     let inside = &["10.0.0.1"][..];
     let here = &["127.0.0.1"][..];
-    world
-        .resolver
-        .answer("good.test", &[here, inside, here, inside]);
-    let answers: Vec<bool> = (0..4)
-        .map(|_| {
-            world
-                .ask(&connect_head("good.test", server.port))
-                .1
-                .starts_with("HTTP/1.1 200 ")
-        })
-        .collect();
+    world.resolver.answer("good.test", &[here, inside, here, inside]);
+    let answers: Vec<bool> =
+        (0..4).map(|_| world.ask(&connect_head("good.test", server.port)).1.starts_with("HTTP/1.1 200 ")).collect();
     assert_eq!(answers, [true, false, true, false]);
     assert_eq!(world.resolver.asked().len(), 4);
 }
@@ -255,10 +208,7 @@ fn a_long_dns_answer_is_checked_to_its_end() {
     addresses.push("169.254.169.254");
     world.resolver.answer("good.test", &[&addresses]);
     let (_, answer) = world.ask(&connect_head("good.test", server.port));
-    assert!(
-        answer.contains("X-Tripwire-Reason: address_metadata"),
-        "{answer}"
-    );
+    assert!(answer.contains("X-Tripwire-Reason: address_metadata"), "{answer}");
 }
 
 #[test]
@@ -274,32 +224,17 @@ fn one_byte_records_and_reads_cost_little_time() {
         }
     }
     server.wait_for(16_000);
-    assert!(
-        started.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
 #[test]
 fn slow_clients_do_not_keep_honest_ones_out_for_longer_than_their_time() {
     let server = RawServer::start(b"");
-    let limits = Limits {
-        concurrent_max: 4,
-        head_time: Duration::from_millis(150),
-        ..Limits::default()
-    };
-    let world = Plan {
-        limits,
-        ..Plan::good(server.port)
-    }
-    .start();
+    let limits = Limits { concurrent_max: 4, head_time: Duration::from_millis(150), ..Limits::default() };
+    let world = Plan { limits, ..Plan::good(server.port) }.start();
     let slow: Vec<_> = (0..4).map(|_| world.connect()).collect();
     let started = Instant::now();
-    while !world
-        .ask_once(&connect_head("good.test", server.port))
-        .starts_with("HTTP/1.1 200 ")
-    {
+    while !world.ask_once(&connect_head("good.test", server.port)).starts_with("HTTP/1.1 200 ") {
         assert!(started.elapsed() < Duration::from_secs(5));
         thread::sleep(Duration::from_millis(10));
     }
@@ -327,11 +262,7 @@ fn every_connection_leaves_exactly_one_end_in_the_log() {
     world.ended(60);
     let summary = world.stop();
     let records = world.records();
-    let mut ids: Vec<_> = records
-        .iter()
-        .filter(|r| r.stage == Stage::End)
-        .map(|r| r.connection)
-        .collect();
+    let mut ids: Vec<_> = records.iter().filter(|r| r.stage == Stage::End).map(|r| r.connection).collect();
     ids.sort_unstable();
     assert_eq!(ids, (1..=60).collect::<Vec<u64>>());
     assert_eq!(summary.connections, 60);

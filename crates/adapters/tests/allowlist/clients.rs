@@ -53,35 +53,20 @@ impl Web {
         let server = TlsServer::http(pki.server(ring())).port;
         let world = Plan::good(server).start();
         let proxy = bridge(&world);
-        let certificate =
-            std::env::temp_dir().join(format!("tw-allow-{}-{test}.pem", std::process::id()));
+        let certificate = std::env::temp_dir().join(format!("tw-allow-{}-{test}.pem", std::process::id()));
         std::fs::write(&certificate, &pki.pem).unwrap();
-        Self {
-            world,
-            server,
-            proxy,
-            certificate,
-        }
+        Self { world, server, proxy, certificate }
     }
 
     /// Runs a program with a bare environment but for the search path and the proxy variables.
     fn run(&self, program: &str, arguments: &[&str]) -> Option<Output> {
         let mut command = Command::new(program);
         let proxy = format!("http://127.0.0.1:{}", self.proxy);
-        command
-            .args(arguments)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.args(arguments).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         if let Some(home) = std::env::var_os("HOME") {
             command.env("HOME", home);
         }
-        for variable in [
-            "http_proxy",
-            "https_proxy",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "all_proxy",
-        ] {
+        for variable in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"] {
             command.env(variable, &proxy);
         }
         command.env("CERTIFICATE", &self.certificate);
@@ -106,10 +91,7 @@ fn curl_reaches_the_allowed_host_and_no_other() {
     let web = Web::start("curl");
     let certificate = web.certificate.to_str().unwrap();
     let good = format!("https://good.test:{}/", web.server);
-    let Some(output) = web.run(
-        "curl",
-        &["-sS", "--max-time", "20", "--cacert", certificate, &good],
-    ) else {
+    let Some(output) = web.run("curl", &["-sS", "--max-time", "20", "--cacert", certificate, &good]) else {
         return;
     };
     assert_eq!(String::from_utf8_lossy(&output.stdout), BODY, "{output:?}");
@@ -119,43 +101,17 @@ fn curl_reaches_the_allowed_host_and_no_other() {
         (format!("https://[::1]:{}/", web.server), "403"),
         ("https://good.test/".to_owned(), "403"),
     ] {
-        let output = web
-            .run("curl", &["-sS", "--max-time", "20", "-k", &url])
-            .unwrap();
+        let output = web.run("curl", &["-sS", "--max-time", "20", "-k", &url]).unwrap();
         let talk = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            !output.status.success() && talk.contains(told),
-            "{url}: {talk}"
-        );
+        assert!(!output.status.success() && talk.contains(told), "{url}: {talk}");
     }
-    let plain = web
-        .run(
-            "curl",
-            &["-sS", "--max-time", "20", "-i", "http://good.test/"],
-        )
-        .unwrap();
-    assert!(
-        String::from_utf8_lossy(&plain.stdout).starts_with("HTTP/1.1 405 only CONNECT is served"),
-        "{plain:?}"
-    );
+    let plain = web.run("curl", &["-sS", "--max-time", "20", "-i", "http://good.test/"]).unwrap();
+    assert!(String::from_utf8_lossy(&plain.stdout).starts_with("HTTP/1.1 405 only CONNECT is served"), "{plain:?}");
     // The right CONNECT with another name inside: curl takes the name for TLS from the URL, the target from here.
     let elsewhere = format!("good.test:{}", web.server);
     let other = format!("https://other.test:{}/", web.server);
     let map = format!("other.test:{}:{elsewhere}", web.server);
-    let output = web
-        .run(
-            "curl",
-            &[
-                "-sS",
-                "--max-time",
-                "20",
-                "-k",
-                "--connect-to",
-                &map,
-                &other,
-            ],
-        )
-        .unwrap();
+    let output = web.run("curl", &["-sS", "--max-time", "20", "-k", "--connect-to", &map, &other]).unwrap();
     assert!(!output.status.success(), "{output:?}");
     let reasons: Vec<_> = web.world.ended(7).iter().map(|end| end.reason).collect();
     assert_eq!(reasons.last(), Some(&"sni_mismatch"), "{reasons:?}");
@@ -177,9 +133,6 @@ fn python_urllib_reaches_the_allowed_host_and_no_other() {
     let talk = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(talk.contains("403 host is not on the allow-list"), "{talk}");
     let ends = web.world.ended(2);
-    assert_eq!(
-        (ends[0].host.as_deref(), ends[0].bytes_up > 0),
-        (Some("good.test"), true)
-    );
+    assert_eq!((ends[0].host.as_deref(), ends[0].bytes_up > 0), (Some("good.test"), true));
     assert_eq!(ends[1].reason, "host_not_allowed");
 }

@@ -39,38 +39,16 @@ fn exactly_one_host_must_be_named() {
         (vec![], HelloError::NoName),
         (vec![(10, vec![0, 2, 0, 29])], HelloError::NoName),
         (vec![sni(&[])], HelloError::NoName),
-        (
-            vec![sni(&[(0, b"good.test"), (0, b"other.test")])],
-            HelloError::SeveralNames,
-        ),
-        (
-            vec![sni(&[(0, b"good.test"), (0, b"good.test")])],
-            HelloError::SeveralNames,
-        ),
-        (
-            vec![sni(&[(0, b"good.test"), (1, b"x")])],
-            HelloError::SeveralNames,
-        ),
+        (vec![sni(&[(0, b"good.test"), (0, b"other.test")])], HelloError::SeveralNames),
+        (vec![sni(&[(0, b"good.test"), (0, b"good.test")])], HelloError::SeveralNames),
+        (vec![sni(&[(0, b"good.test"), (1, b"x")])], HelloError::SeveralNames),
         (vec![sni(&[(1, b"good.test")])], HelloError::BadName),
         (vec![one.clone(), other.clone()], HelloError::SeveralNames),
-        (
-            vec![one.clone(), (16, vec![]), one.clone()],
-            HelloError::SeveralNames,
-        ),
+        (vec![one.clone(), (16, vec![]), one.clone()], HelloError::SeveralNames),
     ] {
-        assert_eq!(
-            error(&records(&hello_message(&extensions), 16_384)),
-            why,
-            "{extensions:?}"
-        );
+        assert_eq!(error(&records(&hello_message(&extensions), 16_384)), why, "{extensions:?}");
     }
-    assert_eq!(
-        name(&records(
-            &hello_message(&[(16, vec![]), one, (10, vec![0, 2, 0, 29])]),
-            16_384
-        )),
-        "good.test"
-    );
+    assert_eq!(name(&records(&hello_message(&[(16, vec![]), one, (10, vec![0, 2, 0, 29])]), 16_384)), "good.test");
 }
 
 #[test]
@@ -90,11 +68,7 @@ fn a_name_that_is_no_exact_host_name_is_refused() {
         b" good.test",
         b"good_.test",
     ] {
-        assert_eq!(
-            error(&records(&hello_message(&[sni(&[(0, bad)])]), 16_384)),
-            HelloError::BadName,
-            "{bad:?}"
-        );
+        assert_eq!(error(&records(&hello_message(&[sni(&[(0, bad)])]), 16_384)), HelloError::BadName, "{bad:?}");
     }
     let long = "a".repeat(300);
     assert_eq!(error(&hello_for(&long)), HelloError::BadName);
@@ -104,23 +78,11 @@ fn a_name_that_is_no_exact_host_name_is_refused() {
 fn an_encrypted_hello_is_refused_with_or_without_an_outer_name() {
     for kind in [0xfe0d, 0xfe08, 0xfe0a, 0xffce, 0xfd00] {
         let outer = hello_message(&[sni(&[(0, b"good.test")]), (kind, vec![0; 40])]);
-        assert_eq!(
-            error(&records(&outer, 16_384)),
-            HelloError::EncryptedHello,
-            "{kind:x}"
-        );
+        assert_eq!(error(&records(&outer, 16_384)), HelloError::EncryptedHello, "{kind:x}");
         let nameless = hello_message(&[(kind, vec![1])]);
-        assert_eq!(
-            error(&records(&nameless, 16_384)),
-            HelloError::EncryptedHello,
-            "{kind:x}"
-        );
+        assert_eq!(error(&records(&nameless, 16_384)), HelloError::EncryptedHello, "{kind:x}");
     }
-    let beside = hello_message(&[
-        sni(&[(0, b"good.test")]),
-        (0xfe0e, vec![]),
-        (0x0a0a, vec![]),
-    ]);
+    let beside = hello_message(&[sni(&[(0, b"good.test")]), (0xfe0e, vec![]), (0x0a0a, vec![])]);
     assert_eq!(name(&records(&beside, 16_384)), "good.test");
 }
 
@@ -143,67 +105,29 @@ fn bytes_that_are_no_tls_are_refused_at_the_first_wrong_one() {
     ] {
         assert_eq!(error(bytes), HelloError::NotTls, "{bytes:?}");
     }
-    for bytes in [
-        &[][..],
-        &[22],
-        &[22, 3],
-        &[22, 3, 1, 0, 4],
-        &[22, 3, 1, 0x40, 0],
-        &[22, 3, 1, 0, 4, 1],
-    ] {
-        assert_eq!(
-            read_client_hello(bytes),
-            HelloProgress::Incomplete,
-            "{bytes:?}"
-        );
+    for bytes in [&[][..], &[22], &[22, 3], &[22, 3, 1, 0, 4], &[22, 3, 1, 0x40, 0], &[22, 3, 1, 0, 4, 1]] {
+        assert_eq!(read_client_hello(bytes), HelloProgress::Incomplete, "{bytes:?}");
     }
 }
 
 #[test]
 fn a_message_that_breaks_its_own_lengths_is_refused() {
     let message = hello_message(&[sni(&[(0, b"good.test")])]);
-    for (at, value) in [
-        (4, 2),
-        (5, 0),
-        (5, 4),
-        (38, 33),
-        (38, 255),
-        (40, 3),
-        (40, 255),
-        (43, 0),
-        (45, 1),
-        (49, 200),
-    ] {
+    for (at, value) in [(4, 2), (5, 0), (5, 4), (38, 33), (38, 255), (40, 3), (40, 255), (43, 0), (45, 1), (49, 200)] {
         let mut broken = message.clone();
         broken[at] = value;
-        assert_eq!(
-            error(&records(&broken, 16_384)),
-            HelloError::Malformed,
-            "byte {at} = {value}"
-        );
+        assert_eq!(error(&records(&broken, 16_384)), HelloError::Malformed, "byte {at} = {value}");
     }
     let body = &message[4..];
     let mut longer = body.to_vec();
     longer.push(0);
-    assert_eq!(
-        error(&records(&handshake(1, &longer), 16_384)),
-        HelloError::Malformed
-    );
-    assert_eq!(
-        error(&records(&handshake(1, &body[..body.len() - 1]), 16_384)),
-        HelloError::Malformed
-    );
-    assert_eq!(
-        error(&records(&handshake(1, &[]), 16_384)),
-        HelloError::Malformed
-    );
+    assert_eq!(error(&records(&handshake(1, &longer), 16_384)), HelloError::Malformed);
+    assert_eq!(error(&records(&handshake(1, &body[..body.len() - 1]), 16_384)), HelloError::Malformed);
+    assert_eq!(error(&records(&handshake(1, &[]), 16_384)), HelloError::Malformed);
     let doubled = hello_message(&[sni(&[(0, b"good.test")]), (16, vec![]), (16, vec![])]);
     assert_eq!(error(&records(&doubled, 16_384)), HelloError::Malformed);
     // Before extensions existed a hello ended at its compression methods.
-    assert_eq!(
-        error(&records(&handshake(1, &body[..41]), 16_384)),
-        HelloError::NoName
-    );
+    assert_eq!(error(&records(&handshake(1, &body[..41]), 16_384)), HelloError::NoName);
 }
 
 #[test]
@@ -238,18 +162,11 @@ fn records_may_cut_a_hello_anywhere_but_not_without_end() {
 #[test]
 fn the_size_of_a_hello_is_bounded_at_its_edge() {
     let bare = hello_message(&[sni(&[(0, b"good.test")]), (21, vec![])]).len();
-    let padded = |total: usize| {
-        records(
-            &hello_message(&[sni(&[(0, b"good.test")]), (21, vec![0; total - bare])]),
-            16_384,
-        )
-    };
+    let padded =
+        |total: usize| records(&hello_message(&[sni(&[(0, b"good.test")]), (21, vec![0; total - bare])]), 16_384);
     assert_eq!(name(&padded(16 * 1024)), "good.test");
     assert_eq!(error(&padded(16 * 1024 + 1)), HelloError::TooLarge);
-    assert_eq!(
-        error(&[22, 3, 1, 0, 4, 1, 255, 255, 255]),
-        HelloError::TooLarge
-    );
+    assert_eq!(error(&[22, 3, 1, 0, 4, 1, 255, 255, 255]), HelloError::TooLarge);
     let many = |count: u16| {
         let mut extensions = vec![sni(&[(0, b"good.test")])];
         extensions.extend((1000..1000 + count).map(|kind| (kind, vec![])));

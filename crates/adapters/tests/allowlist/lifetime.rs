@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tripwire_adapters::allowlist::{Limits, Verdict};
 
 use crate::support::{
-    KeptLog, Pki, Plan, RawServer, TableResolver, TlsServer, World, connect_head, hello_for,
-    read_answer, read_rest, ring,
+    KeptLog, Pki, Plan, RawServer, TableResolver, TlsServer, World, connect_head, hello_for, read_answer, read_rest,
+    ring,
 };
 use crate::tls::tls_client;
 
@@ -43,16 +43,10 @@ fn short() -> Limits {
 fn flowing(limits: Limits) -> (World, UnixStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let world = Plan {
-        limits,
-        ..Plan::good(port)
-    }
-    .start();
+    let world = Plan { limits, ..Plan::good(port) }.start();
     let mut client = world.tunnel(port);
     let (mut server, _) = listener.accept().unwrap();
-    server
-        .set_read_timeout(Some(crate::support::PATIENCE))
-        .unwrap();
+    server.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
     let hello = hello_for("good.test");
     client.write_all(&hello).unwrap();
     let mut got = vec![0; hello.len()];
@@ -65,11 +59,7 @@ fn flowing(limits: Limits) -> (World, UnixStream, TcpStream) {
 
 #[test]
 fn a_head_that_trickles_is_given_up_in_time() {
-    let world = Plan {
-        limits: short(),
-        ..Plan::good(443)
-    }
-    .start();
+    let world = Plan { limits: short(), ..Plan::good(443) }.start();
     let mut client = world.connect();
     let started = Instant::now();
     for byte in connect_head("good.test", 443).bytes().cycle() {
@@ -83,20 +73,13 @@ fn a_head_that_trickles_is_given_up_in_time() {
     }
     assert!(read_answer(&mut client).starts_with("HTTP/1.1 408 "));
     let end = world.ended(1).remove(0);
-    assert_eq!(
-        (end.verdict, end.reason),
-        (Verdict::Refused, "head_timeout")
-    );
+    assert_eq!((end.verdict, end.reason), (Verdict::Refused, "head_timeout"));
     assert!((200..5000).contains(&end.ms), "{end:?}");
 }
 
 #[test]
 fn a_client_that_says_nothing_or_leaves_is_told_apart() {
-    let world = Plan {
-        limits: short(),
-        ..Plan::good(443)
-    }
-    .start();
+    let world = Plan { limits: short(), ..Plan::good(443) }.start();
     let mut silent = world.connect();
     drop(world.connect());
     assert!(read_answer(&mut silent).starts_with("HTTP/1.1 408 "));
@@ -108,11 +91,7 @@ fn a_client_that_says_nothing_or_leaves_is_told_apart() {
 #[test]
 fn a_hello_that_trickles_is_given_up_in_time() {
     let server = RawServer::start(b"");
-    let world = Plan {
-        limits: short(),
-        ..Plan::good(server.port)
-    }
-    .start();
+    let world = Plan { limits: short(), ..Plan::good(server.port) }.start();
     let mut client = world.tunnel(server.port);
     let started = Instant::now();
     for byte in hello_for("good.test") {
@@ -144,11 +123,7 @@ fn a_hello_that_stops_half_way_is_not_forwarded() {
 #[test]
 fn a_server_that_never_answers_is_given_up_in_time() {
     let server = RawServer::start(b"");
-    let world = Plan {
-        limits: short(),
-        ..Plan::good(server.port)
-    }
-    .start();
+    let world = Plan { limits: short(), ..Plan::good(server.port) }.start();
     let mut client = world.tunnel(server.port);
     client.write_all(&hello_for("good.test")).unwrap();
     assert_eq!(read_rest(&mut client), b"");
@@ -168,10 +143,7 @@ fn either_side_may_end_its_half_and_still_hear_the_other() {
     assert_eq!(read_rest(&mut client), b"a long answer");
     let end = world.ended(1).remove(0);
     assert_eq!((end.reason, end.verdict), ("closed", Verdict::Allowed));
-    assert_eq!(
-        end.bytes_down,
-        u64::try_from(SERVER_HELLO.len() + 13).unwrap()
-    );
+    assert_eq!(end.bytes_down, u64::try_from(SERVER_HELLO.len() + 13).unwrap());
 
     let (world, mut client, mut server) = flowing(Limits::default());
     server.write_all(b"goodbye").unwrap();
@@ -203,18 +175,12 @@ fn a_server_that_cuts_an_upload_short_is_still_heard() {
     }
     assert!(cut, "the upload goes nowhere for ever");
     assert_eq!(read_rest(&mut client), b"too large");
-    assert_eq!(
-        world.ended(1)[0].bytes_down,
-        u64::try_from(SERVER_HELLO.len() + 9).unwrap()
-    );
+    assert_eq!(world.ended(1)[0].bytes_down, u64::try_from(SERVER_HELLO.len() + 9).unwrap());
 }
 
 #[test]
 fn a_half_open_tunnel_does_not_stay() {
-    let limits = Limits {
-        half_closed_time: Duration::from_millis(150),
-        ..Limits::default()
-    };
+    let limits = Limits { half_closed_time: Duration::from_millis(150), ..Limits::default() };
     let (world, client, server) = flowing(limits);
     let started = Instant::now();
     client.shutdown(Shutdown::Write).unwrap();
@@ -226,10 +192,7 @@ fn a_half_open_tunnel_does_not_stay() {
 
 #[test]
 fn an_idle_tunnel_is_closed_and_a_slow_one_is_not() {
-    let limits = Limits {
-        idle_time: Duration::from_millis(600),
-        ..Limits::default()
-    };
+    let limits = Limits { idle_time: Duration::from_millis(600), ..Limits::default() };
     let (world, mut client, mut server) = flowing(limits);
     for _ in 0..6 {
         thread::sleep(Duration::from_millis(150));
@@ -245,9 +208,7 @@ fn an_idle_tunnel_is_closed_and_a_slow_one_is_not() {
 #[test]
 fn a_reader_that_stops_reading_does_not_hold_a_tunnel_for_ever() {
     let (world, client, mut server) = flowing(short());
-    server
-        .set_write_timeout(Some(Duration::from_millis(500)))
-        .unwrap();
+    server.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
     let block = vec![0; 1 << 20];
     while server.write_all(&block).is_ok() {}
     let end = world.ended(1).remove(0);
@@ -257,23 +218,13 @@ fn a_reader_that_stops_reading_does_not_hold_a_tunnel_for_ever() {
 
 #[test]
 fn one_more_than_the_cap_is_turned_away_and_room_is_given_back() {
-    let limits = Limits {
-        concurrent_max: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { concurrent_max: 2, ..Limits::default() };
     let server = RawServer::start(b"");
-    let world = Plan {
-        limits,
-        ..Plan::good(server.port)
-    }
-    .start();
+    let world = Plan { limits, ..Plan::good(server.port) }.start();
     let first = world.tunnel(server.port);
     let second = world.tunnel(server.port);
     let (_, answer) = world.ask(&connect_head("good.test", server.port));
-    assert!(
-        answer.starts_with("HTTP/1.1 503 too many connections at the same time"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 503 too many connections at the same time"), "{answer}");
     assert_eq!(world.ended(1)[0].reason, "too_many_connections");
     drop(first);
     let started = Instant::now();
@@ -282,10 +233,7 @@ fn one_more_than_the_cap_is_turned_away_and_room_is_given_back() {
         if answer.starts_with("HTTP/1.1 200 ") {
             break;
         }
-        assert!(
-            answer.starts_with("HTTP/1.1 503 ") && started.elapsed() < Duration::from_secs(5),
-            "{answer}"
-        );
+        assert!(answer.starts_with("HTTP/1.1 503 ") && started.elapsed() < Duration::from_secs(5), "{answer}");
         thread::sleep(Duration::from_millis(5));
     }
     drop(second);
@@ -293,35 +241,17 @@ fn one_more_than_the_cap_is_turned_away_and_room_is_given_back() {
 
 #[test]
 fn a_flood_of_connections_is_counted_and_outlived() {
-    let limits = Limits {
-        concurrent_max: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { concurrent_max: 2, ..Limits::default() };
     let server = RawServer::start(b"");
-    let mut world = Plan {
-        limits,
-        ..Plan::good(server.port)
-    }
-    .start();
+    let mut world = Plan { limits, ..Plan::good(server.port) }.start();
     let flood: Vec<_> = (0..200).map(|_| world.connect()).collect();
     world.ended(198);
     drop(flood);
     let ends = world.ended(200);
-    assert!(
-        ends.iter()
-            .filter(|end| end.reason == "too_many_connections")
-            .count()
-            >= 196
-    );
+    assert!(ends.iter().filter(|end| end.reason == "too_many_connections").count() >= 196);
     let started = Instant::now();
-    while !world
-        .ask_once(&connect_head("good.test", server.port))
-        .starts_with("HTTP/1.1 200 ")
-    {
-        assert!(
-            started.elapsed() < Duration::from_secs(5),
-            "no room was given back"
-        );
+    while !world.ask_once(&connect_head("good.test", server.port)).starts_with("HTTP/1.1 200 ") {
+        assert!(started.elapsed() < Duration::from_secs(5), "no room was given back");
         thread::sleep(Duration::from_millis(5));
     }
     assert!(world.stop().connections >= 201);
@@ -329,32 +259,19 @@ fn a_flood_of_connections_is_counted_and_outlived() {
 
 #[test]
 fn the_total_is_bounded_and_with_it_the_log() {
-    let limits = Limits {
-        total_max: 3,
-        ..Limits::default()
-    };
-    let world = Plan {
-        limits,
-        ..Plan::good(443)
-    }
-    .start();
+    let limits = Limits { total_max: 3, ..Limits::default() };
+    let world = Plan { limits, ..Plan::good(443) }.start();
     for _ in 0..3 {
         let (_, answer) = world.ask(&connect_head("evil.test", 443));
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     }
     world.ended(3);
     let (_, answer) = world.ask(&connect_head("evil.test", 443));
-    assert!(
-        answer.starts_with("HTTP/1.1 503 too many connections in all"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 503 too many connections in all"), "{answer}");
     world.ended(4);
     let started = Instant::now();
     while UnixStream::connect(&world.path).is_ok() {
-        assert!(
-            started.elapsed() < Duration::from_secs(5),
-            "the listener still answers"
-        );
+        assert!(started.elapsed() < Duration::from_secs(5), "the listener still answers");
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(world.records().len(), 4);
@@ -363,25 +280,15 @@ fn the_total_is_bounded_and_with_it_the_log() {
 #[test]
 fn a_log_that_cannot_be_written_refuses_the_request() {
     let server = RawServer::start(b"");
-    let log = KeptLog {
-        full_after: Some(0),
-        ..KeptLog::default()
-    };
-    let mut world = Plan {
-        log,
-        ..Plan::good(server.port)
-    }
-    .start();
+    let log = KeptLog { full_after: Some(0), ..KeptLog::default() };
+    let mut world = Plan { log, ..Plan::good(server.port) }.start();
     let mut client = world.tunnel(server.port);
     client.write_all(&hello_for("good.test")).unwrap();
     assert_eq!(read_rest(&mut client), b"");
     let summary = world.stop();
     assert_eq!(server.received(), b"");
     assert_eq!((summary.refused, summary.log_failures), (1, 2));
-    assert_eq!(
-        summary.reasons.into_iter().collect::<Vec<_>>(),
-        [("log_failed", 1)]
-    );
+    assert_eq!(summary.reasons.into_iter().collect::<Vec<_>>(), [("log_failed", 1)]);
 }
 
 #[test]
@@ -398,19 +305,9 @@ fn stop_closes_every_tunnel_and_logs_each() {
     thread::sleep(Duration::from_millis(300));
     let started = Instant::now();
     let summary = world.stop();
-    assert!(
-        started.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        started.elapsed()
-    );
-    assert_eq!(
-        (summary.connections, summary.allowed, summary.failed),
-        (3, 1, 2)
-    );
-    assert_eq!(
-        summary.reasons.into_iter().collect::<Vec<_>>(),
-        [("stopped", 3)]
-    );
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert_eq!((summary.connections, summary.allowed, summary.failed), (3, 1, 2));
+    assert_eq!(summary.reasons.into_iter().collect::<Vec<_>>(), [("stopped", 3)]);
     assert_eq!(read_rest(&mut open.sock), b"");
     assert_eq!(read_rest(&mut waiting), b"");
     drop(read_rest(&mut silent));
@@ -420,34 +317,18 @@ fn stop_closes_every_tunnel_and_logs_each() {
 
 #[test]
 fn stop_does_not_wait_for_a_resolver_that_hangs() {
-    let resolver = TableResolver {
-        delay: Duration::from_secs(5),
-        ..TableResolver::default()
-    };
-    let plan = Plan {
-        allow: vec!["slow.test".to_owned()],
-        resolver,
-        ..Plan::default()
-    };
+    let resolver = TableResolver { delay: Duration::from_secs(5), ..TableResolver::default() };
+    let plan = Plan { allow: vec!["slow.test".to_owned()], resolver, ..Plan::default() };
     let mut world = plan.start();
     let mut client = world.connect();
-    client
-        .write_all(connect_head("slow.test", 443).as_bytes())
-        .unwrap();
+    client.write_all(connect_head("slow.test", 443).as_bytes()).unwrap();
     while world.resolver.asked().is_empty() {
         thread::sleep(Duration::from_millis(2));
     }
     let started = Instant::now();
     let summary = world.stop();
-    assert!(
-        started.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        started.elapsed()
-    );
-    assert_eq!(
-        summary.reasons.into_iter().collect::<Vec<_>>(),
-        [("stopped", 1)]
-    );
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert_eq!(summary.reasons.into_iter().collect::<Vec<_>>(), [("stopped", 1)]);
 }
 
 #[test]

@@ -1,10 +1,6 @@
 //! The allow-list proxy from the outside: real sockets, real TLS, loopback only.
 #![cfg(unix)]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a helper of a test may fail the test that uses it"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of a test may fail the test that uses it")]
 
 mod adversary;
 mod clients;

@@ -1,9 +1,7 @@
 //! Properties of the two readers: arbitrary bytes never panic, and no cut of a stream changes the answer.
 
 use proptest::prelude::*;
-use tripwire_adapters::allowlist::{
-    HeadProgress, HelloProgress, classify, read_client_hello, read_head,
-};
+use tripwire_adapters::allowlist::{HeadProgress, HelloProgress, classify, read_client_hello, read_head};
 
 use crate::support::{hello_message, records, sni};
 
@@ -47,13 +45,8 @@ fn hello_like() -> impl Strategy<Value = Vec<u8>> {
     ];
     let damage = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
     let tail = proptest::collection::vec(any::<u8>(), 0..20);
-    (
-        proptest::collection::vec(extension, 0..6),
-        1_usize..200,
-        damage,
-        tail,
-    )
-        .prop_map(|(extensions, cut, damage, tail)| {
+    (proptest::collection::vec(extension, 0..6), 1_usize..200, damage, tail).prop_map(
+        |(extensions, cut, damage, tail)| {
             let mut bytes = records(&hello_message(&extensions), cut);
             for (at, value) in damage {
                 let at = at.index(bytes.len());
@@ -61,7 +54,8 @@ fn hello_like() -> impl Strategy<Value = Vec<u8>> {
             }
             bytes.extend(tail);
             bytes
-        })
+        },
+    )
 }
 
 proptest! {

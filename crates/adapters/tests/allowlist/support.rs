@@ -11,12 +11,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
-};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tripwire_adapters::allowlist::{
-    AllowList, HostName, Limits, Port, Proxy, ProxyConfig, ProxyHandle, RequestLog, RequestRecord,
-    Resolver, Stage, Summary,
+    AllowList, HostName, Limits, Port, Proxy, ProxyConfig, ProxyHandle, RequestLog, RequestRecord, Resolver, Stage,
+    Summary,
 };
 
 /// No test waits longer than this for a peer.
@@ -33,10 +31,7 @@ pub(crate) struct TableResolver {
 impl TableResolver {
     /// Each element is the answer to one question; the last one is repeated.
     pub(crate) fn answer(&self, host: &str, answers: &[&[&str]]) {
-        let parsed = answers
-            .iter()
-            .map(|one| one.iter().map(|ip| ip.parse().unwrap()).collect())
-            .collect();
+        let parsed = answers.iter().map(|one| one.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
         self.answers.lock().unwrap().insert(host.to_owned(), parsed);
     }
 
@@ -97,11 +92,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// `good.test` on one loopback port.
     pub(crate) fn good(port: u16) -> Self {
-        let plan = Self {
-            allow: vec![format!("good.test:{port}")],
-            loopback_ports: vec![port],
-            ..Self::default()
-        };
+        let plan = Self { allow: vec![format!("good.test:{port}")], loopback_ports: vec![port], ..Self::default() };
         plan.resolver.answer("good.test", &[&["127.0.0.1"]]);
         plan
     }
@@ -109,30 +100,17 @@ impl Plan {
     pub(crate) fn start(self) -> World {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("tw-allow-{}-{number}.sock", std::process::id()));
+        let path = std::env::temp_dir().join(format!("tw-allow-{}-{number}.sock", std::process::id()));
         drop(std::fs::remove_file(&path));
         let listener = UnixListener::bind(&path).unwrap();
         let resolver = Arc::new(self.resolver);
         let log = Arc::new(self.log);
-        let mut config = ProxyConfig::new(
-            AllowList::parse(&self.allow).unwrap(),
-            Arc::clone(&log) as _,
-        );
+        let mut config = ProxyConfig::new(AllowList::parse(&self.allow).unwrap(), Arc::clone(&log) as _);
         config.resolver = Arc::clone(&resolver) as _;
-        config.allow_loopback_ports = self
-            .loopback_ports
-            .iter()
-            .map(|p| Port::new(*p).unwrap())
-            .collect();
+        config.allow_loopback_ports = self.loopback_ports.iter().map(|p| Port::new(*p).unwrap()).collect();
         config.limits = self.limits;
         let handle = Some(Proxy::start(listener, config).unwrap());
-        World {
-            resolver,
-            log,
-            path,
-            handle,
-        }
+        World { resolver, log, path, handle }
     }
 }
 
@@ -172,11 +150,7 @@ impl World {
     pub(crate) fn ended(&self, count: usize) -> Vec<RequestRecord> {
         let started = Instant::now();
         loop {
-            let ends: Vec<_> = self
-                .records()
-                .into_iter()
-                .filter(|record| record.stage == Stage::End)
-                .collect();
+            let ends: Vec<_> = self.records().into_iter().filter(|record| record.stage == Stage::End).collect();
             if ends.len() >= count {
                 return ends;
             }
@@ -217,10 +191,7 @@ pub(crate) fn read_answer(stream: &mut impl Read) -> String {
         match stream.read(&mut byte) {
             Ok(1) => answer.push(byte[0]),
             Ok(_) => break,
-            Err(error) => panic!(
-                "no answer: {error}, so far {:?}",
-                String::from_utf8_lossy(&answer)
-            ),
+            Err(error) => panic!("no answer: {error}, so far {:?}", String::from_utf8_lossy(&answer)),
         }
     }
     String::from_utf8(answer).unwrap()
@@ -230,11 +201,7 @@ pub(crate) fn read_answer(stream: &mut impl Read) -> String {
 pub(crate) fn read_rest(stream: &mut impl Read) -> Vec<u8> {
     let mut rest = Vec::new();
     if let Err(error) = stream.read_to_end(&mut rest) {
-        assert_eq!(
-            error.kind(),
-            io::ErrorKind::ConnectionReset,
-            "the peer did not close"
-        );
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "the peer did not close");
     }
     rest
 }
@@ -270,11 +237,7 @@ impl RawServer {
     pub(crate) fn wait_for(&self, count: usize) -> Vec<u8> {
         let started = Instant::now();
         while self.received().len() < count {
-            assert!(
-                started.elapsed() < PATIENCE,
-                "only {} of {count} bytes",
-                self.received().len()
-            );
+            assert!(started.elapsed() < PATIENCE, "only {} of {count} bytes", self.received().len());
             thread::sleep(Duration::from_millis(2));
         }
         self.received()
@@ -304,9 +267,7 @@ pub(crate) struct Pki {
 
 impl Pki {
     pub(crate) fn new() -> Self {
-        let names = ["good.test", "other.test", "localhost"]
-            .map(str::to_owned)
-            .to_vec();
+        let names = ["good.test", "other.test", "localhost"].map(str::to_owned).to_vec();
         let made = rcgen::generate_simple_self_signed(names).unwrap();
         Self {
             pem: made.cert.pem(),
@@ -365,20 +326,15 @@ impl TlsServer {
         Self::start(config, |stream| {
             drop(read_answer(stream));
             let body = "hello from behind the proxy\n";
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
-            );
+            let answer =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
             drop(stream.write_all(answer.as_bytes()));
             stream.conn.send_close_notify();
             drop(stream.flush());
         })
     }
 
-    fn start(
-        config: Arc<ServerConfig>,
-        serve: fn(&mut StreamOwned<ServerConnection, TcpStream>),
-    ) -> Self {
+    fn start(config: Arc<ServerConfig>, serve: fn(&mut StreamOwned<ServerConnection, TcpStream>)) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || {
@@ -450,10 +406,7 @@ pub(crate) fn sni(names: &[(u8, &[u8])]) -> (u16, Vec<u8>) {
 
 /// Cuts a message into handshake records of at most `cut` bytes.
 pub(crate) fn records(message: &[u8], cut: usize) -> Vec<u8> {
-    message
-        .chunks(cut)
-        .flat_map(|piece| record(22, piece))
-        .collect()
+    message.chunks(cut).flat_map(|piece| record(22, piece)).collect()
 }
 
 pub(crate) fn record(content_type: u8, payload: &[u8]) -> Vec<u8> {

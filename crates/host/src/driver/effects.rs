@@ -135,17 +135,29 @@ pub(super) fn log_entry(decision: &Decision, finding: &Finding, now: WallClock) 
 }
 
 fn action_taken(decision: &Decision, finding: &Finding) -> ActionTaken {
-    let causes = |test: fn(&Effect) -> bool| decision.effects.iter().any(test);
     match finding.level {
         Level::Stop => ActionTaken::Stopped,
         Level::Hold => ActionTaken::Held,
         Level::Override => ActionTaken::InjectedOverride,
-        Level::Note if finding.kind == FindingKind::DirtyBitViolation => ActionTaken::InjectedTestPrompt,
-        Level::Note if causes(|effect| matches!(effect, Effect::Compact)) => ActionTaken::RestartedSession,
-        Level::Note if causes(|effect| matches!(effect, Effect::Stop(_))) => ActionTaken::Stopped,
-        Level::Note if causes(|effect| matches!(effect, Effect::Hold(_))) => ActionTaken::Held,
-        Level::Note if decision.safety.allowed => ActionTaken::ContinuedMonitoring,
-        Level::Note => ActionTaken::Blocked,
+        Level::Note => after_a_note(decision, finding),
+    }
+}
+
+/// A note by itself changes nothing; what was done is what its decision caused.
+fn after_a_note(decision: &Decision, finding: &Finding) -> ActionTaken {
+    let causes = |test: fn(&Effect) -> bool| decision.effects.iter().any(test);
+    if finding.kind == FindingKind::DirtyBitViolation {
+        ActionTaken::InjectedTestPrompt
+    } else if finding.kind == FindingKind::CompactionGate && causes(|effect| matches!(effect, Effect::Compact)) {
+        ActionTaken::RestartedSession
+    } else if causes(|effect| matches!(effect, Effect::Stop(_))) {
+        ActionTaken::Stopped
+    } else if causes(|effect| matches!(effect, Effect::Hold(_))) {
+        ActionTaken::Held
+    } else if decision.safety.allowed {
+        ActionTaken::ContinuedMonitoring
+    } else {
+        ActionTaken::Blocked
     }
 }
 

@@ -10,7 +10,20 @@ use tripwire_core::units::Count;
 
 /// The inputs that a look at the control files asks for, in the order in which they were found.
 pub(super) fn inputs(facts: &[ControlFact]) -> Vec<What> {
-    facts.iter().map(input).collect()
+    facts.iter().flat_map(|fact| said(fact).into_iter().chain([input(fact)])).collect()
+}
+
+/// Who gave an order and why, written down before the order itself; a file that was only touched says nothing.
+fn said(fact: &ControlFact) -> Option<What> {
+    let ControlFact::Appeared { file: file @ (ControlFile::Stop | ControlFile::Pause), note } = fact else {
+        return None;
+    };
+    let name = if *file == ControlFile::Stop { "STOP" } else { "PAUSE" };
+    let words: Vec<String> = [("by", &note.who), ("at", &note.at), ("because", &note.reason)]
+        .into_iter()
+        .filter_map(|(before, text)| text.as_ref().map(|text| format!("{before} {text}")))
+        .collect();
+    (!words.is_empty()).then(|| What::Human(other(&format!("{name} {}", words.join(" ")))))
 }
 
 fn input(fact: &ControlFact) -> What {

@@ -1,5 +1,6 @@
 //! The state file: where the chain stood after some record, so that opening a session reads no journal.
 
+use super::recent::Memo;
 use crate::control::Seen;
 use crate::geometry::file::{self, FileError, ReadError, read_bounded};
 use crate::geometry::layout::Layout;
@@ -57,8 +58,33 @@ pub(super) struct StateFile {
     pub(super) start_ms: u64,
     /// What was last seen of the control files.
     pub(super) seen: Seen,
+    /// What `status` shows beside the engine's figures.
+    #[serde(default)]
+    pub(super) memo: Memo,
     /// The engine's own snapshot.
     chain: String,
+}
+
+/// Everything that a process knows of a session, and that a state file carries to the next process.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// The engine.
+    pub(super) chain: Chain,
+    /// What was last seen of the control files.
+    pub(super) seen: Seen,
+    /// What `status` shows beside the engine's figures.
+    pub(super) memo: Memo,
+    /// When the session began.
+    pub(super) start: WallClock,
+    /// How many journal records the chain has taken in.
+    pub(super) known: u64,
+}
+
+impl Kept {
+    /// A session of which nothing is known yet but its policy and its start.
+    pub(super) fn fresh(chain: Chain, start: WallClock) -> Self {
+        Self { chain, seen: Seen::default(), memo: Memo::default(), start, known: 0 }
+    }
 }
 
 #[derive(Deserialize)]
@@ -67,16 +93,17 @@ struct Header {
 }
 
 impl StateFile {
-    /// The state of a chain.
-    pub(super) fn of(
-        chain: &Chain,
-        seen: &Seen,
-        records: u64,
-        hash: Digest,
-        start: WallClock,
-    ) -> Result<Self, SnapshotError> {
-        let chain = chain.snapshot()?;
-        Ok(Self { version: VERSION, records, hash, start_ms: start.epoch_ms(), seen: seen.clone(), chain })
+    /// What is known after the record with this hash.
+    pub(super) fn of(kept: &Kept, hash: Digest) -> Result<Self, SnapshotError> {
+        Ok(Self {
+            version: VERSION,
+            records: kept.known,
+            hash,
+            start_ms: kept.start.epoch_ms(),
+            seen: kept.seen.clone(),
+            memo: kept.memo.clone(),
+            chain: kept.chain.snapshot()?,
+        })
     }
 
     /// The engine as it stood; `None` when the snapshot is damaged, older or of another policy, and must be rebuilt.

@@ -1,6 +1,6 @@
 //! Views that are rebuilt from the journals when a crash or a person has spoilt them.
 
-use super::{DriverError, effects, head_of, open_journal};
+use super::{DriverError, effects, head_of, open_existing};
 use crate::geometry::layout::Layout;
 use crate::geometry::safety_log::{Entry, SafetyLog};
 use crate::geometry::wall_clock::WallClock;
@@ -30,9 +30,22 @@ pub fn sessions(layout: &Layout) -> Result<Vec<SessionId>, DriverError> {
         .filter_map(Result::ok)
         .filter_map(|entry| entry.file_name().to_str().and_then(|name| SessionId::parse(name).ok()))
         .collect();
-    sessions.sort();
+    sessions.sort_by_key(SessionId::order);
     Ok(sessions)
 }
+
+/// The newest session of a workspace, if it has any.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn newest(layout: &Layout) -> Result<Option<SessionId>, DriverError> {
+    // A folder without records is a session that is being begun, or whose beginning failed: there is nothing to see.
+    let begun = |session: &SessionId| layout.journal().join(session.as_str()).join(FIRST_SEGMENT).exists();
+    Ok(sessions(layout)?.into_iter().rfind(begun))
+}
+
+/// The file in which a journal begins.
+const FIRST_SEGMENT: &str = "00000001.jsonl";
 
 /// Decides a journal again, record by record, and shows each decision with its time and the journaled text.
 ///
@@ -74,7 +87,7 @@ pub fn replay<S: Storage>(
 pub fn rebuild_safety_log(layout: &Layout) -> Result<u64, DriverError> {
     let mut entries: Vec<(u64, Entry)> = Vec::new();
     for session in sessions(layout)? {
-        replay(&open_journal(layout, &session)?, |_, decision, at| {
+        replay(&open_existing(layout, &session)?, |_, decision, at| {
             let found = decision.findings.iter().filter_map(|finding| effects::log_entry(decision, finding, at));
             entries.extend(found.map(|entry| (at.epoch_ms(), entry)));
             Ok(())

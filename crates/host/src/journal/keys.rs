@@ -81,10 +81,7 @@ impl KeyHome {
     /// # Errors
     /// The key is there and cannot be read.
     pub fn trust(&self, paths: &SessionPaths) -> Result<Trust, JournalError> {
-        Ok(Trust {
-            verifier: self.verifier()?,
-            witness: Some(self.witness(paths)),
-        })
+        Ok(Trust { verifier: self.verifier()?, witness: Some(self.witness(paths)) })
     }
 
     fn secret_path(&self) -> PathBuf {

@@ -23,10 +23,7 @@ impl Tail {
     /// The tail of a journal without records.
     #[must_use]
     pub fn genesis() -> Self {
-        Self {
-            hash: chain::genesis(GENESIS_DOMAIN),
-            index: 0,
-        }
+        Self { hash: chain::genesis(GENESIS_DOMAIN), index: 0 }
     }
 }
 
@@ -105,12 +102,7 @@ pub enum LineFault {
 }
 
 /// Appends a record's line, with its line feed, and moves the tail behind it.
-pub(crate) fn render(
-    out: &mut String,
-    tail: &mut Tail,
-    body: &str,
-    times: &Times,
-) -> Result<(), CanonicalError> {
+pub(crate) fn render(out: &mut String, tail: &mut Tail, body: &str, times: &Times) -> Result<(), CanonicalError> {
     let hash = chain::link(&tail.hash, tail.index, body)?;
     let mut times = canonical::to_string(times)?;
     times.pop();
@@ -119,13 +111,8 @@ pub(crate) fn render(
     let (index, previous) = (tail.index, tail.hash);
     out.push_str(BODY);
     out.push_str(body);
-    out.push_str(&format!(
-        "{HASH}{hash}{INDEX}{index}{PREVIOUS}{previous}{TIMES}{times}{SEAL}{seal}{END}\n"
-    ));
-    *tail = Tail {
-        hash,
-        index: index + 1,
-    };
+    out.push_str(&format!("{HASH}{hash}{INDEX}{index}{PREVIOUS}{previous}{TIMES}{times}{SEAL}{seal}{END}\n"));
+    *tail = Tail { hash, index: index + 1 };
     Ok(())
 }
 
@@ -142,13 +129,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Line<'_>, LineFault> {
     if seal(parts.hash, parts.times) != parts.seal.as_bytes() {
         return Err(LineFault::Seal);
     }
-    Ok(Line {
-        body: parts.body,
-        hash,
-        index: parts.index,
-        previous,
-        times: parts.times,
-    })
+    Ok(Line { body: parts.body, hash, index: parts.index, previous, times: parts.times })
 }
 
 /// Checks that a line is the next record of the chain. The journal's own rule; tests try it against weaker ones.
@@ -180,14 +161,7 @@ pub(crate) fn take_apart(text: &str) -> Option<Parts<'_>> {
         return None;
     }
     let index = index_text.parse().ok()?;
-    Some(Parts {
-        body,
-        hash,
-        index,
-        previous,
-        times,
-        seal,
-    })
+    Some(Parts { body, hash, index, previous, times, seal })
 }
 
 /// The pieces of a line's text; nothing about them is proved.
@@ -236,13 +210,7 @@ mod tests {
     fn sample() -> (String, Tail) {
         let mut tail = Tail::genesis();
         let mut out = String::new();
-        render(
-            &mut out,
-            &mut tail,
-            "{\"x\":\"\\u0000,\\\"h\\\":\"}",
-            &times(),
-        )
-        .unwrap();
+        render(&mut out, &mut tail, "{\"x\":\"\\u0000,\\\"h\\\":\"}", &times()).unwrap();
         (out, tail)
     }
 
@@ -272,10 +240,7 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = line.to_vec();
                 flipped[position] ^= 1 << bit;
-                assert!(
-                    check(&flipped, &Tail::genesis()).is_err(),
-                    "{position} {bit}"
-                );
+                assert!(check(&flipped, &Tail::genesis()).is_err(), "{position} {bit}");
             }
         }
     }
@@ -284,10 +249,7 @@ mod tests {
     fn a_record_of_another_place_is_refused() {
         let (text, tail) = sample();
         let bytes = text.trim_end().as_bytes();
-        assert_eq!(
-            check(bytes, &tail).err(),
-            Some(LineFault::Index { found: 0 })
-        );
+        assert_eq!(check(bytes, &tail).err(), Some(LineFault::Index { found: 0 }));
         let elsewhere = Tail { index: 0, ..tail };
         assert_eq!(check(bytes, &elsewhere).err(), Some(LineFault::Previous));
     }

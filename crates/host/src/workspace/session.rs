@@ -75,6 +75,13 @@ impl SessionId {
         if good { Ok(Self(text.to_owned())) } else { Err(SessionIdError { text: text.to_owned() }) }
     }
 
+    /// What sorts sessions by their start: the stamp, then the number within the second.
+    #[must_use]
+    pub fn order(&self) -> (String, u32) {
+        let (stamp, rest) = self.0.split_at_checked("auto-".len() + STAMP.len()).unwrap_or((&self.0, ""));
+        (stamp.to_owned(), rest.strip_prefix('-').and_then(|number| number.parse().ok()).unwrap_or(1))
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -121,6 +128,13 @@ mod tests {
         for good in ["auto-2026-02-28-143200", "auto-2026-02-28-143200-17"] {
             assert_eq!(SessionId::parse(good).unwrap().as_str(), good);
         }
+    }
+
+    #[test]
+    fn the_tenth_session_of_a_second_comes_after_the_second() {
+        let mut ids: Vec<_> = [10, 2, 1, 9].map(|n| SessionId::nth(START, n)).into();
+        ids.sort_by_key(SessionId::order);
+        assert_eq!(ids, [1, 2, 9, 10].map(|n| SessionId::nth(START, n)));
     }
 
     #[test]

@@ -58,11 +58,7 @@ impl Group {
     pub(crate) fn create(limits: Option<GroupLimits>) -> io::Result<Self> {
         let hierarchies = hierarchies()?;
         let name = own_name()?;
-        let mut group = Self {
-            v1: Vec::new(),
-            v2: None,
-            limited: limits,
-        };
+        let mut group = Self { v1: Vec::new(), v2: None, limited: limits };
         let result = group.fill(&hierarchies, &name);
         if let Err(error) = result {
             group.remove();
@@ -72,9 +68,7 @@ impl Group {
     }
 
     fn fill(&mut self, hierarchies: &[Hierarchy], name: &str) -> io::Result<()> {
-        let unified = hierarchies
-            .iter()
-            .find(|hierarchy| hierarchy.controllers.is_none());
+        let unified = hierarchies.iter().find(|hierarchy| hierarchy.controllers.is_none());
         if let Some(limits) = self.limited {
             if let Some(parent) = unified.and_then(v2_parent_with_controllers) {
                 let dir = make(&parent, name)?;
@@ -96,33 +90,15 @@ impl Group {
         Ok(())
     }
 
-    fn add_v1(
-        &mut self,
-        hierarchies: &[Hierarchy],
-        controller: &'static str,
-        name: &str,
-    ) -> io::Result<()> {
+    fn add_v1(&mut self, hierarchies: &[Hierarchy], controller: &'static str, name: &str) -> io::Result<()> {
         let found = hierarchies
             .iter()
-            .find(|hierarchy| {
-                hierarchy
-                    .controllers
-                    .iter()
-                    .flatten()
-                    .any(|item| item == controller)
-            })
+            .find(|hierarchy| hierarchy.controllers.iter().flatten().any(|item| item == controller))
             .ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::NotFound,
-                    format!("no `{controller}` controller is mounted"),
-                )
+                io::Error::new(io::ErrorKind::NotFound, format!("no `{controller}` controller is mounted"))
             })?;
         let dir = make(&found.own, name)?;
-        self.v1.push(V1 {
-            controller,
-            dir,
-            home: found.own.join("tasks"),
-        });
+        self.v1.push(V1 { controller, dir, home: found.own.join("tasks") });
         Ok(())
     }
 
@@ -171,28 +147,17 @@ impl Group {
 
     /// The pids in the group, as seen from here.
     pub(crate) fn members(&self) -> Vec<i32> {
-        let dir = self
-            .v2
-            .as_ref()
-            .map(|(dir, _)| dir)
-            .or_else(|| self.v1.first().map(|group| &group.dir));
-        let text = dir
-            .and_then(|dir| fs::read_to_string(dir.join("cgroup.procs")).ok())
-            .unwrap_or_default();
+        let dir = self.v2.as_ref().map(|(dir, _)| dir).or_else(|| self.v1.first().map(|group| &group.dir));
+        let text = dir.and_then(|dir| fs::read_to_string(dir.join("cgroup.procs")).ok()).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
     /// How often the kernel ended a process because the memory budget was spent.
     pub(crate) fn memory_kills(&self) -> u64 {
-        let v1 = self
-            .v1
-            .iter()
-            .find(|group| group.controller == "memory")
-            .map(|group| group.dir.join("memory.oom_control"));
+        let v1 =
+            self.v1.iter().find(|group| group.controller == "memory").map(|group| group.dir.join("memory.oom_control"));
         let file = v1.or_else(|| self.v2.as_ref().map(|(dir, _)| dir.join("memory.events")));
-        let text = file
-            .and_then(|file| fs::read_to_string(file).ok())
-            .unwrap_or_default();
+        let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
         text.lines()
             .find_map(|line| line.strip_prefix("oom_kill "))
             .and_then(|count| count.trim().parse().ok())
@@ -206,27 +171,15 @@ impl Group {
                 Frozen::Yes => ("1", "frozen 1"),
                 Frozen::No => ("0", "frozen 0"),
             };
-            (
-                dir.join("cgroup.freeze"),
-                value,
-                dir.join("cgroup.events"),
-                want,
-            )
+            (dir.join("cgroup.freeze"), value, dir.join("cgroup.events"), want)
         } else {
             let freezer = self.v1.iter().find(|group| group.controller == "freezer");
-            let dir = freezer
-                .map(|group| group.dir.clone())
-                .ok_or(io::ErrorKind::Unsupported)?;
+            let dir = freezer.map(|group| group.dir.clone()).ok_or(io::ErrorKind::Unsupported)?;
             let value = match state {
                 Frozen::Yes => "FROZEN",
                 Frozen::No => "THAWED",
             };
-            (
-                dir.join("freezer.state"),
-                value,
-                dir.join("freezer.state"),
-                value,
-            )
+            (dir.join("freezer.state"), value, dir.join("freezer.state"), value)
         };
         let start = Instant::now();
         write(&file, value)?;
@@ -255,8 +208,7 @@ impl Group {
         let dirs: Vec<PathBuf> = v1.chain(self.v2.take().map(|(dir, _)| dir)).collect();
         let start = Instant::now();
         for dir in dirs {
-            while fs::remove_dir(&dir).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
-            {
+            while fs::remove_dir(&dir).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
                 if start.elapsed() > REMOVE_TIME_MAX {
                     break;
                 }
@@ -293,15 +245,9 @@ impl Drop for Visit<'_> {
 }
 
 fn kill_members(pids: &[i32]) {
-    for pid in pids
-        .iter()
-        .filter_map(|pid| rustix::process::Pid::from_raw(*pid))
-    {
+    for pid in pids.iter().filter_map(|pid| rustix::process::Pid::from_raw(*pid)) {
         // A process that is gone already is what we want.
-        sys::best_effort(rustix::process::kill_process(
-            pid,
-            rustix::process::Signal::KILL,
-        ));
+        sys::best_effort(rustix::process::kill_process(pid, rustix::process::Signal::KILL));
     }
 }
 
@@ -312,10 +258,7 @@ fn own_name() -> io::Result<String> {
     let pid = std::process::id();
     let start = procfs::start_time(Path::new("/proc/self"))
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "cannot read `/proc/self/stat`"))?;
-    Ok(format!(
-        "{PREFIX}{pid}-{start}-{}",
-        COUNT.fetch_add(1, Ordering::Relaxed)
-    ))
+    Ok(format!("{PREFIX}{pid}-{start}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
 fn make(parent: &Path, name: &str) -> io::Result<PathBuf> {
@@ -372,13 +315,8 @@ fn v2_parent_with_controllers(hierarchy: &Hierarchy) -> Option<PathBuf> {
             return Some(dir);
         }
         let offered = fs::read_to_string(dir.join("cgroup.controllers")).unwrap_or_default();
-        let both = ["memory", "pids"]
-            .iter()
-            .all(|name| offered.split_whitespace().any(|item| item == *name));
-        if both
-            && write(&dir.join("cgroup.subtree_control"), "+memory +pids").is_ok()
-            && hands_out(&dir)
-        {
+        let both = ["memory", "pids"].iter().all(|name| offered.split_whitespace().any(|item| item == *name));
+        if both && write(&dir.join("cgroup.subtree_control"), "+memory +pids").is_ok() && hands_out(&dir) {
             return Some(dir);
         }
         if dir == hierarchy.mount || !dir.pop() {
@@ -389,9 +327,7 @@ fn v2_parent_with_controllers(hierarchy: &Hierarchy) -> Option<PathBuf> {
 
 fn hands_out(dir: &Path) -> bool {
     let enabled = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
-    let both = ["memory", "pids"]
-        .iter()
-        .all(|name| enabled.split_whitespace().any(|item| item == *name));
+    let both = ["memory", "pids"].iter().all(|name| enabled.split_whitespace().any(|item| item == *name));
     both && rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
@@ -401,10 +337,7 @@ fn hierarchies() -> io::Result<Vec<Hierarchy>> {
     let own = fs::read_to_string("/proc/self/cgroup")?;
     let found = parse_hierarchies(&mounts, &own);
     if found.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            "no cgroup file system is mounted",
-        ));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no cgroup file system is mounted"));
     }
     Ok(found)
 }
@@ -427,21 +360,12 @@ fn parse_hierarchies(mounts: &str, own: &str) -> Vec<Hierarchy> {
             "cgroup" => Some(options.split(',').map(str::to_owned).collect()),
             _ => continue,
         };
-        let Some(path) = own
-            .lines()
-            .find_map(|line| own_path(line, controllers.as_deref()))
-        else {
+        let Some(path) = own.lines().find_map(|line| own_path(line, controllers.as_deref())) else {
             continue;
         };
-        let below = Path::new(path)
-            .strip_prefix(root)
-            .unwrap_or_else(|_| Path::new(""));
+        let below = Path::new(path).strip_prefix(root).unwrap_or_else(|_| Path::new(""));
         let mount = PathBuf::from(unescape(mount));
-        found.push(Hierarchy {
-            controllers,
-            own: mount.join(below),
-            mount,
-        });
+        found.push(Hierarchy { controllers, own: mount.join(below), mount });
     }
     found
 }
@@ -454,36 +378,23 @@ fn own_path<'a>(line: &'a str, controllers: Option<&[String]>) -> Option<&'a str
         None => (id == "0" && names.is_empty()).then_some(path),
         Some(controllers) => {
             let mut wanted = names.split(',').filter(|name| !name.is_empty());
-            wanted
-                .all(|name| controllers.iter().any(|item| item == name))
-                .then_some(path)
-                .filter(|_| !names.is_empty())
+            wanted.all(|name| controllers.iter().any(|item| item == name)).then_some(path).filter(|_| !names.is_empty())
         }
     }
 }
 
 /// Mount paths carry blanks as octal escapes.
 fn unescape(text: &str) -> String {
-    text.replace("\\040", " ")
-        .replace("\\011", "\t")
-        .replace("\\134", "\\")
+    text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .open(path)
-        .map_err(|error| named(&error, path))?;
-    file.write_all(text.as_bytes())
-        .map_err(|error| named(&error, path))
+    let mut file = fs::OpenOptions::new().write(true).open(path).map_err(|error| named(&error, path))?;
+    file.write_all(text.as_bytes()).map_err(|error| named(&error, path))
 }
 
 fn write_if_there(path: &Path, text: &str) -> io::Result<()> {
-    if path.exists() {
-        write(path, text)
-    } else {
-        Ok(())
-    }
+    if path.exists() { write(path, text) } else { Ok(()) }
 }
 
 fn named(error: &io::Error, path: &Path) -> io::Error {
@@ -504,28 +415,15 @@ mod tests {
     fn our_group_is_found_in_each_hierarchy() {
         let own = "8:pids:/\n4:memory:/outer/inner\n0::/";
         let found = parse_hierarchies(HYBRID_MOUNTS, own);
-        let dirs: Vec<_> = found
-            .iter()
-            .map(|item| item.own.display().to_string())
-            .collect();
-        assert_eq!(
-            dirs,
-            [
-                "/sys/fs/cgroup/memory/outer/inner",
-                "/sys/fs/cgroup/pids/",
-                "/sys/fs/cgroup/unified/"
-            ]
-        );
+        let dirs: Vec<_> = found.iter().map(|item| item.own.display().to_string()).collect();
+        assert_eq!(dirs, ["/sys/fs/cgroup/memory/outer/inner", "/sys/fs/cgroup/pids/", "/sys/fs/cgroup/unified/"]);
     }
 
     #[test]
     fn a_mount_of_a_part_of_the_hierarchy_is_understood() {
         let mounts = "33 25 0:29 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw";
         let found = parse_hierarchies(mounts, "0::/docker/abc/leaf");
-        assert_eq!(
-            found.first().map(|item| item.own.clone()),
-            Some(PathBuf::from("/sys/fs/cgroup/leaf"))
-        );
+        assert_eq!(found.first().map(|item| item.own.clone()), Some(PathBuf::from("/sys/fs/cgroup/leaf")));
     }
 
     #[test]

@@ -72,10 +72,7 @@ impl Started {
     /// Ends it, and with it its pid namespace.
     pub(crate) fn kill(&self) {
         // A process that is gone already is what we want.
-        sys::best_effort(rustix::process::pidfd_send_signal(
-            &self.pidfd,
-            Signal::KILL,
-        ));
+        sys::best_effort(rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL));
     }
 
     /// Waits for it; returns when the kernel has ended every process of its pid namespace.
@@ -99,10 +96,7 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
         None,
     )?;
     let child = Child::prepare(launch, gate_inner.as_fd())?;
-    let spec = CloneSpec {
-        flags: clone_flags(launch.world),
-        cgroup: launch.group.and_then(Group::clone_into),
-    };
+    let spec = CloneSpec { flags: clone_flags(launch.world), cgroup: launch.group.and_then(Group::clone_into) };
     let visit = launch.group.map(Group::enter).transpose()?;
     let forked = sys::clone_process(spec);
     if matches!(forked, Ok(Forked::Child)) {
@@ -118,15 +112,11 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
         Err(error) => {
             // The child was not waited for yet, so the number is still its own.
             sys::best_effort(rustix::process::kill_process(pid, Signal::KILL));
-            sys::best_effort(rustix::process::waitpid(
-                Some(pid),
-                rustix::process::WaitOptions::empty(),
-            ));
+            sys::best_effort(rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()));
             return Err(error.into());
         }
     };
-    let opened =
-        map_ids(launch.world, pid).and_then(|()| Ok(rustix::io::write(&gate, b"g").map(drop)?));
+    let opened = map_ids(launch.world, pid).and_then(|()| Ok(rustix::io::write(&gate, b"g").map(drop)?));
     if let Err(error) = opened {
         drop(gate);
         started.kill();
@@ -139,12 +129,7 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
 fn clone_flags(world: World) -> i32 {
     let held = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
     match world {
-        World::Confined => {
-            held | libc::CLONE_NEWUSER
-                | libc::CLONE_NEWNET
-                | libc::CLONE_NEWIPC
-                | libc::CLONE_NEWUTS
-        }
+        World::Confined => held | libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS,
         World::Held if rustix::process::geteuid().is_root() => held,
         World::Held => held | libc::CLONE_NEWUSER,
         World::Bare => 0,
@@ -153,10 +138,7 @@ fn clone_flags(world: World) -> i32 {
 
 /// Shows our uid and gid inside under a number of the world's choice; no other id exists there.
 fn map_ids(world: World, pid: Pid) -> io::Result<()> {
-    let (uid, gid) = (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    );
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let (inner_uid, inner_gid) = match world {
         World::Confined => (INNER_ID, INNER_ID),
         World::Held if uid != 0 => (uid, gid),
@@ -165,8 +147,7 @@ fn map_ids(world: World, pid: Pid) -> io::Result<()> {
     let dir = format!("/proc/{}", pid.as_raw_nonzero());
     let write = |name: &str, text: &str| {
         let path = Path::new(&dir).join(name);
-        fs::write(&path, text)
-            .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
+        fs::write(&path, text).map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
     };
     if uid != 0 {
         write("setgroups", "deny")?;
@@ -196,12 +177,7 @@ impl Child {
             envp: CArgs::new(Vec::new()),
             exe: above(launch.exe)?,
             gate: above(gate)?,
-            fds: [
-                above(launch.stdin)?,
-                above(launch.stdout)?,
-                above(launch.stderr)?,
-                above(launch.control)?,
-            ],
+            fds: [above(launch.stdin)?, above(launch.stdout)?, above(launch.stderr)?, above(launch.control)?],
             // As root in its own uid a held tree keeps root's capabilities without help.
             keep_caps: match launch.world {
                 World::Confined => true,
@@ -213,9 +189,7 @@ impl Child {
 
     /// Runs in the child: waits for the gate, then becomes the inner stage.
     fn run(&self) -> ! {
-        sys::best_effort(rustix::process::set_parent_process_death_signal(Some(
-            Signal::KILL,
-        )));
+        sys::best_effort(rustix::process::set_parent_process_death_signal(Some(Signal::KILL)));
         let mut byte = [0_u8; 1];
         if !matches!(sys::read_some(&self.gate, &mut byte), Ok(1)) {
             sys::exit_now(EXIT_NOT_EXECUTED);
@@ -227,18 +201,7 @@ impl Child {
         let errno = error.raw_os_error().unwrap_or(0);
         // The frame is written by hand: this child may not allocate. Its layer is the re-execution.
         let [a, b, c, d] = errno.to_le_bytes();
-        let frame = [
-            5,
-            0,
-            0,
-            0,
-            crate::control::TAG_FAILED,
-            crate::outcome::Layer::Reexec.code(),
-            a,
-            b,
-            c,
-            d,
-        ];
+        let frame = [5, 0, 0, 0, crate::control::TAG_FAILED, crate::outcome::Layer::Reexec.code(), a, b, c, d];
         let [_, _, _, control] = &self.fds;
         sys::best_effort(rustix::io::write(control, &frame));
         sys::exit_now(EXIT_NOT_EXECUTED)
@@ -268,9 +231,7 @@ impl Child {
 
 /// An exec by a uid other than 0 drops all capabilities but the ambient ones.
 fn keep_caps_over_exec() -> io::Result<()> {
-    let all = SETUP_CAPS
-        .iter()
-        .fold(CapabilitySet::empty(), |sum, cap| sum | *cap);
+    let all = SETUP_CAPS.iter().fold(CapabilitySet::empty(), |sum, cap| sum | *cap);
     let mut sets = rustix::thread::capabilities(None)?;
     sets.inheritable = all & sets.permitted;
     rustix::thread::set_capabilities(None, sets)?;

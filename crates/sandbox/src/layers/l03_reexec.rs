@@ -56,9 +56,7 @@ pub fn inner_main() -> Option<u8> {
 
 fn inner(channel: &Channel) -> Result<u8, Broken> {
     close_the_door()?;
-    let frame = channel
-        .receive()
-        .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "read the plan"))?;
+    let frame = channel.receive().map_err(|error| broken(error.raw_os_error().unwrap_or(0), "read the plan"))?;
     let Some((TAG_PLAN, bytes, _)) = frame else {
         return Err(broken(0, "read the plan"));
     };
@@ -70,19 +68,12 @@ fn inner(channel: &Channel) -> Result<u8, Broken> {
 
 /// Nothing inherited, nothing readable from outside, and no life without the launcher.
 fn close_the_door() -> Result<(), Broken> {
-    let at =
-        |what: &'static str| move |errno: rustix::io::Errno| broken(errno.raw_os_error(), what);
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(at("become unreadable"))?;
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(at("bind to the launcher's life"))?;
+    let at = |what: &'static str| move |errno: rustix::io::Errno| broken(errno.raw_os_error(), what);
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("become unreadable"))?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("bind to the launcher's life"))?;
     let first = CONTROL_FD.unsigned_abs() + 1;
-    sys::close_from(first, Inherited::Close).map_err(|error| {
-        broken(
-            error.raw_os_error().unwrap_or(0),
-            "close inherited descriptors",
-        )
-    })
+    sys::close_from(first, Inherited::Close)
+        .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "close inherited descriptors"))
 }
 
 fn broken(errno: i32, what: &str) -> Broken {

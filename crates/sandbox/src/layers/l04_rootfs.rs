@@ -13,9 +13,9 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2};
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
-    fsopen, mount, mount_change, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+    UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, mount_change,
+    move_mount, open_tree, unmount,
 };
 
 use crate::outcome::Layer;
@@ -41,16 +41,9 @@ pub(crate) struct Root {
 
 /// Builds the new root and moves into it.
 pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
-    mount_change(
-        "/",
-        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-    )
-    .map_err(at("make mounts private"))?;
-    let sources = plan
-        .steps
-        .iter()
-        .map(open_source)
-        .collect::<Result<Vec<_>, _>>()?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(at("make mounts private"))?;
+    let sources = plan.steps.iter().map(open_source).collect::<Result<Vec<_>, _>>()?;
     let base = new_base()?;
     let builder = Builder { base };
     let scratch = builder.new_scratch(plan)?;
@@ -58,13 +51,8 @@ pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
         builder.take(step, source)?;
     }
     builder.clean()?;
-    let proc = openat(
-        &builder.base,
-        "proc",
-        OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(at("open the new `/proc`"))?;
+    let proc = openat(&builder.base, "proc", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(at("open the new `/proc`"))?;
     enter(&builder.base)?;
     Ok(Root { scratch, proc })
 }
@@ -73,24 +61,16 @@ pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
 enum Source {
     None,
     Tree(OwnedFd),
-    Overlay {
-        lower: OwnedFd,
-        upper: OwnedFd,
-        work: OwnedFd,
-    },
+    Overlay { lower: OwnedFd, upper: OwnedFd, work: OwnedFd },
 }
 
 fn open_source(step: &Step) -> Result<Source, Broken> {
     match step {
         Step::Bind { path, .. } => clone_tree(path).map(Source::Tree),
         Step::BindAs { source, .. } => clone_tree(source).map(Source::Tree),
-        Step::Overlay {
-            path, upper, work, ..
-        } => Ok(Source::Overlay {
-            lower: open_dir(path)?,
-            upper: open_dir(upper)?,
-            work: open_dir(work)?,
-        }),
+        Step::Overlay { path, upper, work, .. } => {
+            Ok(Source::Overlay { lower: open_dir(path)?, upper: open_dir(upper)?, work: open_dir(work)? })
+        }
         Step::Dir { .. }
         | Step::Symlink { .. }
         | Step::File { .. }
@@ -104,14 +84,8 @@ fn open_source(step: &Step) -> Result<Source, Broken> {
 
 fn clone_tree(path: &Path) -> Result<OwnedFd, Broken> {
     // The launcher resolved the path; a link that appeared since is refused.
-    let found = openat2(
-        CWD,
-        path,
-        OFlags::PATH | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS,
-    )
-    .map_err(at_path("find", path))?;
+    let found = openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        .map_err(at_path("find", path))?;
     open_tree(found, "", clone_flags()).map_err(at_path("take", path))
 }
 
@@ -124,27 +98,13 @@ fn clone_flags() -> OpenTreeFlags {
 
 fn open_dir(path: &Path) -> Result<OwnedFd, Broken> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-        .map_err(at_path("find", path))
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(at_path("find", path))
 }
 
 fn new_base() -> Result<OwnedFd, Broken> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount(
-        "tmpfs",
-        BASE,
-        "tmpfs",
-        flags,
-        c"mode=0755,size=4m,nr_inodes=64k",
-    )
-    .map_err(at("mount the new root"))?;
-    openat(
-        CWD,
-        BASE,
-        OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(at("open the new root"))
+    mount("tmpfs", BASE, "tmpfs", flags, c"mode=0755,size=4m,nr_inodes=64k").map_err(at("mount the new root"))?;
+    openat(CWD, BASE, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(at("open the new root"))
 }
 
 /// Makes the new root the only one and closes it for writing.
@@ -153,10 +113,8 @@ fn enter(base: &OwnedFd) -> Result<(), Broken> {
     rustix::process::pivot_root(".", ".").map_err(at("change the root"))?;
     unmount(".", UnmountFlags::DETACH).map_err(at("let go of the old root"))?;
     rustix::process::chdir("/").map_err(at("enter the new root"))?;
-    let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-        .map_err(at("open the new root"))?;
-    sys::mount_set_one(root.as_fd(), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
-        .map_err(at_io("close the new root"))
+    let root = openat(CWD, "/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(at("open the new root"))?;
+    sys::mount_set_one(root.as_fd(), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV).map_err(at_io("close the new root"))
 }
 
 struct Builder {
@@ -168,48 +126,30 @@ impl Builder {
         match (step, source) {
             (Step::Dir { path }, _) => self.ensure(path, Kind::Dir).map(drop),
             (Step::Symlink { path, target }, _) => {
-                rustix::fs::symlinkat(target, &self.base, relative(path))
-                    .map_err(at_path("link", path))
+                rustix::fs::symlinkat(target, &self.base, relative(path)).map_err(at_path("link", path))
             }
             (Step::File { path, content }, _) => self.write_file(path, content),
-            (
-                Step::Bind { path, access } | Step::BindAs { path, access, .. },
-                Source::Tree(tree),
-            ) => self.place(&tree, path, attributes(*access)),
+            (Step::Bind { path, access } | Step::BindAs { path, access, .. }, Source::Tree(tree)) => {
+                self.place(&tree, path, attributes(*access))
+            }
             (Step::Scratch { path }, _) => self.bind_scratch(path),
             (Step::Proc { path }, _) => self.mount_proc(path),
-            (
-                Step::Overlay {
-                    path, placeholders, ..
-                },
-                Source::Overlay { lower, upper, work },
-            ) => self.mount_overlay(path, placeholders, &[lower, upper, work]),
-            (Step::Pin { path }, _) => self.cover_with_itself(path, ATTR_NOSUID | ATTR_NODEV),
-            (Step::Protect { path }, _) => {
-                self.cover_with_itself(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
+            (Step::Overlay { path, placeholders, .. }, Source::Overlay { lower, upper, work }) => {
+                self.mount_overlay(path, placeholders, &[lower, upper, work])
             }
+            (Step::Pin { path }, _) => self.cover_with_itself(path, ATTR_NOSUID | ATTR_NODEV),
+            (Step::Protect { path }, _) => self.cover_with_itself(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV),
             (Step::Mask { path }, _) => self.mask(path),
-            (
-                Step::Bind { path, .. } | Step::BindAs { path, .. } | Step::Overlay { path, .. },
-                _,
-            ) => Err(Broken::new(
-                Layer::Rootfs,
-                libc::EINVAL,
-                format!("no source for `{}`", path.display()),
-            )),
+            (Step::Bind { path, .. } | Step::BindAs { path, .. } | Step::Overlay { path, .. }, _) => {
+                Err(Broken::new(Layer::Rootfs, libc::EINVAL, format!("no source for `{}`", path.display())))
+            }
         }
     }
 
     /// A handle on a path in the new root; no component may be a symbolic link.
     fn find(&self, path: &Path) -> Result<OwnedFd, rustix::io::Errno> {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-        openat2(
-            &self.base,
-            relative(path),
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            resolve,
-        )
+        openat2(&self.base, relative(path), OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
     }
 
     /// The path in the new root, made with all its parents where it is missing.
@@ -220,13 +160,7 @@ impl Builder {
         let mut so_far = PathBuf::new();
         let parts: Vec<&OsStr> = path
             .components()
-            .filter_map(|part| {
-                if let Component::Normal(name) = part {
-                    Some(name)
-                } else {
-                    None
-                }
-            })
+            .filter_map(|part| if let Component::Normal(name) = part { Some(name) } else { None })
             .collect();
         for (index, part) in parts.iter().enumerate() {
             so_far.push(part);
@@ -237,8 +171,7 @@ impl Builder {
             match (last, kind) {
                 (true, Kind::File) => self.write_file(&so_far, b"")?,
                 (true, Kind::Dir) | (false, Kind::Dir | Kind::File) => {
-                    mkdirat(&self.base, &so_far, Mode::from_raw_mode(0o755))
-                        .map_err(at_path("make", path))?;
+                    mkdirat(&self.base, &so_far, Mode::from_raw_mode(0o755)).map_err(at_path("make", path))?;
                 }
             }
         }
@@ -246,23 +179,13 @@ impl Builder {
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> Result<(), Broken> {
-        if let Some(parent) = relative(path)
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
+        if let Some(parent) = relative(path).parent().filter(|parent| !parent.as_os_str().is_empty()) {
             self.ensure(parent, Kind::Dir)?;
         }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let fd = openat(
-            &self.base,
-            relative(path),
-            flags,
-            Mode::from_raw_mode(0o644),
-        )
-        .map_err(at_path("make", path))?;
-        fs::File::from(fd)
-            .write_all(content)
-            .map_err(at_path_io("write", path))
+        let fd =
+            openat(&self.base, relative(path), flags, Mode::from_raw_mode(0o644)).map_err(at_path("make", path))?;
+        fs::File::from(fd).write_all(content).map_err(at_path_io("write", path))
     }
 
     /// Attaches a detached tree at a path of the new root.
@@ -296,43 +219,24 @@ impl Builder {
         self.ensure(path, Kind::Dir)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         // Only the process folders: no `sys`, no `kallsyms`, nothing that root owns by uid.
-        mount("proc", base_path(path), "proc", flags, c"subset=pid")
-            .map_err(at("mount `/proc` with subset=pid"))
+        mount("proc", base_path(path), "proc", flags, c"subset=pid").map_err(at("mount `/proc` with subset=pid"))
     }
 
     fn new_scratch(&self, plan: &SandboxPlan) -> Result<OwnedFd, Broken> {
         self.write_masks().map_err(at_io("make the masks"))?;
         self.ensure(Path::new(SCRATCH), Kind::Dir)?;
-        let options = format!(
-            "mode=0755,size={},nr_inodes={}\0",
-            plan.scratch_bytes, plan.scratch_inodes
-        );
+        let options = format!("mode=0755,size={},nr_inodes={}\0", plan.scratch_bytes, plan.scratch_inodes);
         let options = std::ffi::CStr::from_bytes_with_nul(options.as_bytes()).unwrap_or_default();
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount(
-            "tmpfs",
-            base_path(Path::new(SCRATCH)),
-            "tmpfs",
-            flags,
-            options,
-        )
-        .map_err(at("mount the scratch space"))?;
-        openat(
-            &self.base,
-            SCRATCH,
-            OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .map_err(at("open the scratch space"))
+        mount("tmpfs", base_path(Path::new(SCRATCH)), "tmpfs", flags, options)
+            .map_err(at("mount the scratch space"))?;
+        openat(&self.base, SCRATCH, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(at("open the scratch space"))
     }
 
     fn write_masks(&self) -> io::Result<()> {
         let file = base_path(Path::new(MASK_FILE));
-        fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o000)
-            .open(file)?;
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(file)?;
         let dir = base_path(Path::new(MASK_DIR));
         fs::create_dir(&dir)?;
         fs::set_permissions(dir, fs::Permissions::from_mode(0o000))
@@ -347,12 +251,7 @@ impl Builder {
     }
 
     /// Mounts the workspace with an overlay; `parts` are the lower, upper and work folders.
-    fn mount_overlay(
-        &self,
-        path: &Path,
-        placeholders: &[(PathBuf, Kind)],
-        parts: &[OwnedFd; 3],
-    ) -> Result<(), Broken> {
+    fn mount_overlay(&self, path: &Path, placeholders: &[(PathBuf, Kind)], parts: &[OwnedFd; 3]) -> Result<(), Broken> {
         let missing = self.write_placeholders(placeholders)?;
         let [lower, upper, work] = parts;
         let by_fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd));
@@ -361,19 +260,14 @@ impl Builder {
             None => by_fd(lower),
         };
         let broken = |what| at_in(Layer::Stage, what);
-        let fs =
-            fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(broken("open an overlay"))?;
-        fsconfig_set_string(&fs, "lowerdir", stacked.as_str())
-            .map_err(broken("set the lower folder"))?;
-        fsconfig_set_string(&fs, "upperdir", by_fd(upper).as_str())
-            .map_err(broken("set the upper folder"))?;
-        fsconfig_set_string(&fs, "workdir", by_fd(work).as_str())
-            .map_err(broken("set the work folder"))?;
+        let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(broken("open an overlay"))?;
+        fsconfig_set_string(&fs, "lowerdir", stacked.as_str()).map_err(broken("set the lower folder"))?;
+        fsconfig_set_string(&fs, "upperdir", by_fd(upper).as_str()).map_err(broken("set the upper folder"))?;
+        fsconfig_set_string(&fs, "workdir", by_fd(work).as_str()).map_err(broken("set the work folder"))?;
         fsconfig_set_flag(&fs, "userxattr").map_err(broken("use user attributes"))?;
         fsconfig_create(&fs).map_err(broken("mount an overlay in a user namespace"))?;
         let attr = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        let tree = fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, attr)
-            .map_err(broken("mount the overlay"))?;
+        let tree = fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, attr).map_err(broken("mount the overlay"))?;
         let target = self.ensure(path, Kind::Dir)?;
         attach(tree.as_fd(), target.as_fd()).map_err(at_path("mount the overlay at", path))
     }
@@ -386,15 +280,12 @@ impl Builder {
         for (name, kind) in names {
             self.ensure(&Path::new(PLACEHOLDERS).join(name), *kind)?;
         }
-        self.find(Path::new(PLACEHOLDERS))
-            .map(Some)
-            .map_err(at("find the placeholders"))
+        self.find(Path::new(PLACEHOLDERS)).map(Some).map_err(at("find the placeholders"))
     }
 
     /// Takes the names away that were only needed while building; what is mounted from them stays.
     fn clean(&self) -> Result<(), Broken> {
-        unmount(base_path(Path::new(SCRATCH)), UnmountFlags::DETACH)
-            .map_err(at("let go of the scratch space"))?;
+        unmount(base_path(Path::new(SCRATCH)), UnmountFlags::DETACH).map_err(at("let go of the scratch space"))?;
         fs::remove_dir(base_path(Path::new(SCRATCH))).map_err(at_io("clean the new root"))?;
         fs::remove_file(base_path(Path::new(MASK_FILE))).map_err(at_io("clean the new root"))?;
         fs::remove_dir(base_path(Path::new(MASK_DIR))).map_err(at_io("clean the new root"))
@@ -417,8 +308,7 @@ fn attributes(access: Access) -> u64 {
 
 fn kind_of(fd: BorrowedFd<'_>) -> Result<Kind, Broken> {
     let stat = rustix::fs::fstat(fd).map_err(at("look at a mount"))?;
-    let is_dir =
-        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
+    let is_dir = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
     Ok(if is_dir { Kind::Dir } else { Kind::File })
 }
 
@@ -439,13 +329,7 @@ fn at_in(layer: Layer, what: &'static str) -> impl Fn(rustix::io::Errno) -> Brok
 }
 
 fn at_io(what: &'static str) -> impl Fn(io::Error) -> Broken {
-    move |error| {
-        Broken::new(
-            Layer::Rootfs,
-            error.raw_os_error().unwrap_or(0),
-            what.to_owned(),
-        )
-    }
+    move |error| Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), what.to_owned())
 }
 
 fn at_path(what: &'static str, path: &Path) -> impl Fn(rustix::io::Errno) -> Broken {
@@ -455,11 +339,5 @@ fn at_path(what: &'static str, path: &Path) -> impl Fn(rustix::io::Errno) -> Bro
 
 fn at_path_io(what: &'static str, path: &Path) -> impl Fn(io::Error) -> Broken {
     let text = format!("{what} `{}`", path.display());
-    move |error| {
-        Broken::new(
-            Layer::Rootfs,
-            error.raw_os_error().unwrap_or(0),
-            text.clone(),
-        )
-    }
+    move |error| Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), text.clone())
 }

@@ -28,11 +28,7 @@ pub(crate) fn apply(limits: &[(u64, u64)]) -> Result<(), Broken> {
     for (resource, value) in limits {
         let resource = u32::try_from(*resource).unwrap_or(u32::MAX);
         sys::set_limit(resource, *value).map_err(|error| {
-            Broken::new(
-                Layer::Limits,
-                error.raw_os_error().unwrap_or(0),
-                format!("set resource limit {resource}"),
-            )
+            Broken::new(Layer::Limits, error.raw_os_error().unwrap_or(0), format!("set resource limit {resource}"))
         })?;
     }
     Ok(())

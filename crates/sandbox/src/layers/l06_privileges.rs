@@ -12,9 +12,7 @@ const CAP_NUMBER_MAX: u32 = 63;
 /// Drops everything and checks that it is gone.
 pub(crate) fn drop_all() -> Result<(), Broken> {
     let at = |what: &'static str| {
-        move |errno: rustix::io::Errno| {
-            Broken::new(Layer::Privileges, errno.raw_os_error(), what.to_owned())
-        }
+        move |errno: rustix::io::Errno| Broken::new(Layer::Privileges, errno.raw_os_error(), what.to_owned())
     };
     rustix::thread::clear_ambient_capability_set().map_err(at("clear the ambient capabilities"))?;
     for number in 0..=CAP_NUMBER_MAX {
@@ -27,23 +25,14 @@ pub(crate) fn drop_all() -> Result<(), Broken> {
         }
     }
     let none = CapabilitySet::empty();
-    let sets = CapabilitySets {
-        effective: none,
-        permitted: none,
-        inheritable: none,
-    };
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     rustix::thread::set_capabilities(None, sets).map_err(at("drop the capabilities"))?;
     rustix::thread::set_no_new_privs(true).map_err(at("set no_new_privs"))?;
     let left = rustix::thread::capabilities(None).map_err(at("read the capabilities"))?;
-    let clean =
-        left.effective.is_empty() && left.permitted.is_empty() && left.inheritable.is_empty();
+    let clean = left.effective.is_empty() && left.permitted.is_empty() && left.inheritable.is_empty();
     if clean && rustix::thread::no_new_privs().unwrap_or(false) {
         Ok(())
     } else {
-        Err(Broken::new(
-            Layer::Privileges,
-            0,
-            "a capability is left after dropping all".to_owned(),
-        ))
+        Err(Broken::new(Layer::Privileges, 0, "a capability is left after dropping all".to_owned()))
     }
 }

@@ -41,25 +41,14 @@ fn attributes(abi: i64) -> (LandlockAttr, usize) {
     if abi >= 5 {
         access_fs |= IOCTL_DEV;
     }
-    let scoped = if abi >= 6 {
-        SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL
-    } else {
-        0
-    };
+    let scoped = if abi >= 6 { SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL } else { 0 };
     // The size tells the kernel which fields we know: 8 bytes up to interface 3, 16 up to 5, then 24.
     let size = match abi {
         ..=3 => 8,
         4 | 5 => 16,
         6.. => 24,
     };
-    (
-        LandlockAttr {
-            access_fs,
-            access_net: 0,
-            scoped,
-        },
-        size,
-    )
+    (LandlockAttr { access_fs, access_net: 0, scoped }, size)
 }
 
 /// Confines this process to the rules; rules for paths that do not exist are left out.
@@ -76,10 +65,8 @@ pub(crate) fn apply(rules: &[Rule]) -> Result<(), Broken> {
         let Ok(parent) = openat(CWD, &rule.path, flags, Mode::empty()) else {
             continue;
         };
-        let stat =
-            rustix::fs::fstat(&parent).map_err(|errno| at("look at a path")(errno.into()))?;
-        let is_dir =
-            rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
+        let stat = rustix::fs::fstat(&parent).map_err(|errno| at("look at a path")(errno.into()))?;
+        let is_dir = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
         let mut allowed = rights(rule.access) & attr.access_fs;
         if !is_dir {
             allowed &= EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV;
@@ -99,13 +86,7 @@ fn rights(access: Access) -> u64 {
 }
 
 fn at(what: &'static str) -> impl Fn(std::io::Error) -> Broken {
-    move |error| {
-        Broken::new(
-            Layer::Landlock,
-            error.raw_os_error().unwrap_or(0),
-            what.to_owned(),
-        )
-    }
+    move |error| Broken::new(Layer::Landlock, error.raw_os_error().unwrap_or(0), what.to_owned())
 }
 
 #[cfg(test)]

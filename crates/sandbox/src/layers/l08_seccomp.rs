@@ -94,19 +94,10 @@ pub(crate) struct Guard {
 
 /// Installs the filter on this process for good.
 pub(crate) fn apply(choices: Choices) -> Result<(), Broken> {
-    let program = assemble(choices).ok_or_else(|| {
-        Broken::new(
-            Layer::Seccomp,
-            libc::E2BIG,
-            "assemble the filter".to_owned(),
-        )
-    })?;
+    let program =
+        assemble(choices).ok_or_else(|| Broken::new(Layer::Seccomp, libc::E2BIG, "assemble the filter".to_owned()))?;
     sys::seccomp_install(&program).map_err(|error| {
-        Broken::new(
-            Layer::Seccomp,
-            error.raw_os_error().unwrap_or(0),
-            "install the filter".to_owned(),
-        )
+        Broken::new(Layer::Seccomp, error.raw_os_error().unwrap_or(0), "install the filter".to_owned())
     })
 }
 
@@ -131,21 +122,11 @@ fn offset_argument(arg: u8) -> u32 {
 }
 
 fn instruction(code: u16, value: u32) -> libc::sock_filter {
-    libc::sock_filter {
-        code,
-        jt: 0,
-        jf: 0,
-        k: value,
-    }
+    libc::sock_filter { code, jt: 0, jf: 0, k: value }
 }
 
 fn jump(code: u16, value: u32, yes: u8, no: u8) -> libc::sock_filter {
-    libc::sock_filter {
-        code,
-        jt: yes,
-        jf: no,
-        k: value,
-    }
+    libc::sock_filter { code, jt: yes, jf: no, k: value }
 }
 
 fn answer(verdict: Verdict) -> libc::sock_filter {
@@ -174,18 +155,10 @@ fn assemble(choices: Choices) -> Option<Vec<libc::sock_filter>> {
     // The guarded calls come first: they are asked every time, all others are cached by the kernel.
     for guard in guards(choices) {
         let body = guard_body(&guard)?;
-        program.push(jump(
-            EQUAL,
-            number(guard.number)?,
-            0,
-            u8::try_from(body.len()).ok()?,
-        ));
+        program.push(jump(EQUAL, number(guard.number)?, 0, u8::try_from(body.len()).ok()?));
         program.extend(body);
     }
-    for (calls, verdict) in [
-        (ALLOWED, Verdict::Allow),
-        (DENIED, Verdict::Refuse(libc::EPERM)),
-    ] {
+    for (calls, verdict) in [(ALLOWED, Verdict::Allow), (DENIED, Verdict::Refuse(libc::EPERM))] {
         for call in calls.iter().flat_map(|group| group.calls) {
             program.push(jump(EQUAL, number(*call)?, 0, 1));
             program.push(answer(verdict));
@@ -260,12 +233,7 @@ mod tests {
     }
 
     fn verdict(choices: Choices, call: i64, args: [u64; 6]) -> u32 {
-        ask(
-            &assemble(choices).expect("assembles"),
-            ARCH,
-            call as u32,
-            args,
-        )
+        ask(&assemble(choices).expect("assembles"), ARCH, call as u32, args)
     }
 
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
@@ -276,175 +244,77 @@ mod tests {
 
     #[test]
     fn box_1_ordinary_calls_pass_and_unknown_numbers_do_not_exist() {
-        for call in [
-            libc::SYS_read,
-            libc::SYS_write,
-            libc::SYS_futex,
-            libc::SYS_execve,
-            libc::SYS_exit_group,
-        ] {
+        for call in [libc::SYS_read, libc::SYS_write, libc::SYS_futex, libc::SYS_execve, libc::SYS_exit_group] {
             assert_eq!(verdict(Choices::STRICT, call, [0; 6]), ALLOW, "{call}");
         }
         for call in [libc::SYS_clone3, libc::SYS_openat2, 461, 467, 999] {
-            assert_eq!(
-                verdict(Choices::STRICT, call, [0; 6]),
-                refused(libc::ENOSYS),
-                "{call}"
-            );
+            assert_eq!(verdict(Choices::STRICT, call, [0; 6]), refused(libc::ENOSYS), "{call}");
         }
     }
 
     #[test]
     fn box_1_dangerous_calls_are_refused() {
-        let calls = [
-            libc::SYS_mount,
-            libc::SYS_bpf,
-            libc::SYS_ptrace,
-            libc::SYS_setns,
-            libc::SYS_unshare,
-            libc::SYS_keyctl,
-        ];
+        let calls =
+            [libc::SYS_mount, libc::SYS_bpf, libc::SYS_ptrace, libc::SYS_setns, libc::SYS_unshare, libc::SYS_keyctl];
         for call in calls {
-            assert_eq!(
-                verdict(Choices::STRICT, call, [0; 6]),
-                refused(libc::EPERM),
-                "{call}"
-            );
+            assert_eq!(verdict(Choices::STRICT, call, [0; 6]), refused(libc::EPERM), "{call}");
         }
     }
 
     #[test]
     fn box_1_set_id_bits_are_refused_by_chmod_and_at_creation_and_plain_modes_pass() {
         let create = (libc::O_CREAT | libc::O_WRONLY) as u64;
-        for (mode, want) in [
-            (0o4755, refused(libc::EPERM)),
-            (0o2755, refused(libc::EPERM)),
-            (0o755, ALLOW),
-            (0o1777, ALLOW),
-        ] {
-            assert_eq!(
-                verdict(Choices::STRICT, libc::SYS_fchmodat, [0, 0, mode, 0, 0, 0]),
-                want,
-                "{mode:o}"
-            );
-            assert_eq!(
-                verdict(
-                    Choices::STRICT,
-                    libc::SYS_openat,
-                    [0, 0, create, mode, 0, 0]
-                ),
-                want,
-                "{mode:o}"
-            );
+        for (mode, want) in
+            [(0o4755, refused(libc::EPERM)), (0o2755, refused(libc::EPERM)), (0o755, ALLOW), (0o1777, ALLOW)]
+        {
+            assert_eq!(verdict(Choices::STRICT, libc::SYS_fchmodat, [0, 0, mode, 0, 0, 0]), want, "{mode:o}");
+            assert_eq!(verdict(Choices::STRICT, libc::SYS_openat, [0, 0, create, mode, 0, 0]), want, "{mode:o}");
         }
         // Without O_CREAT the mode argument is whatever was in the register.
-        assert_eq!(
-            verdict(Choices::STRICT, libc::SYS_openat, [0, 0, 0, 0o4755, 0, 0]),
-            ALLOW
-        );
+        assert_eq!(verdict(Choices::STRICT, libc::SYS_openat, [0, 0, 0, 0o4755, 0, 0]), ALLOW);
         let unnamed = (libc::O_TMPFILE | libc::O_WRONLY) as u64;
-        assert_eq!(
-            verdict(
-                Choices::STRICT,
-                libc::SYS_openat,
-                [0, 0, unnamed, 0o4700, 0, 0]
-            ),
-            refused(libc::EPERM)
-        );
+        assert_eq!(verdict(Choices::STRICT, libc::SYS_openat, [0, 0, unnamed, 0o4700, 0, 0]), refused(libc::EPERM));
     }
 
     #[test]
     fn box_1_sockets_are_tcp_udp_and_unix_pairs_only() {
         let socket = |domain: i32, kind: i32, protocol: i32| {
-            verdict(
-                Choices::STRICT,
-                libc::SYS_socket,
-                [domain as u64, kind as u64, protocol as u64, 0, 0, 0],
-            )
+            verdict(Choices::STRICT, libc::SYS_socket, [domain as u64, kind as u64, protocol as u64, 0, 0, 0])
         };
-        assert_eq!(
-            socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0),
-            ALLOW
-        );
-        assert_eq!(
-            socket(libc::AF_INET6, libc::SOCK_DGRAM, libc::IPPROTO_UDP),
-            ALLOW
-        );
+        assert_eq!(socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0), ALLOW);
+        assert_eq!(socket(libc::AF_INET6, libc::SOCK_DGRAM, libc::IPPROTO_UDP), ALLOW);
         assert_ne!(socket(libc::AF_INET, libc::SOCK_RAW, 1), ALLOW);
         assert_ne!(socket(libc::AF_INET, libc::SOCK_DGRAM, 1), ALLOW);
-        for domain in [
-            libc::AF_UNIX,
-            libc::AF_NETLINK,
-            libc::AF_VSOCK,
-            libc::AF_ALG,
-            libc::AF_PACKET,
-        ] {
+        for domain in [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET] {
             assert_ne!(socket(domain, libc::SOCK_STREAM, 0), ALLOW, "{domain}");
         }
-        assert_eq!(
-            verdict(Choices::STRICT, libc::SYS_socketpair, [1, 1, 0, 0, 0, 0]),
-            ALLOW
-        );
-        assert_eq!(
-            verdict(
-                Choices::STRICT.with_compat(),
-                libc::SYS_socket,
-                [1, 1, 0, 0, 0, 0]
-            ),
-            ALLOW
-        );
+        assert_eq!(verdict(Choices::STRICT, libc::SYS_socketpair, [1, 1, 0, 0, 0, 0]), ALLOW);
+        assert_eq!(verdict(Choices::STRICT.with_compat(), libc::SYS_socket, [1, 1, 0, 0, 0, 0]), ALLOW);
     }
 
     #[test]
     fn box_1_tiocsti_is_refused_with_dirty_high_bits_too() {
         for command in [0x5412_u64, 0x1_0000_5412, 0xffff_ffff_0000_5412] {
-            assert_eq!(
-                verdict(Choices::STRICT, libc::SYS_ioctl, [0, command, 0, 0, 0, 0]),
-                refused(libc::EPERM)
-            );
+            assert_eq!(verdict(Choices::STRICT, libc::SYS_ioctl, [0, command, 0, 0, 0, 0]), refused(libc::EPERM));
         }
-        assert_eq!(
-            verdict(Choices::STRICT, libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0]),
-            ALLOW
-        );
+        assert_eq!(verdict(Choices::STRICT, libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0]), ALLOW);
     }
 
     #[test]
     fn box_1_threads_may_be_made_and_namespaces_may_not() {
         let thread = (libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND) as u64;
-        assert_eq!(
-            verdict(Choices::STRICT, libc::SYS_clone, [thread, 0, 0, 0, 0, 0]),
-            ALLOW
-        );
-        for flag in [
-            libc::CLONE_NEWUSER,
-            libc::CLONE_NEWNS,
-            libc::CLONE_NEWNET,
-            libc::CLONE_NEWPID,
-        ] {
-            assert_eq!(
-                verdict(
-                    Choices::STRICT,
-                    libc::SYS_clone,
-                    [flag as u64, 0, 0, 0, 0, 0]
-                ),
-                refused(libc::EPERM)
-            );
+        assert_eq!(verdict(Choices::STRICT, libc::SYS_clone, [thread, 0, 0, 0, 0, 0]), ALLOW);
+        for flag in [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWNET, libc::CLONE_NEWPID] {
+            assert_eq!(verdict(Choices::STRICT, libc::SYS_clone, [flag as u64, 0, 0, 0, 0, 0]), refused(libc::EPERM));
         }
     }
 
     #[test]
     fn box_1_another_machine_entry_kills_and_x32_does_not_exist() {
         let program = assemble(Choices::STRICT).expect("assembles");
-        assert_eq!(
-            ask(&program, 0x4000_0003, 1, [0; 6]),
-            libc::SECCOMP_RET_KILL_PROCESS
-        );
+        assert_eq!(ask(&program, 0x4000_0003, 1, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(
-            ask(&program, ARCH, X32_BIT + 39, [0; 6]),
-            refused(libc::ENOSYS)
-        );
+        assert_eq!(ask(&program, ARCH, X32_BIT + 39, [0; 6]), refused(libc::ENOSYS));
     }
 
     #[test]
@@ -458,21 +328,13 @@ mod tests {
 
     #[test]
     fn every_group_says_why() {
-        assert!(
-            ALLOWED
-                .iter()
-                .chain(DENIED)
-                .all(|group| group.why.len() > 20)
-        );
+        assert!(ALLOWED.iter().chain(DENIED).all(|group| group.why.len() > 20));
     }
 
     #[test]
     fn no_number_has_two_answers() {
         let mut seen = std::collections::BTreeSet::new();
-        let listed = ALLOWED
-            .iter()
-            .chain(DENIED)
-            .flat_map(|group| group.calls.iter().copied());
+        let listed = ALLOWED.iter().chain(DENIED).flat_map(|group| group.calls.iter().copied());
         for call in listed.chain(guards(Choices::STRICT).iter().map(|guard| guard.number)) {
             assert!(seen.insert(call), "{call} is listed twice");
         }

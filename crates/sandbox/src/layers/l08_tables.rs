@@ -9,10 +9,7 @@ use super::l08_seccomp::{Arm, Choices, Guard, Test, Verdict};
 #[derive(Debug)]
 pub(crate) struct Group {
     /// Why; read by people and by the test that no group goes without.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "documentation that a test checks")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "documentation that a test checks"))]
     pub(crate) why: &'static str,
     /// The calls.
     pub(crate) calls: &'static [i64],
@@ -232,61 +229,28 @@ pub(crate) fn guards(choices: Choices) -> Vec<Guard> {
         no_set_id(libc::SYS_fchmodat, 2),
         making_nodes(libc::SYS_mknodat, 2),
         sockets(choices),
-        equal_only(
-            libc::SYS_socketpair,
-            &[libc::AF_UNIX.cast_unsigned()],
-            libc::EAFNOSUPPORT,
-        ),
+        equal_only(libc::SYS_socketpair, &[libc::AF_UNIX.cast_unsigned()], libc::EAFNOSUPPORT),
         Guard {
             number: libc::SYS_ioctl,
-            arms: TERMINAL_INJECTION
-                .iter()
-                .map(|command| arm(&[equal(1, *command)], DENY))
-                .collect(),
+            arms: TERMINAL_INJECTION.iter().map(|command| arm(&[equal(1, *command)], DENY)).collect(),
             otherwise: Verdict::Allow,
         },
         // Legacy clone has no room for the time namespace; its bit there is part of the exit signal.
         Guard {
             number: libc::SYS_clone,
-            arms: vec![arm(
-                &[Test::AnyBit {
-                    arg: 0,
-                    mask: NEW_NAMESPACE,
-                }],
-                DENY,
-            )],
+            arms: vec![arm(&[Test::AnyBit { arg: 0, mask: NEW_NAMESPACE }], DENY)],
             otherwise: Verdict::Allow,
         },
         // Asking, and the plain personality; switching off address randomisation is refused.
         equal_only(libc::SYS_personality, &[0, WHOLE], libc::EPERM),
     ];
-    let debugging = if choices.debuggers() {
-        Verdict::Allow
-    } else {
-        DENY
-    };
-    for number in [
-        libc::SYS_ptrace,
-        libc::SYS_process_vm_readv,
-        libc::SYS_process_vm_writev,
-    ] {
-        all.push(Guard {
-            number,
-            arms: Vec::new(),
-            otherwise: debugging,
-        });
+    let debugging = if choices.debuggers() { Verdict::Allow } else { DENY };
+    for number in [libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev] {
+        all.push(Guard { number, arms: Vec::new(), otherwise: debugging });
     }
-    let unseen = if choices.unseen_memory() {
-        Verdict::Allow
-    } else {
-        Verdict::Refuse(libc::ENOSYS)
-    };
+    let unseen = if choices.unseen_memory() { Verdict::Allow } else { Verdict::Refuse(libc::ENOSYS) };
     for number in [libc::SYS_memfd_create, libc::SYS_shmget] {
-        all.push(Guard {
-            number,
-            arms: Vec::new(),
-            otherwise: unseen,
-        });
+        all.push(Guard { number, arms: Vec::new(), otherwise: unseen });
     }
     #[cfg(target_arch = "x86_64")]
     all.extend([
@@ -299,126 +263,51 @@ pub(crate) fn guards(choices: Choices) -> Vec<Guard> {
 }
 
 fn arm(tests: &[Test], verdict: Verdict) -> Arm {
-    Arm {
-        tests: tests.to_vec(),
-        verdict,
-    }
+    Arm { tests: tests.to_vec(), verdict }
 }
 
 fn equal(arg: u8, value: u32) -> Test {
-    Test::Masked {
-        arg,
-        mask: WHOLE,
-        value,
-    }
+    Test::Masked { arg, mask: WHOLE, value }
 }
 
 /// A file may be created, but not with a set-id bit.
 fn creating(number: i64, flags: u8, mode: u8) -> Guard {
-    let tests = [
-        Test::AnyBit {
-            arg: flags,
-            mask: CREATES,
-        },
-        Test::AnyBit {
-            arg: mode,
-            mask: SET_ID,
-        },
-    ];
-    Guard {
-        number,
-        arms: vec![arm(&tests, DENY)],
-        otherwise: Verdict::Allow,
-    }
+    let tests = [Test::AnyBit { arg: flags, mask: CREATES }, Test::AnyBit { arg: mode, mask: SET_ID }];
+    Guard { number, arms: vec![arm(&tests, DENY)], otherwise: Verdict::Allow }
 }
 
 fn no_set_id(number: i64, mode: u8) -> Guard {
-    Guard {
-        number,
-        arms: vec![arm(
-            &[Test::AnyBit {
-                arg: mode,
-                mask: SET_ID,
-            }],
-            DENY,
-        )],
-        otherwise: Verdict::Allow,
-    }
+    Guard { number, arms: vec![arm(&[Test::AnyBit { arg: mode, mask: SET_ID }], DENY)], otherwise: Verdict::Allow }
 }
 
 /// Plain files and named pipes only, and no set-id bit.
 fn making_nodes(number: i64, mode: u8) -> Guard {
-    let kind = |value| {
-        arm(
-            &[Test::Masked {
-                arg: mode,
-                mask: NODE_KIND,
-                value,
-            }],
-            Verdict::Allow,
-        )
-    };
-    let arms = vec![
-        arm(
-            &[Test::AnyBit {
-                arg: mode,
-                mask: SET_ID,
-            }],
-            DENY,
-        ),
-        kind(0),
-        kind(libc::S_IFREG),
-        kind(libc::S_IFIFO),
-    ];
-    Guard {
-        number,
-        arms,
-        otherwise: DENY,
-    }
+    let kind = |value| arm(&[Test::Masked { arg: mode, mask: NODE_KIND, value }], Verdict::Allow);
+    let arms =
+        vec![arm(&[Test::AnyBit { arg: mode, mask: SET_ID }], DENY), kind(0), kind(libc::S_IFREG), kind(libc::S_IFIFO)];
+    Guard { number, arms, otherwise: DENY }
 }
 
 fn equal_only(number: i64, values: &[u32], errno: i32) -> Guard {
-    let arms = values
-        .iter()
-        .map(|value| arm(&[equal(0, *value)], Verdict::Allow))
-        .collect();
-    Guard {
-        number,
-        arms,
-        otherwise: Verdict::Refuse(errno),
-    }
+    let arms = values.iter().map(|value| arm(&[equal(0, *value)], Verdict::Allow)).collect();
+    Guard { number, arms, otherwise: Verdict::Refuse(errno) }
 }
 
 /// TCP and UDP, which reach nothing but the sandbox's own loopback; unix sockets could reach a server of the host that left
 /// its socket in the workspace, so they exist only as pairs, unless the profile says otherwise.
 fn sockets(choices: Choices) -> Guard {
-    let unix = if choices.unix_sockets() {
-        Verdict::Allow
-    } else {
-        Verdict::Refuse(libc::EACCES)
-    };
+    let unix = if choices.unix_sockets() { Verdict::Allow } else { Verdict::Refuse(libc::EACCES) };
     let mut arms = vec![arm(&[equal(0, libc::AF_UNIX.cast_unsigned())], unix)];
     for domain in [libc::AF_INET, libc::AF_INET6] {
         let domain = equal(0, domain.cast_unsigned());
-        let kinds = [
-            (libc::SOCK_STREAM, libc::IPPROTO_TCP),
-            (libc::SOCK_DGRAM, libc::IPPROTO_UDP),
-        ];
+        let kinds = [(libc::SOCK_STREAM, libc::IPPROTO_TCP), (libc::SOCK_DGRAM, libc::IPPROTO_UDP)];
         for (kind, protocol) in kinds {
-            let kind = Test::Masked {
-                arg: 1,
-                mask: SOCKET_KIND,
-                value: kind.cast_unsigned(),
-            };
+            let kind = Test::Masked { arg: 1, mask: SOCKET_KIND, value: kind.cast_unsigned() };
             for number in [0, protocol.cast_unsigned()] {
                 arms.push(arm(&[domain, kind, equal(2, number)], Verdict::Allow));
             }
         }
         arms.push(arm(&[domain], Verdict::Refuse(libc::EPROTONOSUPPORT)));
     }
-    Guard {
-        number: libc::SYS_socket,
-        arms,
-        otherwise: Verdict::Refuse(libc::EAFNOSUPPORT),
-    }
+    Guard { number: libc::SYS_socket, arms, otherwise: Verdict::Refuse(libc::EAFNOSUPPORT) }
 }

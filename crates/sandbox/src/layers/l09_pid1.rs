@@ -27,11 +27,7 @@ const EXIT_NOT_EXECUTED: i32 = 127;
 /// Puts on layers 4 to 9 and stays until the command ends.
 pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    let bridge = plan
-        .bridge
-        .as_ref()
-        .map(|(socket, port)| Bridge::open(socket, *port))
-        .transpose()?;
+    let bridge = plan.bridge.as_ref().map(|(socket, port)| Bridge::open(socket, *port)).transpose()?;
     let root = l04_rootfs::build(plan)?;
     name_and_loopback()?;
     let bridge = bridge.map(Bridge::listen).transpose()?;
@@ -40,17 +36,13 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
         Err(_) => LANDLOCK_MISSING.to_owned(),
     };
     channel
-        .send_with(
-            TAG_READY,
-            landlock.as_bytes(),
-            &[root.scratch.as_fd(), root.proc.as_fd()],
-        )
+        .send_with(TAG_READY, landlock.as_bytes(), &[root.scratch.as_fd(), root.proc.as_fd()])
         .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "report the new root"))?;
     drop(root);
     l05_limits::apply(&plan.limits)?;
     l06_privileges::drop_all()?;
-    let children = sys::child_signals()
-        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "watch for children"))?;
+    let children =
+        sys::child_signals().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "watch for children"))?;
     let starting = Starting::fork(plan)?;
     // This process reads nothing that the command writes, has no capability and cannot be traced; the filter is for the
     // command. With a bridge it must also reach the host's unix socket.
@@ -72,18 +64,10 @@ fn name_and_loopback() -> Result<(), Broken> {
     let broken = |errno, what: &str| Broken::new(Layer::Namespaces, errno, what.to_owned());
     rustix::system::sethostname(HOST_NAME.as_bytes())
         .map_err(|errno| broken(errno.raw_os_error(), "set the host name"))?;
-    let socket = rustix::net::socket(
-        rustix::net::AddressFamily::INET,
-        rustix::net::SocketType::DGRAM,
-        None,
-    )
-    .map_err(|errno| broken(errno.raw_os_error(), "open a socket"))?;
-    sys::loopback_up(socket.as_fd()).map_err(|error| {
-        broken(
-            error.raw_os_error().unwrap_or(0),
-            "bring the loopback interface up",
-        )
-    })
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)
+        .map_err(|errno| broken(errno.raw_os_error(), "open a socket"))?;
+    sys::loopback_up(socket.as_fd())
+        .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "bring the loopback interface up"))
 }
 
 /// The forked command and the pipe on which it says why it could not be executed.
@@ -95,11 +79,8 @@ struct Starting {
 impl Starting {
     fn fork(plan: &SandboxPlan) -> Result<Self, Broken> {
         let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
-        let forked = sys::clone_process(CloneSpec {
-            flags: 0,
-            cgroup: None,
-        })
-        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "fork the command"))?;
+        let forked = sys::clone_process(CloneSpec { flags: 0, cgroup: None })
+            .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "fork the command"))?;
         let Forked::Parent(pid) = forked else {
             drop(status);
             run_child(plan, &status_in)
@@ -149,22 +130,12 @@ fn become_command(plan: &SandboxPlan) -> Broken {
 fn prepare(plan: &SandboxPlan) -> Result<(), Broken> {
     // A session of its own: no controlling terminal, no shared process group with pid 1.
     rustix::process::setsid().map_err(|errno| pid1(errno.raw_os_error(), "start a session"))?;
-    rustix::process::chdir(&plan.command.cwd).map_err(|errno| {
-        Broken::new(
-            Layer::Rootfs,
-            errno.raw_os_error(),
-            "enter the workspace".to_owned(),
-        )
-    })?;
+    rustix::process::chdir(&plan.command.cwd)
+        .map_err(|errno| Broken::new(Layer::Rootfs, errno.raw_os_error(), "enter the workspace".to_owned()))?;
     let null = fs::File::open("/dev/null").map_err(|error| {
-        Broken::new(
-            Layer::Rootfs,
-            error.raw_os_error().unwrap_or(0),
-            "open `/dev/null`".to_owned(),
-        )
+        Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "open `/dev/null`".to_owned())
     })?;
-    sys::place_fd(null.as_fd(), 0)
-        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "close stdin"))?;
+    sys::place_fd(null.as_fd(), 0).map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "close stdin"))?;
     drop(null);
     match l07_landlock::apply(&plan.rules) {
         Err(broken) if plan.landlock_required == 1 => return Err(broken),
@@ -181,10 +152,7 @@ pub(crate) fn exec_command(command: &CommandPlan) -> Broken {
     };
     let shown = program.to_string_lossy().into_owned();
     let c_strings = |items: &[std::ffi::OsString]| {
-        items
-            .iter()
-            .map(|item| CString::new(item.clone().into_vec()))
-            .collect::<Result<Vec<_>, _>>()
+        items.iter().map(|item| CString::new(item.clone().into_vec())).collect::<Result<Vec<_>, _>>()
     };
     let (Ok(argv), Ok(envp)) = (c_strings(&command.argv), c_strings(&command.env)) else {
         return not_started(libc::EINVAL, &shown);
@@ -195,9 +163,7 @@ pub(crate) fn exec_command(command: &CommandPlan) -> Broken {
         let Ok(path) = CString::new(path) else {
             continue;
         };
-        let error = sys::exec_path(&path, &argv, &envp)
-            .raw_os_error()
-            .unwrap_or(0);
+        let error = sys::exec_path(&path, &argv, &envp).raw_os_error().unwrap_or(0);
         if error != libc::ENOENT && error != libc::ENOTDIR {
             errno = error;
         }
@@ -207,19 +173,11 @@ pub(crate) fn exec_command(command: &CommandPlan) -> Broken {
 
 /// The paths that a program's name may stand for.
 fn candidates(command: &CommandPlan) -> Vec<Vec<u8>> {
-    let name = command
-        .argv
-        .first()
-        .map(|name| name.as_bytes().to_vec())
-        .unwrap_or_default();
+    let name = command.argv.first().map(|name| name.as_bytes().to_vec()).unwrap_or_default();
     if name.contains(&b'/') {
         return vec![name];
     }
-    let path = command
-        .env
-        .iter()
-        .find_map(|entry| entry.as_bytes().strip_prefix(b"PATH="))
-        .unwrap_or_default();
+    let path = command.env.iter().find_map(|entry| entry.as_bytes().strip_prefix(b"PATH=")).unwrap_or_default();
     path.split(|byte| *byte == b':')
         .filter(|dir| !dir.is_empty())
         .map(|dir| [dir, b"/", name.as_slice()].concat())
@@ -232,11 +190,7 @@ fn not_started(errno: i32, program: &str) -> Broken {
 
 /// Reaps everything until the command itself has ended. When the launcher goes, this process goes, and with it the
 /// namespace: the death signal alone would miss a launcher that died before it was set.
-fn wait_for(
-    command: rustix::process::Pid,
-    channel: &Channel,
-    children: &OwnedFd,
-) -> Result<(u8, u8), Broken> {
+fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd) -> Result<(u8, u8), Broken> {
     loop {
         let mut fds = [
             PollFd::from_borrowed_fd(children.as_fd(), PollFlags::IN),
@@ -266,12 +220,8 @@ fn reap(command: rustix::process::Pid) -> Result<Option<(u8, u8)>, Broken> {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == command => {
-                let code = status
-                    .exit_status()
-                    .and_then(|code| u8::try_from(code).ok());
-                let signal = status
-                    .terminating_signal()
-                    .and_then(|signal| u8::try_from(signal).ok());
+                let code = status.exit_status().and_then(|code| u8::try_from(code).ok());
+                let signal = status.terminating_signal().and_then(|signal| u8::try_from(signal).ok());
                 if code.is_some() || signal.is_some() {
                     found = Some((code.unwrap_or(0), signal.unwrap_or(0)));
                 }
@@ -288,9 +238,7 @@ fn count_others() -> u32 {
     let Ok(entries) = fs::read_dir(Path::new("/proc")) else {
         return 0;
     };
-    let numbers = entries
-        .flatten()
-        .filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
+    let numbers = entries.flatten().filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit));
     u32::try_from(numbers.count().saturating_sub(1)).unwrap_or(u32::MAX)
 }
 

@@ -10,9 +10,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, chmodat, fchmod, openat, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chmodat, fchmod, openat, renameat, statat, unlinkat};
 
 use crate::outcome::{Finding, FindingKind};
 use crate::sys;
@@ -36,10 +34,7 @@ pub(crate) struct Since {
 impl Since {
     /// Whether a file was touched at or after this moment.
     pub(crate) fn covers(self, stat: &Stat) -> bool {
-        let changed = Self {
-            seconds: stat.st_ctime,
-            nanos: i64::try_from(stat.st_ctime_nsec).unwrap_or(i64::MAX),
-        };
+        let changed = Self { seconds: stat.st_ctime, nanos: i64::try_from(stat.st_ctime_nsec).unwrap_or(i64::MAX) };
         changed >= self
     }
 }
@@ -58,13 +53,8 @@ pub(crate) fn scan(root: &Path, since: Since) -> io::Result<Vec<Finding>> {
             let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 | OWNER_ALL);
             sys::best_effort(chmodat(entry.dir, entry.name, mode, AtFlags::empty()));
         }
-        if entry.kind == FileType::RegularFile && stat.st_mode & SET_ID != 0 && since.covers(&stat)
-        {
-            findings.push(clear_set_id(
-                entry.dir,
-                OsStr::from_bytes(entry.name_bytes()),
-                entry.path,
-            ));
+        if entry.kind == FileType::RegularFile && stat.st_mode & SET_ID != 0 && since.covers(&stat) {
+            findings.push(clear_set_id(entry.dir, OsStr::from_bytes(entry.name_bytes()), entry.path));
         }
         // A repository is known by its `HEAD`, or by its `objects` where several share one; that finds bare ones too.
         let head = entry.name_bytes() == b"HEAD" && entry.kind != FileType::Directory;
@@ -88,11 +78,7 @@ fn clear_set_id(dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Finding {
         Ok(()) => "set-id bits removed".to_owned(),
         Err(error) => format!("set-id bits could not be removed: {error}"),
     };
-    Finding {
-        kind: FindingKind::SetId,
-        path: path.to_path_buf(),
-        action,
-    }
+    Finding { kind: FindingKind::SetId, path: path.to_path_buf(), action }
 }
 
 /// Takes mode bits away from a regular file, never through a link.
@@ -108,10 +94,7 @@ fn change_mode(dir: BorrowedFd<'_>, name: &OsStr, bits: u32) -> io::Result<()> {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Ok(());
     }
-    Ok(fchmod(
-        &file,
-        Mode::from_raw_mode(stat.st_mode & 0o7777 & !bits),
-    )?)
+    Ok(fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o7777 & !bits))?)
 }
 
 fn look_into_repository(root: &Path, repository: &Path, since: Since, findings: &mut Vec<Finding>) {
@@ -120,17 +103,11 @@ fn look_into_repository(root: &Path, repository: &Path, since: Since, findings: 
         return;
     };
     // A worktree's folder points to its repository by this file; anywhere else it would replace configuration and hooks.
-    let worktree = repository
-        .parent()
-        .is_some_and(|parent| parent.ends_with("worktrees"));
+    let worktree = repository.parent().is_some_and(|parent| parent.ends_with("worktrees"));
     let pointer = if worktree { None } else { Some("commondir") };
     for name in ["config", "config.worktree"].into_iter().chain(pointer) {
         if let Some(action) = quarantine_config(dir.as_fd(), name, since) {
-            findings.push(Finding {
-                kind: FindingKind::GitConfig,
-                path: repository.join(name),
-                action,
-            });
+            findings.push(Finding { kind: FindingKind::GitConfig, path: repository.join(name), action });
         }
     }
     let Ok(stat) = statat(&dir, "hooks", AtFlags::SYMLINK_NOFOLLOW) else {
@@ -142,11 +119,7 @@ fn look_into_repository(root: &Path, repository: &Path, since: Since, findings: 
             Ok(()) => "link removed".to_owned(),
             Err(errno) => format!("link could not be removed: {errno}"),
         };
-        findings.push(Finding {
-            kind: FindingKind::GitHook,
-            path: repository.join("hooks"),
-            action,
-        });
+        findings.push(Finding { kind: FindingKind::GitHook, path: repository.join("hooks"), action });
         return;
     }
     let Ok(hooks) = openat(&dir, "hooks", flags, Mode::empty()) else {
@@ -170,20 +143,11 @@ fn look_into_repository(root: &Path, repository: &Path, since: Since, findings: 
             Ok(None) => continue,
             Err(error) => format!("could not be disarmed: {error}"),
         };
-        findings.push(Finding {
-            kind: FindingKind::GitHook,
-            path: repository.join("hooks").join(name),
-            action,
-        });
+        findings.push(Finding { kind: FindingKind::GitHook, path: repository.join("hooks").join(name), action });
     }
 }
 
-fn disarm_hook(
-    dir: BorrowedFd<'_>,
-    name: &OsStr,
-    kind: FileType,
-    stat: &Stat,
-) -> io::Result<Option<&'static str>> {
+fn disarm_hook(dir: BorrowedFd<'_>, name: &OsStr, kind: FileType, stat: &Stat) -> io::Result<Option<&'static str>> {
     if kind != FileType::RegularFile {
         unlinkat(dir, name, AtFlags::empty())?;
         return Ok(Some("removed"));
@@ -205,35 +169,22 @@ fn quarantine_config(dir: BorrowedFd<'_>, name: &str, since: Since) -> Option<St
         && u64::try_from(stat.st_size).is_ok_and(|size| size <= CONFIG_BYTES_MAX);
     if plain {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(dir, name, flags, Mode::empty())
-            .ok()
-            .map(fs::File::from);
+        let file = openat(dir, name, flags, Mode::empty()).ok().map(fs::File::from);
         let text = file.and_then(|file| io::read_to_string(file).ok());
         if text.is_some_and(|text| config_is_plain(&text)) {
             return None;
         }
     }
-    Some(
-        match renameat(dir, name, dir, format!("{name}{QUARANTINE_SUFFIX}")) {
-            Ok(()) => format!("moved to `{name}{QUARANTINE_SUFFIX}`"),
-            Err(errno) => format!("could not be moved aside: {errno}"),
-        },
-    )
+    Some(match renameat(dir, name, dir, format!("{name}{QUARANTINE_SUFFIX}")) {
+        Ok(()) => format!("moved to `{name}{QUARANTINE_SUFFIX}`"),
+        Err(errno) => format!("could not be moved aside: {errno}"),
+    })
 }
 
 /// Whether every key of a git configuration is one that cannot make git run or read something else.
 fn config_is_plain(text: &str) -> bool {
-    const PLAIN_SECTIONS: [&str; 9] = [
-        "branch",
-        "user",
-        "remote",
-        "color",
-        "init",
-        "pull",
-        "push",
-        "extensions",
-        "advice",
-    ];
+    const PLAIN_SECTIONS: [&str; 9] =
+        ["branch", "user", "remote", "color", "init", "pull", "push", "extensions", "advice"];
     const PLAIN_CORE: [&str; 9] = [
         "repositoryformatversion",
         "filemode",
@@ -256,21 +207,13 @@ fn config_is_plain(text: &str) -> bool {
             let Some((name, tail)) = head.split_once(']') else {
                 return false;
             };
-            section = name
-                .split([' ', '"', '.'])
-                .next()
-                .unwrap_or_default()
-                .to_ascii_lowercase();
+            section = name.split([' ', '"', '.']).next().unwrap_or_default().to_ascii_lowercase();
             rest = tail.trim();
             if rest.is_empty() {
                 continue;
             }
         }
-        let key = rest
-            .split(['=', ' ', '\t'])
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
+        let key = rest.split(['=', ' ', '\t']).next().unwrap_or_default().to_ascii_lowercase();
         // A line that goes on in the next one could hide a key.
         let plain = !rest.ends_with('\\')
             && !rest.contains("ext::")
@@ -333,29 +276,12 @@ mod tests {
         let hook = git.join("hooks/pre-commit");
         fs::write(&hook, "#!/bin/sh\n").expect("a hook");
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("mode");
-        let future = Since {
-            seconds: i64::MAX,
-            nanos: 0,
-        };
+        let future = Since { seconds: i64::MAX, nanos: 0 };
         assert!(scan(&top, future).expect("scans").is_empty());
-        let found = scan(
-            &top,
-            Since {
-                seconds: 0,
-                nanos: 0,
-            },
-        )
-        .expect("scans");
+        let found = scan(&top, Since { seconds: 0, nanos: 0 }).expect("scans");
         let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
         assert_eq!(kinds, [FindingKind::GitConfig, FindingKind::GitHook]);
-        assert_eq!(
-            fs::metadata(&hook)
-                .expect("still there")
-                .permissions()
-                .mode()
-                & 0o111,
-            0
-        );
+        assert_eq!(fs::metadata(&hook).expect("still there").permissions().mode() & 0o111, 0);
         assert!(!git.join("config").exists());
         fs::remove_dir_all(&top).expect("clean");
     }

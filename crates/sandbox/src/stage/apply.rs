@@ -12,18 +12,10 @@ use super::changes::{Change, ChangeSet, Node, read_node};
 use crate::error::ApplyError;
 
 /// Makes the changes, all or none. `content` holds the new files at the same relative paths.
-pub(crate) fn apply(
-    workspace: &Path,
-    content: &Path,
-    changes: &ChangeSet,
-) -> Result<(), ApplyError> {
+pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Result<(), ApplyError> {
     for change in changes.changes() {
-        if read_node(workspace, &change.path)? != change.before
-            || !parents_are_folders(workspace, changes, change)
-        {
-            return Err(ApplyError::Conflict {
-                path: change.path.clone(),
-            });
+        if read_node(workspace, &change.path)? != change.before || !parents_are_folders(workspace, changes, change) {
+            return Err(ApplyError::Conflict { path: change.path.clone() });
         }
     }
     let shelf = workspace.join(format!(".tripwire-apply-{}", std::process::id()));
@@ -37,23 +29,14 @@ pub(crate) fn apply(
         drop(fs::remove_dir_all(&shelf));
         return Err(ApplyError::Write { path, source });
     }
-    let mut log = Log {
-        workspace,
-        shelf: &shelf,
-        done: Vec::new(),
-    };
+    let mut log = Log { workspace, shelf: &shelf, done: Vec::new() };
     if let Err((path, source)) = log.carry_out(changes) {
         return Err(match log.undo() {
             Ok(()) => {
                 drop(fs::remove_dir_all(&shelf));
                 ApplyError::Write { path, source }
             }
-            Err((left, undo)) => ApplyError::Torn {
-                path,
-                source,
-                left,
-                undo,
-            },
+            Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
     fs::remove_dir_all(&shelf).map_err(write(&shelf))
@@ -61,16 +44,10 @@ pub(crate) fn apply(
 
 /// No change may go through a link; folders that the change set itself makes are fine.
 fn parents_are_folders(workspace: &Path, changes: &ChangeSet, change: &Change) -> bool {
-    let above = change
-        .path
-        .ancestors()
-        .skip(1)
-        .filter(|path| !path.as_os_str().is_empty());
+    let above = change.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
     above.into_iter().all(|parent| {
-        let made = changes
-            .changes()
-            .iter()
-            .any(|other| other.path == parent && matches!(other.after, Some(Node::Dir { .. })));
+        let made =
+            changes.changes().iter().any(|other| other.path == parent && matches!(other.after, Some(Node::Dir { .. })));
         let gone = change.after.is_none();
         made || gone || fs::symlink_metadata(workspace.join(parent)).is_ok_and(|meta| meta.is_dir())
     })
@@ -87,9 +64,7 @@ fn shelve(shelf: &Path, content: &Path, changes: &ChangeSet) -> Result<(), Faile
             Some(Node::File { mode, .. }) => {
                 fs::copy(content.join(&change.path), &to).map_err(at)?;
                 fs::set_permissions(&to, fs::Permissions::from_mode(*mode)).map_err(at)?;
-                fs::File::open(&to)
-                    .and_then(|file| file.sync_all())
-                    .map_err(at)?;
+                fs::File::open(&to).and_then(|file| file.sync_all()).map_err(at)?;
             }
             Some(Node::Link { target }) => std::os::unix::fs::symlink(target, &to).map_err(at)?,
             Some(Node::Dir { .. }) | None => {}
@@ -117,12 +92,10 @@ impl Log<'_> {
     /// Old things go, children first; then new things come, parents first.
     fn carry_out(&mut self, changes: &ChangeSet) -> Result<(), Failed> {
         for (index, change) in changes.changes().iter().enumerate().rev() {
-            self.take_away(index, change)
-                .map_err(|source| (change.path.clone(), source))?;
+            self.take_away(index, change).map_err(|source| (change.path.clone(), source))?;
         }
         for (index, change) in changes.changes().iter().enumerate() {
-            self.bring_in(index, change)
-                .map_err(|source| (change.path.clone(), source))?;
+            self.bring_in(index, change).map_err(|source| (change.path.clone(), source))?;
         }
         Ok(())
     }
@@ -181,9 +154,7 @@ impl Log<'_> {
                 }
                 Done::FolderRemoved { path, mode } => {
                     let made = fs::create_dir(&path);
-                    let result = made.and_then(|()| {
-                        fs::set_permissions(&path, fs::Permissions::from_mode(mode))
-                    });
+                    let result = made.and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(mode)));
                     (path, result)
                 }
                 Done::ModeSet { path, mode } => {
@@ -204,8 +175,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn pair(name: &str) -> (PathBuf, PathBuf, PathBuf) {
-        let dir =
-            std::env::temp_dir().join(format!("tripwire-apply-{name}-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("tripwire-apply-{name}-{}", std::process::id()));
         drop(fs::remove_dir_all(&dir));
         let (a, b) = (dir.join("a"), dir.join("b"));
         for top in [&a, &b] {
@@ -238,10 +208,7 @@ mod tests {
         let changes = of_copy(&a, &b).expect("compares");
         fs::write(a.join("gone"), "edited meanwhile").expect("write");
         let before = of_copy(&a, &b).expect("compares").digest();
-        assert!(matches!(
-            apply(&a, &b, &changes),
-            Err(ApplyError::Conflict { .. })
-        ));
+        assert!(matches!(apply(&a, &b, &changes), Err(ApplyError::Conflict { .. })));
         assert_eq!(of_copy(&a, &b).expect("compares").digest(), before);
         fs::remove_dir_all(dir).expect("clean");
     }
@@ -257,11 +224,7 @@ mod tests {
         // The last new file is missing from the shelf, so the last step fails after all others were made.
         let last = changes.changes().len() - 1;
         fs::remove_file(shelf.join(format!("new-{last}"))).expect("remove");
-        let mut log = Log {
-            workspace: &a,
-            shelf: &shelf,
-            done: Vec::new(),
-        };
+        let mut log = Log { workspace: &a, shelf: &shelf, done: Vec::new() };
         assert!(log.carry_out(&changes).is_err());
         log.undo().expect("undone");
         fs::remove_dir_all(&shelf).expect("clean");
@@ -275,10 +238,7 @@ mod tests {
         let changes = of_copy(&a, &b).expect("compares");
         fs::remove_dir_all(a.join("sub")).expect("remove");
         symlink("/etc", a.join("sub")).expect("link");
-        assert!(matches!(
-            apply(&a, &b, &changes),
-            Err(ApplyError::Conflict { .. })
-        ));
+        assert!(matches!(apply(&a, &b, &changes), Err(ApplyError::Conflict { .. })));
         fs::remove_dir_all(dir).expect("clean");
     }
 }

@@ -23,9 +23,7 @@ pub struct Digest([u8; 32]);
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
@@ -54,17 +52,9 @@ impl FromStr for Digest {
 /// What a path is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
-    File {
-        digest: Digest,
-        bytes: u64,
-        mode: u32,
-    },
-    Dir {
-        mode: u32,
-    },
-    Link {
-        target: PathBuf,
-    },
+    File { digest: Digest, bytes: u64, mode: u32 },
+    Dir { mode: u32 },
+    Link { target: PathBuf },
 }
 
 /// The kinds of changes.
@@ -119,11 +109,7 @@ impl Change {
     #[must_use]
     pub fn summary(&self) -> String {
         match self.after.as_ref().or(self.before.as_ref()) {
-            Some(Node::File {
-                digest,
-                bytes,
-                mode,
-            }) => format!("file {mode:04o} {bytes} bytes sha256 {digest}"),
+            Some(Node::File { digest, bytes, mode }) => format!("file {mode:04o} {bytes} bytes sha256 {digest}"),
             Some(Node::Dir { mode }) => format!("folder {mode:04o}"),
             Some(Node::Link { target }) => format!("link to `{}`", target.display()),
             None => String::new(),
@@ -159,19 +145,10 @@ impl ChangeSet {
         let mut changes: Vec<Change> = pairs
             .into_iter()
             .filter(|(_, (before, after))| before != after)
-            .map(|(path, (before, after))| Change {
-                path,
-                before,
-                after,
-            })
+            .map(|(path, (before, after))| Change { path, before, after })
             .collect();
         // Bytes, not components: the order must not depend on how a path type compares.
-        changes.sort_by(|a, b| {
-            a.path
-                .as_os_str()
-                .as_bytes()
-                .cmp(b.path.as_os_str().as_bytes())
-        });
+        changes.sort_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
         Self(changes)
     }
 }
@@ -184,11 +161,7 @@ fn field(hash: &mut Sha256, bytes: &[u8]) {
 fn node(hash: &mut Sha256, node: Option<&Node>) {
     match node {
         None => hash.update([0]),
-        Some(Node::File {
-            digest,
-            bytes,
-            mode,
-        }) => {
+        Some(Node::File { digest, bytes, mode }) => {
             hash.update([1]);
             hash.update(digest.0);
             hash.update(bytes.to_le_bytes());
@@ -209,11 +182,7 @@ type Pairs = BTreeMap<PathBuf, (Option<Node>, Option<Node>)>;
 
 /// The changes of an overlay's upper folder against the workspace below it.
 pub(crate) fn of_overlay(lower: &Path, upper: &Path) -> Result<ChangeSet, StageError> {
-    let mut overlay = Overlay {
-        lower,
-        upper,
-        pairs: Pairs::new(),
-    };
+    let mut overlay = Overlay { lower, upper, pairs: Pairs::new() };
     overlay.folder(Path::new(""))?;
     Ok(ChangeSet::from_pairs(overlay.pairs))
 }
@@ -235,10 +204,7 @@ impl Overlay<'_> {
 
     fn entry(&mut self, path: &Path) -> Result<(), StageError> {
         let full = self.upper.join(path);
-        let meta = fs::symlink_metadata(&full).map_err(|source| StageError::Read {
-            path: full.clone(),
-            source,
-        })?;
+        let meta = fs::symlink_metadata(&full).map_err(|source| StageError::Read { path: full.clone(), source })?;
         if meta.file_type().is_char_device() && meta.rdev() == 0 {
             return self.delete(path);
         }
@@ -292,20 +258,12 @@ fn is_opaque(path: &Path) -> bool {
 /// The changes of a whole copy against the workspace.
 pub(crate) fn of_copy(workspace: &Path, copy: &Path) -> Result<ChangeSet, StageError> {
     let mut pairs = Pairs::new();
-    collect(workspace, Path::new(""), &mut |path, node| {
-        pairs.entry(path).or_default().0 = Some(node)
-    })?;
-    collect(copy, Path::new(""), &mut |path, node| {
-        pairs.entry(path).or_default().1 = Some(node)
-    })?;
+    collect(workspace, Path::new(""), &mut |path, node| pairs.entry(path).or_default().0 = Some(node))?;
+    collect(copy, Path::new(""), &mut |path, node| pairs.entry(path).or_default().1 = Some(node))?;
     Ok(ChangeSet::from_pairs(pairs))
 }
 
-fn collect(
-    top: &Path,
-    below: &Path,
-    found: &mut dyn FnMut(PathBuf, Node),
-) -> Result<(), StageError> {
+fn collect(top: &Path, below: &Path, found: &mut dyn FnMut(PathBuf, Node)) -> Result<(), StageError> {
     for name in names(&top.join(below))? {
         let path = below.join(name);
         let node = match read_node(top, &path) {
@@ -324,10 +282,7 @@ fn collect(
 }
 
 fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, StageError> {
-    let at = |source| StageError::Read {
-        path: dir.to_path_buf(),
-        source,
-    };
+    let at = |source| StageError::Read { path: dir.to_path_buf(), source };
     let mut names = fs::read_dir(dir)
         .map_err(at)?
         .map(|entry| Ok(entry.map_err(at)?.file_name()))
@@ -339,10 +294,7 @@ fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, StageError> {
 /// The state of a path below `top`, if it exists there.
 pub(crate) fn read_node(top: &Path, path: &Path) -> Result<Option<Node>, StageError> {
     let full = top.join(path);
-    let at = |source| StageError::Read {
-        path: full.clone(),
-        source,
-    };
+    let at = |source| StageError::Read { path: full.clone(), source };
     let meta = match fs::symlink_metadata(&full) {
         Ok(meta) => meta,
         Err(error) if matches!(error.raw_os_error(), Some(2 | 20)) => return Ok(None),
@@ -357,16 +309,9 @@ pub(crate) fn read_node(top: &Path, path: &Path) -> Result<Option<Node>, StageEr
         Ok(Some(Node::Link { target }))
     } else if kind.is_file() {
         let (digest, bytes) = digest_of(&full).map_err(at)?;
-        Ok(Some(Node::File {
-            digest,
-            bytes,
-            mode,
-        }))
+        Ok(Some(Node::File { digest, bytes, mode }))
     } else {
-        Err(StageError::Unsupported {
-            path: path.to_path_buf(),
-            why: "only files, folders and links can be staged",
-        })
+        Err(StageError::Unsupported { path: path.to_path_buf(), why: "only files, folders and links can be staged" })
     }
 }
 
@@ -390,8 +335,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     fn folder(name: &str) -> PathBuf {
-        let dir =
-            std::env::temp_dir().join(format!("tripwire-changes-{name}-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("tripwire-changes-{name}-{}", std::process::id()));
         drop(fs::remove_dir_all(&dir));
         fs::create_dir_all(dir.join("a/sub")).expect("a folder");
         fs::create_dir_all(dir.join("b/sub")).expect("a folder");
@@ -399,10 +343,7 @@ mod tests {
     }
 
     fn listed(set: &ChangeSet) -> Vec<String> {
-        set.changes()
-            .iter()
-            .map(|change| format!("{} {}", change.kind().name(), change.path().display()))
-            .collect()
+        set.changes().iter().map(|change| format!("{} {}", change.kind().name(), change.path().display())).collect()
     }
 
     #[test]
@@ -420,16 +361,7 @@ mod tests {
         symlink("new", b.join("link")).expect("link");
         fs::set_permissions(b.join("sub/mode"), fs::Permissions::from_mode(0o755)).expect("mode");
         let set = of_copy(&a, &b).expect("compares");
-        assert_eq!(
-            listed(&set),
-            [
-                "delete gone",
-                "add link",
-                "add new",
-                "modify same",
-                "modify sub/mode"
-            ]
-        );
+        assert_eq!(listed(&set), ["delete gone", "add link", "add new", "modify same", "modify sub/mode"]);
         fs::remove_dir_all(dir).expect("clean");
     }
 

@@ -46,16 +46,10 @@ impl Stage {
     /// # Errors
     /// If the folder is no stage or belongs to another workspace.
     pub fn open(dir: &Path, workspace: &Path) -> Result<Self, StageError> {
-        let not = |why| StageError::NotAStage {
-            path: dir.to_path_buf(),
-            why,
-        };
-        let recorded =
-            fs::read(dir.join("workspace")).map_err(|_| not("it holds no staged writes"))?;
-        let workspace = fs::canonicalize(workspace).map_err(|source| StageError::Read {
-            path: workspace.to_path_buf(),
-            source,
-        })?;
+        let not = |why| StageError::NotAStage { path: dir.to_path_buf(), why };
+        let recorded = fs::read(dir.join("workspace")).map_err(|_| not("it holds no staged writes"))?;
+        let workspace =
+            fs::canonicalize(workspace).map_err(|source| StageError::Read { path: workspace.to_path_buf(), source })?;
         if std::ffi::OsString::from_vec(recorded) != workspace.as_os_str() {
             return Err(not("it belongs to another workspace"));
         }
@@ -64,30 +58,16 @@ impl Stage {
             Ok("copy") => Form::Copy,
             Ok(_) | Err(_) => return Err(not("its form is unknown")),
         };
-        Ok(Self {
-            dir: dir.to_path_buf(),
-            workspace,
-            form,
-        })
+        Ok(Self { dir: dir.to_path_buf(), workspace, form })
     }
 
     /// Opens the stage, or makes an empty one.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "only the Linux launcher stages")
-    )]
-    pub(crate) fn open_or_make(
-        dir: &Path,
-        workspace: &Path,
-        form: Form,
-    ) -> Result<Self, StageError> {
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux launcher stages"))]
+    pub(crate) fn open_or_make(dir: &Path, workspace: &Path, form: Form) -> Result<Self, StageError> {
         if dir.join("workspace").exists() {
             return Self::open(dir, workspace);
         }
-        let at = |source| StageError::Prepare {
-            path: dir.to_path_buf(),
-            source,
-        };
+        let at = |source| StageError::Prepare { path: dir.to_path_buf(), source };
         fs::create_dir_all(dir).map_err(at)?;
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(at)?;
         match form {
@@ -121,10 +101,7 @@ impl Stage {
     pub fn apply(self, wanted: &Digest) -> Result<ChangeSet, ApplyError> {
         let changes = self.changes()?;
         if changes.digest() != *wanted {
-            return Err(ApplyError::Mismatch {
-                wanted: wanted.to_string(),
-                found: changes.digest().to_string(),
-            });
+            return Err(ApplyError::Mismatch { wanted: wanted.to_string(), found: changes.digest().to_string() });
         }
         apply::apply(&self.workspace, &self.content(), &changes)?;
         self.discard()?;
@@ -140,15 +117,9 @@ impl Stage {
         if work.is_dir() {
             // The overlay leaves its work folder closed for everybody.
             let open = fs::Permissions::from_mode(0o700);
-            fs::set_permissions(&work, open).map_err(|source| StageError::Prepare {
-                path: work.clone(),
-                source,
-            })?;
+            fs::set_permissions(&work, open).map_err(|source| StageError::Prepare { path: work.clone(), source })?;
         }
-        fs::remove_dir_all(&self.dir).map_err(|source| StageError::Prepare {
-            path: self.dir.clone(),
-            source,
-        })
+        fs::remove_dir_all(&self.dir).map_err(|source| StageError::Prepare { path: self.dir.clone(), source })
     }
 
     /// The folder that holds the new content.
@@ -207,8 +178,7 @@ mod launcher {
         let Some(dir) = &spec.stage else {
             return Ok(Writes::Direct);
         };
-        let stage = Stage::open_or_make(dir, &spec.workspace, Form::Overlay)
-            .map_err(|error| broken(&error))?;
+        let stage = Stage::open_or_make(dir, &spec.workspace, Form::Overlay).map_err(|error| broken(&error))?;
         Ok(writes(&stage))
     }
 
@@ -217,31 +187,24 @@ mod launcher {
         let Some(dir) = &spec.stage else {
             return Ok(());
         };
-        let stage = Stage::open(dir, &spec.workspace)
-            .and_then(Stage::into_copy)
-            .map_err(|error| broken(&error))?;
+        let stage = Stage::open(dir, &spec.workspace).and_then(Stage::into_copy).map_err(|error| broken(&error))?;
         drop(stage);
         Ok(())
     }
 
     fn writes(stage: &Stage) -> Writes {
         match stage.form {
-            Form::Overlay => Writes::Overlay {
-                upper: stage.dir.join("upper"),
-                work: stage.dir.join("work"),
-            },
-            Form::Copy => Writes::Copy {
-                copy: stage.dir.join("copy"),
-            },
+            Form::Overlay => Writes::Overlay { upper: stage.dir.join("upper"), work: stage.dir.join("work") },
+            Form::Copy => Writes::Copy { copy: stage.dir.join("copy") },
         }
     }
 
     /// How the layer stood.
     pub(crate) fn describe(dir: &Path) -> LayerState {
         match std::fs::read_to_string(dir.join("form")).as_deref() {
-            Ok("copy") => LayerState::Replaced(
-                "a copy of the workspace; overlays in user namespaces are missing".to_owned(),
-            ),
+            Ok("copy") => {
+                LayerState::Replaced("a copy of the workspace; overlays in user namespaces are missing".to_owned())
+            }
             Ok(_) | Err(_) => LayerState::On("overlay".to_owned()),
         }
     }
@@ -249,9 +212,7 @@ mod launcher {
     /// Whether the stage is an overlay that nothing was written to yet.
     pub(crate) fn is_fresh_overlay(spec: &Sandbox) -> bool {
         let upper = spec.stage.as_ref().map(|dir| dir.join("upper"));
-        upper.is_some_and(|upper| {
-            std::fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_none())
-        })
+        upper.is_some_and(|upper| std::fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_none()))
     }
 
     fn broken(error: &crate::error::StageError) -> Broken {

@@ -21,11 +21,7 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// Stays until the tree is to end.
 pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
-    let containment = if plan.own_namespace == 1 {
-        Containment::PidNamespace
-    } else {
-        Containment::Subreaper
-    };
+    let containment = if plan.own_namespace == 1 { Containment::PidNamespace } else { Containment::Subreaper };
     match containment {
         Containment::PidNamespace => own_proc()?,
         Containment::Subreaper => {
@@ -33,8 +29,7 @@ pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
         }
     }
     // What the keeper could do as the namespace's owner is not for the command.
-    rustix::thread::clear_ambient_capability_set()
-        .map_err(|errno| broken(&errno.into(), "drop capabilities"))?;
+    rustix::thread::clear_ambient_capability_set().map_err(|errno| broken(&errno.into(), "drop capabilities"))?;
     let command = start(plan)?;
     sys::ignore_terminal_signals();
     let at = |error: io::Error| broken(&error, "watch the launcher");
@@ -44,39 +39,26 @@ pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
     // From here on the channel is the lifeline; the death signal would also fire when only the starting thread ends.
     rustix::process::set_parent_process_death_signal(None)
         .map_err(|errno| broken(&errno.into(), "outlive a thread"))?;
-    channel
-        .send(TAG_STARTED, &[])
-        .map_err(|error| broken(&error, "report the start"))?;
+    channel.send(TAG_STARTED, &[]).map_err(|error| broken(&error, "report the start"))?;
     reap_for_ever(command, channel)
 }
 
 /// A `/proc` that shows the new pid namespace, as programs expect.
 fn own_proc() -> Result<(), Broken> {
     let at = |what: &'static str| move |errno: rustix::io::Errno| broken(&errno.into(), what);
-    mount_change(
-        "/",
-        MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC,
-    )
-    .map_err(at("separate the mounts"))?;
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
+        .map_err(at("separate the mounts"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None).map_err(at("mount `/proc`"))
 }
 
 fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
     let (status, status_in) = status_pipe().map_err(|error| broken(&error, "make a pipe"))?;
-    let forked = sys::clone_process(CloneSpec {
-        flags: 0,
-        cgroup: None,
-    })
-    .map_err(|error| broken(&error, "fork"))?;
+    let forked = sys::clone_process(CloneSpec { flags: 0, cgroup: None }).map_err(|error| broken(&error, "fork"))?;
     let Forked::Parent(pid) = forked else {
         let failed = match rustix::process::chdir(&plan.command.cwd) {
             Ok(()) => exec_command(&plan.command),
-            Err(errno) => Broken::new(
-                Layer::Command,
-                errno.raw_os_error(),
-                plan.command.cwd.display().to_string(),
-            ),
+            Err(errno) => Broken::new(Layer::Command, errno.raw_os_error(), plan.command.cwd.display().to_string()),
         };
         let mut report = failed.errno.to_le_bytes().to_vec();
         report.extend_from_slice(failed.what.as_bytes());
@@ -90,17 +72,9 @@ fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
         [] => Ok(pid),
         [a, b, c, d, what @ ..] => {
             let errno = i32::from_le_bytes([*a, *b, *c, *d]);
-            Err(Broken::new(
-                Layer::Command,
-                errno,
-                String::from_utf8_lossy(what).into_owned(),
-            ))
+            Err(Broken::new(Layer::Command, errno, String::from_utf8_lossy(what).into_owned()))
         }
-        [..] => Err(Broken::new(
-            Layer::Command,
-            0,
-            "start the command".to_owned(),
-        )),
+        [..] => Err(Broken::new(Layer::Command, 0, "start the command".to_owned())),
     }
 }
 
@@ -138,14 +112,8 @@ fn reap_for_ever(command: rustix::process::Pid, channel: &Channel) -> ! {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == command => {
-                let code = status
-                    .exit_status()
-                    .and_then(|code| u8::try_from(code).ok())
-                    .unwrap_or(0);
-                let signal = status
-                    .terminating_signal()
-                    .and_then(|signal| u8::try_from(signal).ok())
-                    .unwrap_or(0);
+                let code = status.exit_status().and_then(|code| u8::try_from(code).ok()).unwrap_or(0);
+                let signal = status.terminating_signal().and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0);
                 // A launcher that is gone is noticed by the watching thread.
                 drop(channel.send(TAG_EXITED, &[code, signal, 0, 0, 0, 0]));
             }
@@ -157,9 +125,5 @@ fn reap_for_ever(command: rustix::process::Pid, channel: &Channel) -> ! {
 }
 
 fn broken(error: &io::Error, what: &str) -> Broken {
-    Broken::new(
-        Layer::Pid1,
-        error.raw_os_error().unwrap_or(0),
-        what.to_owned(),
-    )
+    Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), what.to_owned())
 }

@@ -84,20 +84,13 @@ pub struct Tree {
 
 impl Tree {
     fn begin(mut self, plan: &Plan) -> Result<Self, TreeError> {
-        let at = |source| TreeError::Start {
-            what: "speak to the keeper",
-            source,
-        };
+        let at = |source| TreeError::Start { what: "speak to the keeper", source };
         self.control.send(TAG_PLAN, &plan.encode()).map_err(at)?;
         loop {
             match self.control.news().map_err(at)? {
                 Some(News::Started) => return Ok(self),
                 Some(News::Ready { .. }) => {}
-                Some(News::Failed {
-                    layer: Layer::Command,
-                    errno,
-                    what,
-                }) => {
+                Some(News::Failed { layer: Layer::Command, errno, what }) => {
                     self.kill();
                     let source = io::Error::from_raw_os_error(errno);
                     return Err(TreeError::Command {
@@ -154,10 +147,7 @@ impl Tree {
     /// # Errors
     /// If the keeper cannot be heard.
     pub fn wait(&mut self, at_most: Duration) -> Result<Option<TreeExit>, TreeError> {
-        let at = |source| TreeError::Steer {
-            what: "wait for",
-            source,
-        };
+        let at = |source| TreeError::Steer { what: "wait for", source };
         let deadline = Instant::now() + at_most;
         while self.exit.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -165,17 +155,12 @@ impl Tree {
                 tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: i64::from(left.subsec_nanos()),
             };
-            let mut fds = [PollFd::from_borrowed_fd(
-                self.control.as_fd(),
-                PollFlags::IN,
-            )];
+            let mut fds = [PollFd::from_borrowed_fd(self.control.as_fd(), PollFlags::IN)];
             match poll(&mut fds, Some(&timeout)) {
                 Ok(0) if left.is_zero() => return Ok(None),
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => match self.control.news().map_err(at)? {
-                    Some(News::Exited { code, signal, .. }) => {
-                        self.exit = Some(exit_of(code, signal))
-                    }
+                    Some(News::Exited { code, signal, .. }) => self.exit = Some(exit_of(code, signal)),
                     Some(News::Ready { .. } | News::Started | News::Failed { .. }) => {}
                     None => self.exit = Some(TreeExit::Signaled(9)),
                 },
@@ -190,10 +175,7 @@ impl Tree {
     /// # Errors
     /// If some process could not be stopped in time.
     pub fn freeze(&self) -> Result<(), TreeError> {
-        self.steer(Frozen::Yes).map_err(|source| TreeError::Steer {
-            what: "freeze",
-            source,
-        })
+        self.steer(Frozen::Yes).map_err(|source| TreeError::Steer { what: "freeze", source })
     }
 
     /// Lets a frozen tree go on.
@@ -201,10 +183,7 @@ impl Tree {
     /// # Errors
     /// If the system refuses.
     pub fn thaw(&self) -> Result<(), TreeError> {
-        self.steer(Frozen::No).map_err(|source| TreeError::Steer {
-            what: "thaw",
-            source,
-        })
+        self.steer(Frozen::No).map_err(|source| TreeError::Steer { what: "thaw", source })
     }
 
     fn steer(&self, state: Frozen) -> io::Result<()> {
@@ -225,11 +204,7 @@ impl Tree {
         let start = Instant::now();
         let mut quiet = 0;
         while quiet < 2 {
-            let running: Vec<Identity> = self
-                .members()
-                .into_iter()
-                .filter(|id| !is_stopped(*id))
-                .collect();
+            let running: Vec<Identity> = self.members().into_iter().filter(|id| !is_stopped(*id)).collect();
             quiet = if running.is_empty() { quiet + 1 } else { 0 };
             signal_each(&running, rustix::process::Signal::STOP);
             if start.elapsed() > STEER_TIME_MAX {
@@ -252,11 +227,7 @@ impl Tree {
             Containment::Subreaper => self.hunt(start),
         };
         let left = self.group.as_ref().map_or(0, |group| group.members().len());
-        let alive = seen
-            .iter()
-            .filter(|id| procfs::is_alive(**id))
-            .count()
-            .max(left);
+        let alive = seen.iter().filter(|id| procfs::is_alive(**id)).count().max(left);
         drop(self.group.take());
         Receipt {
             ended: u64::try_from(seen.len().saturating_sub(alive)).unwrap_or(u64::MAX),
@@ -289,13 +260,7 @@ impl Tree {
         while quiet < 2 && start.elapsed() < KILL_TIME_MAX {
             let members = self.members();
             quiet = if members.is_empty() { quiet + 1 } else { 0 };
-            seen.extend(
-                members
-                    .iter()
-                    .filter(|id| !seen.contains(id))
-                    .copied()
-                    .collect::<Vec<_>>(),
-            );
+            seen.extend(members.iter().filter(|id| !seen.contains(id)).copied().collect::<Vec<_>>());
             signal_each(&members, rustix::process::Signal::KILL);
             drop(self.steer_group(Frozen::No));
             std::thread::sleep(POLL);
@@ -311,9 +276,7 @@ impl Tree {
     }
 
     fn steer_group(&self, state: Frozen) -> io::Result<()> {
-        self.group
-            .as_ref()
-            .map_or(Ok(()), |group| group.set_frozen(state))
+        self.group.as_ref().map_or(Ok(()), |group| group.set_frozen(state))
     }
 }
 
@@ -324,11 +287,7 @@ impl Drop for Tree {
 }
 
 fn exit_of(code: u8, signal: u8) -> TreeExit {
-    if signal == 0 {
-        TreeExit::Exited(code)
-    } else {
-        TreeExit::Signaled(signal)
-    }
+    if signal == 0 { TreeExit::Exited(code) } else { TreeExit::Signaled(signal) }
 }
 
 fn is_stopped(id: Identity) -> bool {
@@ -343,8 +302,7 @@ pub(crate) fn signal_each(ids: &[Identity], signal: rustix::process::Signal) {
         let Some(pid) = rustix::process::Pid::from_raw(id.pid) else {
             continue;
         };
-        let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
-        else {
+        let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
             continue;
         };
         // The handle was taken first, so a process that is still the same now is the one that gets the signal.

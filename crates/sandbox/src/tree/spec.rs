@@ -33,13 +33,8 @@ impl TreeSpec {
         S: AsRef<OsStr>,
     {
         Self {
-            argv: argv
-                .into_iter()
-                .map(|arg| arg.as_ref().to_os_string())
-                .collect(),
-            env: std::env::vars_os()
-                .map(|(name, value)| env_entry(&name, &value))
-                .collect(),
+            argv: argv.into_iter().map(|arg| arg.as_ref().to_os_string()).collect(),
+            env: std::env::vars_os().map(|(name, value)| env_entry(&name, &value)).collect(),
             cwd: None,
             stdio: [TreeStdio::Inherit, TreeStdio::Inherit, TreeStdio::Inherit],
             most: Containment::PidNamespace,
@@ -57,10 +52,7 @@ impl TreeSpec {
     /// This environment and nothing else.
     #[must_use]
     pub fn env<'a>(mut self, env: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) -> Self {
-        self.env = env
-            .into_iter()
-            .map(|(name, value)| env_entry(name, value))
-            .collect();
+        self.env = env.into_iter().map(|(name, value)| env_entry(name, value)).collect();
         self
     }
 
@@ -96,9 +88,7 @@ impl TreeSpec {
         let group = Group::create(None).ok();
         match self.most {
             Containment::PidNamespace => match self.try_start(group, Containment::PidNamespace) {
-                Err(TreeError::Start { .. }) => {
-                    self.try_start(Group::create(None).ok(), Containment::Subreaper)
-                }
+                Err(TreeError::Start { .. }) => self.try_start(Group::create(None).ok(), Containment::Subreaper),
                 result => result,
             },
             Containment::Subreaper => self.try_start(group, Containment::Subreaper),
@@ -109,11 +99,8 @@ impl TreeSpec {
         let at = |what: &'static str| move |source: io::Error| TreeError::Start { what, source };
         let (control, control_in) = Channel::pair().map_err(at("make the control channel"))?;
         let exe = inner_exe(self.inner_exe.as_deref()).map_err(at("open our own binary"))?;
-        let null = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/null")
-            .map_err(at("open `/dev/null`"))?;
+        let null =
+            std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(at("open `/dev/null`"))?;
         let stream = |index: usize, fallback: i32| match self.stdio.get(index) {
             Some(TreeStdio::Null) => null.as_fd(),
             Some(TreeStdio::Fd(fd)) => fd.as_fd(),
@@ -138,33 +125,15 @@ impl TreeSpec {
         })
         .map_err(at("start the keeper"))?;
         drop(control_in);
-        let tree = Tree {
-            started,
-            control,
-            group,
-            containment,
-            exit: None,
-            ended: false,
-        };
+        let tree = Tree { started, control, group, containment, exit: None, ended: false };
         tree.begin(&self.plan(containment)?)
     }
 
     fn plan(&self, containment: Containment) -> Result<Plan, TreeError> {
-        let at = |source| TreeError::Start {
-            what: "find the current folder",
-            source,
-        };
-        let cwd = self
-            .cwd
-            .clone()
-            .map_or_else(std::env::current_dir, Ok)
-            .map_err(at)?;
+        let at = |source| TreeError::Start { what: "find the current folder", source };
+        let cwd = self.cwd.clone().map_or_else(std::env::current_dir, Ok).map_err(at)?;
         Ok(Plan::Keeper(KeeperPlan {
-            command: CommandPlan {
-                argv: self.argv.clone(),
-                env: self.env.clone(),
-                cwd,
-            },
+            command: CommandPlan { argv: self.argv.clone(), env: self.env.clone(), cwd },
             own_namespace: u64::from(containment == Containment::PidNamespace),
         }))
     }

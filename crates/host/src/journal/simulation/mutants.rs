@@ -61,9 +61,7 @@ impl Storage for TestDisk {
     fn truncate(&self, file: &Self::File, size: u64) -> io::Result<()> {
         let size = match self.mutant {
             Mutant::CutTooMuch => size.saturating_sub(1),
-            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => {
-                size
-            }
+            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => size,
         };
         self.inner.truncate(file, size)
     }
@@ -71,10 +69,7 @@ impl Storage for TestDisk {
     fn sync(&self, file: &Self::File) -> io::Result<()> {
         match self.mutant {
             Mutant::SyncRemoved => Ok(()),
-            Mutant::SyncRetried => self
-                .inner
-                .sync(file)
-                .or_else(|_error| self.inner.sync(file)),
+            Mutant::SyncRetried => self.inner.sync(file).or_else(|_error| self.inner.sync(file)),
             Mutant::None | Mutant::CutTooMuch | Mutant::ChainUnchecked => self.inner.sync(file),
         }
     }

@@ -1,0 +1,80 @@
+//! Which workspace and which session a verb is about; the environment is read here and nowhere else.
+
+use crate::problem::Problem;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use tripwire_host::driver::{Signing, views};
+use tripwire_host::geometry::layout::Layout;
+use tripwire_host::journal::keys::KeyHome;
+use tripwire_host::workspace::session::SessionId;
+use tripwire_host::workspace::{Places, Workspace};
+
+/// The workspace.
+#[derive(Debug, Args)]
+pub(crate) struct Where {
+    /// The workspace; by default the one that the current folder belongs to.
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+}
+
+/// A session of the workspace.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The session; by default the newest one.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+impl Where {
+    /// Finds the workspace and makes nothing: for verbs that only look.
+    pub(crate) fn look(&self) -> Result<Workspace, Problem> {
+        Ok(Workspace::locate(self.start(), &places())?)
+    }
+
+    /// Finds the workspace and makes its `.geometry/` if it has none.
+    pub(crate) fn open(&self) -> Result<Workspace, Problem> {
+        Ok(Workspace::open(self.start(), &places())?)
+    }
+
+    fn start(&self) -> &Path {
+        self.workspace.as_deref().unwrap_or(Path::new("."))
+    }
+}
+
+impl Which {
+    /// The session that is meant; an error if there is none.
+    pub(crate) fn find(&self, layout: &Layout) -> Result<SessionId, Problem> {
+        self.find_if_any(layout)?.ok_or_else(|| Problem::NoSession { folder: layout.folder().to_owned() })
+    }
+
+    /// The session that is meant; nothing if none was named and the workspace has none.
+    pub(crate) fn find_if_any(&self, layout: &Layout) -> Result<Option<SessionId>, Problem> {
+        match &self.session {
+            Some(text) => Ok(Some(SessionId::parse(text)?)),
+            None => Ok(views::newest(layout)?),
+        }
+    }
+}
+
+fn places() -> Places {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
+}
+
+/// Where the person's key lives; none without a home.
+pub(crate) fn key_home() -> Option<KeyHome> {
+    KeyHome::locate(std::env::var_os("XDG_STATE_HOME").as_deref(), std::env::var_os("HOME").as_deref())
+}
+
+/// Who signs the checkpoints of this workspace's sessions.
+pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
+    key_home().map(|home| Signing::new(home, workspace.root().to_owned()))
+}
+
+/// Who runs the command, as far as the environment says.
+pub(crate) fn who() -> String {
+    let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    name.unwrap_or_else(|| "someone".to_owned())
+}

@@ -1,0 +1,223 @@
+//! `tripwire status`: one screen, from the state file, whatever the length of the journal.
+
+use crate::exit::Exit;
+use crate::output::Out;
+use crate::place::Which;
+use crate::problem::Problem;
+use clap::Args;
+use serde_json::json;
+use tripwire_core::chain::View;
+use tripwire_core::input::Mode;
+use tripwire_host::control::ControlFile;
+use tripwire_host::driver::{Driver, views};
+use tripwire_host::geometry::manifest::Manifest;
+use tripwire_host::workspace::session::SessionId;
+use tripwire_host::workspace::{StatePlace, Workspace};
+
+/// Show how the newest session stands, on one screen.
+///
+/// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Write one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Problem> {
+    let workspace = args.which.place.look()?;
+    let status = Status::of(&args.which, &workspace)?;
+    let mut out = Out::lock();
+    out.line(&if args.json { status.as_json() } else { status.in_words() })?;
+    out.flush()?;
+    Ok(status.exit())
+}
+
+/// Everything that the screen shows.
+struct Status<'a> {
+    workspace: &'a Workspace,
+    sessions: Vec<SessionId>,
+    session: Option<Driver>,
+    /// What a person has to do, each with its command.
+    waits: Vec<String>,
+    /// What is wrong with the guard itself, each with its fix.
+    broken: Vec<String>,
+}
+
+impl<'a> Status<'a> {
+    fn of(which: &Which, workspace: &'a Workspace) -> Result<Self, Problem> {
+        let layout = workspace.layout();
+        let mut status = Self {
+            workspace,
+            sessions: views::sessions(layout)?,
+            session: None,
+            waits: Vec::new(),
+            broken: Vec::new(),
+        };
+        if let Some(session) = which.find_if_any(layout)? {
+            let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
+            match opened {
+                Ok(driver) => status.session = Some(driver),
+                Err(error) => {
+                    let problem = Problem::from(error);
+                    // A session that was named and is not there is a mistake, not a broken guard.
+                    if problem.exit() == Exit::Usage {
+                        return Err(problem);
+                    }
+                    status.broken.push(format!("{session}: {problem}; {}", problem.hint()));
+                }
+            }
+        }
+        status.look_at_files();
+        status.look_at_session();
+        Ok(status)
+    }
+
+    /// What stands in the control files now, whether or not a session has seen it yet.
+    fn look_at_files(&mut self) {
+        let layout = self.workspace.layout();
+        for file in ControlFile::ALL {
+            if file.path(layout).symlink_metadata().is_err() {
+                continue;
+            }
+            self.waits.push(match file {
+                ControlFile::Stop => "STOP stands: nothing goes on and nothing begins; `tripwire resume`".to_owned(),
+                ControlFile::Pause => "PAUSE stands: every session holds; `tripwire resume`".to_owned(),
+                ControlFile::BlockerReport => {
+                    "BLOCKER_REPORT.md waits: read it, then `tripwire ack blocker`".to_owned()
+                }
+                ControlFile::Checkpoint => "CHECKPOINT.md waits: read it, then `tripwire ack checkpoint`".to_owned(),
+            });
+        }
+        if layout.manifest().symlink_metadata().is_ok()
+            && let Err(error) = Manifest::load(&layout.manifest())
+        {
+            self.broken.push(format!("the manifest is refused: {error}; {}", error.hint()));
+        }
+    }
+
+    fn look_at_session(&mut self) {
+        let Some(driver) = &self.session else { return };
+        let view = driver.view();
+        self.waits.extend(view.held.map(|reason| reason.explain().to_owned()));
+        self.waits.extend(view.stopped.map(|reason| reason.explain().to_owned()));
+        if let Some(cut) = driver.journal().cut() {
+            self.broken.push(format!("{} bytes of an unfinished write were cut from the journal's end", cut.bytes));
+        }
+        if let Some(reason) = driver.manifest_refused()
+            && self.broken.is_empty()
+        {
+            self.waits.push(format!("the manifest was refused at the last step: {reason}"));
+        }
+    }
+
+    const fn exit(&self) -> Exit {
+        match (self.broken.is_empty(), self.waits.is_empty()) {
+            (false, _) => Exit::DoesNotHold,
+            (true, false) => Exit::Held,
+            (true, true) => Exit::Done,
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let mut lines = vec![format!("workspace   {}", self.workspace.root().display())];
+        let place = match self.workspace.state() {
+            StatePlace::InWorkspace => "",
+            StatePlace::InStateHome => " (the workspace is not writable)",
+        };
+        lines.push(format!("state       {}{place}", self.workspace.layout().folder().display()));
+        match &self.session {
+            None => lines.push("session     none".to_owned()),
+            Some(driver) => lines.extend(about(driver)),
+        }
+        if self.sessions.len() > 1 {
+            let shown = self.sessions.iter().rev().skip(1).take(SESSIONS_SHOWN).map(SessionId::as_str);
+            let shown = shown.collect::<Vec<_>>().join(" ");
+            lines.push(format!("earlier     {} sessions, the last: {shown}", self.sessions.len() - 1));
+        }
+        lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
+        lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
+        lines.push("guard       hooks alone: tamper-evident, not tamper-proof".to_owned());
+        lines.join("\n")
+    }
+
+    fn as_json(&self) -> String {
+        let session = self.session.as_ref().map(|driver| {
+            let recent: Vec<_> = driver.recent().iter().map(|finding| json!(finding)).collect();
+            json!({
+                "id": driver.session().as_str(), "start": driver.start().to_string(), "view": driver.view(),
+                "records": driver.journal().records(), "signed": driver.signed(), "findings": recent,
+            })
+        });
+        json!({
+            "workspace": self.workspace.root(), "state": self.workspace.layout().folder(),
+            "sessions": self.sessions.len(), "session": session, "waits": self.waits, "broken": self.broken,
+            "guard": "hooks alone: tamper-evident, not tamper-proof",
+        })
+        .to_string()
+    }
+}
+
+/// The lines about one session.
+fn about(driver: &Driver) -> Vec<String> {
+    let View { mode, intensity, health, iterations, steps, verdict, .. } = driver.view();
+    let view = driver.view();
+    let (records, signed) = (driver.journal().records(), driver.signed());
+    let guard = match view.guard {
+        Mode::Armed => "armed",
+        Mode::Observe => "observing only: nothing but people's controls and explicit budgets binds",
+    };
+    let budget = match view.budget_micro_usd {
+        Some(budget) => format!(" of ${}", dollars(budget.get())),
+        None => ", no budget set".to_owned(),
+    };
+    let mut lines = vec![
+        format!("session     {} since {}", driver.session(), driver.start()),
+        format!(
+            "            {guard}; {}, intensity {}, health {}",
+            name(&mode),
+            name(&intensity),
+            ratio(health.millionths())
+        ),
+        format!("journal     {records} records, signed up to {signed}"),
+        format!(
+            "spent       ${}{budget}; {} tokens, {} left in this minute",
+            dollars(view.spent.micro_usd.get()),
+            view.spent.tokens.get(),
+            view.remaining_budget.get()
+        ),
+        format!(
+            "work        {}; context {} %; iteration {}, step {}, {} failed in a row",
+            name(&verdict),
+            view.context_percent.get(),
+            iterations.get(),
+            steps.get(),
+            view.consecutive_failures.get()
+        ),
+    ];
+    for finding in driver.recent() {
+        let level = name(&finding.level);
+        let (decision, reason, rule) = (finding.decision.get(), &finding.reason, &finding.rule);
+        lines.push(format!("finding     {decision:>6}  {level}: {reason} [{rule}]"));
+    }
+    lines
+}
+
+/// The JSON name of one of our enums' values.
+fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn dollars(micro_usd: u64) -> String {
+    format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
+}
+
+fn ratio(millionths: u32) -> String {
+    format!("{}.{:02}", millionths / 1_000_000, millionths % 1_000_000 / 10_000)
+}
+
+/// Earlier sessions that fit a line.
+const SESSIONS_SHOWN: usize = 2;

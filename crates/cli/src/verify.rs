@@ -1,0 +1,182 @@
+//! `tripwire verify`: the whole chain, its checkpoints and its signatures, or the first bad index.
+
+use crate::exit::Exit;
+use crate::output::{self, Form, Out};
+use crate::place::{self, Where};
+use crate::problem::Problem;
+use clap::Args;
+use serde_json::json;
+use std::path::Path;
+use tripwire_host::bundle::{self, BundleError};
+use tripwire_host::driver::views;
+use tripwire_host::geometry::layout::Layout;
+use tripwire_host::journal::note::Verifier;
+use tripwire_host::journal::verify::{Report, Trust, verify};
+use tripwire_host::journal::{JournalError, SessionPaths};
+use tripwire_host::storage::Disk;
+use tripwire_host::workspace::session::SessionId;
+
+/// Verify a session's journal or an exported bundle: every record, every checkpoint, every signature.
+///
+/// Ends with 9 and the first bad index if anything was changed, removed, moved or cut.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// A session's id or a bundle's file; by default the newest session.
+    target: Option<String>,
+    /// Verify every session of the workspace.
+    #[arg(long, conflicts_with = "target")]
+    all: bool,
+    /// The verifier key that the checkpoints must be signed with: its text, or a file that holds it.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// What was verified, and with whose word.
+struct Verified {
+    report: Report,
+    /// Whether a key of ours, or one that was named, vouches for the checkpoints.
+    key: KeyFrom,
+    /// What is wrong with the file around the journal.
+    problem: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyFrom {
+    Named,
+    ThisMachine,
+    Bundle,
+    Nowhere,
+}
+
+impl Verified {
+    const fn holds(&self) -> bool {
+        self.report.holds() && self.problem.is_none()
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
+    let named = args.key.as_deref().map(named_key).transpose()?;
+    let target = args.target.as_deref();
+    let verified = match target.map(Path::new).filter(|path| path.is_file()) {
+        Some(file) => vec![of_bundle(file, named.as_ref())?],
+        None => {
+            let workspace = args.place.look()?;
+            of_sessions(args, workspace.layout(), named.as_ref())?
+        }
+    };
+    let mut out = Out::lock();
+    for verified in &verified {
+        print(args, verified, &mut out)?;
+    }
+    out.flush()?;
+    Ok(if verified.iter().all(Verified::holds) { Exit::Done } else { Exit::DoesNotHold })
+}
+
+fn of_sessions(args: &VerifyArgs, layout: &Layout, named: Option<&Verifier>) -> Result<Vec<Verified>, Problem> {
+    let sessions = match (&args.target, args.all) {
+        (Some(text), _) => vec![SessionId::parse(text)?],
+        (None, true) => views::sessions(layout)?,
+        (None, false) => views::newest(layout)?.into_iter().collect(),
+    };
+    if sessions.is_empty() {
+        return Err(Problem::NoSession { folder: layout.folder().to_owned() });
+    }
+    sessions.iter().map(|session| of_session(layout, session, named)).collect()
+}
+
+fn of_session(layout: &Layout, session: &SessionId, named: Option<&Verifier>) -> Result<Verified, Problem> {
+    let paths = SessionPaths::new(layout.folder(), session.as_str())?;
+    if !paths.dir().is_dir() {
+        return Err(JournalError::NoSession(session.to_string()).into());
+    }
+    let home = place::key_home();
+    let own = home.as_ref().map(|home| home.verifier()).transpose()?.flatten();
+    let key = match (named, &own) {
+        (Some(_), _) => KeyFrom::Named,
+        (None, Some(_)) => KeyFrom::ThisMachine,
+        (None, None) => KeyFrom::Nowhere,
+    };
+    let witness = home.map(|home| home.witness(&paths));
+    let report = verify(&Disk, &paths, &Trust { verifier: named.cloned().or(own), witness })?;
+    Ok(Verified { report, key, problem: None })
+}
+
+fn of_bundle(file: &Path, named: Option<&Verifier>) -> Result<Verified, Problem> {
+    let unpacked = bundle::unpack(output::open(file)?)?;
+    let own = place::key_home().map(|home| home.verifier()).transpose()?.flatten();
+    let key = match (named, &unpacked.key) {
+        (Some(_), _) => KeyFrom::Named,
+        (None, Some(key)) if own.as_ref() == Some(key) => KeyFrom::ThisMachine,
+        (None, Some(_)) => KeyFrom::Bundle,
+        (None, None) => KeyFrom::Nowhere,
+    };
+    let trust = Trust { verifier: named.or(unpacked.key.as_ref()).cloned(), witness: None };
+    let report = verify(&Disk, &unpacked.paths()?, &trust)?;
+    let short = report.holds() && report.records < unpacked.records();
+    let missing = short.then(|| format!("{} records were exported", unpacked.records()));
+    Ok(Verified { report, key, problem: unpacked.problem.clone().or(missing) })
+}
+
+/// A verifier key as text, or the file that holds one.
+fn named_key(text: &str) -> Result<Verifier, Problem> {
+    let read = std::fs::read_to_string(text).unwrap_or_else(|_no_file| text.to_owned());
+    let wrong = || BundleError::NoBundle { problem: format!("`{text}` is no verifier key") };
+    Ok(Verifier::parse(&read).ok_or_else(wrong)?)
+}
+
+fn print(args: &VerifyArgs, verified: &Verified, out: &mut Out) -> Result<(), Problem> {
+    let Verified { report, key, problem } = verified;
+    if args.form.json {
+        let mut line = json!(report);
+        if let Some(fields) = line.as_object_mut() {
+            fields.insert("holds".to_owned(), verified.holds().into());
+            fields.insert("key".to_owned(), key_name(*key).into());
+            fields.insert("problem".to_owned(), json!(problem));
+        }
+        return out.line(&line.to_string());
+    }
+    let Report { session, records, last_hash, .. } = report;
+    match (report.first_bad_index, problem) {
+        (Some(index), _) => out.line(&format!(
+            "{session}: DAMAGED at record {index}: {}; the {records} records before verify",
+            report.cause.as_deref().unwrap_or("it does not verify")
+        ))?,
+        (None, Some(problem)) => out.line(&format!("{session}: the {records} records verify, but {problem}"))?,
+        (None, None) => out.line(&format!("{session}: {records} records verify, the last is {last_hash}"))?,
+    }
+    if report.torn_bytes > 0 {
+        out.line(&format!("  {} bytes of an unfinished write at the end; the next step cuts them", report.torn_bytes))?;
+    }
+    out.line(&format!("  {}", signatures(report, *key)))
+}
+
+fn signatures(report: &Report, key: KeyFrom) -> String {
+    let Report { checkpoints, checkpoints_trusted, covered, .. } = report;
+    match (key, checkpoints) {
+        (_, 0) => "no checkpoint is signed: a rewritten journal would not be found".to_owned(),
+        (KeyFrom::Nowhere, _) => {
+            format!("{checkpoints} checkpoints agree up to record {covered}; no key is known here")
+        }
+        (KeyFrom::Bundle, _) => format!(
+            "{checkpoints_trusted} checkpoints signed up to record {covered}, by the key in the bundle itself; \
+             name the one you trust with `--key`"
+        ),
+        (KeyFrom::Named | KeyFrom::ThisMachine, _) => {
+            format!("{checkpoints_trusted} checkpoints signed up to record {covered}, by {}", key_name(key))
+        }
+    }
+}
+
+const fn key_name(key: KeyFrom) -> &'static str {
+    match key {
+        KeyFrom::Named => "the key that was named",
+        KeyFrom::ThisMachine => "the key of this machine",
+        KeyFrom::Bundle => "the key in the bundle",
+        KeyFrom::Nowhere => "no key",
+    }
+}

@@ -1,0 +1,55 @@
+//! `tripwire log`.
+
+use crate::support::{Place, Said, call, calls};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_log_shows_each_input_and_filters_by_rule_level_type_and_time() {
+    let place = Place::new();
+    place.step(&format!("{}{}", calls(3), call("make", "error").repeat(4))).ended(3);
+    place.run(&["pause"]).ended(0);
+    assert!(place.run(&["log"]).ended(0).out.lines().count() >= 8);
+    let loops = place.run(&["log", "--rule", "loop-1", "--json"]).ended(0).json_lines();
+    assert!(loops.iter().all(|line| line.to_string().contains("LOOP-1")) && loops.len() >= 2, "{loops:?}");
+    let held = place.run(&["log", "--level", "stop", "--json"]).ended(0).json_lines();
+    assert_eq!((held.len(), &held[0]["i"]), (1, &6.into()));
+    assert_eq!(
+        place.run(&["log", "--level", "note"]).ended(0).out.lines().filter(|line| line.starts_with("20")).count(),
+        4
+    );
+    place.run(&["log", "--type", "human"]).ended(0).says("PAUSE by ada");
+    place.run(&["log", "--type", "SYSTEM_ERROR"]).ended(0).says("stop SYSTEM_ERROR");
+    place.run(&["log", "--type", "refused"]).ended(0).says("refused: ");
+    assert_eq!(place.run(&["log", "--since", "1h"]).ended(0).out, place.run(&["log"]).out);
+    assert_eq!(place.run(&["log", "--since", "2999-01-01T00:00:00Z"]).ended(0).out, "");
+    assert_eq!(place.run(&["log", "--rule", "GATE-5"]).ended(0).out, "", "a rule that did not speak");
+}
+
+#[test]
+fn a_followed_log_shows_what_others_journal_meanwhile_and_ends_in_time() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    let begun = Instant::now();
+    let child = place
+        .command(&["log", "--follow", "--timeout", "3"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    place.step(&call("a late call", "x")).ended(0);
+    Said::of(child.wait_with_output().unwrap()).ended(0).says("work 0").says("a late call");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_log_that_cannot_be_shown_says_why() {
+    let place = Place::new();
+    place.run(&["log"]).ended(2).complains("there is no session");
+    place.step(&calls(1)).ended(0);
+    place.run(&["log", "--since", "yesterday"]).ended(2).complains("neither a time");
+    assert_eq!(place.run(&["log", "--level", "loud"]).code, 2);
+    std::fs::write(place.journal("00000001.jsonl"), "rubbish\n").unwrap();
+    place.run(&["log"]).ended(9).complains("damaged at record 0");
+}

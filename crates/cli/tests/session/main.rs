@@ -1,0 +1,16 @@
+//! The verbs on a real workspace, through the binary: each with its success, its refusal and its broken input.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test ends at the first surprise")]
+
+mod broken;
+mod control;
+mod export;
+mod log;
+mod memory;
+mod notify;
+mod replay;
+mod status;
+mod step;
+mod storm;
+mod support;
+mod verify;
+mod why;

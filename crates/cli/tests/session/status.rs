@@ -1,0 +1,72 @@
+//! `tripwire status`.
+
+use crate::support::{Place, call, calls};
+use std::fs;
+
+#[test]
+fn a_workspace_without_a_session_is_well_and_nothing_is_made() {
+    let place = Place::new();
+    place.run(&["status"]).ended(0).says("session     none").says("tamper-evident, not tamper-proof");
+    assert!(!place.geometry("").exists(), "looking makes nothing");
+}
+
+#[test]
+fn a_quiet_session_fits_one_screen_and_ends_with_0() {
+    let place = Place::new();
+    place.step(&calls(3)).ended(0);
+    let said = place.run(&["status"]).ended(0).says(&place.session()).says("armed").says("7 records");
+    assert!(said.out.lines().count() <= 24, "{}", said.out);
+    assert!(said.out.lines().all(|line| !line.contains('\x1b')));
+    let json = place.run(&["status", "--json"]).ended(0).json();
+    assert_eq!(json["session"]["records"], 7);
+    assert_eq!(json["session"]["view"]["guard"], "armed");
+    assert_eq!(json["waits"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    fs::write(place.geometry("PAUSE"), "").unwrap();
+    place.run(&["status"]).ended(5).says("PAUSE stands").says("`tripwire resume`");
+    fs::remove_file(place.geometry("PAUSE")).unwrap();
+    place.run(&["status"]).ended(0);
+    place.step(&call("make", "error").repeat(4)).ended(3);
+    place.run(&["status"]).ended(5).says("tripwire ack blocker").says("LOOP-1.exact");
+    let json = place.run(&["status", "--json"]).ended(5).json();
+    assert_eq!(json["session"]["view"]["stopped"], "SYSTEM_ERROR");
+    assert!(!json["session"]["findings"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
+    let place = Place::new();
+    place.step(&calls(2)).ended(0);
+    let manifest = fs::read_to_string(place.geometry("MANIFEST.yaml")).unwrap();
+    fs::write(place.geometry("MANIFEST.yaml"), "safety: [").unwrap();
+    place.run(&["status"]).ended(9).says("the manifest is refused");
+    fs::write(place.geometry("MANIFEST.yaml"), manifest).unwrap();
+    place.run(&["status"]).ended(0);
+
+    let state = place.geometry(&format!("state/{}.json", place.session()));
+    let kept = fs::read_to_string(&state).unwrap();
+    fs::write(&state, kept.replacen("\"version\":1", "\"version\":99", 1)).unwrap();
+    place.run(&["status"]).ended(9).says("version 99").says("newer");
+    fs::write(&state, kept).unwrap();
+
+    let segment = place.journal("00000001.jsonl");
+    let mut bytes = fs::read(&segment).unwrap();
+    let last = bytes.len() - 40;
+    bytes[last] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    place.run(&["status"]).ended(9).says("damaged at record 4");
+    place.run(&["status", "--session", "auto-2020-01-01-000000"]).ended(2).complains("there is no session");
+}
+
+#[test]
+fn a_lost_state_file_is_rebuilt_for_the_eye() {
+    let place = Place::new();
+    place.step(&call("make", "error").repeat(3)).ended(0);
+    fs::remove_dir_all(place.geometry("state")).unwrap();
+    place.run(&["status"]).ended(0).says("step 3").says("LOOP-1.exact");
+}

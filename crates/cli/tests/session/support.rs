@@ -1,0 +1,150 @@
+//! A workspace with a person's home beside it, and the binary run in it.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A fresh workspace; the home with the signing key lies outside of it.
+pub(crate) struct Place {
+    dir: tempfile::TempDir,
+}
+
+/// What a command said and how it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Said {
+    pub(crate) fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Ends the test unless the command ended so.
+    #[track_caller]
+    pub(crate) fn ended(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Ends the test unless the output holds these words.
+    #[track_caller]
+    pub(crate) fn says(self, words: &str) -> Self {
+        assert!(self.out.contains(words), "`{words}` is not in:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Ends the test unless it failed with these words, and with a hint.
+    #[track_caller]
+    pub(crate) fn complains(self, words: &str) -> Self {
+        assert!(self.err.contains(words), "`{words}` is not in:\n{}\nstdout:\n{}", self.err, self.out);
+        assert!(self.err.contains("hint: "), "no hint in:\n{}", self.err);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(self.out.trim()).unwrap_or_else(|error| panic!("{error} in:\n{}\n{}", self.out, self.err))
+    }
+
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<serde_json::Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let place = Self { dir: tempfile::tempdir().unwrap() };
+        for folder in ["work", "home", "state"] {
+            fs::create_dir(place.dir.path().join(folder)).unwrap();
+        }
+        place
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    pub(crate) fn geometry(&self, name: &str) -> PathBuf {
+        self.work().join(".geometry").join(name)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The binary, with this place's home and workspace.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tripwire"));
+        command
+            .args(args)
+            .current_dir(self.work())
+            .env("HOME", self.dir.path().join("home"))
+            .env("XDG_STATE_HOME", self.dir.path().join("state"))
+            .env("USER", "ada")
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
+        Said::of(self.command(args).output().unwrap())
+    }
+
+    /// Runs with a text as standard input.
+    pub(crate) fn feed(&self, args: &[&str], text: &str) -> Said {
+        Said::of(feed(self.command(args), text.as_bytes()))
+    }
+
+    /// Takes these lines into the newest session.
+    pub(crate) fn step(&self, lines: &str) -> Said {
+        self.feed(&["step", "-"], lines)
+    }
+
+    /// The only session, or the newest.
+    pub(crate) fn session(&self) -> String {
+        let mut names: Vec<String> = fs::read_dir(self.geometry("journal"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names.pop().unwrap()
+    }
+
+    /// A file of the newest session's journal.
+    pub(crate) fn journal(&self, name: &str) -> PathBuf {
+        self.geometry("journal").join(self.session()).join(name)
+    }
+
+    pub(crate) fn manifest(&self, text: &str) {
+        fs::create_dir_all(self.geometry("")).unwrap();
+        fs::write(self.geometry("MANIFEST.yaml"), text).unwrap();
+    }
+}
+
+/// Runs a command with these bytes as its standard input.
+pub(crate) fn feed(mut command: Command, bytes: &[u8]) -> Output {
+    let mut child: Child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A command that refuses early closes its input; that is its right.
+    child.stdin.take().unwrap().write_all(bytes).ok();
+    child.wait_with_output().unwrap()
+}
+
+/// A call with this command and this output.
+pub(crate) fn call(command: &str, output: &str) -> String {
+    format!("{{\"timestamp\":0,\"tool\":\"Bash\",\"args\":{{\"command\":\"{command}\"}},\"output\":\"{output}\"}}\n")
+}
+
+/// Calls that are all different.
+pub(crate) fn calls(count: usize) -> String {
+    (0..count).map(|n| call(&format!("work {n}"), &format!("done {n}"))).collect()
+}
+
+/// Says loudly that something was not tested.
+pub(crate) fn skip(why: &str) {
+    eprintln!("NOT TESTED: {why}");
+}

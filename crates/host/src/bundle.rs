@@ -1,0 +1,374 @@
+//! A session in one file, to be verified and replayed on another machine, without this one and without a network.
+//!
+//! Lines of text: a head, the signed checkpoints, the journal's lines as they are behind a mark for each segment, the
+//! blobs they point to, and an end that carries the digest of everything before it. A bundle that was cut or changed is
+//! still unpacked as far as it goes, so that the first bad record can be named.
+
+use crate::geometry::file::{FileAction, FileError};
+use crate::journal::blob::{BlobPointer, Blobs};
+use crate::journal::note::Verifier;
+use crate::journal::{Journal, JournalError, SessionPaths};
+use crate::storage::Disk;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The version of the form; a newer one is refused.
+const VERSION: u32 = 1;
+/// The longest line: the largest blob in base64 and its frame.
+const LINE_BYTES_MAX: u64 = 360 * 1024 * 1024;
+
+/// Why there is no bundle, or none that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The stream broke.
+    #[error("the bundle cannot be read or written: {0}")]
+    Io(#[from] io::Error),
+    /// It does not begin as a bundle does.
+    #[error("this is no bundle of tripwire: {problem}")]
+    NoBundle {
+        /// What was found instead.
+        problem: String,
+    },
+    /// A newer tripwire wrote it.
+    #[error("the bundle is of version {found}; this tripwire knows version {VERSION}")]
+    Newer {
+        /// Its version.
+        found: u32,
+    },
+}
+
+impl BundleError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Journal(error) => error.hint().to_owned(),
+            Self::File(error) => error.hint(),
+            Self::Io(_) => "check the disk and the path, then run it again".to_owned(),
+            Self::NoBundle { .. } => "make one with `tripwire export FILE`".to_owned(),
+            Self::Newer { .. } => "use the newer tripwire that wrote it".to_owned(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    key: Option<String>,
+    records: u64,
+    session: String,
+    version: u32,
+}
+
+/// One line that is not a journal line.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Line {
+    Bundle(Head),
+    Note { size: u64, text: String },
+    Segment(u64),
+    Blob { base64: String, sha256: String },
+    End { lines: u64, sha256: String },
+}
+
+/// What was put into a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    /// Records of the journal.
+    pub records: u64,
+    /// Signed checkpoints.
+    pub checkpoints: u64,
+    /// Blobs.
+    pub blobs: u64,
+}
+
+/// Writes a session's bundle. What is appended meanwhile is not in it.
+///
+/// # Errors
+/// When the journal cannot be read or the stream not be written.
+pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Write) -> Result<Exported, BundleError> {
+    // The lock is held only for as long as it takes to learn where the journal ends now.
+    let place = journal.turn()?.journal().place();
+    let paths = journal.paths().clone();
+    let mut out = Sealing { out, hash: Sha256::new(), lines: 0 };
+    out.line(&Line::Bundle(Head {
+        key: key.map(ToString::to_string),
+        records: place.records(),
+        session: paths.session().to_owned(),
+        version: VERSION,
+    }))?;
+    let checkpoints = notes(&paths, place.records(), &mut out)?;
+    let mut pointers = BTreeMap::new();
+    for (number, path) in (1..).zip(named(paths.dir(), ".jsonl")?).take_while(|(number, _)| *number <= place.segment) {
+        out.line(&Line::Segment(number))?;
+        let file = File::open(&path).map_err(FileError::at(&path, FileAction::Read))?;
+        let length = if number == place.segment { place.end } else { u64::MAX };
+        let mut reader = BufReader::new(file.take(length));
+        let mut line = Vec::new();
+        while read_line(&mut reader, &mut line)? {
+            pointers.extend(pointer(&line).map(|pointer| (pointer.sha256.to_string(), pointer)));
+            out.raw(&line)?;
+        }
+    }
+    for (sha256, pointer) in &pointers {
+        let bytes = journal.blobs().get(pointer)?;
+        out.line(&Line::Blob { base64: STANDARD.encode(bytes), sha256: sha256.clone() })?;
+    }
+    out.seal()?;
+    let blobs = u64::try_from(pointers.len()).unwrap_or(u64::MAX);
+    Ok(Exported { records: place.records(), checkpoints, blobs })
+}
+
+/// The signed checkpoints over what is exported.
+fn notes(paths: &SessionPaths, records: u64, out: &mut Sealing<impl Write>) -> Result<u64, BundleError> {
+    let mut count = 0;
+    for path in named(&paths.dir().join(CHECKPOINTS), ".note")? {
+        let size = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u64>().ok());
+        let Some(size) = size.filter(|size| *size <= records) else { continue };
+        let text = std::fs::read_to_string(&path).map_err(FileError::at(&path, FileAction::Read))?;
+        out.line(&Line::Note { size, text })?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// The files of a folder whose names end so, sorted; a folder that is not there has none.
+fn named(folder: &Path, end: &str) -> Result<Vec<PathBuf>, BundleError> {
+    let listed = match std::fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(FileError::at(folder, FileAction::Read)(cause).into()),
+    };
+    let mut paths: Vec<PathBuf> = listed
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.to_str().is_some_and(|name| name.ends_with(end)))
+        .collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// The blob that a journal line points to.
+fn pointer(line: &[u8]) -> Option<BlobPointer> {
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        b: &'a RawValue,
+    }
+    if !line.starts_with(b"{\"b\":{\"$blob\":") {
+        return None;
+    }
+    let body: Body<'_> = serde_json::from_slice(line).ok()?;
+    BlobPointer::from_body(body.b.get())
+}
+
+/// Hashes what is written, for the end.
+struct Sealing<W> {
+    out: W,
+    hash: Sha256,
+    lines: u64,
+}
+
+impl<W: Write> Sealing<W> {
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.raw(&text)
+    }
+
+    /// A line with its end.
+    fn raw(&mut self, line: &[u8]) -> io::Result<()> {
+        self.hash.update(line);
+        self.lines += 1;
+        self.out.write_all(line)
+    }
+
+    fn seal(mut self) -> io::Result<()> {
+        let end = Line::End { lines: self.lines, sha256: hex(self.hash) };
+        writeln!(self.out, "{}", serde_json::to_string(&end)?)?;
+        self.out.flush()
+    }
+}
+
+/// A bundle in a folder of its own, which goes when this goes.
+#[derive(Debug)]
+pub struct Unpacked {
+    folder: PathBuf,
+    session: String,
+    records: u64,
+    /// The key that the bundle says its checkpoints were signed with. Whether it is the right one, only another way tells.
+    pub key: Option<Verifier>,
+    /// What is wrong with the bundle as a file.
+    pub problem: Option<String>,
+}
+
+impl Unpacked {
+    /// Where the journal lies.
+    ///
+    /// # Errors
+    /// When the session's name cannot be one.
+    pub fn paths(&self) -> Result<SessionPaths, JournalError> {
+        SessionPaths::new(&self.folder, &self.session)
+    }
+
+    /// How many records the head promises.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        // A folder that cannot be removed is left to the system's own cleaning of temporary files.
+        drop(std::fs::remove_dir_all(&self.folder));
+    }
+}
+
+/// Whether a first line is that of a bundle.
+#[must_use]
+pub fn is_bundle(first_line: &[u8]) -> bool {
+    first_line.starts_with(b"{\"bundle\":")
+}
+
+/// Unpacks a bundle into a fresh folder below the system's temporary one.
+///
+/// # Errors
+/// When it is none, is of a newer version, or cannot be unpacked.
+pub fn unpack(mut reader: impl BufRead) -> Result<Unpacked, BundleError> {
+    let mut line = Vec::new();
+    let no_bundle = |problem: String| BundleError::NoBundle { problem };
+    if !read_line(&mut reader, &mut line)? {
+        return Err(no_bundle("it is empty".to_owned()));
+    }
+    let first = serde_json::from_slice(&line).map_err(|error| no_bundle(error.to_string()))?;
+    let Line::Bundle(head) = first else { return Err(no_bundle("it has no head".to_owned())) };
+    if head.version > VERSION {
+        return Err(BundleError::Newer { found: head.version });
+    }
+    let mut unpacked = Unpacked {
+        folder: fresh_folder()?,
+        session: head.session,
+        records: head.records,
+        key: head.key.as_deref().and_then(Verifier::parse),
+        problem: None,
+    };
+    let mut unpacking = Unpacking { paths: unpacked.paths()?, segment: None, seal: Sha256::new(), lines: 1 };
+    unpacking.seal.update(&line);
+    unpacked.problem = unpacking.all(&mut reader)?;
+    Ok(unpacked)
+}
+
+struct Unpacking {
+    paths: SessionPaths,
+    segment: Option<BufWriter<File>>,
+    seal: Sha256,
+    lines: u64,
+}
+
+impl Unpacking {
+    /// Takes all lines; says what is wrong with the bundle, if anything is.
+    fn all(&mut self, reader: &mut impl BufRead) -> Result<Option<String>, BundleError> {
+        make(self.paths.dir())?;
+        let mut line = Vec::new();
+        let mut problem = Some("it is cut off: the end is missing".to_owned());
+        while read_line(reader, &mut line)? {
+            let mark = if line.starts_with(b"{\"b\":") { None } else { serde_json::from_slice(&line).ok() };
+            match (mark, &mut self.segment) {
+                (Some(Line::End { lines, sha256 }), _) => {
+                    let whole = lines == self.lines && sha256 == hex(self.seal.clone());
+                    problem = (!whole).then(|| "it is not what was exported".to_owned());
+                    break;
+                }
+                (Some(other), _) => self.take(other)?,
+                // A record whose bytes were changed belongs to its segment as well: there it is found and named.
+                (None, Some(segment)) => segment.write_all(&line)?,
+                (None, None) => return Ok(Some(format!("line {} cannot be read", self.lines + 1))),
+            }
+            self.seal.update(&line);
+            self.lines += 1;
+        }
+        self.close()?;
+        Ok(problem)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.segment.take().map_or(Ok(()), |mut segment| segment.flush())
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), BundleError> {
+        match line {
+            Line::Segment(number) => {
+                self.close()?;
+                let path = self.paths.dir().join(format!("{number:08}.jsonl"));
+                let file = File::create_new(&path).map_err(FileError::at(&path, FileAction::Create))?;
+                self.segment = Some(BufWriter::new(file));
+            }
+            Line::Note { size, text } => {
+                let folder = self.paths.dir().join(CHECKPOINTS);
+                make(&folder)?;
+                let path = folder.join(format!("{size:016}.note"));
+                std::fs::write(&path, text).map_err(FileError::at(&path, FileAction::Create))?;
+            }
+            Line::Blob { base64, sha256: _ } => {
+                // Stored under the digest of what is there: a changed blob is missing under the name that was promised.
+                if let Ok(bytes) = STANDARD.decode(base64) {
+                    Blobs::new(Disk, self.paths.blobs().to_owned()).put(&bytes)?;
+                }
+            }
+            Line::Bundle(_) | Line::End { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Reads one line with its end, bounded.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', line)?;
+    Ok(!line.is_empty())
+}
+
+fn make(folder: &Path) -> Result<(), BundleError> {
+    std::fs::create_dir_all(folder).map_err(FileError::at(folder, FileAction::Create))?;
+    Ok(())
+}
+
+/// A folder that nobody else had before, and nobody else may look into.
+fn fresh_folder() -> Result<PathBuf, BundleError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let base = std::env::temp_dir();
+    for _ in 0..FOLDERS_TRIED {
+        let name = format!("tripwire-bundle-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = base.join(name);
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(cause) => return Err(FileError::at(&folder, FileAction::Create)(cause).into()),
+        }
+    }
+    Err(FileError::at(&base, FileAction::Create)(io::ErrorKind::AlreadyExists.into()).into())
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The folder of the notes beside the segments.
+const CHECKPOINTS: &str = "checkpoints";
+/// Leftover folders of ended processes with our number that are passed over.
+const FOLDERS_TRIED: u32 = 100;

@@ -1,0 +1,31 @@
+//! Inputs in a few words, for people: the log, `why` and the frozen replay tell them alike.
+
+use serde::Serialize;
+use tripwire_core::input::What;
+
+/// An input in a few words, for people: what was called or done.
+#[must_use]
+pub fn in_short(what: &What) -> String {
+    match what {
+        What::Event(event) => match &event.action {
+            Some(action) => format!("call {}", action.shown()),
+            None => format!("event of {} tokens", event.token_count.get()),
+        },
+        What::Request(request) => format!("asks for {}", request.action.shown()),
+        What::Result(result) => format!("result {}", json(result)),
+        What::Tick => "time passed".to_owned(),
+        What::Human(act) => format!("a person: {}", json(act)),
+        What::Advisor(reply) => format!("the advisor: {}", reply.advice),
+        What::Review(review) => format!("a review: {}", json(review)),
+        What::IterationStarted => "an iteration began".to_owned(),
+        What::Claim(_) => "the agent says that it is done".to_owned(),
+        What::Compacted(_) => "the context was compacted".to_owned(),
+        What::Fault(fault) => format!("the guard broke: {}", fault.cause),
+        What::PolicyDrift(drift) => format!("`{}` is `{}` on disk", drift.key, drift.value),
+    }
+}
+
+/// The JSON text of a small value; these types have none that JSON cannot hold.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,136 @@
+//! Telling a person: the frozen policy's `notify.command`, run with the message as its last argument.
+//!
+//! The command never holds up a decision: whoever decided starts a process that waits for it and ends it after
+//! [`TIME_MAX`]. Its environment is cleaned, its output thrown away, and what it does with the message is its own affair.
+
+use crate::driver::Taken;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tripwire_core::decision::Decision;
+use tripwire_core::effect::Effect;
+
+/// The longest that a command may run.
+pub const TIME_MAX: Duration = Duration::from_secs(5);
+/// The longest message, in characters.
+const MESSAGE_CHARS_MAX: usize = 1_000;
+/// How often a running command is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What a command needs to reach a person's desktop or mail, and nothing else.
+const KEPT: [&str; 8] =
+    ["PATH", "HOME", "LANG", "USER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
+
+/// What a turn has to tell a person: one message for each decision that holds, stops or notifies.
+#[must_use]
+pub fn messages(session: &str, taken: &Taken) -> Vec<String> {
+    taken.before.iter().chain([&taken.decision]).filter_map(|decision| message(session, decision)).collect()
+}
+
+fn message(session: &str, decision: &Decision) -> Option<String> {
+    let words: Vec<&str> = decision
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Hold(reason) => Some(reason.explain()),
+            Effect::Stop(reason) => Some(reason.explain()),
+            Effect::Notify(text) => Some(text.as_str()),
+            Effect::Kill
+            | Effect::Inject(_)
+            | Effect::Prompt(_)
+            | Effect::Compact
+            | Effect::WarnContext
+            | Effect::AskAdvisor(_)
+            | Effect::SwitchEngine(_)
+            | Effect::WriteReport(_)
+            | Effect::EndIteration(_)
+            | Effect::WakeAt(_) => None,
+        })
+        .collect();
+    let text = format!("tripwire {session}: {} (`tripwire why {}`)", words.join("; "), decision.i.get());
+    (!words.is_empty()).then(|| text.chars().take(MESSAGE_CHARS_MAX).collect())
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself.
+    ByItself,
+    /// It was killed, with everything that it started and that stayed in its process group.
+    Killed,
+}
+
+/// Runs a command to its end or to the limit.
+///
+/// # Errors
+/// When it is empty or cannot be started.
+pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<Ended> {
+    let mut words = command.split_whitespace();
+    let program = words.next().ok_or(io::ErrorKind::InvalidInput)?;
+    let kept = KEPT.into_iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+    let mut child = Command::new(program)
+        .args(words)
+        .arg(message)
+        .env_clear()
+        .envs(kept)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    let begun = Instant::now();
+    while begun.elapsed() < limit {
+        if child.try_wait()?.is_some() {
+            return Ok(Ended::ByItself);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+        // It may have ended by itself a moment ago; then there is nothing to kill, and waiting says so.
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
+    }
+    child.wait()?;
+    Ok(Ended::Killed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::test_dir::TestDir;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn script(dir: &TestDir, text: &str) -> String {
+        let path = dir.path().join("tell");
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    }
+
+    #[test]
+    fn the_message_is_the_last_argument_whatever_is_in_it() {
+        let dir = TestDir::new();
+        let out = dir.path().join("out");
+        let command = format!("{} {}", script(&dir, "printf '%s' \"$3\" > \"$1\""), out.display());
+        let message = "held; $(touch x) `id` \"quoted\"";
+        assert_eq!(run(&format!("{command} two"), message, TIME_MAX).unwrap(), Ended::ByItself);
+        assert_eq!(std::fs::read_to_string(out).unwrap(), message);
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_killed_with_what_it_started() {
+        let dir = TestDir::new();
+        let begun = Instant::now();
+        let out = dir.path().join("late");
+        let command = script(&dir, &format!("(sleep 2; touch {}) & sleep 60", out.display()));
+        assert_eq!(run(&command, "m", Duration::from_millis(200)).unwrap(), Ended::Killed);
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(2_300));
+        assert!(!out.exists(), "its child went with it");
+    }
+
+    #[test]
+    fn nothing_to_run_and_nothing_there_are_errors() {
+        assert!(run("  ", "m", TIME_MAX).is_err());
+        assert!(run("/nonexistent/tell", "m", TIME_MAX).is_err());
+    }
+}
