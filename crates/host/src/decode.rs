@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use tripwire_core::chain::event::{Action, AgentEvent, Flags, Gain, Outcome};
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{RawCall, observe};
+use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::sketch::Sketch;
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 
@@ -125,11 +125,11 @@ struct Wire<'a> {
     workspace_hash: Option<Label>,
 }
 
-/// Decodes one line.
+/// Decodes one line. The observer is that of the stream: what a raw call brings anew is judged against what came before.
 ///
 /// # Errors
 /// When it is no JSON object, or a field is missing, wrong, unknown to its enum, or given twice.
-pub fn decode(line: &[u8]) -> Result<Line, DecodeError> {
+pub fn decode(line: &[u8], observer: &mut Observer) -> Result<Line, DecodeError> {
     expect_object(line)?;
     let mut wire: Wire<'_> = serde_json::from_slice(line).map_err(|error| locate(line, &error))?;
     let expect = wire.expect.take();
@@ -147,7 +147,7 @@ pub fn decode(line: &[u8]) -> Result<Line, DecodeError> {
             if wire.at.is_some() {
                 return Err(DecodeError::Mixed { field: "at", beside: "an event; its time is `timestamp`" });
             }
-            let event = if wire.tool.is_some() { wire.raw_event()? } else { wire.event()? };
+            let event = if wire.tool.is_some() { wire.raw_event(observer)? } else { wire.event()? };
             Content::Input(Box::new(Input { at: event.timestamp, what: What::Event(event) }))
         }
     };
@@ -212,9 +212,9 @@ impl Wire<'_> {
 
     /// An event from a raw call: what the master specification asks for and the line lacks is computed or counts as
     /// nothing; a fact that the line gives stands.
-    fn raw_event(self) -> Result<AgentEvent, DecodeError> {
+    fn raw_event(self, observer: &mut Observer) -> Result<AgentEvent, DecodeError> {
         let timestamp = self.timestamp.ok_or(DecodeError::Missing { field: "timestamp" })?;
-        let facts = observe(&RawCall {
+        let facts = observer.observe(&RawCall {
             tool: self.tool.as_deref().unwrap_or_default(),
             args: self.args.map_or("", RawValue::get),
             output: self.output.as_deref(),
@@ -317,14 +317,14 @@ mod tests {
     const EVENT: &str = r#"{"timestamp":1,"tokenCount":2,"toolCalls":3,"latencyMs":4,"outputLength":5}"#;
 
     fn input(line: &str) -> Input {
-        match decode(line.as_bytes()).unwrap().content {
+        match decode(line.as_bytes(), &mut Observer::default()).unwrap().content {
             Content::Input(input) => *input,
             Content::Header(header) => panic!("{header:?}"),
         }
     }
 
     fn problem(line: &str) -> String {
-        decode(line.as_bytes()).unwrap_err().to_string()
+        decode(line.as_bytes(), &mut Observer::default()).unwrap_err().to_string()
     }
 
     #[test]
@@ -387,7 +387,8 @@ mod tests {
         ] {
             assert!(problem(line).contains(expected), "{line}: {}", problem(line));
         }
-        let invalid = decode(b"{\"timestamp\":1,\"turnId\":\"\xff\"}").unwrap_err().to_string();
+        let invalid =
+            decode(b"{\"timestamp\":1,\"turnId\":\"\xff\"}", &mut Observer::default()).unwrap_err().to_string();
         assert!(invalid.contains("invalid unicode"), "{invalid}");
     }
 }

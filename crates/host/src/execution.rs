@@ -39,7 +39,6 @@ pub struct SpentPermit(Permit);
 
 impl SpentPermit {
     /// The permit that was used, for the record.
-    #[must_use]
     pub const fn permit(&self) -> &Permit {
         &self.0
     }

@@ -55,7 +55,7 @@ impl Foreign<'_> {
     }
 }
 
-fn read(path: &PathBuf) -> Option<SessionId> {
+fn read(path: &std::path::Path) -> Option<SessionId> {
     let bytes = file::read_bounded(path, 1_024).ok()?;
     SessionId::parse(std::str::from_utf8(&bytes).ok()?.trim()).ok()
 }

@@ -1,10 +1,11 @@
 //! A stream of lines as a source of inputs: decoded one by one, in order of time, bad lines named.
 
-use crate::decode::{Content, DecodeError, decode};
+use crate::decode::{Content, DecodeError, Line, decode};
 use crate::lines::{LineError, Lines};
 use crate::scenario::{Expect, Header};
 use std::io::BufRead;
 use tripwire_core::input::Input;
+use tripwire_core::observe::Observer;
 use tripwire_core::units::RunMillis;
 
 /// Why a line of the stream is not taken.
@@ -65,6 +66,7 @@ pub struct Item {
 pub struct Inputs<R> {
     lines: Lines<R>,
     buffer: Vec<u8>,
+    observer: Observer,
     newest: RunMillis,
     first: Option<Item>,
     begun: bool,
@@ -73,7 +75,8 @@ pub struct Inputs<R> {
 impl<R: BufRead> Inputs<R> {
     /// Begins to read.
     pub fn new(reader: R) -> Self {
-        Self { lines: Lines::new(reader), buffer: Vec::new(), newest: RunMillis::ZERO, first: None, begun: false }
+        let (lines, observer) = (Lines::new(reader), Observer::default());
+        Self { lines, buffer: Vec::new(), observer, newest: RunMillis::ZERO, first: None, begun: false }
     }
 
     /// The head of a scenario, if the stream begins with one. Call it before the first [`Self::next_input`].
@@ -86,8 +89,8 @@ impl<R: BufRead> Inputs<R> {
         }
         self.begun = true;
         match self.read()? {
-            Some((_, Content::Header(header), _)) => Ok(Some(header)),
-            Some((line, Content::Input(input), expect)) => {
+            Some((_, Line { content: Content::Header(header), .. })) => Ok(Some(header)),
+            Some((line, Line { content: Content::Input(input), expect })) => {
                 self.first = Some(self.in_order(line, input, expect)?);
                 Ok(None)
             }
@@ -106,20 +109,22 @@ impl<R: BufRead> Inputs<R> {
         self.begun = true;
         match self.read()? {
             None => Ok(None),
-            Some((line, Content::Header(_), _)) if line > 1 => Err(StreamError::LateHeader { line }),
-            Some((_, Content::Header(_), _)) => self.next_input(),
-            Some((line, Content::Input(input), expect)) => self.in_order(line, input, expect).map(Some),
+            Some((line, Line { content: Content::Header(_), .. })) if line > 1 => Err(StreamError::LateHeader { line }),
+            Some((_, Line { content: Content::Header(_), .. })) => self.next_input(),
+            Some((line, Line { content: Content::Input(input), expect })) => {
+                self.in_order(line, input, expect).map(Some)
+            }
         }
     }
 
-    fn read(&mut self) -> Result<Option<(u64, Content, Option<Box<Expect>>)>, StreamError> {
+    fn read(&mut self) -> Result<Option<(u64, Line)>, StreamError> {
         while self.lines.next_into(&mut self.buffer)? {
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let line = self.lines.number();
-            let decoded = decode(&self.buffer).map_err(|error| StreamError::Decode { line, error })?;
-            return Ok(Some((line, decoded.content, decoded.expect)));
+            let decoded = decode(&self.buffer, &mut self.observer);
+            return decoded.map(|decoded| Some((line, decoded))).map_err(|error| StreamError::Decode { line, error });
         }
         Ok(None)
     }
