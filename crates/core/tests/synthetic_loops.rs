@@ -1,6 +1,8 @@
 //! Made-up sessions, drawn from seeds: every kind of loop is overridden within a stated number of calls, and no kind of
 //! healthy work is held. They stand in for recorded sessions, which are other people's and are not copied here.
 
+// The attribute tells clippy that helpers of tests may unwrap, too.
+#[cfg(test)]
 mod synthetic;
 
 use synthetic::healthy::{self, Healthy};

@@ -62,6 +62,11 @@ fn read(dice: &mut Dice) -> Call<'static> {
     good("Read", format!(r#"{{"file_path":"{path}"}}"#), dice.sentence(40))
 }
 
+fn wait(name: &str, round: u64) -> Call<'static> {
+    let answer = format!("still running, {}:{:02}:{:02}", round + 1, round * 7 % 60, round * 13 % 60);
+    good("Bash", command(&format!("sleep 30 && tail -1 {name}.log")), answer)
+}
+
 /// Plays some rounds of it.
 pub(crate) fn play(kind: Healthy, session: &mut Session, dice: &mut Dice, rounds: u64) {
     let (file, name) = (dice.path(), dice.word());
@@ -77,13 +82,9 @@ pub(crate) fn play(kind: Healthy, session: &mut Session, dice: &mut Dice, rounds
                 let answer = format!("{name}: {round} of {rounds} ready");
                 session.play(&good("Bash", command(&format!("kubectl get pods {name}")), answer));
             }
-            Healthy::Waiting => {
-                // Nobody waits for long without a word; five rounds are patience, not a loop.
-                if round < 5 {
-                    let answer = format!("still running, {}:{:02}:{:02}", round + 1, round * 7 % 60, round * 13 % 60);
-                    session.play(&good("Bash", command(&format!("sleep 30 && tail -1 {name}.log")), answer));
-                }
-            }
+            // Nobody waits for long without a word; five rounds are patience, not a loop.
+            Healthy::Waiting if round < 5 => session.play(&wait(&name, round)),
+            Healthy::Waiting => {}
             Healthy::Debugger => {
                 let answer = format!("{file}:{} {}", round + 10, dice.sentence(6));
                 session.play(&good("debugger", r#"{"input":"next"}"#.to_owned(), answer));
