@@ -51,7 +51,7 @@ pub(crate) struct SandboxArgs {
 #[derive(Debug, Subcommand)]
 enum SandboxVerb {
     /// Run one command confined to a workspace.
-    Exec(ExecArgs),
+    Exec(Box<ExecArgs>),
     /// Show what staged runs would change, with the digest that a review binds to.
     Diff(StageArgs),
     /// Carry staged changes into the workspace, if they are the ones named by the digest.

@@ -243,7 +243,9 @@ impl Attempt<'_> {
             }
             Ok(Event::TimedOut) => (End::TimedOut, seen()),
             Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
-            Ok(Event::Gone | Event::News(_)) | Err(_) => (End::Signaled(SIGKILL), Alive::Counted(0)),
+            Ok(Event::Gone | Event::News(News::Ready { .. } | News::Started)) | Err(_) => {
+                (End::Signaled(SIGKILL), Alive::Counted(0))
+            }
         };
         running.started.kill();
         running.started.reap().map_err(|error| {

@@ -67,6 +67,11 @@ fn wait(name: &str, round: u64) -> Call<'static> {
     good("Bash", command(&format!("sleep 30 && tail -1 {name}.log")), answer)
 }
 
+fn overloaded(dice: &mut Dice, name: &str) -> Call<'static> {
+    let status = dice.one(&["429 Too Many Requests", "503 Service Unavailable", "529 overloaded"]);
+    bad("fetch_url", format!(r#"{{"url":"https://{name}.example/x"}}"#), format!("Error: status {status}"))
+}
+
 /// Plays some rounds of it.
 pub(crate) fn play(kind: Healthy, session: &mut Session, dice: &mut Dice, rounds: u64) {
     let (file, name) = (dice.path(), dice.word());
@@ -102,14 +107,7 @@ pub(crate) fn play(kind: Healthy, session: &mut Session, dice: &mut Dice, rounds
                 ));
                 session.play(&good("Read", format!(r#"{{"file_path":"{file}"}}"#), dice.sentence(25)));
             }
-            Healthy::Retries => {
-                let status = dice.one(&["429 Too Many Requests", "503 Service Unavailable", "529 overloaded"]);
-                session.play(&bad(
-                    "fetch_url",
-                    format!(r#"{{"url":"https://{name}.example/x"}}"#),
-                    format!("Error: status {status}"),
-                ));
-            }
+            Healthy::Retries => session.play(&overloaded(dice, &name)),
             Healthy::Research => {
                 let (question, answer) = (dice.sentence(7), dice.sentence(50));
                 session.play(&good("web_search", format!(r#"{{"query":"{question}"}}"#), answer));

@@ -106,6 +106,11 @@ pub(crate) fn play(kind: Looping, session: &mut Session, dice: &mut Dice) -> u64
         };
         session.play(&call);
     }
+    overridden_within(kind, gap, period)
+}
+
+/// How many calls a loop of this kind may make before it must have been overridden.
+fn overridden_within(kind: Looping, gap: u64, period: u64) -> u64 {
     match kind {
         Looping::Identical | Looping::EmptyArguments => 3,
         Looping::Spread => 2 * (gap + 1) + 1,

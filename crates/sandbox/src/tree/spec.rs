@@ -87,10 +87,13 @@ impl TreeSpec {
         }
         let group = Group::create(None).ok();
         match self.most {
-            Containment::PidNamespace => match self.try_start(group, Containment::PidNamespace) {
-                Err(TreeError::Start { .. }) => self.try_start(Group::create(None).ok(), Containment::Subreaper),
-                result => result,
-            },
+            Containment::PidNamespace => {
+                let started = self.try_start(group, Containment::PidNamespace);
+                if matches!(started, Err(TreeError::Start { .. })) {
+                    return self.try_start(Group::create(None).ok(), Containment::Subreaper);
+                }
+                started
+            }
             Containment::Subreaper => self.try_start(group, Containment::Subreaper),
         }
     }
