@@ -94,3 +94,31 @@ fn ctrl_2_wrong_words_are_refused_and_change_nothing() {
     place.run(&["stop", "--workspace", "/nonexistent/place"]).ended(9).complains("/nonexistent/place");
     place.run(&["status"]).ended(0);
 }
+
+#[test]
+fn ctrl_1_a_stop_binds_every_session_of_the_workspace() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    let older = place.session();
+    place.feed(&["step", "--new"], &calls(1)).ended(0);
+    place.run(&["stop"]).ended(0);
+    place.feed(&["step", "--session", &older], &calls(1)).ended(10);
+    place.run(&["resume"]).ended(0);
+    place.feed(&["step", "--session", &older], &calls(1)).ended(0);
+}
+
+#[test]
+fn const_6_a_threshold_that_was_edited_is_noted_and_not_applied_while_a_counter_is_honoured() {
+    let place = Place::new();
+    place.step("{\"at\":0,\"what\":\"iterationStarted\"}\n").ended(0);
+    let manifest = fs::read_to_string(place.geometry("MANIFEST.yaml")).unwrap();
+    let edited = manifest
+        .replace("max_iterations: 100", "max_iterations: 1")
+        .replace("iteration_count: 1", "iteration_count: 42");
+    assert_ne!(edited, manifest);
+    fs::write(place.geometry("MANIFEST.yaml"), edited).unwrap();
+    place.step(&calls(1)).ended(0);
+    place.run(&["log", "--type", "POLICY_DRIFT"]).ended(0).says("`safety.max_iterations` is `1` on disk; not applied");
+    place.run(&["log", "--type", "MANUAL_OVERRIDE"]).ended(0).says("a person set a counter");
+    assert_eq!(place.run(&["status", "--json"]).ended(0).json()["session"]["view"]["iterations"], 42);
+}

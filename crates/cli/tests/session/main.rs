@@ -4,6 +4,7 @@
 mod broken;
 mod control;
 mod export;
+mod help;
 mod log;
 mod memory;
 mod notify;

@@ -2,11 +2,14 @@
 
 use super::recent::Memo;
 use crate::control::Seen;
-use crate::geometry::file::{self, FileError, ReadError, read_bounded};
+use crate::geometry::file::{self, FileAction, FileError, ReadError, read_bounded};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::policy::Policy;
@@ -127,11 +130,19 @@ impl StateFile {
         }
     }
 
-    /// Writes the file over the one before. Not synced: the journal is the truth.
+    /// Writes the file over the one before, under the session's lock. Not synced: a power cut may cost it, and then the
+    /// journal gives it again; waiting for the disk here would make every other process wait too.
     pub(super) fn save(&self, layout: &Layout, session: &SessionId) -> Result<(), FileError> {
         file::make_folder(&layout.state())?;
+        let (target, draft) = (path(layout, session), layout.state().join(format!("{session}.draft")));
         let text = serde_json::to_string(self).unwrap_or_default();
-        file::replace(&path(layout, session), text.as_bytes())
+        // What a crash left, or someone put there, is removed and not written through.
+        file::remove(&draft)?;
+        let mut fresh = OpenOptions::new();
+        fresh.write(true).create_new(true).mode(0o600);
+        let mut file = fresh.open(&draft).map_err(FileError::at(&draft, FileAction::Create))?;
+        file.write_all(text.as_bytes()).map_err(FileError::at(&draft, FileAction::Write))?;
+        std::fs::rename(&draft, &target).map_err(FileError::at(&target, FileAction::Rename))
     }
 
     /// Reads the file; `None` when there is none or it is damaged, an error when it is of a newer version.

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Deref;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::{OpenMode, Storage};
@@ -115,7 +116,7 @@ impl Storage for Disk {
         let deadline = Instant::now() + wait;
         loop {
             let file = options().read(true).write(true).create(true).open(path)?;
-            wait_for_lock(&file, deadline)?;
+            let file = wait_for_lock(file, deadline)?;
             // A lock on a file that lost its name protects nothing: the next process would lock another one.
             let ours = file.metadata()?;
             match std::fs::symlink_metadata(path) {
@@ -133,22 +134,28 @@ impl Storage for Disk {
     }
 }
 
-/// Polls with a growing pause, so that a stuck holder leads to an error and never to a hang.
-fn wait_for_lock(file: &File, deadline: Instant) -> io::Result<()> {
-    let mut pause = POLL_MIN;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-        if Instant::now() >= deadline {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(POLL_MAX);
+/// Waits in the system's own queue, so that whoever came first is served first: polling would leave some process waiting
+/// for ever in a storm. A thread waits, because the wait must end: if it comes too late, the lock goes with its message.
+fn wait_for_lock(file: File, deadline: Instant) -> io::Result<File> {
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+        Err(TryLockError::Error(error)) => return Err(error),
     }
+    let (sender, receiver) = mpsc::channel();
+    std::thread::Builder::new().name("journal-lock".to_owned()).spawn(move || {
+        let locked = loop {
+            match file.lock() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(()) => break Ok(file),
+                Err(error) => break Err(error),
+            }
+        };
+        sender.send(locked).ok();
+    })?;
+    let left = deadline.saturating_duration_since(Instant::now());
+    receiver.recv_timeout(left).unwrap_or_else(|_late| Err(io::ErrorKind::WouldBlock.into()))
 }
 
 fn options() -> OpenOptions {
@@ -161,6 +168,3 @@ fn options() -> OpenOptions {
 /// Journals hold prompts and outputs: they are nobody else's business.
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
-
-const POLL_MIN: Duration = Duration::from_micros(50);
-const POLL_MAX: Duration = Duration::from_millis(2);
