@@ -55,13 +55,18 @@ fn answer() -> Result<Reply, String> {
         return Err("the hook's input is larger than 64 MiB".to_owned());
     }
     let call = claude::read(&bytes).map_err(|error| error.to_string())?;
-    let Some(what) = call.input() else { return Ok(Reply::default()) };
+    if !call.concerns_the_engine() {
+        return Ok(Reply::default());
+    }
     let workspace = workspace(&call.cwd)?;
     let now = clock::now();
     let foreign = Foreign { client: claude::CLIENT, session: &call.session };
+    let mut observer = foreign.observer(workspace.layout());
+    let Some(what) = call.input(&mut observer) else { return Ok(Reply::default()) };
     let told = |error: tripwire_host::driver::DriverError| format!("{error}; {}", error.hint());
     let mut driver = foreign.open(workspace.layout(), now).map_err(told)?;
     let taken = driver.take(what, now).map_err(told)?;
+    foreign.keep_observer(workspace.layout(), &observer);
     Ok(call.reply(&taken.decision))
 }
 

@@ -10,6 +10,7 @@ mod hook;
 mod journaled;
 mod log;
 mod memory;
+mod not_a_loop;
 mod output;
 mod place;
 mod policy;
@@ -59,6 +60,7 @@ enum Verb {
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
     Export(export::ExportArgs),
+    NotALoop(not_a_loop::NotALoopArgs),
     Memory(memory::MemoryArgs),
     Step(step::StepArgs),
     Decide(decide::DecideArgs),
@@ -96,6 +98,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Why(args) => why::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::NotALoop(args) => not_a_loop::run(&args),
         Verb::Memory(args) => memory::run(&args),
         Verb::Step(args) => step::run(&args),
         Verb::NotifyAndWait(args) => step::run_notify(&args),

@@ -142,6 +142,12 @@ pub(crate) enum Problem {
         /// How many there are.
         count: u64,
     },
+    /// There is no alarm to object to.
+    #[error("decision {decision} raised no alarm that the agent noticed")]
+    NoAlarm {
+        /// The decision.
+        decision: u64,
+    },
     /// A bundle cannot be written or used.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -184,6 +190,7 @@ impl Problem {
             | Self::SessionId(_)
             | Self::NoSession { .. }
             | Self::NoDecision { .. }
+            | Self::NoAlarm { .. }
             | Self::Since { .. } => Exit::Usage,
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
@@ -261,6 +268,7 @@ impl Problem {
             Self::File(error) => error.hint(),
             Self::Unjournaled { error, .. } => error.hint(),
             Self::NoDecision { .. } => "list the decisions with `tripwire log`".to_owned(),
+            Self::NoAlarm { .. } => "find the alarms with `tripwire log --level override`".to_owned(),
             Self::Bundle(error) => error.hint(),
             Self::Memory(error) => error.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),

@@ -8,6 +8,7 @@ use crate::workspace::session::SessionId;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::OpenOptions;
 use std::path::PathBuf;
+use tripwire_core::observe::Observer;
 use tripwire_core::record::chain::Digest;
 
 /// A session of a client that is not ours.
@@ -48,12 +49,33 @@ impl Foreign<'_> {
         Ok(driver)
     }
 
+    /// What the hooks of this session have seen of late; a lost one is begun anew and only finds more to be new.
+    #[must_use]
+    pub fn observer(self, layout: &Layout) -> Observer {
+        let bytes = file::read_bounded(&self.observer_path(layout), OBSERVER_BYTES_MAX).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Keeps it for the next hook. The facts it gave are journaled, so losing it costs only sharpness.
+    pub fn keep_observer(self, layout: &Layout, observer: &Observer) {
+        if let Ok(text) = serde_json::to_string(observer) {
+            drop(file::replace(&self.observer_path(layout), text.as_bytes()));
+        }
+    }
+
+    fn observer_path(self, layout: &Layout) -> PathBuf {
+        self.path(layout).with_extension("observer")
+    }
+
     /// The note that ties the two ids together. A foreign id may hold anything, so its digest is the name.
     fn path(self, layout: &Layout) -> PathBuf {
         let digest = Digest::of(self.session.as_bytes()).to_string();
         layout.state().join("clients").join(format!("{}-{}", self.client, digest.get(..32).unwrap_or(&digest)))
     }
 }
+
+/// The largest observer that is read back.
+const OBSERVER_BYTES_MAX: u64 = 64 * 1_024;
 
 fn read(path: &std::path::Path) -> Option<SessionId> {
     let bytes = file::read_bounded(path, 1_024).ok()?;

@@ -15,7 +15,7 @@ use tripwire_core::effect::{Effect, LoopOverride};
 use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
 use tripwire_core::input::{Authority, Claim, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{RawCall, observe};
+use tripwire_core::observe::{Observer, RawCall, observe};
 use tripwire_core::units::{Count, RunMillis};
 
 /// The client's name in our records.
@@ -104,9 +104,19 @@ fn response_text(response: Option<&RawValue>) -> String {
 }
 
 impl HookCall {
-    /// The input that the engine gets; `None` for events that are only observed.
+    /// Whether the engine has anything to say about it; all other events are let pass without a look.
     #[must_use]
-    pub fn input(&self) -> Option<What> {
+    pub const fn concerns_the_engine(&self) -> bool {
+        match self.event {
+            Event::PreToolUse { .. } | Event::PostToolUse { .. } | Event::UserPromptSubmit | Event::Stop => true,
+            Event::Other => false,
+        }
+    }
+
+    /// The input that the engine gets; `None` for events that are only observed. The observer is the session's: what a
+    /// result brings anew is judged against what came before.
+    #[must_use]
+    pub fn input(&self, observer: &mut Observer) -> Option<What> {
         match &self.event {
             Event::PreToolUse { tool, input } => {
                 let facts = observe(&RawCall { tool, args: input, ..RawCall::default() });
@@ -126,7 +136,7 @@ impl HookCall {
             Event::PostToolUse { tool, input, output, failed, duration_ms } => {
                 let raw =
                     RawCall { tool, args: input, output: Some(output), error: Some(*failed), ..RawCall::default() };
-                let facts = observe(&raw);
+                let facts = observer.observe(&raw);
                 Some(What::Event(AgentEvent {
                     action: Some(facts.action),
                     outcome: Some(facts.outcome),
@@ -136,6 +146,8 @@ impl HookCall {
                     output_length: facts.output_length,
                     result_digest: facts.result_digest,
                     error_digest: facts.error_digest,
+                    error_kind: facts.error_kind,
+                    gain: facts.gain,
                     sketch: facts.sketch,
                     tool_calls: Count::new(1),
                     ..AgentEvent::default()

@@ -7,6 +7,7 @@ mod export;
 mod help;
 mod log;
 mod memory;
+mod not_a_loop;
 mod notify;
 mod replay;
 mod status;
