@@ -64,8 +64,10 @@ fn answer() -> Result<Reply, String> {
     let mut observer = foreign.observer(workspace.layout());
     let Some(what) = call.input(&mut observer) else { return Ok(Reply::default()) };
     let told = |error: tripwire_host::driver::DriverError| format!("{error}; {}", error.hint());
-    let mut driver = foreign.open(workspace.layout(), now).map_err(told)?;
-    let taken = driver.take(what, now).map_err(told)?;
+    let driver = foreign.open(workspace.layout(), now).map_err(told)?;
+    let mut driver = driver.signed_by(crate::place::signing(&workspace));
+    let taken = driver.take_now(what, clock::now).map_err(told)?;
+    crate::step::tell(&driver, &taken);
     foreign.keep_observer(workspace.layout(), &observer);
     Ok(call.reply(&taken.decision))
 }
