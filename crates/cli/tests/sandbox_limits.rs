@@ -78,7 +78,8 @@ fn box_4_budgets_hold_for_the_whole_tree() {
     let shared = "/usr/bin/python3 -c 'import mmap\nm=mmap.mmap(-1,300<<20)\nfor k in range(0,300<<20,4096): m[k]=1\nprint(\"held\")'";
     let unlinked = "/usr/bin/python3 -c 'import os,time\nfs=[]\nfor i in range(12):\n  f=open(\"u\",\"wb\"); os.unlink(\"u\"); f.write(b\"x\"*(10<<20)); f.flush(); fs.append(f)\n  time.sleep(0.02)\ntime.sleep(0.3); print(\"held\")'";
     let cases: &[(&str, &[&str], &str, usize)] = &[
-        ("memory of many", &["--memory", "209715200"], fill, 3),
+        // Six times 60 MiB do not fit; one that was ended after it spoke may make room for another, so five may speak.
+        ("memory of many", &["--memory", "209715200"], fill, 5),
         ("shared memory", &["--memory", "209715200"], shared, 0),
         (
             "one file",

@@ -9,15 +9,16 @@ A deterministic safety runtime for autonomous LLM agents
 Usage: tripwire <COMMAND>
 
 Commands:
-  decide       Decide on a stream of events: one JSON object per line in, one decision per line out
+  status       Show how the newest session stands, on one screen
 ";
 const TAIL: &str = "\
 Options:
   -h, --help     Print help (see more with '--help')
   -V, --version  Print version
 
-Exit codes: 0 done, 1 internal error, 2 usage or bad input, 9 what was checked does not hold.
-Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.
+Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or hard stop, 5 waits for a person, 6 budget,
+7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold, 10 stopped by a person, 11 refused,
+75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.
 ";
 
 /// The help of one verb in full.
