@@ -5,6 +5,7 @@
 //! journal in one append, durable before anybody hears the answer. The state file is a convenience: it can always be
 //! rebuilt from the journal, and is whenever it does not fit.
 
+mod briefing;
 mod effects;
 pub mod freeze;
 mod people;
@@ -17,6 +18,7 @@ pub mod words;
 use crate::body::{self, ReadBody, SessionBody, SessionBodyError};
 use crate::control::{self, ControlError};
 use crate::geometry::file::FileError;
+use crate::geometry::hook_script;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
 use crate::geometry::safety_log::LogError;
@@ -150,6 +152,7 @@ impl Driver<Disk> {
         let mut policy = policy_file::load(&layout.manifest())?.policy;
         change(&mut policy)?;
         let chain = Chain::new(policy)?;
+        hook_script::write(layout, Manifest::load(&layout.manifest()).map_err(PolicyFileError::from)?.thresholds())?;
         let session = SessionId::claim(layout, now)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
@@ -323,7 +326,8 @@ impl<S: Storage> Driver<S> {
         let steps = decide(&mut turn, session, &inputs, kept, now)?;
         kept.seen = look.seen;
         let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
-        let mut performed = effects::perform(layout, session, &decisions, &mut kept.seen, now)?;
+        let mut performed = effects::perform(layout, session, &decisions, (&mut kept.seen, &kept.memo.progress), now)?;
+        briefing::write_if_due(&turn, layout, session, &decisions, now)?;
         effects::show_counters(layout, &kept.chain.view(), &mut kept.seen);
         let ended = decisions.iter().any(|decision| sign::ends(decision));
         if let Some(signing) = signing

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use tripwire_core::chain::event::{Action, AgentEvent};
+use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags};
 use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
-use tripwire_core::units::Count;
+use tripwire_core::units::{Count, Tokens};
 use tripwire_host::driver::{Driver, Taken, views};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::geometry::wall_clock::WallClock;
@@ -130,6 +130,36 @@ fn loop_1_the_blocker_report_is_written_when_a_loop_ends_the_session() {
     assert!(report.contains("SYSTEM_ERROR") && report.contains("identical actions"), "{report}");
     let taken = take(&mut driver, 9);
     assert!(taken.before.is_empty(), "our own report is not taken for a person's act");
+}
+
+#[test]
+fn ctx_3_a_mandatory_compaction_writes_the_briefing_and_a_roomy_context_does_not() {
+    let place = place();
+    let mut driver = begin(&place);
+    assert!(place.layout.compaction_hook().exists(), "the gate's script stands from the beginning");
+    take(&mut driver, 1);
+    assert!(!place.layout.mission_briefing().exists());
+    let full = AgentEvent { context_tokens: Some(Tokens::new(162_000)), ..AgentEvent::default() };
+    driver.take(What::Event(full), at(2)).unwrap();
+    let briefing = fs::read_to_string(place.layout.mission_briefing()).unwrap();
+    assert!(briefing.contains("call Bash") && briefing.contains(driver.session().as_str()), "{briefing}");
+}
+
+#[test]
+fn iter_1_the_checkpoint_tells_what_was_done() {
+    let place = place();
+    let mut driver = Driver::begin(&place.layout, at(0), |policy| policy.set("safety.max_iterations", "1")).unwrap();
+    driver.take(What::IterationStarted, at(1)).unwrap();
+    for (n, target) in [(2, "a.rs"), (3, "b.rs"), (4, "a.rs")] {
+        let action = Action { tool: Label::cut("Edit"), target: Label::new(target), ..Action::default() };
+        let flags = Flags::default().with(Flag::Edit);
+        driver.take(What::Event(AgentEvent { action: Some(action), flags, ..AgentEvent::default() }), at(n)).unwrap();
+    }
+    driver.take(What::IterationStarted, at(5)).unwrap();
+    let text = fs::read_to_string(place.layout.checkpoint()).unwrap();
+    for line in ["Reached iteration cap: 1/1", "- Last action: Edit", "- Files modified: 2", "- Tests run: 0"] {
+        assert!(text.contains(line), "`{line}` is not in:\n{text}");
+    }
 }
 
 #[test]

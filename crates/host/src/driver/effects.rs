@@ -3,6 +3,7 @@
 //! Everything else (freezing, killing, prompting) is handed to whoever asked, who alone can do it. A view that cannot be
 //! written does not stop the guard: the journal is the truth, and the notice tells the person.
 
+use super::recent::Progress;
 use crate::control::{ControlFile, Presence, Seen};
 use crate::geometry::file::FileError;
 use crate::geometry::layout::Layout;
@@ -32,7 +33,7 @@ pub(super) fn perform(
     layout: &Layout,
     session: &SessionId,
     decisions: &[&Decision],
-    seen: &mut Seen,
+    (seen, progress): (&mut Seen, &Progress),
     now: WallClock,
 ) -> Result<Performed, FileError> {
     let log = SafetyLog::at(&layout.safety_log());
@@ -47,7 +48,9 @@ pub(super) fn perform(
         }
         for effect in &decision.effects {
             match effect {
-                Effect::WriteReport(report) => write_report(layout, session, (*report, decision), seen, now)?,
+                Effect::WriteReport(report) => {
+                    write_report(layout, session, (*report, decision), (&mut *seen, progress), now)?;
+                }
                 Effect::Notify(text) => performed.notices.push(text.clone()),
                 Effect::Hold(_)
                 | Effect::Stop(_)
@@ -70,7 +73,7 @@ fn write_report(
     layout: &Layout,
     session: &SessionId,
     (report, decision): (Report, &Decision),
-    seen: &mut Seen,
+    (seen, progress): (&mut Seen, &Progress),
     now: WallClock,
 ) -> Result<(), FileError> {
     let strictest = decision.findings.iter().max_by_key(|finding| finding.level);
@@ -87,12 +90,12 @@ fn write_report(
                 at: now,
                 iterations: cap,
                 max_iterations: cap,
-                phase: session.as_str().to_owned(),
-                task: "not known".to_owned(),
-                last_action: decision.safety.reason.to_string(),
-                files_modified: 0,
-                tests_run: 0,
-                tests_passing: 0,
+                phase: "paused at the cap".to_owned(),
+                task: format!("session {session}"),
+                last_action: progress.last_action.clone().unwrap_or_else(|| "none".to_owned()),
+                files_modified: progress.files_modified(),
+                tests_run: progress.tests_run,
+                tests_passing: progress.tests_passed,
             }
             .text();
             File::Checkpoint.write(layout, &text)?;

@@ -1,13 +1,17 @@
 //! What `status` shows beside the engine's own figures: the last findings, and how far the journal is signed.
 
 use serde::{Deserialize, Serialize};
-use tripwire_core::chain::event::AgentEvent;
+use std::collections::BTreeSet;
+use tripwire_core::chain::event::{AgentEvent, Flag, TestResult};
 use tripwire_core::decision::{Decision, Level};
 use tripwire_core::input::{Input, What};
+use tripwire_core::label::Label;
 use tripwire_core::units::{EventIndex, RunMillis};
 
 /// Findings that are kept: a screen has no room for more.
 const FINDINGS_MAX: usize = 5;
+/// Changed files that are told apart; beyond it the figure stands still.
+const FILES_MAX: usize = 1_000;
 
 /// Facts that travel with the state file. Losing them loses nothing: the journal and the checkpoints hold them too.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -19,6 +23,43 @@ pub(super) struct Memo {
     /// The model that spoke last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
+    /// What was done so far, for the checkpoint.
+    #[serde(default)]
+    pub(super) progress: Progress,
+}
+
+/// What a session has done, in figures.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// The files that were changed, by the fingerprint of their path; at most [`FILES_MAX`] are told apart.
+    files: BTreeSet<u64>,
+    /// Test runs.
+    pub(super) tests_run: u64,
+    /// Test runs that passed.
+    pub(super) tests_passed: u64,
+    /// The newest action, as its signature.
+    pub(super) last_action: Option<String>,
+}
+
+impl Progress {
+    /// How many files were changed.
+    pub(super) fn files_modified(&self) -> u64 {
+        u64::try_from(self.files.len()).unwrap_or(u64::MAX)
+    }
+
+    fn note(&mut self, event: &AgentEvent) {
+        let Some(action) = &event.action else { return };
+        self.last_action = Some(action.shown().to_owned());
+        if event.flags.has(Flag::Edit) && !event.failed() && self.files.len() < FILES_MAX {
+            let target = action.target.as_ref().map_or_else(|| action.exact(), Label::fingerprint);
+            self.files.insert(target.get());
+        }
+        if event.flags.has(Flag::Test) {
+            self.tests_run += 1;
+            let passed = event.outcome.is_some_and(|outcome| outcome.test == Some(TestResult::Passed));
+            self.tests_passed += u64::from(passed);
+        }
+    }
 }
 
 /// A finding in short.
@@ -39,8 +80,11 @@ pub struct RecentFinding {
 impl Memo {
     /// Takes in an input and what its decision found.
     pub(super) fn note(&mut self, input: &Input, decision: &Decision) {
-        if let What::Event(AgentEvent { model: Some(model), .. }) = &input.what {
-            self.model = Some(model.as_str().to_owned());
+        if let What::Event(event) = &input.what {
+            self.progress.note(event);
+            if let Some(model) = &event.model {
+                self.model = Some(model.as_str().to_owned());
+            }
         }
         for finding in &decision.findings {
             if self.findings.len() >= FINDINGS_MAX {
