@@ -143,6 +143,10 @@ fn wait_for_lock(file: File, deadline: Instant) -> io::Result<File> {
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
+    // Whoever does not want to wait must not leave a waiter behind, which would hold the lock for a moment later on.
+    if Instant::now() >= deadline {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new().name("journal-lock".to_owned()).spawn(move || {
         let locked = loop {
