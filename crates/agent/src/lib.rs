@@ -1,1 +1,3 @@
 //! tripwire's own agent loop: engines, tools, prompts.
+
+pub mod engine;

@@ -1,0 +1,254 @@
+//! Engines: what answers when our own loop asks a model.
+//!
+//! The words here belong to no provider. Each engine translates them into its own wire format and back; nothing of a
+//! wire format is seen outside `engine/`.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tripwire_core::units::Tokens;
+
+/// One question to a model: the frozen prompt and registry, and the whole conversation so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The system prompt, frozen at the session's start.
+    pub system: &'a str,
+    /// The tools, frozen at the session's start.
+    pub tools: &'a [ToolSpec],
+    /// The conversation, oldest first.
+    pub turns: &'a [Turn],
+    /// The most the answer may be long.
+    pub output_tokens_max: Tokens,
+}
+
+/// A tool as a model is told about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub schema: serde_json::Value,
+}
+
+/// One turn of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// What our loop says: the objective, a recitation, a typed override, a demand.
+    User(String),
+    /// What the model answered.
+    Model {
+        /// Its text.
+        text: String,
+        /// The calls that it asked for.
+        calls: Vec<ToolCall>,
+    },
+    /// The results of those calls, one for each, in order.
+    Results(Vec<ToolAnswer>),
+}
+
+/// A call that a model asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The id by which the answer names it; made here where the provider gives none.
+    pub id: String,
+    /// The tool's name as the model wrote it; it may be unknown.
+    pub tool: String,
+    /// The arguments as the model wrote them; they may be no JSON at all.
+    pub arguments: String,
+}
+
+/// The result of one call, as the model will see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolAnswer {
+    /// The call's id.
+    pub id: String,
+    /// The tool's name.
+    pub tool: String,
+    /// The text.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+/// The tokens of one answer, in classes that do not overlap, whatever the provider's own arithmetic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Input that no cache had.
+    pub fresh_input: Tokens,
+    /// Input read from a cache.
+    pub cache_read: Tokens,
+    /// Input written to a cache.
+    pub cache_write: Tokens,
+    /// Output, without reasoning where that is told apart.
+    pub output: Tokens,
+    /// Reasoning.
+    pub reasoning: Tokens,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Its text.
+    pub text: String,
+    /// The calls that it asks for, in its order.
+    pub calls: Vec<ToolCall>,
+    /// What it cost.
+    pub usage: Usage,
+    /// The model's own name as the provider gave it.
+    pub model: String,
+    /// Why it ended.
+    pub end: End,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The model was done, or waits for results.
+    Finished,
+    /// The limit of output was reached.
+    OutputLimit,
+    /// The provider or the model refused.
+    Refused,
+    /// Something else, in the provider's word.
+    Other(String),
+}
+
+/// What is heard while an answer comes in. Something is heard at least every [`HEARTBEAT`], if only silence, so that a
+/// listener can end a call that hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// A piece of the answer's text.
+    Text(&'a str),
+    /// Nothing since the last time.
+    Silence,
+}
+
+/// The longest time that an engine keeps its listener waiting.
+pub const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// Hears an answer come in, and may cut it off.
+pub type Listener<'a> = dyn FnMut(Heard<'_>) -> ControlFlow<()> + 'a;
+
+/// Why there is no answer. Each is a reason by which a fallback chain may choose.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// No key was given.
+    #[error("no key for `{engine}`: the variable `{variable}` is not set")]
+    NoKey {
+        /// The engine.
+        engine: String,
+        /// The variable that would hold it.
+        variable: String,
+    },
+    /// The key is refused.
+    #[error("`{engine}` refuses the key: {said}")]
+    KeyRefused {
+        /// The engine.
+        engine: String,
+        /// The provider's words, without the key.
+        said: String,
+    },
+    /// The model is not known there.
+    #[error("`{engine}` does not know this model: {said}")]
+    UnknownModel {
+        /// The engine.
+        engine: String,
+        /// The provider's words.
+        said: String,
+    },
+    /// The host cannot be reached.
+    #[error("`{engine}` cannot be reached: {why}")]
+    Unreachable {
+        /// The engine.
+        engine: String,
+        /// Why.
+        why: String,
+    },
+    /// The provider is overloaded, with an error status or inside a stream that began well.
+    #[error("`{engine}` is overloaded: {said}")]
+    Overloaded {
+        /// The engine.
+        engine: String,
+        /// The provider's words.
+        said: String,
+        /// How long to wait, where it said so.
+        retry_after: Option<Duration>,
+    },
+    /// A rate limit or a quota is reached.
+    #[error("`{engine}` limits the rate: {said}")]
+    RateLimited {
+        /// The engine.
+        engine: String,
+        /// The provider's words.
+        said: String,
+        /// How long to wait, where it said so.
+        retry_after: Option<Duration>,
+    },
+    /// The conversation is longer than the model's window.
+    #[error("the context is too long for `{engine}`: {said}")]
+    ContextExhausted {
+        /// The engine.
+        engine: String,
+        /// The provider's words.
+        said: String,
+    },
+    /// The request was refused for another reason.
+    #[error("`{engine}` refuses the request with status {status}: {said}")]
+    Refused {
+        /// The engine.
+        engine: String,
+        /// The HTTP status.
+        status: u16,
+        /// The provider's words.
+        said: String,
+    },
+    /// The answer broke off or is not understood.
+    #[error("the answer of `{engine}` is broken: {why}")]
+    Broken {
+        /// The engine.
+        engine: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A cassette has no answer left, or none for this question.
+    #[error("the cassette `{engine}` cannot go on: {why}")]
+    CassetteEnded {
+        /// The engine.
+        engine: String,
+        /// Why.
+        why: String,
+    },
+    /// The deadline came first.
+    #[error("`{engine}` did not answer before the deadline")]
+    Deadline {
+        /// The engine.
+        engine: String,
+    },
+    /// The listener cut it off.
+    #[error("the answer of `{engine}` was cut off")]
+    Cut {
+        /// The engine.
+        engine: String,
+    },
+}
+
+/// Something that answers.
+pub trait Engine: Send {
+    /// Its name, as a person gave it: `anthropic:MODEL`, `scripted:FILE` …
+    fn name(&self) -> &str;
+
+    /// The tokens that its model can hold, where it is known.
+    fn window(&self) -> Option<Tokens>;
+
+    /// Asks, and listens until the answer is whole, the deadline came or the listener cut it off.
+    ///
+    /// # Errors
+    /// When there is no whole answer. Nothing is tried again here: the loop decides that, and says so.
+    fn ask(
+        &mut self,
+        question: &Question<'_>,
+        deadline: Instant,
+        listener: &mut Listener<'_>,
+    ) -> Result<Answer, EngineError>;
+}
