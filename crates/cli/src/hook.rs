@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_adapters::hooks::desk::{Attempt, Desk};
 use tripwire_adapters::hooks::protected::Homes;
-use tripwire_adapters::hooks::{self, ANSWER_WITHIN, Client, HookCall, Reply, WAIT_MAX};
+use tripwire_adapters::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
 use tripwire_adapters::socket::{self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError};
 use tripwire_host::foreign::Foreign;
+use tripwire_host::workspace::Workspace;
 use tripwire_host::workspace::session::SessionId;
-use tripwire_host::workspace::{Places, Workspace};
 
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
 ///
@@ -115,7 +115,7 @@ impl From<String> for Broken {
 fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
     if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
         let question = Question { client, input: input.to_vec() };
-        return Ok(socket::ask(Path::new(&socket), &question, ANSWER_WITHIN).map_err(|error| error.to_string())?);
+        return Ok(socket::ask(Path::new(&socket), &question, time_limit().answer).map_err(|error| error.to_string())?);
     }
     let call = hooks::read(client, input).map_err(|error| error.to_string())?;
     if !call.concerns_the_engine() {
@@ -131,7 +131,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
     let homes = homes();
     let desk = Desk { workspace, homes: &homes, clock: clock::now };
     let mut driver = session(call, workspace)?.signed_by(crate::place::signing(workspace));
-    let until = Instant::now() + WAIT_MAX;
+    let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
     loop {
         let handled = desk.handle(call, &mut driver, attempt)?;
@@ -158,6 +158,10 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
     }
 }
 
+fn time_limit() -> TimeLimit {
+    TimeLimit::of(std::env::var(SECONDS_VARIABLE).ok().as_deref())
+}
+
 /// What a broken guard means: read from the manifest only now, because the quiet path has no time for it.
 fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
     tripwire_host::policy_file::load(&workspace.layout().manifest())
@@ -176,7 +180,5 @@ fn homes() -> Homes {
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let places = Places { xdg_state_home: variable("XDG_STATE_HOME"), home: variable("HOME") };
-    Workspace::open(start, &places).map_err(|error| format!("{error}; {}", error.hint()))
+    Workspace::open(start, &crate::place::places()).map_err(|error| format!("{error}; {}", error.hint()))
 }
