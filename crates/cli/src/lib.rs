@@ -21,6 +21,7 @@ mod sandbox_network;
 mod sandbox_print;
 mod scan;
 mod status;
+mod statusline;
 mod step;
 mod verify;
 mod why;
@@ -69,6 +70,7 @@ enum Verb {
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
     Hook(hook::HookArgs),
+    Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
     Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -84,6 +86,13 @@ pub fn command() -> clap::Command {
 
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(client) = hook::plain(&arguments) {
+        return match hook::answer_for(client) {
+            Ok(exit) => exit.into(),
+            Err(problem) => output::problem(&problem).into(),
+        };
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
@@ -108,6 +117,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Hook(args) => hook::run(&args),
+        Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
         Verb::Doctor(args) => return sandbox::doctor(&args),
         Verb::Completions(args) => completions::run(&args),
