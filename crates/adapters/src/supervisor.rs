@@ -15,6 +15,7 @@ mod records;
 mod report;
 mod serve;
 mod shift;
+mod sources;
 mod stream;
 mod verify;
 mod watch;

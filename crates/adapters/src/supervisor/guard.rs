@@ -10,14 +10,17 @@ pub(crate) use clerk::Clerk;
 pub(crate) use pulse::{Orders, Pulse};
 
 use super::Teller;
+use super::sources::{self, Sources};
 use crate::hooks::desk::{Attempt, Desk, Handled};
 use crate::hooks::protected::Homes;
-use crate::hooks::{self, Client, Event, HookCall, Reply};
+use crate::hooks::{self, Client, Event, HookCall, Reply, Tool};
 use crate::socket::Question;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tripwire_core::chain::event::Flag;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::What;
+use tripwire_core::observe::{RawCall, observe};
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError, Taken};
 use tripwire_host::workspace::Workspace;
@@ -37,6 +40,7 @@ pub(crate) struct Guard {
     homes: Homes,
     presence: Presence,
     teller: Arc<dyn Teller>,
+    sources: Sources,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
     changed: Condvar,
@@ -50,8 +54,9 @@ impl Guard {
         teller: Arc<dyn Teller>,
         driver: Driver,
     ) -> Self {
-        let pulse = Mutex::new(Pulse::of(&driver));
-        Self { workspace, homes, presence, teller, engine: Mutex::new(driver), pulse, changed: Condvar::new() }
+        let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), Sources::of(workspace.root()));
+        let (engine, changed) = (Mutex::new(driver), Condvar::new());
+        Self { workspace, homes, presence, teller, sources, engine, pulse, changed }
     }
 
     /// How things stand now.
@@ -90,7 +95,7 @@ impl Guard {
         }
         let mut attempt = Attempt::First;
         loop {
-            let handled = match self.handle(&call, attempt) {
+            let handled = match self.note_unseen_change(&call).and_then(|()| self.handle(&call, attempt)) {
                 Ok(handled) => handled,
                 Err(error) => {
                     let why = format!("{error}; {}", error.hint());
@@ -114,6 +119,31 @@ impl Guard {
                     return handled.reply;
                 }
             }
+        }
+    }
+
+    /// Before tests run and when the agent says that it is done: sources that changed unseen make the code modified.
+    fn note_unseen_change(&self, call: &HookCall) -> Result<(), DriverError> {
+        let matters = match &call.event {
+            Event::Claimed(_) => true,
+            Event::Asked(tool) => is_test(tool),
+            Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Done(..)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => false,
+        };
+        if !matters || self.lock_pulse().view.dirty_bits.code_modified != Some(false) {
+            return Ok(());
+        }
+        match self.sources.changed() {
+            Some(path) => self.take(sources::event(&path)).map(drop),
+            None => Ok(()),
         }
     }
 
@@ -274,6 +304,11 @@ enum Waited {
 const WITHHELD_MAX: Duration = Duration::from_secs(30);
 /// How often somebody who waits looks by itself.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Whether a call runs the tests.
+fn is_test(tool: &Tool) -> bool {
+    observe(&RawCall { tool: &tool.name, args: &tool.input, ..RawCall::default() }).flags.has(Flag::Test)
+}
 
 /// Whether an event asks for leave to go on.
 const fn asks(event: &Event) -> bool {
