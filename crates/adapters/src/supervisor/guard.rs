@@ -15,6 +15,7 @@ use crate::hooks::desk::{Attempt, Desk, Handled};
 use crate::hooks::protected::Homes;
 use crate::hooks::{self, Client, Event, HookCall, Reply, Tool};
 use crate::socket::Question;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::event::Flag;
@@ -44,6 +45,7 @@ pub(crate) struct Guard {
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
     changed: Condvar,
+    served: AtomicUsize,
 }
 
 impl Guard {
@@ -56,7 +58,7 @@ impl Guard {
     ) -> Self {
         let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), Sources::of(workspace.root()));
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
-        Self { workspace, homes, presence, teller, sources, engine, pulse, changed }
+        Self { workspace, homes, presence, teller, sources, engine, pulse, changed, served: AtomicUsize::new(0) }
     }
 
     /// How things stand now.
@@ -80,8 +82,21 @@ impl Guard {
         self.changed.notify_all();
     }
 
-    /// Answers one event of the client; waits as long as the session is paused, a throttle lasts, or a person is asked.
+    /// How many hooks are being served now.
+    pub(crate) fn served(&self) -> usize {
+        self.served.load(Ordering::SeqCst)
+    }
+
+    /// Answers one event of the client; waits as long as need be.
     pub(crate) fn answer(&self, question: &Question) -> Reply {
+        self.served.fetch_add(1, Ordering::SeqCst);
+        let reply = self.answer_one(question);
+        self.served.fetch_sub(1, Ordering::SeqCst);
+        reply
+    }
+
+    /// Answers one event of the client; waits as long as the session is paused, a throttle lasts, or a person is asked.
+    fn answer_one(&self, question: &Question) -> Reply {
         let call = match hooks::read(question.client, &question.input) {
             Ok(call) => call,
             Err(error) => {
@@ -243,6 +258,11 @@ impl Guard {
                 .wait_timeout(pulse, LOOK_AGAIN)
                 .map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
         }
+    }
+
+    /// Writes the report of a run that ends here for a person to look at.
+    pub(crate) fn report_blocker(&self) -> Result<(), DriverError> {
+        self.with_engine(|driver| driver.report_blocker(clock::now()))
     }
 
     /// Writes the briefing for a fresh worker.
