@@ -24,6 +24,7 @@ mod sandbox_network;
 mod sandbox_print;
 mod scan;
 mod status;
+mod statusline;
 mod step;
 mod verify;
 mod why;
@@ -73,6 +74,7 @@ enum Verb {
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
     Hook(hook::HookArgs),
+    Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
     Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -120,6 +122,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Hook(args) => hook::run(&args),
+        Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
         Verb::Doctor(args) => return sandbox::doctor(&args),
         Verb::Completions(args) => completions::run(&args),

@@ -64,7 +64,8 @@ impl Which {
     }
 }
 
-fn places() -> Places {
+/// Where a workspace's state may live, by the environment.
+pub(crate) fn places() -> Places {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
 }

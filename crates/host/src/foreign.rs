@@ -44,6 +44,12 @@ impl Foreign<'_> {
         Ok(driver)
     }
 
+    /// Our session for it, if one was begun; makes nothing.
+    #[must_use]
+    pub fn known(self, layout: &Layout) -> Option<SessionId> {
+        read(&self.path(layout))
+    }
+
     /// What the hooks of this session have seen of late; a lost one is begun anew and only finds more to be new.
     #[must_use]
     pub fn observer(self, layout: &Layout) -> Observer {

@@ -94,7 +94,7 @@ impl Bed {
 
     /// Runs the client without us.
     pub(crate) fn run_alone(&self) -> Output {
-        crate::support::clients::wait(self.plain())
+        self.client.run(Run { workspace: self.place.path(), hook: None, model: &self.model.url, user: self.user })
     }
 
     /// Waits until the model was asked so often.

@@ -20,6 +20,7 @@ pub(crate) fn identical_loop(kind: Kind) {
         let bed = Bed::new(&client, user, Model::repeating("echo tick", 12), &[]);
         let ran = bed.run(&[]);
         ran.ended(7);
+        assert_eq!(ran.report["clients"][0], client.name());
         let asked = bed.model.asked();
         assert!(asked.len() <= 6, "{user:?}: {} requests where 13 were scripted", asked.len());
         let told = asked.iter().position(|body| body.contains("LOOP_OVERRIDE"));
@@ -64,7 +65,8 @@ pub(crate) fn polling(kind: Kind) {
 /// An agent that says it is done without having run the tests is sent back twice, and then let go unverified.
 pub(crate) fn claims_without_tests(kind: Kind) {
     for (client, user) in users(kind) {
-        let turns = vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
+        let turns =
+            vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
         let ran = bed.run(&[]);
         ran.ended(4);

@@ -280,7 +280,7 @@ fn gemini(command: &mut Command, run: Run<'_>, home: &Path) {
 }
 
 /// Waits for a command that must end, and takes what it said.
-pub(crate) fn wait(mut command: Command) -> Output {
+fn wait(mut command: Command) -> Output {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the client starts");
     // The pipes are read while it runs: a full one would stop it.

@@ -243,7 +243,9 @@ fn edits(shown: &Live, view: &View) -> Vec<Edit> {
     };
     number("safety.iteration_count", shown.iteration_count, view.iterations.get());
     number("safety.consecutive_failures", shown.consecutive_failures, view.consecutive_failures.get());
-    number("context.estimated_usage_pct", shown.estimated_usage_pct, view.context_percent.get());
+    if is_worth_showing(shown.estimated_usage_pct, view.context_percent.get()) {
+        number("context.estimated_usage_pct", shown.estimated_usage_pct, view.context_percent.get());
+    }
     let looping = view.held == Some(tripwire_core::effect::HoldReason::Loop);
     let bits = &view.dirty_bits;
     for (path, old, new) in [
@@ -259,6 +261,15 @@ fn edits(shown: &Live, view: &View) -> Vec<Edit> {
         }
     }
     edits
+}
+
+/// Whether a new figure of the context is worth a write of the manifest: each point where the gate's tiers are, and steps
+/// of five below, because writing costs more than everything else on the path of a tool call.
+fn is_worth_showing(shown: u64, now: u32) -> bool {
+    const TIERS_FROM: u64 = 70;
+    const STEP: u64 = 5;
+    let now = u64::from(now);
+    now.max(shown) >= TIERS_FROM || now / STEP != shown / STEP
 }
 
 /// The JSON name of one of our enums' values.
