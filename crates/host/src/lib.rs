@@ -20,5 +20,7 @@ pub mod replay;
 pub mod scenario;
 pub mod storage;
 pub mod stream;
+pub mod supervised;
 pub mod traces;
+pub mod tree;
 pub mod workspace;
