@@ -8,6 +8,7 @@ mod explain;
 mod export;
 mod hook;
 mod journaled;
+mod judge;
 mod log;
 mod memory;
 mod not_a_loop;
@@ -73,6 +74,7 @@ enum Verb {
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
+    Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
@@ -121,6 +123,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
