@@ -36,6 +36,13 @@ pub(crate) enum Event {
 }
 
 impl Running {
+    /// Ends an inner stage that is not needed after all.
+    pub(crate) fn abandon(self) {
+        self.started.kill();
+        // It is gone for sure once it is waited for; a failure here changes nothing.
+        drop(self.started.reap());
+    }
+
     /// Waits for the next event; reads the command's output and keeps the budgets meanwhile.
     pub(crate) fn next(&mut self, deadline: Instant) -> io::Result<Event> {
         loop {
