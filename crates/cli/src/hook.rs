@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_adapters::hooks::desk::{Attempt, Desk};
 use tripwire_adapters::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
@@ -154,10 +154,11 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
         Some(session) => Driver::resume(workspace.layout(), &session),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
+            if let Some(session) = foreign.known(workspace.layout()) {
+                return Driver::resume(workspace.layout(), &session);
+            }
             // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-            if foreign.known(workspace.layout()).is_none()
-                && let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root())
-            {
+            if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
                 crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
             foreign.open(workspace.layout(), clock::now())
