@@ -122,7 +122,7 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
     if !call.concerns_the_engine() {
         return Ok(Reply::default());
     }
-    let workspace = workspace(&call.cwd)?;
+    let workspace = workspace(&project(&call))?;
     decide(&call, &workspace)
         .map_err(|error| Broken { why: format!("{error}; {}", error.hint()), policy: policy_on_failure(&workspace) })
 }
@@ -173,6 +173,18 @@ fn time_limit() -> TimeLimit {
 fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
     tripwire_host::policy_file::load(&workspace.layout().manifest())
         .map_or(OnGuardFailure::Hold, |loaded| loaded.policy.gate.on_guard_failure)
+}
+
+/// The folder that the client was started in, where it tells it: an agent may have gone elsewhere meanwhile, and must not
+/// leave its guard behind.
+fn project(call: &HookCall) -> PathBuf {
+    let names: &[&str] = match call.client {
+        Client::Claude => &["CLAUDE_PROJECT_DIR"],
+        Client::Codex => &[],
+        Client::Gemini => &["GEMINI_PROJECT_DIR"],
+    };
+    let told = names.iter().find_map(std::env::var_os).map(PathBuf::from);
+    told.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {
