@@ -54,8 +54,8 @@ pub(crate) fn distinct_work(kind: Kind) {
 /// A poll whose output moves on is no loop.
 pub(crate) fn polling(kind: Kind) {
     for (client, user) in users(kind) {
-        let poll = "n=$(cat n); echo $((n + 1)) > n; echo \"$n of 12 done\"";
-        let bed = Bed::new(&client, user, Model::repeating(poll, 12), &[("n", "0\n")]);
+        let poll = "#!/bin/sh\nn=$(cat n)\necho $((n + 1)) > n\necho \"$n of 12 done\"\n";
+        let bed = Bed::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
         let ran = bed.run(&[]);
         ran.ended(0);
         assert!(!ran.held(), "{user:?}: {}", ran.stderr);
@@ -83,7 +83,7 @@ pub(crate) fn tests_pass(kind: Kind) {
     for (client, user) in users(kind) {
         let turns = vec![Turn::Write("calc.py".to_owned(), "x = 2".to_owned()), shell("./gradlew test"), say("Done.")];
         // A test command that is known by its name and needs nothing installed.
-        let files = [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo '1 passed'\n")];
+        let files = [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo 'BUILD SUCCESSFUL in 1s'\n")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &files);
         let ran = bed.run(&[]);
         ran.ended(0);
@@ -111,8 +111,9 @@ pub(crate) fn stop_in_the_middle(kind: Kind) {
 /// A pause freezes everything, and a resume goes on as if nothing had been.
 pub(crate) fn pause_and_resume(kind: Kind) {
     for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
-        let turns: Vec<Turn> = (0..8).map(|n| shell(format!("sleep 0.1; echo {n} >> steps"))).collect();
-        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let turns: Vec<Turn> = (0..8).map(|n| shell(format!("./step {n}"))).collect();
+        let step = "#!/bin/sh\nsleep 0.1\necho $1 >> steps\n";
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[("step", step)]);
         let child = bed.start(&[]);
         bed.wait_for_requests(3);
         assert!(bed.verb(&["pause"]).status().expect("the verb").success());
