@@ -45,7 +45,7 @@ impl Subject {
             .current_dir(place)
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", place.join("home"))
+            .env("HOME", place.with_file_name("home"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -94,10 +94,10 @@ fn call(place: &Path, event: &str, round: usize, more: &str) -> String {
 }
 
 fn main() {
-    let place = tempfile::tempdir().expect("a workspace");
-    let place = place.path();
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = &folder.path().join("work");
     fs::create_dir_all(place.join(".geometry")).expect("a folder");
-    fs::create_dir(place.join("home")).expect("a folder");
+    fs::create_dir(folder.path().join("home")).expect("a folder");
     // Sixty calls a minute is the policy's limit, and this makes thousands.
     let manifest = "gate:\n  max_tool_calls_per_minute: 1000000\n  tool_call_warning_threshold: 999999\n";
     fs::write(place.join(".geometry/MANIFEST.yaml"), manifest).expect("a manifest");

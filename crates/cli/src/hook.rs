@@ -154,6 +154,12 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
         Some(session) => Driver::resume(workspace.layout(), &session),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
+            // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+            if foreign.known(workspace.layout()).is_none()
+                && let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root())
+            {
+                crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+            }
             foreign.open(workspace.layout(), clock::now())
         }
     }

@@ -8,6 +8,7 @@ mod explain;
 mod export;
 mod hook;
 mod journaled;
+mod judge;
 mod log;
 mod memory;
 mod not_a_loop;
@@ -73,6 +74,7 @@ enum Verb {
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
+    Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
@@ -88,6 +90,19 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
+/// The sandbox verbs alone: describing all verbs to the parser costs a twentieth of a short sandboxed run.
+#[derive(Debug, Parser)]
+#[command(name = "tripwire", disable_help_subcommand = true)]
+struct SandboxCli {
+    #[command(subcommand)]
+    verb: SandboxOnly,
+}
+
+#[derive(Debug, Subcommand)]
+enum SandboxOnly {
+    Sandbox(Box<sandbox::SandboxArgs>),
+}
+
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -97,6 +112,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(problem) => output::problem(&problem).into(),
         };
     }
+    if arguments.get(1).is_some_and(|verb| verb == "sandbox")
+        && let Ok(SandboxCli { verb: SandboxOnly::Sandbox(args) }) = SandboxCli::try_parse_from(&arguments)
+    {
+        return sandbox::run(&args);
+    }
+    // Help and every complaint come from the whole parser, so that they read the same for all verbs.
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
@@ -121,6 +142,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),

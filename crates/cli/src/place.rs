@@ -44,6 +44,11 @@ impl Where {
         self.workspace.as_deref()
     }
 
+    /// The folder that was named, or the current one, as it really is.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
+        self.start().canonicalize().map_err(|error| Problem::open(self.start(), error))
+    }
+
     fn start(&self) -> &Path {
         self.workspace.as_deref().unwrap_or(Path::new("."))
     }
