@@ -107,9 +107,22 @@ pub enum Permission {
     CanWriteMemories,
     /// To go on although the work has converged.
     ContinueAfterConvergence,
+    /// To reach a host from a confined command.
+    Reach,
 }
 
 impl Permission {
+    /// All of them, for tables and tests.
+    pub const ALL: [Self; 7] = [
+        Self::CanExecuteTasks,
+        Self::CanEditSource,
+        Self::Write,
+        Self::CanAccessPrivateMemories,
+        Self::CanWriteMemories,
+        Self::ContinueAfterConvergence,
+        Self::Reach,
+    ];
+
     /// The name as the seed writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -120,6 +133,7 @@ impl Permission {
             Self::CanAccessPrivateMemories => "can_access_private_memories",
             Self::CanWriteMemories => "can_write_memories",
             Self::ContinueAfterConvergence => "continue (role has stop_on_convergence)",
+            Self::Reach => "reach",
         }
     }
 }

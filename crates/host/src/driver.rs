@@ -5,6 +5,7 @@
 //! journal in one append, durable before anybody hears the answer. The state file is a convenience: it can always be
 //! rebuilt from the journal, and is whenever it does not fit.
 
+mod authority;
 mod briefing;
 mod effects;
 pub mod freeze;
@@ -15,6 +16,7 @@ mod state;
 pub mod views;
 pub mod words;
 
+use crate::authority::AuthorityError;
 use crate::body::{self, ReadBody, SessionBody, SessionBodyError};
 use crate::control::{self, ControlError};
 use crate::geometry::file::FileError;
@@ -23,11 +25,13 @@ use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
 use crate::geometry::safety_log::LogError;
 use crate::geometry::wall_clock::WallClock;
+use crate::identity::{Configuration, ConfigurationError};
 use crate::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
 use crate::policy_file::{self, PolicyFileError};
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
+pub use authority::Frozen;
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 pub use state::StateError;
@@ -64,6 +68,12 @@ pub enum DriverError {
     /// The policy contradicts itself.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// The permissions cannot be used.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// The agent's configuration has no checksum.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
     /// The journal's head cannot be used.
     #[error("the journal's first record: {0}")]
     Head(#[from] SessionBodyError),
@@ -104,6 +114,8 @@ impl DriverError {
             Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
                 "list all settings with `tripwire policy show`".to_owned()
             }
+            Self::Authority(error) => error.hint(),
+            Self::Configuration(error) => error.hint(),
             Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
             Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::State(error) => error.hint(),
@@ -121,6 +133,7 @@ pub struct Driver<S: Storage = Disk> {
     session: SessionId,
     kept: Kept,
     signing: Option<Signing>,
+    frozen: Frozen,
 }
 
 /// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
@@ -148,15 +161,31 @@ impl Driver<Disk> {
         now: WallClock,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
+        Self::begin_with(layout, now, Configuration::default(), change)
+    }
+
+    /// As [`Self::begin`], for a program that holds parts of the agent's configuration itself: its prompt, its tools.
+    ///
+    /// # Errors
+    /// See [`Self::begin`].
+    pub fn begin_with(
+        layout: &Layout,
+        now: WallClock,
+        own: Configuration,
+        change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
+    ) -> Result<Self, DriverError> {
         template::write_if_missing(&layout.manifest())?;
         let mut policy = policy_file::load(&layout.manifest())?.policy;
         change(&mut policy)?;
+        let manifest = authority::manifest(layout)?;
+        let permissions = authority::compile(layout, &manifest, &mut policy)?;
         let chain = Chain::new(policy)?;
-        hook_script::write(layout, Manifest::load(&layout.manifest()).map_err(PolicyFileError::from)?.thresholds())?;
+        hook_script::write(layout, manifest.thresholds())?;
         let session = SessionId::claim(layout, now)?;
+        let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
-        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None };
+        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, frozen };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -173,10 +202,12 @@ impl Driver<Disk> {
             .first()
             .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
         let start = WallClock::from_epoch_ms(record.times.wall_ms);
-        let chain = Chain::new(head_of(&record.body)?.policy()?)?;
+        let head = head_of(&record.body)?;
+        let chain = Chain::new(head.policy()?)?;
+        let frozen = Frozen { permissions: head.permissions, identity: head.identity };
         let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
         adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None })
+        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, frozen })
     }
 }
 
@@ -315,10 +346,11 @@ impl<S: Storage> Driver<S> {
     }
 
     fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Input, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing } = self;
+        let Self { journal, layout, session, kept, signing, frozen } = self;
         let mut turn = journal.turn()?;
         catch_up(&turn, layout, session, kept)?;
         let (input, now) = make(kept.start);
+        let input = frozen.confirm(input);
         let look = control::look(layout, &kept.seen, now)?;
         let at = input.at;
         let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
@@ -358,8 +390,8 @@ impl<S: Storage> Driver<S> {
     }
 
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, .. } = self;
-        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.text()?;
+        let Self { journal, layout, session, kept, frozen, .. } = self;
+        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_authority(frozen).text()?;
         let batch = Batch { entries: vec![entry(head, now)], durability: Durability::Synced, after: Some(0) };
         let mut turn = journal.turn()?;
         kept.known = append(&mut turn, &batch)?;
@@ -367,6 +399,7 @@ impl<S: Storage> Driver<S> {
         if let Ok(manifest) = Manifest::load(&layout.manifest()) {
             kept.seen.wrote_manifest(&manifest);
         }
+        kept.seen.froze_policy(frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
         let hash = turn.journal().place().tail_hash();
         StateFile::of(kept, hash)?.save(layout, session)?;
         Ok(())

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::changes::{Change, ChangeSet, Node, read_node};
+use super::recover::{self, SHELF_PREFIX};
 use crate::error::ApplyError;
 
 /// Makes the changes, all or none. `content` holds the new files at the same relative paths.
@@ -18,13 +19,14 @@ pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Re
             return Err(ApplyError::Conflict { path: change.path.clone() });
         }
     }
-    let shelf = workspace.join(format!(".tripwire-apply-{}", std::process::id()));
+    let shelf = workspace.join(format!("{SHELF_PREFIX}{}", std::process::id()));
     let write = |path: &Path| {
         let path = path.to_path_buf();
         move |source| ApplyError::Write { path, source }
     };
     fs::create_dir(&shelf).map_err(write(&shelf))?;
-    let prepared = shelve(&shelf, content, changes);
+    let prepared = shelve(&shelf, content, changes)
+        .and_then(|()| recover::write_plan(&shelf, changes).map_err(|source| (shelf.clone(), source)));
     if let Err((path, source)) = prepared {
         drop(fs::remove_dir_all(&shelf));
         return Err(ApplyError::Write { path, source });
@@ -39,7 +41,7 @@ pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Re
             Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
-    fs::remove_dir_all(&shelf).map_err(write(&shelf))
+    recover::write_done(&shelf).and_then(|()| fs::remove_dir_all(&shelf)).map_err(write(&shelf))
 }
 
 /// No change may go through a link; folders that the change set itself makes are fine.
@@ -67,7 +69,12 @@ fn shelve(shelf: &Path, content: &Path, changes: &ChangeSet) -> Result<(), Faile
                 fs::File::open(&to).and_then(|file| file.sync_all()).map_err(at)?;
             }
             Some(Node::Link { target }) => std::os::unix::fs::symlink(target, &to).map_err(at)?,
-            Some(Node::Dir { .. }) | None => {}
+            Some(Node::Dir { .. }) | None => continue,
+        }
+        // What lies on the shelf is what will be applied: it must be what the digest named, whoever wrote meanwhile.
+        let shelved = read_node(shelf, Path::new(&format!("new-{index}"))).ok().flatten();
+        if shelved != change.after {
+            return Err(at(io::Error::other("it was changed while it was applied")));
         }
     }
     Ok(())
@@ -229,6 +236,60 @@ mod tests {
         log.undo().expect("undone");
         fs::remove_dir_all(&shelf).expect("clean");
         assert_eq!(of_copy(&a, &b).expect("compares").digest(), before);
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn review_1_a_crash_after_any_step_is_rolled_back_to_the_old_state() {
+        let steps = 2 * {
+            let (dir, a, b) = pair("count");
+            let count = of_copy(&a, &b).expect("compares").changes().len();
+            fs::remove_dir_all(dir).expect("clean");
+            count
+        };
+        for crash in 0..=steps {
+            let (dir, a, b) = pair("crash");
+            let changes = of_copy(&a, &b).expect("compares");
+            let before = changes.digest();
+            let shelf = a.join(format!("{SHELF_PREFIX}crashed"));
+            fs::create_dir(&shelf).expect("a shelf");
+            shelve(&shelf, &b, &changes).expect("shelves");
+            recover::write_plan(&shelf, &changes).expect("a plan");
+            let mut log = Log { workspace: &a, shelf: &shelf, done: Vec::new() };
+            let away = changes.changes().iter().enumerate().rev().map(|(index, change)| (index, change, Way::Out));
+            let back = changes.changes().iter().enumerate().map(|(index, change)| (index, change, Way::In));
+            for (index, change, way) in away.chain(back).take(crash) {
+                match way {
+                    Way::Out => log.take_away(index, change).expect("goes"),
+                    Way::In => log.bring_in(index, change).expect("comes"),
+                }
+            }
+            drop(log);
+            let found = recover::recover(&a).expect("recovers");
+            assert_eq!(found, Some(recover::Recovered::RolledBack), "after {crash} steps");
+            assert_eq!(of_copy(&a, &b).expect("compares").digest(), before, "after {crash} steps");
+            assert_eq!(recover::recover(&a).expect("nothing is left"), None);
+            fs::remove_dir_all(dir).expect("clean");
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    enum Way {
+        Out,
+        In,
+    }
+
+    #[test]
+    fn review_1_a_complete_apply_is_not_rolled_back() {
+        let (dir, a, b) = pair("complete");
+        let changes = of_copy(&a, &b).expect("compares");
+        apply(&a, &b, &changes).expect("applies");
+        let shelf = a.join(format!("{SHELF_PREFIX}late"));
+        fs::create_dir(&shelf).expect("a shelf");
+        recover::write_plan(&shelf, &changes).expect("a plan");
+        recover::write_done(&shelf).expect("a mark");
+        assert_eq!(recover::recover(&a).expect("recovers"), Some(recover::Recovered::Completed));
+        assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
         fs::remove_dir_all(dir).expect("clean");
     }
 
