@@ -1,5 +1,8 @@
-//! tripwire under other people's agents: hooks, and the allow-list proxy for what runs confined.
+//! tripwire under other people's agents: hooks, the way from them to the supervisor, and the allow-list proxy for what
+//! runs confined.
 
 #[cfg(unix)]
 pub mod allowlist;
 pub mod hooks;
+#[cfg(unix)]
+pub mod socket;

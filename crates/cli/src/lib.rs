@@ -84,6 +84,13 @@ pub fn command() -> clap::Command {
 
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(client) = hook::plain(&arguments) {
+        return match hook::answer_for(client) {
+            Ok(exit) => exit.into(),
+            Err(problem) => output::problem(&problem).into(),
+        };
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),

@@ -197,11 +197,12 @@ impl Problem {
             Self::Journal(error) => of_journal(error),
             Self::Driver(error) => match error {
                 DriverError::Journal(error) => of_journal(error),
-                DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
+                DriverError::PolicyFile(_) | DriverError::Policy(_) | DriverError::Authority(_) => Exit::Usage,
                 DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
                 DriverError::Unknown(_)
                 | DriverError::Fenced
                 | DriverError::Control(_)
+                | DriverError::Configuration(_)
                 | DriverError::Head(_)
                 | DriverError::Record { .. }
                 | DriverError::State(_)

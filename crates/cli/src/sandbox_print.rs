@@ -214,8 +214,10 @@ pub(crate) fn stage_error(error: &StageError) -> ExitCode {
 pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
     match error {
-        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } => SandboxExit::Refused.code(),
-        ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } => SandboxExit::GuardBroken.code(),
+        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Busy => SandboxExit::Refused.code(),
+        ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. } => {
+            SandboxExit::GuardBroken.code()
+        }
     }
 }
 

@@ -109,10 +109,12 @@ pub enum Permission {
     ContinueAfterConvergence,
     /// To reach a host from a confined command.
     Reach,
+    /// To change the guard's own files, the settings that call it, or to use its controls: no agent has it.
+    ControlTheGuard,
 }
 
 impl Permission {
-    /// All of them, for tables and tests.
+    /// All that a policy can grant, for tables and tests; controlling the guard is granted to nobody.
     pub const ALL: [Self; 7] = [
         Self::CanExecuteTasks,
         Self::CanEditSource,
@@ -134,6 +136,7 @@ impl Permission {
             Self::CanWriteMemories => "can_write_memories",
             Self::ContinueAfterConvergence => "continue (role has stop_on_convergence)",
             Self::Reach => "reach",
+            Self::ControlTheGuard => "control the guard (its files, its settings and its commands are a person's)",
         }
     }
 }

@@ -68,6 +68,14 @@ impl Policy {
         }
     }
 
+    /// Sets the role of the agent, where somebody named one.
+    ///
+    /// # Errors
+    /// When the name is too long.
+    pub fn set_role(&mut self, role: Option<&str>) -> Result<(), PolicyError> {
+        role.map_or(Ok(()), |role| self.set("identity.role", role))
+    }
+
     /// Checks the relations between settings.
     ///
     /// # Errors

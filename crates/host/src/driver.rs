@@ -13,6 +13,7 @@ mod people;
 mod recent;
 mod sign;
 mod state;
+mod time;
 pub mod views;
 pub mod words;
 
@@ -38,7 +39,7 @@ pub use state::StateError;
 use state::{Kept, StateFile};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tripwire_core::chain::event::AgentEvent;
+use time::{since, stamped};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, SnapshotError, Step, View};
 use tripwire_core::decision::Decision;
@@ -134,12 +135,14 @@ pub struct Driver<S: Storage = Disk> {
     kept: Kept,
     signing: Option<Signing>,
     frozen: Frozen,
+    /// The role that this process acts in, where it is not the session's.
+    role: Option<String>,
 }
 
 /// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
 #[derive(Debug)]
 pub struct Taken {
-    /// The decisions on what was found in the control files, oldest first.
+    /// The decisions on what was found in the control files and on inputs that came along, oldest first.
     pub before: Vec<Decision>,
     /// The decision on the input.
     pub decision: Decision,
@@ -185,7 +188,7 @@ impl Driver<Disk> {
         let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
-        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, frozen };
+        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -207,7 +210,7 @@ impl Driver<Disk> {
         let frozen = Frozen { permissions: head.permissions, identity: head.identity };
         let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
         adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, frozen })
+        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, frozen, role: None })
     }
 }
 
@@ -297,7 +300,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// Whenever the input could not be journaled for certain: then it has no consequences.
     pub fn take(&mut self, what: What, now: WallClock) -> Result<Taken, DriverError> {
-        self.take_with(|start| (Input { at: since(start, now), what }, now))
+        self.take_with(|start| (vec![Input { at: since(start, now), what }], now))
     }
 
     /// Takes in one input that happens now. The clock is read under the session's lock: several processes that wait for
@@ -306,24 +309,23 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_now(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<Taken, DriverError> {
+        self.take_all_now(Vec::new(), what, clock)
+    }
+
+    /// Takes in several inputs that happen now, in one append: `what` is the last, and its decision is the answer.
+    ///
+    /// # Errors
+    /// See [`Self::take`].
+    pub fn take_all_now(
+        &mut self,
+        before: Vec<What>,
+        what: What,
+        clock: impl FnOnce() -> WallClock,
+    ) -> Result<Taken, DriverError> {
         self.take_with(|start| {
             let now = clock();
             let at = since(start, now);
-            let what = match what {
-                What::Event(event) => What::Event(AgentEvent { timestamp: at, ..event }),
-                other @ (What::Request(_)
-                | What::Result(_)
-                | What::Tick
-                | What::Human(_)
-                | What::Advisor(_)
-                | What::Review(_)
-                | What::IterationStarted
-                | What::Claim(_)
-                | What::Compacted(_)
-                | What::Fault(_)
-                | What::PolicyDrift(_)) => other,
-            };
-            (Input { at, what }, now)
+            (before.into_iter().chain([what]).map(|what| Input { at, what: stamped(what, at) }).collect(), now)
         })
     }
 
@@ -332,7 +334,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_at(&mut self, input: Input, now: WallClock) -> Result<Taken, DriverError> {
-        self.take_with(|_start| (input, now))
+        self.take_with(|_start| (vec![input], now))
     }
 
     /// Brings the view up to date with what other processes have journaled, and takes nothing in.
@@ -345,16 +347,16 @@ impl<S: Storage> Driver<S> {
         catch_up(&turn, layout, session, kept)
     }
 
-    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Input, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing, frozen } = self;
+    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock)) -> Result<Taken, DriverError> {
+        let Self { journal, layout, session, kept, signing, frozen, .. } = self;
         let mut turn = journal.turn()?;
         catch_up(&turn, layout, session, kept)?;
-        let (input, now) = make(kept.start);
-        let input = frozen.confirm(input);
+        let (own, now) = make(kept.start);
+        let own: Vec<Input> = own.into_iter().map(|input| frozen.confirm(input)).collect();
         let look = control::look(layout, &kept.seen, now)?;
-        let at = input.at;
+        let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
         let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
-        inputs.push(input);
+        inputs.extend(own);
         let steps = decide(&mut turn, session, &inputs, kept, now)?;
         kept.seen = look.seen;
         let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
@@ -389,6 +391,16 @@ impl<S: Storage> Driver<S> {
         finish(steps, performed.notices)
     }
 
+    /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
+    ///
+    /// # Errors
+    /// When the lock is not to be had or the file cannot be written.
+    pub fn brief(&mut self, now: WallClock) -> Result<(), DriverError> {
+        let Self { journal, layout, session, .. } = self;
+        let turn = journal.turn()?;
+        Ok(briefing::write(&turn, layout, session, now)?)
+    }
+
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
         let Self { journal, layout, session, kept, frozen, .. } = self;
         let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_authority(frozen).text()?;
@@ -404,11 +416,6 @@ impl<S: Storage> Driver<S> {
         StateFile::of(kept, hash)?.save(layout, session)?;
         Ok(())
     }
-}
-
-/// Time since the session's start; a clock before it counts as the start, and the engine sees it stand still.
-fn since(start: WallClock, now: WallClock) -> RunMillis {
-    RunMillis::new(now.epoch_ms().saturating_sub(start.epoch_ms()))
 }
 
 /// Steps the engine over the inputs and journals each with its decision, all in one append.

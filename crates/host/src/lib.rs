@@ -16,6 +16,7 @@ pub mod lines;
 pub mod memory;
 pub mod notify;
 pub mod policy_file;
+pub mod prices;
 pub mod recording;
 pub mod replay;
 pub mod review;

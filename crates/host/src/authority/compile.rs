@@ -125,6 +125,7 @@ pub(super) const fn action(permission: Permission) -> &'static str {
         Permission::CanWriteMemories => "can_write_memories",
         Permission::ContinueAfterConvergence => "continue_after_convergence",
         Permission::Reach => "reach",
+        Permission::ControlTheGuard => "control_the_guard",
     }
 }
 

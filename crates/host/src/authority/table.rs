@@ -42,8 +42,9 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    fn of(&self, permission: Permission) -> &Cells {
-        match permission {
+    /// The answers about a permission; controlling the guard is a person's, and no policy grants it.
+    fn of(&self, permission: Permission) -> Option<&Cells> {
+        Some(match permission {
             Permission::CanExecuteTasks => &self.can_execute_tasks,
             Permission::CanEditSource => &self.can_edit_source,
             Permission::Write => &self.write,
@@ -51,7 +52,8 @@ impl Answers {
             Permission::CanWriteMemories => &self.can_write_memories,
             Permission::ContinueAfterConvergence => &self.continue_after_convergence,
             Permission::Reach => &self.reach,
-        }
+            Permission::ControlTheGuard => return None,
+        })
     }
 }
 
@@ -112,7 +114,7 @@ impl Permissions {
     pub fn grant(&self, who: Who<'_>, permission: Permission, resource: &str) -> Grant {
         let Some(row) = self.roles.get(who.role) else { return Grant::Denied };
         let answers = who.agent.and_then(|agent| row.agents.get(agent)).unwrap_or(&row.others);
-        let cells = answers.of(permission);
+        let Some(cells) = answers.of(permission) else { return Grant::Denied };
         if cells.named.is_empty() {
             return cells.elsewhere;
         }
@@ -147,7 +149,7 @@ impl Kind {
             Permission::CanExecuteTasks => Self::Tool,
             Permission::CanEditSource | Permission::Write => Self::Path,
             Permission::CanAccessPrivateMemories | Permission::CanWriteMemories => Self::Memory,
-            Permission::ContinueAfterConvergence => Self::Workspace,
+            Permission::ContinueAfterConvergence | Permission::ControlTheGuard => Self::Workspace,
             Permission::Reach => Self::Host,
         }
     }

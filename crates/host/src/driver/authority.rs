@@ -100,7 +100,7 @@ fn resource(permission: Permission, action: &Action) -> String {
         }
         // A memory that nobody names is treated as a private one.
         Permission::CanAccessPrivateMemories | Permission::CanWriteMemories => target.unwrap_or("private").to_owned(),
-        Permission::Reach => target.unwrap_or_default().to_owned(),
+        Permission::Reach | Permission::ControlTheGuard => target.unwrap_or_default().to_owned(),
     }
 }
 
@@ -111,10 +111,17 @@ impl<S: Storage> Driver<S> {
         &self.frozen
     }
 
-    /// The role of the session's agent, where nobody names another.
+    /// The role that requests are made in: this process's, else the session's.
     #[must_use]
     pub fn role(&self) -> &str {
-        self.policy().identity.role.as_str()
+        self.role.as_deref().unwrap_or(self.policy().identity.role.as_str())
+    }
+
+    /// Acts in another role than the session's from now on.
+    #[must_use]
+    pub fn acting_as(mut self, role: Option<String>) -> Self {
+        self.role = role;
+        self
     }
 
     /// The facts of authority for a call that somebody in a role is about to make: the fact that goes with a
