@@ -1,12 +1,15 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod authority;
 mod completions;
 mod control;
 mod decide;
+mod denial;
 mod exit;
 mod explain;
 mod export;
 mod hook;
+mod identity;
 mod journaled;
 mod log;
 mod memory;
@@ -16,6 +19,7 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod review;
 mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
@@ -67,6 +71,8 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
+    Review(review::ReviewArgs),
+    Identity(identity::IdentityArgs),
     Explain(explain::ExplainArgs),
     Hook(hook::HookArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
@@ -113,6 +119,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Replay(args) => replay::run(&args),
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
+        Verb::Review(args) => review::run(&args),
+        Verb::Identity(args) => identity::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Hook(args) => hook::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),

@@ -1,5 +1,6 @@
 //! What went wrong, for a person: what, where, why, and the next command.
 
+use crate::denial::Denial;
 use crate::exit::Exit;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -154,6 +155,9 @@ pub(crate) enum Problem {
     /// The memory store gave or took nothing.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Permissions, reviews or identity stand against it.
+    #[error(transparent)]
+    Denial(#[from] Denial),
     /// A moment that is none.
     #[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
     Since {
@@ -192,6 +196,7 @@ impl Problem {
             | Self::NoDecision { .. }
             | Self::NoAlarm { .. }
             | Self::Since { .. } => Exit::Usage,
+            Self::Denial(denial) => denial.exit(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
@@ -272,6 +277,7 @@ impl Problem {
             Self::NoAlarm { .. } => "find the alarms with `tripwire log --level override`".to_owned(),
             Self::Bundle(error) => error.hint(),
             Self::Memory(error) => error.hint(),
+            Self::Denial(denial) => denial.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),

@@ -4,6 +4,7 @@
 //! Cedar is used here and at no other time: parsing policies costs a millisecond, and a hook has not got one.
 
 mod compile;
+pub mod current;
 mod door;
 mod error;
 mod examples;

@@ -32,7 +32,7 @@ use crate::policy_file::{self, PolicyFileError};
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
-pub use authority::Frozen;
+pub use authority::{AskError, Frozen};
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 pub use state::StateError;

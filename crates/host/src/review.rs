@@ -116,12 +116,19 @@ impl Gate {
         Ok((proposal, verdict))
     }
 
-    /// Applies what is staged, if exactly that was approved: all of it or nothing.
+    /// Applies what is staged, if exactly that was approved: all of it or nothing. `asked` is the change that the caller
+    /// means; with another one staged nothing happens.
     ///
     /// # Errors
     /// When the review is missing, rejected or of another change, the role may not write, another process was first,
     /// or a file could not be written: then the workspace is as it was.
-    pub fn apply(&self, driver: &mut Driver, who: Who<'_>, now: WallClock) -> Result<Applied, ReviewError> {
+    pub fn apply(
+        &self,
+        driver: &mut Driver,
+        who: Who<'_>,
+        asked: Option<Digest>,
+        now: WallClock,
+    ) -> Result<Applied, ReviewError> {
         let _alone = self.lock()?;
         let stage = match Stage::open(&self.stage, &self.root) {
             Ok(stage) => stage,
@@ -142,6 +149,9 @@ impl Gate {
         let Some(permit) = taken.permit else {
             return Err(ReviewError::Refused(Box::new(taken.decision.safety)));
         };
+        if let Some(proposed) = asked.filter(|asked| *asked != digest) {
+            return Err(ReviewError::Moved { proposed, staged: digest });
+        }
         let work = Work { action: action.exact(), command: Vec::new(), time_limit: Duration::from_secs(60) };
         let spent = execution::spend(permit, &work)?;
         let done = stage.apply(&sandbox_digest(digest)?);

@@ -4,19 +4,37 @@
 //! granted is looked up again: a claim can only make the answer stricter, never looser.
 
 use super::{Driver, DriverError};
-use crate::authority::{self, Confinement, Permissions, Who, needs};
+use crate::authority::{self, Confinement, Need, Permissions, Who, needs};
+use crate::execution::{self, ExecutionError, SpentPermit, Work};
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::Manifest;
+use crate::geometry::wall_clock::WallClock;
 use crate::identity::{Configuration, FrozenIdentity, critical};
 use crate::policy_file::PolicyFileError;
 use crate::storage::Storage;
 use crate::workspace::session::SessionId;
 use std::path::Path;
+use std::time::Duration;
 use tripwire_core::chain::event::Action;
+use tripwire_core::decision::SafetyDecision;
 use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::observe::{Nature, RawCall, nature};
 use tripwire_core::policy::{Policy, Switch};
+
+/// Why something was not permitted.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The engine said no.
+    #[error("{}", .0.reason)]
+    Refused(Box<SafetyDecision>),
+    /// The engine could not be asked.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The permit was for something else.
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
+}
 
 /// What a session froze of its authority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -131,6 +149,27 @@ impl<S: Storage> Driver<S> {
         let root = at.0.to_string_lossy();
         let call = RawCall { workspace_root: call.workspace_root.or(Some(&root)), ..*call };
         self.authority_of(who, call.tool, &nature(&call), at)
+    }
+
+    /// Asks for the right to do something that is no tool call: a memory, a confined command. It is journaled whatever
+    /// the answer is, and the permit is spent on exactly this action.
+    ///
+    /// # Errors
+    /// When the engine refuses, or cannot decide.
+    pub fn ask(
+        &mut self,
+        who: Who<'_>,
+        action: &Action,
+        needs: &[Need],
+        clock: impl FnOnce() -> WallClock,
+    ) -> Result<SpentPermit, AskError> {
+        let permissions = self.frozen.permissions.as_ref();
+        let authority = permissions.map(|permissions| permissions.authority(who, needs, None));
+        let request = Request { action: action.clone(), authority, proposal: None, reserve_micro_usd: None };
+        let taken = self.take_now(What::Request(request), clock)?;
+        let Some(permit) = taken.permit else { return Err(AskError::Refused(Box::new(taken.decision.safety))) };
+        let work = Work { action: action.exact(), command: Vec::new(), time_limit: Duration::ZERO };
+        Ok(execution::spend(permit, &work)?)
     }
 
     /// The same for an action whose arguments nobody kept.

@@ -1,12 +1,12 @@
 //! The parts of an agent's configuration, each with its SHA-256, and the one checksum over all of them.
 
-use crate::authority::Permissions;
+use crate::authority::{Permissions, Who};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use tripwire_core::policy::{Policy, Text};
+use tripwire_core::policy::{Policy, Switch, Text};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
 
@@ -85,9 +85,13 @@ impl Configuration {
         permissions: &Permissions,
         workspace: Option<&Path>,
     ) -> Result<Self, ConfigurationError> {
-        // The caller's correlation id names a run and not an agent.
+        // The caller's correlation id names a run, and the role is asked for beside the checksum.
         let mut frozen = policy.clone();
         frozen.identity.workflow_binding = Text::default();
+        if permissions.stops_on_convergence(Who::role(frozen.identity.role.as_str())) {
+            frozen.limits.stop_on_convergence = Switch::Off;
+        }
+        frozen.identity.role = Text::default();
         let mut found = Self::default();
         found.set(Part::Policy, Some(frozen.hash()?));
         let permissions = canonical::to_string(permissions)?;

@@ -44,6 +44,9 @@ pub enum AnswerError {
         /// The word.
         word: &'static str,
     },
+    /// It is no text.
+    #[error("the answer is not UTF-8 text")]
+    NotText,
     /// It is too long to be read.
     #[error("the answer is larger than 1 MiB")]
     TooLong,
