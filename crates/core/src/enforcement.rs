@@ -171,3 +171,37 @@ pub struct GuardFailureError {
     /// What to do.
     pub fix: Label,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::RunMillis;
+
+    #[test]
+    fn gate_6_every_error_explains_itself_with_rule_and_fix() {
+        let denied = PermissionDeniedError { permission: Label::cut("can_edit_source"), role: Label::cut("tester") };
+        let review = |problem| EnforcementError::ReviewGating(ReviewGatingError { problem });
+        let ended = EnforcementError::CycleTermination;
+        let broken = GuardFailureError { cause: Label::cut("the clock"), fix: Label::cut("set it right") };
+        for (error, rule) in [
+            (EnforcementError::PermissionDenied(denied), Rule::Permission),
+            (
+                EnforcementError::WallClockTimeout(WallClockTimeoutError { limit_ms: RunMillis::ZERO }),
+                Rule::TermWallClock,
+            ),
+            (review(ReviewProblem::Missing), Rule::Review),
+            (review(ReviewProblem::Rejected), Rule::Review),
+            (review(ReviewProblem::Mismatched), Rule::Review),
+            (ended(CycleTerminationError::Stopped(StopReason::StoppedByPerson)), Rule::Control),
+            (ended(CycleTerminationError::Held(HoldReason::Converged)), Rule::Convergence),
+            (ended(CycleTerminationError::MaxSteps), Rule::TermSteps),
+            (EnforcementError::GuardFailure(broken), Rule::FailClosed),
+        ] {
+            let explained = error.explained(rule);
+            assert_eq!(explained.rule, rule.id());
+            assert!(!explained.fix.is_empty() && !explained.message.is_empty(), "{error:?}");
+            let is_permission = matches!(error, EnforcementError::PermissionDenied(_));
+            assert_eq!((explained.role.is_some(), explained.permission.is_some()), (is_permission, is_permission));
+        }
+    }
+}

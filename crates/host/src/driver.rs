@@ -8,6 +8,7 @@
 mod authority;
 mod briefing;
 mod effects;
+mod error;
 pub mod freeze;
 mod people;
 mod recent;
@@ -17,22 +18,20 @@ mod time;
 pub mod views;
 pub mod words;
 
-use crate::authority::AuthorityError;
-use crate::body::{self, ReadBody, SessionBody, SessionBodyError};
-use crate::control::{self, ControlError};
-use crate::geometry::file::FileError;
+use crate::body::{self, ReadBody, SessionBody};
+use crate::control;
 use crate::geometry::hook_script;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
-use crate::geometry::safety_log::LogError;
 use crate::geometry::wall_clock::WallClock;
-use crate::identity::{Configuration, ConfigurationError};
+use crate::identity::Configuration;
 use crate::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
-use crate::policy_file::{self, PolicyFileError};
+use crate::policy_file;
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
 pub use authority::{AskError, Frozen};
+pub use error::DriverError;
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 pub use state::StateError;
@@ -41,90 +40,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use time::{since, stamped};
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::chain::{Chain, SnapshotError, Step, View};
+use tripwire_core::chain::{Chain, Step, View};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
-use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::units::RunMillis;
-
-/// Why a session cannot be driven. Every one of these means: nothing happens.
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    /// The journal is damaged, locked or cannot be written.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The batch may or may not be written; the session must be opened again.
-    #[error("the journal could not be written for certain: {0}")]
-    Unknown(JournalError),
-    /// Another process was first although the lock was held: the lock does not work here.
-    #[error("another process wrote to the journal in between; is the folder on a file system without locks?")]
-    Fenced,
-    /// What people did cannot be seen.
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    /// The policy cannot be read.
-    #[error(transparent)]
-    PolicyFile(#[from] PolicyFileError),
-    /// The policy contradicts itself.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The permissions cannot be used.
-    #[error(transparent)]
-    Authority(#[from] AuthorityError),
-    /// The agent's configuration has no checksum.
-    #[error(transparent)]
-    Configuration(#[from] ConfigurationError),
-    /// The journal's head cannot be used.
-    #[error("the journal's first record: {0}")]
-    Head(#[from] SessionBodyError),
-    /// A record is none that a session may hold.
-    #[error("journal record {index}: {problem}")]
-    Record {
-        /// Its index.
-        index: u64,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A decision has no canonical form.
-    #[error(transparent)]
-    Canonical(#[from] CanonicalError),
-    /// The state cannot be written down.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
-    /// The state file was written by a newer version.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// The safety log cannot be written.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// A file of `.geometry/` cannot be written.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-impl DriverError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Journal(error) | Self::Unknown(error) => error.hint().to_owned(),
-            Self::Fenced => "move the workspace to a local disk".to_owned(),
-            Self::Control(error) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
-                "list all settings with `tripwire policy show`".to_owned()
-            }
-            Self::Authority(error) => error.hint(),
-            Self::Configuration(error) => error.hint(),
-            Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
-            Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
-            Self::State(error) => error.hint(),
-            Self::Log(error) => error.hint(),
-            Self::File(error) => error.hint(),
-        }
-    }
-}
 
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]
