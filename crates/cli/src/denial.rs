@@ -132,6 +132,7 @@ fn of_review(error: &ReviewError) -> Exit {
         ReviewError::NotProposed { .. }
         | ReviewError::Moved { .. }
         | ReviewError::AppliedAlready { .. }
+        | ReviewError::Finished
         | ReviewError::Answer(_)
         | ReviewError::Refused(_)
         | ReviewError::Apply(ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Busy) => {
@@ -161,6 +162,7 @@ impl From<ReviewError> for Problem {
             | ReviewError::NotProposed { .. }
             | ReviewError::Moved { .. }
             | ReviewError::AppliedAlready { .. }
+            | ReviewError::Finished
             | ReviewError::Answer(_)
             | ReviewError::NoSuchDigest { .. }
             | ReviewError::Damaged { .. }

@@ -115,12 +115,18 @@ struct Running {
 }
 
 impl Source {
+    /// Looks, and makes nothing: a workspace without a manifest has the one that a session would get.
     fn read(&self) -> Result<Running, Problem> {
-        let workspace = self.place.open()?;
-        let layout = workspace.layout();
-        template::write_if_missing(&layout.manifest())?;
-        let policy = policy_file::load(&layout.manifest())?.policy;
-        let manifest = Manifest::load(&layout.manifest()).map_err(PolicyFileError::from)?;
+        self.read_in(self.place.look()?)
+    }
+
+    fn read_in(&self, workspace: Workspace) -> Result<Running, Problem> {
+        let (layout, file) = (workspace.layout(), workspace.layout().manifest());
+        let (policy, manifest) = match file.symlink_metadata() {
+            Ok(_) => (policy_file::load(&file)?.policy, Manifest::load(&file)),
+            Err(_) => (Policy::default(), Manifest::parse(&file, template::FRESH.into())),
+        };
+        let manifest = manifest.map_err(PolicyFileError::from)?;
         let permissions = current::permissions(layout)?;
         let mut parts = Configuration::observe(&policy, &permissions, Some(workspace.root()))?;
         for (part, file) in [(Part::Prompt, &self.prompt), (Part::Tools, &self.tools)] {
@@ -168,7 +174,9 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
 }
 
 fn sign(args: &SignArgs) -> Result<Exit, Problem> {
-    let running = args.source.read()?;
+    let workspace = args.source.place.open()?;
+    template::write_if_missing(&workspace.layout().manifest())?;
+    let running = args.source.read_in(workspace)?;
     let (layout, home) = (running.workspace.layout(), home()?);
     let mut gold = match Gold::load(layout, &home.trusted()?) {
         Ok(gold) => gold,

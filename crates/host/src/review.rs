@@ -28,7 +28,7 @@ use tripwire_core::input::{Grant, Permission, Request, ReviewVerdict, Verdict, W
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{RunMillis, Tokens};
-use tripwire_sandbox::{ApplyError, ChangeSet, Stage};
+use tripwire_sandbox::{ApplyError, ChangeSet, Recovered, Stage};
 
 /// The review gate of one workspace.
 #[derive(Debug, Clone)]
@@ -134,7 +134,9 @@ impl Gate {
             Ok(stage) => stage,
             Err(error) => return Err(self.nothing_to_apply(error)?),
         };
-        stage.recover()?;
+        if stage.recover()? == Some(Recovered::Completed) {
+            return Err(ReviewError::Finished);
+        }
         let changes = self.staged()?;
         let digest = digest_of(&changes);
         let action =

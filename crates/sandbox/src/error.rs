@@ -153,10 +153,10 @@ pub enum ApplyError {
     #[error("another process is applying these changes just now")]
     Busy,
     /// What an interrupted apply left cannot be put in order.
-    #[error("an apply was interrupted, and `{}` cannot be put in order: {source}", shelf.display())]
+    #[error("an apply was interrupted and cannot be put in order: {source}; its plan is in `{}`", notes.display())]
     Recover {
-        /// The folder with the old and the new files.
-        shelf: PathBuf,
+        /// The folder with the plan.
+        notes: PathBuf,
         /// The system's answer.
         source: io::Error,
     },
@@ -199,7 +199,7 @@ impl ApplyError {
             Self::Write { .. } => "make the file writable and apply again",
             Self::Busy => "wait for it and look with `tripwire sandbox diff`",
             Self::Recover { .. } => {
-                "mend the cause and apply again; the folder holds `old-N` and `new-N` of its `plan`"
+                "mend the cause and apply again; `.tripwire-apply-…` in the workspace holds the old and the new files"
             }
             Self::Torn { .. } => {
                 "the originals are in `.tripwire-apply-…` of the workspace; applying again puts them back"

@@ -42,6 +42,9 @@ pub enum ReviewError {
         /// When it was proposed.
         at: String,
     },
+    /// An apply that was interrupted had been complete.
+    #[error("an apply that was interrupted had been complete; only its traces were left, and they are removed now")]
+    Finished,
     /// The answer decides nothing.
     #[error(transparent)]
     Answer(#[from] AnswerError),
@@ -93,7 +96,7 @@ impl ReviewError {
             Self::NotProposed { .. } | Self::Moved { .. } => {
                 "propose what is staged with `tripwire review propose`, then have it reviewed again".to_owned()
             }
-            Self::AppliedAlready { .. } => "look at it with `tripwire review show`".to_owned(),
+            Self::AppliedAlready { .. } | Self::Finished => "look at it with `tripwire review show`".to_owned(),
             Self::Answer(_) => {
                 "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".to_owned()
             }

@@ -13,7 +13,8 @@ use super::recover::{self, SHELF_PREFIX};
 use crate::error::ApplyError;
 
 /// Makes the changes, all or none. `content` holds the new files at the same relative paths.
-pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Result<(), ApplyError> {
+/// `notes` is a folder outside of the workspace, where the plan lies until everything is done.
+pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &ChangeSet) -> Result<(), ApplyError> {
     for change in changes.changes() {
         if read_node(workspace, &change.path)? != change.before || !parents_are_folders(workspace, changes, change) {
             return Err(ApplyError::Conflict { path: change.path.clone() });
@@ -26,7 +27,7 @@ pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Re
     };
     fs::create_dir(&shelf).map_err(write(&shelf))?;
     let prepared = shelve(&shelf, content, changes)
-        .and_then(|()| recover::write_plan(&shelf, changes).map_err(|source| (shelf.clone(), source)));
+        .and_then(|()| recover::write_plan(notes, &shelf, changes).map_err(|source| (shelf.clone(), source)));
     if let Err((path, source)) = prepared {
         drop(fs::remove_dir_all(&shelf));
         return Err(ApplyError::Write { path, source });
@@ -35,13 +36,14 @@ pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Re
     if let Err((path, source)) = log.carry_out(changes) {
         return Err(match log.undo() {
             Ok(()) => {
+                drop(recover::forget(notes));
                 drop(fs::remove_dir_all(&shelf));
                 ApplyError::Write { path, source }
             }
             Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
-    recover::write_done(&shelf).and_then(|()| fs::remove_dir_all(&shelf)).map_err(write(&shelf))
+    recover::write_done(notes).and_then(|()| fs::remove_dir_all(&shelf)).map_err(write(&shelf))
 }
 
 /// No change may go through a link; folders that the change set itself makes are fine.
@@ -204,7 +206,7 @@ mod tests {
     fn applying_makes_the_trees_equal_and_leaves_nothing_behind() {
         let (dir, a, b) = pair("equal");
         let changes = of_copy(&a, &b).expect("compares");
-        apply(&a, &b, &changes).expect("applies");
+        apply(&a, &b, &dir, &changes).expect("applies");
         assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
         fs::remove_dir_all(dir).expect("clean");
     }
@@ -215,7 +217,7 @@ mod tests {
         let changes = of_copy(&a, &b).expect("compares");
         fs::write(a.join("gone"), "edited meanwhile").expect("write");
         let before = of_copy(&a, &b).expect("compares").digest();
-        assert!(matches!(apply(&a, &b, &changes), Err(ApplyError::Conflict { .. })));
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Conflict { .. })));
         assert_eq!(of_copy(&a, &b).expect("compares").digest(), before);
         fs::remove_dir_all(dir).expect("clean");
     }
@@ -254,7 +256,7 @@ mod tests {
             let shelf = a.join(format!("{SHELF_PREFIX}crashed"));
             fs::create_dir(&shelf).expect("a shelf");
             shelve(&shelf, &b, &changes).expect("shelves");
-            recover::write_plan(&shelf, &changes).expect("a plan");
+            recover::write_plan(&dir, &shelf, &changes).expect("a plan");
             let mut log = Log { workspace: &a, shelf: &shelf, done: Vec::new() };
             let away = changes.changes().iter().enumerate().rev().map(|(index, change)| (index, change, Way::Out));
             let back = changes.changes().iter().enumerate().map(|(index, change)| (index, change, Way::In));
@@ -265,12 +267,32 @@ mod tests {
                 }
             }
             drop(log);
-            let found = recover::recover(&a).expect("recovers");
+            let found = recover::recover(&a, &dir).expect("recovers");
             assert_eq!(found, Some(recover::Recovered::RolledBack), "after {crash} steps");
             assert_eq!(of_copy(&a, &b).expect("compares").digest(), before, "after {crash} steps");
-            assert_eq!(recover::recover(&a).expect("nothing is left"), None);
+            assert_eq!(recover::recover(&a, &dir).expect("nothing is left"), None);
             fs::remove_dir_all(dir).expect("clean");
         }
+    }
+
+    #[test]
+    fn review_1_a_planted_shelf_is_ignored_and_nothing_is_put_back_through_a_link() {
+        let (dir, a, b) = pair("planted");
+        let planted = a.join(format!("{SHELF_PREFIX}planted"));
+        fs::create_dir(&planted).expect("a shelf");
+        fs::write(planted.join("apply-plan"), "x").expect("write");
+        assert_eq!(recover::recover(&a, &dir).expect("nothing is under way"), None);
+        assert!(planted.exists());
+        fs::remove_dir_all(&planted).expect("clean");
+        let changes = of_copy(&a, &b).expect("compares");
+        let shelf = a.join(format!("{SHELF_PREFIX}crashed"));
+        fs::create_dir(&shelf).expect("a shelf");
+        shelve(&shelf, &b, &changes).expect("shelves");
+        recover::write_plan(&dir, &shelf, &changes).expect("a plan");
+        fs::rename(a.join("sub"), a.join("moved")).expect("rename");
+        symlink("/etc", a.join("sub")).expect("link");
+        assert!(matches!(recover::recover(&a, &dir), Err(ApplyError::Recover { .. })));
+        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[derive(Clone, Copy)]
@@ -283,12 +305,12 @@ mod tests {
     fn review_1_a_complete_apply_is_not_rolled_back() {
         let (dir, a, b) = pair("complete");
         let changes = of_copy(&a, &b).expect("compares");
-        apply(&a, &b, &changes).expect("applies");
+        apply(&a, &b, &dir, &changes).expect("applies");
         let shelf = a.join(format!("{SHELF_PREFIX}late"));
         fs::create_dir(&shelf).expect("a shelf");
-        recover::write_plan(&shelf, &changes).expect("a plan");
-        recover::write_done(&shelf).expect("a mark");
-        assert_eq!(recover::recover(&a).expect("recovers"), Some(recover::Recovered::Completed));
+        recover::write_plan(&dir, &shelf, &changes).expect("a plan");
+        recover::write_done(&dir).expect("a mark");
+        assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::Completed));
         assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
         fs::remove_dir_all(dir).expect("clean");
     }
@@ -299,7 +321,7 @@ mod tests {
         let changes = of_copy(&a, &b).expect("compares");
         fs::remove_dir_all(a.join("sub")).expect("remove");
         symlink("/etc", a.join("sub")).expect("link");
-        assert!(matches!(apply(&a, &b, &changes), Err(ApplyError::Conflict { .. })));
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Conflict { .. })));
         fs::remove_dir_all(dir).expect("clean");
     }
 }

@@ -102,12 +102,12 @@ impl Stage {
     /// If the change set differs from the named one, the workspace moved on, or a write failed.
     pub fn apply(self, wanted: &Digest) -> Result<ChangeSet, ApplyError> {
         let _alone = self.lock()?;
-        recover::recover(&self.workspace)?;
+        recover::recover(&self.workspace, &self.dir)?;
         let changes = self.changes()?;
         if changes.digest() != *wanted {
             return Err(ApplyError::Mismatch { wanted: wanted.to_string(), found: changes.digest().to_string() });
         }
-        apply::apply(&self.workspace, &self.content(), &changes)?;
+        apply::apply(&self.workspace, &self.content(), &self.dir, &changes)?;
         self.discard()?;
         Ok(changes)
     }
@@ -118,7 +118,7 @@ impl Stage {
     /// If another process is applying just now, or a file cannot be put back.
     pub fn recover(&self) -> Result<Option<Recovered>, ApplyError> {
         let _alone = self.lock()?;
-        let found = recover::recover(&self.workspace)?;
+        let found = recover::recover(&self.workspace, &self.dir)?;
         if found == Some(Recovered::Completed) {
             self.clone().discard()?;
         }

@@ -92,7 +92,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         what: "An agent's configuration has a checksum. Operations that are named critical need a checksum on the signed \
                gold-standard list and an authorized role. An unsigned or damaged list trusts nobody.",
         threshold: "Any critical operation.",
-        settings: &["identity.authorized_roles", "identity.critical_operations", "identity.protected_branches"],
+        settings: &[
+            "identity.authorized_roles",
+            "identity.critical_operations",
+            "identity.protected_branches",
+            "identity.prompt_files",
+            "identity.tool_files",
+            "identity.client_files",
+            "identity.workflow_binding",
+        ],
         source: "Geometry, agentic identity; SPEC §8.3.",
         fires: "A push to a protected branch by an agent whose checksum is not on the list.",
         quiet: "The same push by a listed agent in the role of a developer, or an ordinary operation by anyone.",
