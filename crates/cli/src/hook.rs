@@ -6,18 +6,19 @@ use crate::problem::Problem;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tripwire_adapters::hooks::desk::{Attempt, Desk};
-use tripwire_adapters::hooks::protected::Homes;
-use tripwire_adapters::hooks::{self, ANSWER_WITHIN, Client, HookCall, Reply, WAIT_MAX};
-use tripwire_adapters::socket::{self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE};
+use tripwire_adapters::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
+use tripwire_adapters::socket::{
+    self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
+};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError};
 use tripwire_host::foreign::Foreign;
+use tripwire_host::workspace::Workspace;
 use tripwire_host::workspace::session::SessionId;
-use tripwire_host::workspace::{Places, Workspace};
 
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
 ///
@@ -115,7 +116,7 @@ impl From<String> for Broken {
 fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
     if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
         let question = Question { client, input: input.to_vec() };
-        return Ok(socket::ask(Path::new(&socket), &question, ANSWER_WITHIN).map_err(|error| error.to_string())?);
+        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN).map_err(|error| error.to_string())?);
     }
     let call = hooks::read(client, input).map_err(|error| error.to_string())?;
     if !call.concerns_the_engine() {
@@ -128,10 +129,10 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
-    let homes = homes();
+    let homes = crate::place::homes();
     let desk = Desk { workspace, homes: &homes, clock: clock::now };
     let mut driver = session(call, workspace)?.signed_by(crate::place::signing(workspace));
-    let until = Instant::now() + WAIT_MAX;
+    let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
     loop {
         let handled = desk.handle(call, &mut driver, attempt)?;
@@ -153,9 +154,19 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
         Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::place::role_variable())),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
+            // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+            if foreign.known(workspace.layout()).is_none()
+                && let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root())
+            {
+                crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+            }
             foreign.open_as(workspace.layout(), clock::now(), crate::place::role_variable().as_deref())
         }
     }
+}
+
+fn time_limit() -> TimeLimit {
+    TimeLimit::of(std::env::var(SECONDS_VARIABLE).ok().as_deref())
 }
 
 /// What a broken guard means: read from the manifest only now, because the quiet path has no time for it.
@@ -164,19 +175,6 @@ fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
         .map_or(OnGuardFailure::Hold, |loaded| loaded.policy.gate.on_guard_failure)
 }
 
-fn homes() -> Homes {
-    let set = |name| std::env::var_os(name).map(PathBuf::from);
-    Homes {
-        home: set("HOME"),
-        state: set("XDG_STATE_HOME"),
-        claude: set("CLAUDE_CONFIG_DIR"),
-        codex: set("CODEX_HOME"),
-        gemini: set("GEMINI_CLI_HOME"),
-    }
-}
-
 fn workspace(start: &Path) -> Result<Workspace, String> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let places = Places { xdg_state_home: variable("XDG_STATE_HOME"), home: variable("HOME") };
-    Workspace::open(start, &places).map_err(|error| format!("{error}; {}", error.hint()))
+    Workspace::open(start, &crate::place::places()).map_err(|error| format!("{error}; {}", error.hint()))
 }

@@ -15,7 +15,11 @@ fn permissions(criterion: &mut Criterion) {
     let file = Path::new("policy.cedar");
     let default = authority::parse(file, DEFAULT_POLICIES, &roles).expect("the defaults compile");
     let more: String = (0..40)
-        .map(|n| format!("forbid (principal in Role::\"tester\", action == Action::\"write\", resource in Path::\"a{n}/b\");"))
+        .map(|n| {
+            format!(
+                "forbid (principal in Role::\"tester\", action == Action::\"write\", resource in Path::\"a{n}/b\");"
+            )
+        })
         .collect();
     let large = authority::parse(file, &format!("{DEFAULT_POLICIES}{more}"), &roles).expect("it compiles");
     let who = Who::role("tester");
@@ -28,7 +32,11 @@ fn permissions(criterion: &mut Criterion) {
     let (policy, root) = (Policy::default(), std::env::temp_dir());
     for (name, tool, args) in [
         ("question of a door: a command", "Bash", r#"{"command":"cargo test --workspace"}"#),
-        ("question of a door: an edit", "Edit", r#"{"file_path":"src/chain/gate.rs","old_string":"a","new_string":"b"}"#),
+        (
+            "question of a door: an edit",
+            "Edit",
+            r#"{"file_path":"src/chain/gate.rs","old_string":"a","new_string":"b"}"#,
+        ),
     ] {
         criterion.bench_function(name, |bench| {
             bench.iter(|| {

@@ -25,17 +25,31 @@ struct Tried {
 
 const ROWS: &[Row] = &[
     row(Permission::CanExecuteTasks, "driver", "tester", "observer", |place, role| step(place, role, "Bash", None)),
-    row(Permission::CanEditSource, "driver", "developer", "tester", |place, role| step(place, role, "Edit", Some("src/a"))),
-    row(Permission::Write, "driver", "tester", "reviewer", |place, role| step(place, role, "Edit", Some("/elsewhere/a"))),
-    row(Permission::CanExecuteTasks, "hook", "tester", "observer", |place, role| hook(place, role, "Read", json!({"file_path": "a"}))),
-    row(Permission::CanEditSource, "hook", "developer", "tester", |place, role| hook(place, role, "Edit", json!({"file_path": "a"}))),
-    row(Permission::Write, "hook", "tester", "reviewer", |place, role| hook(place, role, "Bash", json!({"command": "ls"}))),
+    row(Permission::CanEditSource, "driver", "developer", "tester", |place, role| {
+        step(place, role, "Edit", Some("src/a"))
+    }),
+    row(Permission::Write, "driver", "tester", "reviewer", |place, role| {
+        step(place, role, "Edit", Some("/elsewhere/a"))
+    }),
+    row(Permission::CanExecuteTasks, "hook", "tester", "observer", |place, role| {
+        hook(place, role, "Read", json!({"file_path": "a"}))
+    }),
+    row(Permission::CanEditSource, "hook", "developer", "tester", |place, role| {
+        hook(place, role, "Edit", json!({"file_path": "a"}))
+    }),
+    row(Permission::Write, "hook", "tester", "reviewer", |place, role| {
+        hook(place, role, "Bash", json!({"command": "ls"}))
+    }),
     row(Permission::CanWriteMemories, "memory", "tester", "reviewer", put),
     row(Permission::CanAccessPrivateMemories, "memory", "developer", "tester", get_private),
     row(Permission::ContinueAfterConvergence, "driver", "developer", "reviewer", converge),
     row(Permission::CanExecuteTasks, "sandbox", "tester", "observer", |place, role| confined(place, role, &[], "true")),
-    row(Permission::CanEditSource, "sandbox", "developer", "tester", |place, role| confined(place, role, &[], "echo x > made")),
-    row(Permission::Write, "sandbox", "developer", "reviewer", |place, role| confined(place, role, &[], "echo x > made")),
+    row(Permission::CanEditSource, "sandbox", "developer", "tester", |place, role| {
+        confined(place, role, &[], "echo x > made")
+    }),
+    row(Permission::Write, "sandbox", "developer", "reviewer", |place, role| {
+        confined(place, role, &[], "echo x > made")
+    }),
     row(Permission::Reach, "sandbox", "developer", "hermit", |place, role| {
         confined(place, role, &["--allow-host", "example.com"], "true")
     }),
@@ -143,12 +157,18 @@ fn perm_1_every_permission_holds_at_every_door() {
         let no = (row.try_it)(&at, row.denied);
         assert!(!no.done, "{name}: {} lacks it: {}", row.denied, no.said);
         // A mount that is read-only refuses by itself; everywhere else the refusal names the rule.
-        let by_mount = row.door == "sandbox" && row.permission != Permission::CanExecuteTasks && row.permission != Permission::Reach;
+        let by_mount = row.door == "sandbox"
+            && row.permission != Permission::CanExecuteTasks
+            && row.permission != Permission::Reach;
         if by_mount {
             continue;
         }
         let named = no.said.contains(row.permission.name()) || no.said.contains("stop_on_convergence");
-        assert!(named && (no.said.contains(row.denied) || row.permission == Permission::ContinueAfterConvergence), "{name}: {}", no.said);
+        assert!(
+            named && (no.said.contains(row.denied) || row.permission == Permission::ContinueAfterConvergence),
+            "{name}: {}",
+            no.said
+        );
         if row.permission != Permission::ContinueAfterConvergence {
             let log = at.run(&["log", "--json"]).ended(0).out;
             assert!(log.contains("PERM-1"), "{name}: the refusal is journaled: {log}");

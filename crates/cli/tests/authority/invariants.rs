@@ -50,9 +50,8 @@ fn review_1_invariant_3_a_change_without_its_review_is_not_applied() {
         let request = json!({"action": {"tool": "apply"}, "authority": authority, "proposal": digest});
         json!({"at": 0, "what": {"request": request}}).to_string() + "\n"
     };
-    let verdict = |word: &str| {
-        json!({"at": 0, "what": {"review": {"proposal": digest, "verdict": word}}}).to_string() + "\n"
-    };
+    let verdict =
+        |word: &str| json!({"at": 0, "what": {"review": {"proposal": digest, "verdict": word}}}).to_string() + "\n";
     assert_eq!(error(&run(&place, &apply(&digest)).ended(11))["ReviewGating"]["problem"], "missing");
     run(&place, &format!("{}{}", verdict("APPROVED"), apply(&digest))).ended(0);
     let other = "cd".repeat(32);

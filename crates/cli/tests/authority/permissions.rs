@@ -69,7 +69,8 @@ fn perm_1_a_broken_policy_file_starts_nothing_and_names_line_and_column() {
 fn perm_1_policy_check_reports_every_example_that_does_not_hold_with_its_line() {
     let place = Place::new();
     let file = place.work().join("mine.cedar");
-    fs::write(&file, "@must_deny(\"developer write a; tester write b\")\npermit (principal, action, resource);\n").unwrap();
+    fs::write(&file, "@must_deny(\"developer write a; tester write b\")\npermit (principal, action, resource);\n")
+        .unwrap();
     let said = place.run(&["policy", "check", "mine.cedar"]).ended(2).complains("2 examples do not hold");
     assert_eq!(said.out.matches("line 1: the example").count(), 2, "{}", said.out);
     let json = place.run(&["policy", "check", "mine.cedar", "--json"]).ended(2).json();

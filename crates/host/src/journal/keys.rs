@@ -150,6 +150,12 @@ impl KeyHome {
         Ok(Trust { verifier: self.verifier()?, witness: Some(self.witness(paths)) })
     }
 
+    /// The folders that an agent has no business in: the key, and what it vouches for.
+    #[must_use]
+    pub fn folders(&self) -> [PathBuf; 2] {
+        [self.dir.join("keys"), self.dir.join("witness")]
+    }
+
     /// The file of the secret key.
     #[must_use]
     pub fn secret_path(&self) -> PathBuf {

@@ -134,7 +134,8 @@ fn read_plan(workspace: &Path, notes: &Path) -> io::Result<Option<(PathBuf, Vec<
     };
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its plan is damaged");
     let mut lines = text.lines();
-    let shelf = lines.next().and_then(unhex).filter(|shelf| shelf.as_os_str().as_bytes().starts_with(SHELF_PREFIX.as_bytes()));
+    let shelf =
+        lines.next().and_then(unhex).filter(|shelf| shelf.as_os_str().as_bytes().starts_with(SHELF_PREFIX.as_bytes()));
     let shelf = shelf.ok_or_else(damaged)?;
     let plan = lines.map(|line| parse(line).ok_or_else(damaged)).collect::<io::Result<Vec<_>>>()?;
     Ok(Some((workspace.join(shelf), plan)))
