@@ -151,7 +151,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
 fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError> {
     let named = std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
     match named {
-        Some(session) => Driver::resume(workspace.layout(), &session),
+        Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::place::role_variable())),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
             // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
@@ -160,7 +160,7 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
             {
                 crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
-            foreign.open(workspace.layout(), clock::now())
+            foreign.open_as(workspace.layout(), clock::now(), crate::place::role_variable().as_deref())
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod authority;
 mod completions;
 mod control;
 mod decide;
+mod denial;
 mod exit;
 mod explain;
 mod export;
 mod hook;
+mod identity;
 mod journaled;
 mod judge;
 mod log;
@@ -17,6 +20,7 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod review;
 mod run;
 mod run_limits;
 mod run_print;
@@ -73,6 +77,8 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
+    Review(review::ReviewArgs),
+    Identity(identity::IdentityArgs),
     Explain(explain::ExplainArgs),
     Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
@@ -141,6 +147,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Replay(args) => replay::run(&args),
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
+        Verb::Review(args) => review::run(&args),
+        Verb::Identity(args) => identity::run(&args),
         Verb::Explain(args) => explain::run(&args),
         Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),

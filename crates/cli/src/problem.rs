@@ -1,5 +1,6 @@
 //! What went wrong, for a person: what, where, why, and the next command.
 
+use crate::denial::Denial;
 use crate::exit::Exit;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -158,6 +159,9 @@ pub(crate) enum Problem {
     /// The memory store gave or took nothing.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Permissions, reviews or identity stand against it.
+    #[error(transparent)]
+    Denial(#[from] Denial),
     /// A moment that is none.
     #[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
     Since {
@@ -203,6 +207,7 @@ impl Problem {
             | Self::NoAlarm { .. }
             | Self::NoLocalTime
             | Self::Since { .. } => Exit::Usage,
+            Self::Denial(denial) => denial.exit(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
@@ -273,6 +278,7 @@ impl Problem {
             Self::NoAlarm { .. } => "find the alarms with `tripwire log --level override`".to_owned(),
             Self::Bundle(error) => error.hint(),
             Self::Memory(error) => error.hint(),
+            Self::Denial(denial) => denial.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
             Self::Run(error) => error.hint(),
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
@@ -285,11 +291,12 @@ impl Problem {
 fn of_driver(error: &DriverError) -> Exit {
     match error {
         DriverError::Journal(error) => of_journal(error),
-        DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
+        DriverError::PolicyFile(_) | DriverError::Policy(_) | DriverError::Authority(_) => Exit::Usage,
         DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
         DriverError::Unknown(_)
         | DriverError::Fenced
         | DriverError::Control(_)
+        | DriverError::Configuration(_)
         | DriverError::Head(_)
         | DriverError::Record { .. }
         | DriverError::State(_)

@@ -1,5 +1,6 @@
 //! tripwire's body on disk: streams, recordings, journal, control files, manifest, memory, the driver.
 
+pub mod authority;
 pub mod body;
 pub mod bundle;
 pub mod clock;
@@ -9,6 +10,7 @@ pub mod driver;
 pub mod execution;
 pub mod foreign;
 pub mod geometry;
+pub mod identity;
 pub mod journal;
 pub mod judge;
 pub mod lines;
@@ -18,6 +20,7 @@ pub mod policy_file;
 pub mod prices;
 pub mod recording;
 pub mod replay;
+pub mod review;
 pub mod scenario;
 pub mod storage;
 pub mod stream;

@@ -99,6 +99,16 @@ impl Default for Budgets {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageDir(pub PathBuf);
 
+/// Whether a command may write to its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkspaceAccess {
+    /// It may only look.
+    Read,
+    /// It may write.
+    #[default]
+    Write,
+}
+
 /// A confined command, ready to run.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
@@ -112,6 +122,7 @@ pub struct Sandbox {
     pub(crate) budgets: Budgets,
     pub(crate) profile: Profile,
     pub(crate) stage: Option<PathBuf>,
+    pub(crate) workspace_access: WorkspaceAccess,
     pub(crate) bridge: Option<PathBuf>,
     pub(crate) inner_exe: Option<PathBuf>,
 }
@@ -141,6 +152,7 @@ impl Sandbox {
             budgets: Budgets::default(),
             profile: Profile::Strict,
             stage: None,
+            workspace_access: WorkspaceAccess::Write,
             bridge: None,
             inner_exe: None,
         })
@@ -202,6 +214,13 @@ impl Sandbox {
     #[must_use]
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// Whether the command may write to the workspace; what is granted beside it stays writable.
+    #[must_use]
+    pub fn workspace_access(mut self, access: WorkspaceAccess) -> Self {
+        self.workspace_access = access;
         self
     }
 
