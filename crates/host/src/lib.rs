@@ -18,6 +18,7 @@ pub mod policy_file;
 pub mod recording;
 pub mod replay;
 pub mod scenario;
+pub mod staging;
 pub mod storage;
 pub mod stream;
 pub mod traces;
