@@ -2,8 +2,12 @@
 //!
 //! A main of its own, because this binary is its own inner stage; a copy of it under the name `hangs` is an inner stage
 //! that never answers.
-#![expect(clippy::print_stdout, reason = "a test without the usual harness says itself what it does")]
-#![allow(clippy::allow_attributes, clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test without the usual harness says itself what it does, and a broken premise must end it"
+)]
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}

@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     pattern: String,
     /// Take the pattern as plain text.
     #[serde(default)]
-    literal: bool,
+    literal: Option<bool>,
     /// Do not tell upper from lower case.
     #[serde(default)]
-    ignore_case: bool,
+    ignore_case: Option<bool>,
     /// The folder or file to search, relative to the workspace; the workspace itself by default.
     #[serde(default)]
     path: Option<String>,
@@ -145,8 +145,8 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
         why,
     };
     RegexMatcherBuilder::new()
-        .case_insensitive(arguments.ignore_case)
-        .fixed_strings(arguments.literal)
+        .case_insensitive(arguments.ignore_case == Some(true))
+        .fixed_strings(arguments.literal == Some(true))
         .multi_line(true)
         .line_terminator(Some(b'\n'))
         .size_limit(PATTERN_BYTES_MAX)
