@@ -8,6 +8,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::time::Instant;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
 use tripwire_host::files::{Files, FilesError, WorkPath};
@@ -117,8 +118,17 @@ impl Tool for Search {
         let matcher = matcher(&arguments)?;
         let glob = glob(&arguments)?;
         let cap = arguments.max_matches.unwrap_or(MATCHES_MAX).min(MATCHES_MAX);
-        let mut hunt =
-            Hunt { files: world.files, cap, found: Vec::new(), bytes: 0, searched: 0, passed: 0, more: false };
+        let mut hunt = Hunt {
+            files: world.files,
+            cap,
+            found: Vec::new(),
+            bytes: 0,
+            searched: 0,
+            passed: 0,
+            more: false,
+            until: Instant::now().checked_add(world.time_left(world.limits.command_time)),
+            late: Lateness::InTime,
+        };
         hunt.tree(&path, &matcher, glob.as_ref());
         let observed = hunt
             .found
@@ -181,6 +191,16 @@ struct Hunt<'a> {
     searched: u64,
     passed: u64,
     more: bool,
+    /// When the search ends, whatever is left.
+    until: Option<Instant>,
+    late: Lateness,
+}
+
+/// Whether a search came to its end in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lateness {
+    InTime,
+    CutOff,
 }
 
 impl Hunt<'_> {
@@ -196,7 +216,10 @@ impl Hunt<'_> {
             if !seen.kind.is_file() || !chosen {
                 return Next::Continue(());
             }
-            self.more |= self.searched >= FILES_MAX;
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                self.late = Lateness::CutOff;
+            }
+            self.more |= self.searched >= FILES_MAX || self.late == Lateness::CutOff;
             if self.more {
                 return Next::Break(());
             }
@@ -231,7 +254,14 @@ impl Hunt<'_> {
             };
             format!("{GUIDANCE} (`list` is the tool for `ls`{filter})")
         });
-        let note = (self.passed > 0).then(|| format!("{} files could not be searched or are too large", self.passed));
+        let mut notes = Vec::new();
+        if self.passed > 0 {
+            notes.push(format!("{} files could not be searched or are too large", self.passed));
+        }
+        if self.late == Lateness::CutOff {
+            notes.push("the search was cut off at its time limit; narrow it with `path` or `glob`".to_owned());
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         Matches {
             matches_shown: u64::try_from(self.found.len()).unwrap_or(u64::MAX),
             matches: self.found,

@@ -5,6 +5,7 @@ mod bed;
 mod edit;
 mod facts;
 mod memory;
+mod random;
 mod reading;
 mod refusals;
 mod search;
