@@ -6,8 +6,12 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::Pid;
+
+use crate::layers::l02_namespaces::INNER_NAME;
+use crate::layers::l03_reexec::be_inner;
 
 /// Signals are reset up to this number before a program is executed.
 const SIGNAL_MAX: i32 = 64;
@@ -137,6 +141,26 @@ pub(crate) fn reap_one() -> io::Result<Reaped> {
         }
     }
 }
+
+/// The inner stage begins here, when the C library is ready and before the language's own start, which reads the memory map
+/// and sets up a second stack for nothing. Where the C library passes no arguments, `inner_main` begins it a little later.
+#[used]
+#[unsafe(link_section = ".init_array")]
+pub(crate) static EARLY_START: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
+    extern "C" fn early_start(count: libc::c_int, arguments: *const *const libc::c_char) {
+        if count != 1 || !cfg!(target_env = "gnu") {
+            return;
+        }
+        // SAFETY: this C library passes the arguments of `main`, of which there is one.
+        let first = unsafe { *arguments };
+        // SAFETY: an argument is a string that ends in zero and lives as long as the process.
+        let first = unsafe { CStr::from_ptr(first) };
+        if first.to_bytes() == INNER_NAME.as_bytes() {
+            exit_now(i32::from(be_inner()));
+        }
+    }
+    early_start
+};
 
 /// Null-terminated arguments, built before a fork so that the child need not allocate.
 #[derive(Debug)]
@@ -274,6 +298,32 @@ pub(crate) fn ignore_terminal_signals() {
         // SAFETY: SIG_IGN is a valid disposition for each of these signals.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
+}
+
+/// The signal that asked this process to end; 0 for none.
+static INTERRUPT: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn note_interrupt(signal: libc::c_int) {
+    INTERRUPT.store(signal, Ordering::SeqCst);
+}
+
+/// Notes the signals that ask a process to end, instead of ending.
+pub(crate) fn note_interrupts() -> io::Result<()> {
+    let handler: extern "C" fn(libc::c_int) = note_interrupt;
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: all bytes zero is a valid value of this plain C structure.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        // SAFETY: the handler stores one atomic number and nothing else, which is allowed in a handler; no old action is asked for.
+        check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
+    }
+    Ok(())
+}
+
+/// The signal that was noted, if any.
+pub(crate) fn interrupt_noted() -> Option<i32> {
+    Some(INTERRUPT.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
 /// Attributes of a mount, as for `mount_setattr`.
