@@ -5,4 +5,6 @@
 pub mod allowlist;
 pub mod hooks;
 #[cfg(unix)]
+pub mod install;
+#[cfg(unix)]
 pub mod socket;
