@@ -1,4 +1,4 @@
-//! tripwire under other people's agents: hooks, the way from them to the supervisor, and the allow-list proxy for what
+//! tripwire under other people's agents: hooks, the supervisor, the way between them, and the allow-list proxy for what
 //! runs confined.
 
 #[cfg(unix)]
@@ -8,3 +8,5 @@ pub mod hooks;
 pub mod install;
 #[cfg(unix)]
 pub mod socket;
+#[cfg(unix)]
+pub mod supervisor;

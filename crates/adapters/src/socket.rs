@@ -21,6 +21,10 @@ pub const SOCKET_VARIABLE: &str = "TRIPWIRE_SOCKET";
 /// The environment variable in which the supervisor names the session that hooks belong to.
 pub const SESSION_VARIABLE: &str = "TRIPWIRE_SESSION";
 
+/// How long a hook waits for the supervisor: as long as a person may keep a run paused. The supervisor watches over the
+/// hook's life, and the hook ends with the supervisor.
+pub const SUPERVISED_WITHIN: Duration = Duration::from_secs(86_400);
+
 /// The largest hook input that travels; a tool's whole output may be inside.
 pub const INPUT_BYTES_MAX: usize = 64 << 20;
 /// The longest text of an answer.

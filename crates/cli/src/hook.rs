@@ -9,9 +9,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_adapters::hooks::desk::{Attempt, Desk};
-use tripwire_adapters::hooks::protected::Homes;
-use tripwire_adapters::hooks::{self, ANSWER_WITHIN, Client, HookCall, Reply, WAIT_MAX};
-use tripwire_adapters::socket::{self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE};
+use tripwire_adapters::hooks::{self, Client, HookCall, Reply, WAIT_MAX};
+use tripwire_adapters::socket::{
+    self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
+};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError};
@@ -115,7 +116,7 @@ impl From<String> for Broken {
 fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
     if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
         let question = Question { client, input: input.to_vec() };
-        return Ok(socket::ask(Path::new(&socket), &question, ANSWER_WITHIN).map_err(|error| error.to_string())?);
+        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN).map_err(|error| error.to_string())?);
     }
     let call = hooks::read(client, input).map_err(|error| error.to_string())?;
     if !call.concerns_the_engine() {
@@ -128,7 +129,7 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
-    let homes = homes();
+    let homes = crate::place::homes();
     let desk = Desk { workspace, homes: &homes, clock: clock::now };
     let mut driver = session(call, workspace)?.signed_by(crate::place::signing(workspace));
     let until = Instant::now() + WAIT_MAX;
@@ -162,17 +163,6 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
 fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
     tripwire_host::policy_file::load(&workspace.layout().manifest())
         .map_or(OnGuardFailure::Hold, |loaded| loaded.policy.gate.on_guard_failure)
-}
-
-fn homes() -> Homes {
-    let set = |name| std::env::var_os(name).map(PathBuf::from);
-    Homes {
-        home: set("HOME"),
-        state: set("XDG_STATE_HOME"),
-        claude: set("CLAUDE_CONFIG_DIR"),
-        codex: set("CODEX_HOME"),
-        gemini: set("GEMINI_CLI_HOME"),
-    }
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {

@@ -16,6 +16,9 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod run;
+mod run_limits;
+mod run_print;
 mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
@@ -51,6 +54,7 @@ Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or ha
 /// Everything that can be asked of the command.
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Run(Box<run::RunArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
@@ -96,6 +100,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return output::usage(&error).into(),
     };
     let done = match cli.verb {
+        Verb::Run(args) => run::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),

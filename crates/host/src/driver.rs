@@ -357,6 +357,14 @@ impl<S: Storage> Driver<S> {
         finish(steps, performed.notices)
     }
 
+    /// Whether people did something that no input has taken in yet. It costs a few looks at files, and journals nothing.
+    ///
+    /// # Errors
+    /// When the files cannot be looked at: then nothing may go on.
+    pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
+        Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
+    }
+
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
     ///
     /// # Errors

@@ -32,8 +32,6 @@ pub struct RunRecord {
 /// How a supervised run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// The exit code of `tripwire run`.
-    pub exit: u8,
     /// In a few words.
     pub how: String,
     /// What broke the guard, if anything did.
@@ -188,7 +186,7 @@ mod tests {
         assert_eq!(look(&layout, &session).unwrap().unwrap().supervisor, Supervisor::Alive);
         assert!(HeldRecord::begin(&layout, &session, &record()).is_err(), "one supervisor for one session");
         let receipt = StopReceipt { ended: 3, survivors: 0, took_ms: 4 };
-        let end = RunEnd { exit: 7, how: "x".repeat(9_000), broken: None, receipt };
+        let end = RunEnd { how: "x".repeat(9_000), broken: None, receipt };
         held.write(&RunRecord { end: Some(end), ..record() }).unwrap();
         drop(held);
         let seen = look(&layout, &session).unwrap().unwrap();

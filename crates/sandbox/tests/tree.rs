@@ -105,7 +105,8 @@ mod linux {
             unshare -Urm sh -c 'umount kept; umount secret; mount -o remount,bind,rw kept; echo new > kept/file; cat secret/key > leaked'
             nsenter -t 1 -m sh -c 'umount DIR/kept; echo new > DIR/kept/file'; exit 0";
         let script = script.replace("DIR", &real.display().to_string());
-        let spec = TreeSpec::new(["bash", "-c", script.as_str()]).read_only(&real.join("kept")).hidden(&real.join("secret"));
+        let spec =
+            TreeSpec::new(["bash", "-c", script.as_str()]).read_only(&real.join("kept")).hidden(&real.join("secret"));
         let mut tree = spec.stdio(TreeStdio::Null, TreeStdio::Null, TreeStdio::Null).start().expect("a tree");
         let shield = tree.shield();
         assert_eq!(tree.wait(Duration::from_secs(60)).expect("waits"), Some(TreeExit::Exited(0)));

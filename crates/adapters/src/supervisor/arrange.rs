@@ -8,7 +8,7 @@ mod relaxed;
 use super::folder::RunFolder;
 use super::program::Program;
 use crate::hooks::Client;
-use crate::socket::{SESSION_VARIABLE, SOCKET_VARIABLE};
+use crate::socket::SOCKET_VARIABLE;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,8 +79,6 @@ pub(crate) struct Scene<'a> {
     pub(crate) cwd: &'a Path,
     /// The environment that the person gave.
     pub(crate) env: &'a [(OsString, OsString)],
-    /// Our session.
-    pub(crate) session: &'a str,
 }
 
 impl Scene<'_> {
@@ -111,7 +109,6 @@ pub(crate) struct Arranged {
 pub(crate) fn arrange(scene: &Scene<'_>, program: Program, command: &[OsString]) -> Result<Arranged, ArrangeError> {
     let mut arranged = Arranged { command: command.to_vec(), env: scene.env.to_vec(), read_only: Vec::new() };
     set(&mut arranged.env, SOCKET_VARIABLE, scene.folder.socket().into_os_string());
-    set(&mut arranged.env, SESSION_VARIABLE, scene.session.into());
     match program.client {
         Client::Claude => claude::arrange(scene, program.arguments, &mut arranged)?,
         Client::Codex => codex::arrange(scene, program.arguments, &mut arranged)?,

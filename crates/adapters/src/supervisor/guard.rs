@@ -6,13 +6,13 @@
 mod clerk;
 mod pulse;
 
-pub(crate) use clerk::{Clerk, ClerkError};
+pub(crate) use clerk::Clerk;
 pub(crate) use pulse::{Orders, Pulse};
 
 use super::Teller;
 use crate::hooks::desk::{Attempt, Desk, Handled};
 use crate::hooks::protected::Homes;
-use crate::hooks::{self, Event, HookCall, Reply};
+use crate::hooks::{self, Client, Event, HookCall, Reply};
 use crate::socket::Question;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,7 +44,12 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Takes a session over.
-    pub(crate) fn new(workspace: Workspace, homes: Homes, presence: Presence, teller: Arc<dyn Teller>, driver: Driver) -> Self {
+    pub(crate) fn new(
+        (workspace, homes): (Workspace, Homes),
+        presence: Presence,
+        teller: Arc<dyn Teller>,
+        driver: Driver,
+    ) -> Self {
         let pulse = Mutex::new(Pulse::of(&driver));
         Self { workspace, homes, presence, teller, engine: Mutex::new(driver), pulse, changed: Condvar::new() }
     }
@@ -102,6 +107,9 @@ impl Guard {
             match goes_on {
                 Waited::Cleared => {}
                 Waited::NotNeeded | Waited::Over => {
+                    if question.client == Client::Codex {
+                        self.withhold();
+                    }
                     self.lock_pulse().note_reply(&handled.reply);
                     return handled.reply;
                 }
@@ -185,8 +193,31 @@ impl Guard {
             if left.is_zero() {
                 return Waited::Cleared;
             }
-            pulse = self.changed.wait_timeout(pulse, left).map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
+            pulse =
+                self.changed.wait_timeout(pulse, left).map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
         }
+    }
+
+    /// No answer ends a turn of this client: while the end of the run is decided, the hook gets none, so that the client
+    /// does not ask its model again before it is ended.
+    fn withhold(&self) {
+        let until = Instant::now() + WITHHELD_MAX;
+        let mut pulse = self.lock_pulse();
+        while !pulse.over && Instant::now() < until {
+            let ends = pulse.is_over() || pulse.held().is_some_and(|hold| !self.is_waited_for(hold));
+            if !ends {
+                return;
+            }
+            pulse = self
+                .changed
+                .wait_timeout(pulse, LOOK_AGAIN)
+                .map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
+        }
+    }
+
+    /// Writes the briefing for a fresh worker.
+    pub(crate) fn brief(&self) -> Result<(), DriverError> {
+        self.with_engine(|driver| driver.brief(clock::now()))
     }
 
     /// Waits while something holds the session that a person is asked about; nothing to wait for if nobody is.
@@ -239,6 +270,8 @@ enum Waited {
     Over,
 }
 
+/// The longest that an answer is withheld: by then the client is ended.
+const WITHHELD_MAX: Duration = Duration::from_secs(30);
 /// How often somebody who waits looks by itself.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 

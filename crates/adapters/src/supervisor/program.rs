@@ -122,7 +122,9 @@ mod tests {
 
     #[test]
     fn what_is_no_client_is_not_taken_for_one() {
-        for line in ["bash -c claude", "aider", "claudette", "make codex", "echo gemini", "node server.js", "env A=claude"] {
+        for line in
+            ["bash -c claude", "aider", "claudette", "make codex", "echo gemini", "node server.js", "env A=claude"]
+        {
             assert_eq!(find(line), None, "{line}");
         }
         assert_eq!(Program::find(&[]), None);

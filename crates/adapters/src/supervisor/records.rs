@@ -224,9 +224,20 @@ fn outcome(failed: bool, text: &str) -> Outcome {
 /// Whether a provider's words mean: not now. Another engine, or the same one later, may be asked instead.
 pub(crate) fn is_overload(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    ["429", "503", "529", "overloaded", "rate limit", "rate_limit", "usage limit", "at capacity", "quota", "too many requests"]
-        .iter()
-        .any(|word| text.contains(word))
+    [
+        "429",
+        "503",
+        "529",
+        "overloaded",
+        "rate limit",
+        "rate_limit",
+        "usage limit",
+        "at capacity",
+        "quota",
+        "too many requests",
+    ]
+    .iter()
+    .any(|word| text.contains(word))
 }
 
 #[cfg(test)]

@@ -155,9 +155,7 @@ mod tests {
 
     #[test]
     fn only_a_stream_that_the_person_chose_is_read() {
-        let chosen = |client, line: &str| {
-            is_chosen(client, &line.split(' ').map(OsString::from).collect::<Vec<_>>())
-        };
+        let chosen = |client, line: &str| is_chosen(client, &line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert!(chosen(Client::Claude, "-p x --output-format stream-json"));
         assert!(chosen(Client::Claude, "-p x --output-format=json"));
         assert!(!chosen(Client::Claude, "-p x --output-format text"));

@@ -19,6 +19,8 @@ const ALIVE_WITHIN: Duration = Duration::from_secs(45);
 const ALIVE_WITHIN_AT_A_TERMINAL: Duration = Duration::from_secs(600);
 /// How long a client that was told to end its turn may take to do so.
 const GRACE: Duration = Duration::from_secs(4);
+/// How long an answer may be on its way to a hook.
+const SETTLE: Duration = Duration::from_millis(200);
 /// How long a worker that is interrupted for a restart may take to end.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(3);
 /// How long the engine may take for one input: a disk or a lock that does not answer is a broken guard.
@@ -43,6 +45,15 @@ pub(crate) enum Over {
     Switch(SwitchReason),
 }
 
+/// Whether another engine stands ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// One does.
+    Engine,
+    /// None does.
+    Nobody,
+}
+
 /// The watch.
 pub(crate) struct Watch<'a> {
     /// The guard.
@@ -53,6 +64,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) presence: Presence,
     /// What the client's own records say.
     pub(crate) witness: Witness,
+    /// Whether another engine stands ready.
+    pub(crate) next: Next,
     /// The worker.
     pub(crate) tree: Tree,
     /// A clock that stands still while the worker does.
@@ -108,15 +121,15 @@ impl Watch<'_> {
                     return Ok(Over::Broken(proof));
                 }
             }
-            if let Some(over) = self.alarm(&pulse, ended.is_some()) {
+            if let Some(over) = self.alarm(&pulse, ended) {
                 return Ok(over);
             }
             if interrupts::asked().is_some() {
                 return Ok(Over::Interrupted);
             }
             if let Some(over) = self.verdict(&pulse) {
-                let patient = pulse.turn_ends && client != Client::Codex && is_patient(&over);
-                if ended.is_some() || !patient || grace.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                let patience = patience(client, &over, &pulse);
+                if ended.is_some() || grace.get_or_insert_with(Instant::now).elapsed() >= patience {
                     return Ok(over);
                 }
                 continue;
@@ -126,7 +139,7 @@ impl Watch<'_> {
             }
             self.freeze_or_thaw(&pulse)?;
             let orders = self.guard.orders();
-            if let Some(reason) = orders.switch {
+            if let (Some(reason), Next::Engine) = (orders.switch, self.next) {
                 return Ok(Over::Switch(reason));
             }
             if orders.compact {
@@ -136,12 +149,15 @@ impl Watch<'_> {
     }
 
     /// What proves that the guard does not hold.
-    fn alarm(&self, pulse: &Pulse, ended: bool) -> Option<Over> {
+    fn alarm(&self, pulse: &Pulse, ended: Option<TreeExit>) -> Option<Over> {
         if let Some(fault) = &pulse.fault {
             return Some(Over::Broken(fault.clone()));
         }
         if pulse.busy_since.is_some_and(|since| since.elapsed() > ENGINE_WITHIN) {
-            let why = format!("the engine did not answer for {} s: is the disk or the journal's lock held?", ENGINE_WITHIN.as_secs());
+            let why = format!(
+                "the engine did not answer for {} s: is the disk or the journal's lock held?",
+                ENGINE_WITHIN.as_secs()
+            );
             return Some(Over::Broken(why));
         }
         let within = match self.presence {
@@ -149,7 +165,7 @@ impl Watch<'_> {
             Presence::Headless => ALIVE_WITHIN,
         };
         if pulse.events == 0 && pulse.stopped().is_none() {
-            if ended {
+            if ended.is_some() {
                 return Some(Over::Broken("the client ended and never called its hook".to_owned()));
             }
             if self.awake.now() > within {
@@ -169,7 +185,10 @@ impl Watch<'_> {
                 let newest = pulse.recent.last().map(|finding| finding.reason.clone());
                 Some(Over::Broken(newest.unwrap_or_else(|| HoldReason::GuardFailure.explain().to_owned())))
             }
-            HoldReason::Context => Some(Over::Switch(SwitchReason::ContextExhausted)),
+            HoldReason::Context => Some(match self.next {
+                Next::Engine => Over::Switch(SwitchReason::ContextExhausted),
+                Next::Nobody => Over::Restart,
+            }),
             hold @ (HoldReason::Loop
             | HoldReason::NoProgress
             | HoldReason::IterationCap
@@ -196,6 +215,16 @@ impl Watch<'_> {
             (Some(_), Some(_)) | (None, None) => {}
         }
         Ok(())
+    }
+}
+
+/// How long a client may take to end by itself once its end is decided.
+fn patience(client: Client, over: &Over, pulse: &Pulse) -> Duration {
+    match (client, is_patient(over), pulse.turn_ends) {
+        (Client::Codex, _, _) | (_, false, _) => Duration::ZERO,
+        (Client::Claude | Client::Gemini, true, true) => GRACE,
+        // The answer that ends the turn may be on its way.
+        (Client::Claude | Client::Gemini, true, false) => SETTLE,
     }
 }
 

@@ -47,9 +47,7 @@ impl Witness {
         self.open.retain(|call, _| !pulse.has_announced(call));
         proof.or_else(|| {
             let late = self.open.iter().find(|(_, since)| now.saturating_sub(**since) > ANNOUNCED_WITHIN);
-            late.map(|(call, _)| {
-                format!("no hook announced the call `{call}` within {} s", ANNOUNCED_WITHIN.as_secs())
-            })
+            late.map(|(call, _)| format!("no hook announced the call `{call}` within {} s", ANNOUNCED_WITHIN.as_secs()))
         })
     }
 

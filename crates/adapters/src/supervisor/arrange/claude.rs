@@ -1,6 +1,6 @@
 //! Claude Code: one settings file given by flag. What the person gave by the same flag is merged into it.
 
-use super::{Arranged, ArrangeError, HOOK_TIMEOUT_SECONDS, Scene, relaxed, write};
+use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene, relaxed, write};
 use crate::hooks::Client;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
@@ -104,7 +104,7 @@ mod tests {
         let program = base.path().join("p");
         std::fs::write(&program, "").unwrap();
         let folder = RunFolder::make(&[base.path().to_owned()], &program).unwrap();
-        let scene = Scene { folder: &folder, cwd, env: &[], session: "auto-1" };
+        let scene = Scene { folder: &folder, cwd, env: &[] };
         let mut result =
             Arranged { command: command.iter().map(OsString::from).collect(), env: Vec::new(), read_only: Vec::new() };
         let done = arrange(&scene, 1, &mut result).map(|()| result);
@@ -117,7 +117,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (done, settings) = arranged(&["claude", "-p", "x"], place.path());
         let command = done.unwrap().command;
-        assert_eq!((&command[1], &command[3..]), (&OsString::from("--settings"), &[OsString::from("-p"), "x".into()][..]));
+        assert_eq!(
+            (&command[1], &command[3..]),
+            (&OsString::from("--settings"), &[OsString::from("-p"), "x".into()][..])
+        );
         for event in EVENTS {
             let hook = &settings["hooks"][event][0]["hooks"][0];
             assert_eq!(hook["onFailure"], "block", "{event}");
@@ -147,7 +150,9 @@ mod tests {
     fn settings_that_cannot_be_read_start_nothing() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("bad.json"), "[1]").unwrap();
-        for words in [["claude", "--settings", "none.json"], ["claude", "--settings", "bad.json"], ["claude", "--settings", "{"]] {
+        for words in
+            [["claude", "--settings", "none.json"], ["claude", "--settings", "bad.json"], ["claude", "--settings", "{"]]
+        {
             assert!(arranged(&words, place.path()).0.is_err(), "{words:?}");
         }
     }

@@ -4,7 +4,7 @@
 //! it for this run only, for our hooks and for no others. The flag that trusts every hook is never used: it would also run
 //! whatever hooks a repository brings along.
 
-use super::{Arranged, ArrangeError, HOOK_TIMEOUT_SECONDS, Scene};
+use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene};
 use crate::hooks::Client;
 use serde::Deserialize;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Gemini CLI: a home of the run's own, in which everything but the settings is a link to the person's.
 
-use super::{Arranged, ArrangeError, HOOK_TIMEOUT_SECONDS, Scene, relaxed, set, write};
+use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene, relaxed, set, write};
 use crate::hooks::Client;
 use serde_json::{Map, Value, json};
 use std::io;
@@ -105,7 +105,7 @@ mod tests {
         std::fs::write(own.join("oauth_creds.json"), "secret").unwrap();
         let folder = RunFolder::make(&[base.path().to_owned()], &program).unwrap();
         let env = [("HOME".into(), base.path().join("home").into_os_string())];
-        let scene = Scene { folder: &folder, cwd: base.path(), env: &env, session: "auto-1" };
+        let scene = Scene { folder: &folder, cwd: base.path(), env: &env };
         let mut arranged = Arranged { command: vec!["gemini".into()], env: env.to_vec(), read_only: Vec::new() };
         arrange(&scene, &mut arranged).unwrap();
         let home = arranged.env.iter().find(|(name, _)| name == HOME_VARIABLE).map(|(_, value)| PathBuf::from(value));

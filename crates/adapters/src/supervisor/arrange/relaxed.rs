@@ -27,9 +27,7 @@ fn plain(text: &str) -> String {
                 out.push('"');
                 copy_string(&mut letters, &mut out);
             }
-            ('/', Some('/')) => {
-                while letters.next_if(|letter| *letter != '\n').is_some() {}
-            }
+            ('/', Some('/')) => while letters.next_if(|letter| *letter != '\n').is_some() {},
             ('/', Some('*')) => {
                 let mut before = ' ';
                 letters.next();
