@@ -5,6 +5,7 @@
 
 mod file;
 pub mod settings;
+mod trust;
 
 use crate::hooks::Client;
 use crate::hooks::protected::Homes;
@@ -13,6 +14,7 @@ use settings::SettingsError;
 use similar::TextDiff;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+pub use trust::config_file;
 
 /// What the hooks print when our program cannot even be started; the exit code behind it blocks on every client.
 const GUARD_FAILED: &str = "tripwire: guard failed";
@@ -45,6 +47,20 @@ pub enum InstallError {
         /// What is wrong with it.
         error: SettingsError,
     },
+    /// Codex's configuration is not TOML.
+    #[error("`{}`: {problem}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Codex does not list one of our hooks, so it cannot be trusted.
+    #[error("codex does not list the hook `{key}`")]
+    NotListed {
+        /// The hook, as the client would know it.
+        key: String,
+    },
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileProblem),
@@ -56,7 +72,10 @@ impl InstallError {
     pub fn hint(&self) -> String {
         match self {
             Self::NoHome { .. } => "set HOME, or use `tripwire init --project` inside a workspace".to_owned(),
-            Self::Settings { path, .. } => format!(
+            Self::NotListed { .. } => {
+                "trust the hooks by hand: start codex and type `/hooks`; until then they are skipped".to_owned()
+            }
+            Self::Settings { path, .. } | Self::Config { path, .. } => format!(
                 "mend `{}` first, or see what would be added with `tripwire init --print`; nothing was changed",
                 path.display()
             ),
@@ -190,6 +209,12 @@ impl Change {
         Ok(())
     }
 
+    /// The setting by which the person switched all hooks off, if the file has it.
+    #[must_use]
+    pub fn switched_off(&self, client: Client) -> Option<&'static str> {
+        settings::switched_off(self.after.as_deref()?, client)
+    }
+
     /// Where the file as it was is kept.
     #[must_use]
     pub fn backup(&self) -> PathBuf {
@@ -228,7 +253,8 @@ mod tests {
     const OWN: &str = "{\n  \"model\": \"m\",\n  \"permissions\": {\"deny\": [\"WebFetch\"]}\n}\n";
 
     fn installed(path: &Path) -> Change {
-        let change = Change::install(Client::Claude, path, &command(Path::new("/opt/tripwire"), Client::Claude)).unwrap();
+        let change =
+            Change::install(Client::Claude, path, &command(Path::new("/opt/tripwire"), Client::Claude)).unwrap();
         change.carry_out().unwrap();
         change
     }
@@ -243,7 +269,11 @@ mod tests {
                 std::fs::write(&path, text).unwrap();
             }
             assert!(!installed(&path).is_nothing());
-            assert!(Change::install(Client::Claude, &path, &command(Path::new("/opt/tripwire"), Client::Claude)).unwrap().is_nothing());
+            assert!(
+                Change::install(Client::Claude, &path, &command(Path::new("/opt/tripwire"), Client::Claude))
+                    .unwrap()
+                    .is_nothing()
+            );
             let removal = Change::remove(Client::Claude, &path).unwrap();
             removal.carry_out().unwrap();
             assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
@@ -291,7 +321,8 @@ mod tests {
 
     #[test]
     fn places_follow_the_clients_own_variables() {
-        let homes = Homes { home: Some("/h".into()), codex: Some("/c".into()), gemini: Some("/g".into()), ..Homes::default() };
+        let homes =
+            Homes { home: Some("/h".into()), codex: Some("/c".into()), gemini: Some("/g".into()), ..Homes::default() };
         let file = |client, scope: &Scope| settings_file(client, scope, &homes).unwrap();
         assert_eq!(file(Client::Claude, &Scope::User), Path::new("/h/.claude/settings.json"));
         assert_eq!(file(Client::Codex, &Scope::User), Path::new("/c/hooks.json"));

@@ -3,6 +3,8 @@
 
 #[cfg(unix)]
 pub mod allowlist;
+#[cfg(unix)]
+pub mod codex_hooks;
 pub mod hooks;
 #[cfg(unix)]
 pub mod install;

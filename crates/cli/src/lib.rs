@@ -1,5 +1,6 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod arm;
 mod completions;
 mod control;
 mod decide;
@@ -7,6 +8,7 @@ mod exit;
 mod explain;
 mod export;
 mod hook;
+mod init;
 mod journaled;
 mod log;
 mod memory;
@@ -72,6 +74,9 @@ enum Verb {
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
+    Init(init::InitArgs),
+    Arm(arm::ArmArgs),
+    Disarm(arm::DisarmArgs),
     Hook(hook::HookArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
     Doctor(sandbox::DoctorArgs),
@@ -119,6 +124,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Arm(args) => arm::arm(&args),
+        Verb::Disarm(args) => arm::disarm(&args),
         Verb::Hook(args) => hook::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
         Verb::Doctor(args) => return sandbox::doctor(&args),

@@ -12,6 +12,7 @@ pub mod geometry;
 pub mod journal;
 pub mod lines;
 pub mod memory;
+pub mod mode;
 pub mod notify;
 pub mod policy_file;
 pub mod prices;

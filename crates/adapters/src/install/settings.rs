@@ -129,6 +129,35 @@ pub fn commands(text: &str, client: Client) -> Result<Vec<String>, SettingsError
     Ok(lists(text, client)?.into_iter().flat_map(|list| ours(&list, client)).collect())
 }
 
+/// The setting by which all hooks of a client are switched off, if a text has it.
+pub(super) fn switched_off(text: &str, client: Client) -> Option<&'static str> {
+    let value = parse(split_mark(text).1).ok()?.to_serde_value()?;
+    match client {
+        Client::Claude => (value["disableAllHooks"] == true).then_some("disableAllHooks"),
+        Client::Codex => None,
+        Client::Gemini => (value["hooksConfig"]["enabled"] == false).then_some("hooksConfig.enabled"),
+    }
+}
+
+/// Where our hooks stand: the event, and the place in its list.
+///
+/// # Errors
+/// When the text is not JSON.
+pub(super) fn places(text: &str, client: Client) -> Result<Vec<(&'static str, usize)>, SettingsError> {
+    let root = parse(split_mark(text).1)?;
+    let hooks = root.object_value().and_then(|object| object.object_value("hooks"));
+    let mut places = Vec::new();
+    for event in events(client) {
+        let list = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
+        for (place, element) in list.map(|list| list.elements()).unwrap_or_default().iter().enumerate() {
+            if element.as_object().is_some_and(|element| is_ours(&element, client)) {
+                places.push((*event, place));
+            }
+        }
+    }
+    Ok(places)
+}
+
 /// Whether every event that the engine wants calls us.
 ///
 /// # Errors
@@ -148,9 +177,8 @@ enum Touched {
 fn lists(text: &str, client: Client) -> Result<Vec<CstArray>, SettingsError> {
     let root = parse(split_mark(text).1)?;
     let hooks = root.object_value().and_then(|object| object.object_value("hooks"));
-    Ok(hooks.map_or_else(Vec::new, |hooks| {
-        events(client).iter().filter_map(|event| hooks.array_value(event)).collect()
-    }))
+    Ok(hooks
+        .map_or_else(Vec::new, |hooks| events(client).iter().filter_map(|event| hooks.array_value(event)).collect()))
 }
 
 fn ours(list: &CstArray, client: Client) -> Vec<String> {
@@ -203,10 +231,8 @@ fn split_mark(text: &str) -> (&str, &str) {
 }
 
 fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
-    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| SettingsError::Syntax {
-        line: error.line_display(),
-        problem: error.kind().to_string(),
-    })
+    CstRootNode::parse(text, &ParseOptions::default())
+        .map_err(|error| SettingsError::Syntax { line: error.line_display(), problem: error.kind().to_string() })
 }
 
 fn shape(member: &str, wanted: &'static str) -> SettingsError {
@@ -291,7 +317,9 @@ mod tests {
     fn what_is_not_a_settings_file_is_refused_with_its_line() {
         let error = with_hooks("{\n  \"a\": 1\n  \"b\": }\n", Client::Claude, COMMAND).unwrap_err();
         assert!(matches!(error, SettingsError::Syntax { line: 3, .. }), "{error}");
-        for (text, member) in [("[]", "the whole file"), ("{\"hooks\":1}", "hooks"), ("{\"hooks\":{\"Stop\":{}}}", "hooks.Stop")] {
+        for (text, member) in
+            [("[]", "the whole file"), ("{\"hooks\":1}", "hooks"), ("{\"hooks\":{\"Stop\":{}}}", "hooks.Stop")]
+        {
             let error = with_hooks(text, Client::Claude, COMMAND).unwrap_err();
             assert!(matches!(&error, SettingsError::Shape { member: found, .. } if found == member), "{error}");
         }
