@@ -10,6 +10,7 @@ pub mod execution;
 pub mod foreign;
 pub mod geometry;
 pub mod journal;
+pub mod judge;
 pub mod lines;
 pub mod memory;
 pub mod mode;
