@@ -7,8 +7,8 @@ mod file;
 pub mod settings;
 mod trust;
 
-use crate::hooks::Client;
 use crate::hooks::protected::Homes;
+use crate::hooks::{Client, SECONDS_RECOMMENDED, SECONDS_VARIABLE};
 pub use file::FileProblem;
 use settings::SettingsError;
 use similar::TextDiff;
@@ -93,7 +93,7 @@ fn call(client: Client) -> String {
 #[must_use]
 pub fn command(program: &Path, client: Client) -> String {
     let quoted = program.to_string_lossy().replace('\'', "'\\''");
-    format!("'{quoted}'{}", call(client))
+    format!("{SECONDS_VARIABLE}={SECONDS_RECOMMENDED} '{quoted}'{}", call(client))
 }
 
 /// The file that holds a client's hooks.
@@ -334,6 +334,6 @@ mod tests {
 
     #[test]
     fn the_command_survives_a_shell() {
-        assert!(command(Path::new("/a b/it's"), Client::Codex).starts_with(r"'/a b/it'\''s' hook codex || { "));
+        assert!(command(Path::new("/a b/it's"), Client::Codex).contains(r" '/a b/it'\''s' hook codex || { "));
     }
 }

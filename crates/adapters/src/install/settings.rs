@@ -3,7 +3,7 @@
 //!
 //! What the person wrote is never written again by us: the text is edited as a tree that keeps every blank and comment.
 
-use crate::hooks::{CLIENT_TIMEOUT_SECONDS, Client};
+use crate::hooks::{Client, SECONDS_RECOMMENDED};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::json;
@@ -205,7 +205,7 @@ fn remove_member(object: &CstObject, name: &str) {
 }
 
 fn hook(client: Client, event: &str, command: &str) -> CstInputValue {
-    let seconds = CLIENT_TIMEOUT_SECONDS;
+    let seconds = SECONDS_RECOMMENDED;
     match client {
         Client::Claude => json!({ "matcher": "*", "hooks": [
             { "type": "command", "command": command, "timeout": seconds, "onFailure": "block" }] }),
@@ -305,9 +305,9 @@ mod tests {
             let hook = &edited["hooks"][events(client)[0]][0]["hooks"][0];
             assert_eq!(hook["command"], command.as_str());
             let (timeout, closing) = match client {
-                Client::Claude => (30, Some("block")),
-                Client::Codex => (30, None),
-                Client::Gemini => (30_000, None),
+                Client::Claude => (90, Some("block")),
+                Client::Codex => (90, None),
+                Client::Gemini => (90_000, None),
             };
             assert_eq!((hook["timeout"].as_u64(), hook["onFailure"].as_str()), (Some(timeout), closing));
         }
