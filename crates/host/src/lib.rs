@@ -16,6 +16,7 @@ pub mod journal;
 pub mod judge;
 pub mod lines;
 pub mod memory;
+pub mod mode;
 pub mod notify;
 pub mod policy_file;
 pub mod prices;
