@@ -26,7 +26,8 @@ pub(crate) fn rule(authority: Option<&Authority>) -> Rule {
             | Permission::Write
             | Permission::CanAccessPrivateMemories
             | Permission::CanWriteMemories
-            | Permission::ContinueAfterConvergence,
+            | Permission::ContinueAfterConvergence
+            | Permission::Reach,
         )
         | None => Rule::Permission,
     }
