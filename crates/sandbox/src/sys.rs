@@ -82,8 +82,9 @@ const STACK_ALIGN: usize = 16;
 
 /// Starts a child that runs `task` in this process's own memory, on a stack of its own, while this process stands still until
 /// the child executes a program or exits: nothing is copied for a child that is about to throw it away. Descriptors, working
-/// folder, credentials and signal actions are the child's own. For a process without threads.
-pub(crate) fn start_sharing_memory(task: &mut dyn FnMut()) -> io::Result<Pid> {
+/// folder, credentials and signal actions are the child's own, and so are the namespaces that `flags` ask for. In a process
+/// with threads the task may only make system calls.
+pub(crate) fn start_sharing_memory(flags: i32, task: &mut dyn FnMut()) -> io::Result<Pid> {
     extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
         let task = argument.cast::<&mut dyn FnMut()>();
         // SAFETY: the pointer is to the reference below, which lives as long as the parent stands still.
@@ -98,7 +99,7 @@ pub(crate) fn start_sharing_memory(task: &mut dyn FnMut()) -> io::Result<Pid> {
     let top = unsafe { start.add(SHARED_STACK_BYTES - unaligned) };
     let mut task = task;
     let argument = (&raw mut task).cast::<libc::c_void>();
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let flags = flags | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: the stack grows down from its aligned end and is freed after the child has left this memory; the function never
     // returns into this frame; with CLONE_VFORK nobody else runs in this memory meanwhile.
     let pid = check(unsafe { libc::clone(enter, top.cast(), flags, argument) })?;

@@ -78,7 +78,7 @@ fn name_and_loopback() -> Result<(), Broken> {
 /// Starts the command, which puts on the last layers itself and says on a pipe why it could not be executed.
 fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, Broken> {
     let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
-    let pid = sys::start_sharing_memory(&mut || run_child(plan, &status_in))
+    let pid = sys::start_sharing_memory(0, &mut || run_child(plan, &status_in))
         .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "start the command"))?;
     drop(status_in);
     let mut report = Vec::new();
