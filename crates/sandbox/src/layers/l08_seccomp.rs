@@ -395,8 +395,7 @@ mod tests {
 
     #[test]
     fn box_1_the_core_limit_is_read_but_never_set_and_other_limits_are() {
-        let core = u64::from(libc::RLIMIT_CORE);
-        let files = u64::from(libc::RLIMIT_NOFILE);
+        let (core, files) = (u64::from(super::super::l08_tables::CORE_LIMIT), 7);
         let ask = |resource: u64, new: u64| verdict(Choices::STRICT, libc::SYS_prlimit64, [0, resource, new, 0, 0, 0]);
         assert_eq!((ask(core, 0), ask(files, 0x7fff_0000)), (ALLOW, ALLOW));
         // Pretended, not refused: a script that forbids cores for itself gets what it wants.

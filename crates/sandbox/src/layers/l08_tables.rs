@@ -215,6 +215,8 @@ const NEW_NAMESPACE: u32 = (libc::CLONE_NEWUSER
 /// `O_CREAT`, and the bit of `O_TMPFILE` that is not `O_DIRECTORY`.
 const CREATES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
 const SOCKET_KIND: u32 = 0xf;
+/// `RLIMIT_CORE` on every Linux machine; C libraries give it different types.
+pub(crate) const CORE_LIMIT: u32 = 4;
 const WHOLE: u32 = u32::MAX;
 /// Push a byte into the terminal's input; paste from a console; take the console over.
 const TERMINAL_INJECTION: [u32; 3] = [0x5412, 0x541c, 0x541d];
@@ -287,7 +289,7 @@ fn no_set_id(number: i64, mode: u8) -> Guard {
 /// Setting the limit on cores is pretended: it stays at the one byte that keeps the host's crash handler out. `new` tells
 /// whether a limit is set at all; without tests it always is.
 fn core_limit_stays(number: i64, resource: u8, new: &[Test]) -> Guard {
-    let core = equal(resource, libc::RLIMIT_CORE);
+    let core = equal(resource, CORE_LIMIT);
     let pretend = Verdict::Refuse(0);
     let arms = match new {
         [] => vec![arm(&[core], pretend)],
