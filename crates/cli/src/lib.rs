@@ -1,13 +1,19 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod arm;
+mod authority;
 mod completions;
 mod control;
 mod decide;
+mod denial;
 mod exit;
 mod explain;
 mod export;
 mod hook;
+mod identity;
+mod init;
 mod journaled;
+mod judge;
 mod log;
 mod memory;
 mod not_a_loop;
@@ -16,11 +22,16 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod review;
+mod run;
+mod run_limits;
+mod run_print;
 mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
 mod status;
+mod statusline;
 mod step;
 mod verify;
 mod why;
@@ -51,6 +62,7 @@ Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or ha
 /// Everything that can be asked of the command.
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Run(Box<run::RunArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
@@ -67,8 +79,15 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
+    Review(review::ReviewArgs),
+    Identity(identity::IdentityArgs),
     Explain(explain::ExplainArgs),
+    Init(init::InitArgs),
+    Arm(arm::ArmArgs),
+    Disarm(arm::DisarmArgs),
+    Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
+    Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
     Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -98,6 +117,12 @@ enum SandboxOnly {
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(client) = hook::plain(&arguments) {
+        return match hook::answer_for(client) {
+            Ok(exit) => exit.into(),
+            Err(problem) => output::problem(&problem).into(),
+        };
+    }
     if arguments.get(1).is_some_and(|verb| verb == "sandbox")
         && let Ok(SandboxCli { verb: SandboxOnly::Sandbox(args) }) = SandboxCli::try_parse_from(&arguments)
     {
@@ -109,6 +134,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return output::usage(&error).into(),
     };
     let done = match cli.verb {
+        Verb::Run(args) => run::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),
@@ -126,8 +152,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Replay(args) => replay::run(&args),
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
+        Verb::Review(args) => review::run(&args),
+        Verb::Identity(args) => identity::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Arm(args) => arm::arm(&args),
+        Verb::Disarm(args) => arm::disarm(&args),
+        Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
+        Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
         Verb::Doctor(args) => return sandbox::doctor(&args),
         Verb::Completions(args) => completions::run(&args),

@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use tripwire_adapters::hooks::protected::Homes;
 use tripwire_host::driver::{Signing, views};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::journal::keys::KeyHome;
@@ -38,6 +39,16 @@ impl Where {
         Ok(Workspace::open(self.start(), &places())?)
     }
 
+    /// The folder that was named, if one was.
+    pub(crate) fn given(&self) -> Option<&Path> {
+        self.workspace.as_deref()
+    }
+
+    /// The folder that was named, or the current one, as it really is.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
+        self.start().canonicalize().map_err(|error| Problem::open(self.start(), error))
+    }
+
     fn start(&self) -> &Path {
         self.workspace.as_deref().unwrap_or(Path::new("."))
     }
@@ -58,9 +69,35 @@ impl Which {
     }
 }
 
-fn places() -> Places {
+/// The role that a verb acts in.
+#[derive(Debug, Args)]
+pub(crate) struct Acting {
+    /// The role to act in; by default `TRIPWIRE_ROLE`, else the one of the policy.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+}
+
+impl Acting {
+    /// The role that somebody named, by the flag or in the environment.
+    pub(crate) fn named(&self) -> Option<String> {
+        self.role.clone().or_else(role_variable)
+    }
+}
+
+/// The role in the environment; an empty one is none.
+pub(crate) fn role_variable() -> Option<String> {
+    std::env::var("TRIPWIRE_ROLE").ok().filter(|role| !role.is_empty())
+}
+
+/// Where a workspace's state may live, by the environment.
+pub(crate) fn places() -> Places {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
+}
+
+/// Where the person's state lives; none without a home.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    places().state_home()
 }
 
 /// Where the person's key lives; none without a home.
@@ -77,4 +114,16 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
 pub(crate) fn who() -> String {
     let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     name.unwrap_or_else(|| "someone".to_owned())
+}
+
+/// The person's folders and the clients', as the environment names them.
+pub(crate) fn homes() -> Homes {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    Homes {
+        home: set("HOME"),
+        state: set("XDG_STATE_HOME"),
+        claude: set("CLAUDE_CONFIG_DIR"),
+        codex: set("CODEX_HOME"),
+        gemini: set("GEMINI_CLI_HOME"),
+    }
 }

@@ -5,113 +5,47 @@
 //! journal in one append, durable before anybody hears the answer. The state file is a convenience: it can always be
 //! rebuilt from the journal, and is whenever it does not fit.
 
+mod authority;
 mod briefing;
 mod effects;
+mod error;
 pub mod freeze;
 mod people;
 mod recent;
 mod sign;
 mod state;
+mod supervise;
+mod time;
 pub mod views;
 pub mod words;
 
-use crate::body::{self, ReadBody, SessionBody, SessionBodyError};
-use crate::control::{self, ControlError};
-use crate::geometry::file::FileError;
+use crate::body::{self, ReadBody, SessionBody};
+use crate::control;
 use crate::geometry::hook_script;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
-use crate::geometry::safety_log::LogError;
 use crate::geometry::wall_clock::WallClock;
+use crate::identity::Configuration;
 use crate::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
-use crate::policy_file::{self, PolicyFileError};
+use crate::policy_file;
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
+pub use authority::{AskError, Frozen};
+pub use error::DriverError;
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 pub use state::StateError;
 use state::{Kept, StateFile};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tripwire_core::chain::event::AgentEvent;
+use time::{since, stamped};
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::chain::{Chain, SnapshotError, Step, View};
+use tripwire_core::chain::{Chain, Step, View};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
-use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::units::RunMillis;
-
-/// Why a session cannot be driven. Every one of these means: nothing happens.
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    /// The journal is damaged, locked or cannot be written.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The batch may or may not be written; the session must be opened again.
-    #[error("the journal could not be written for certain: {0}")]
-    Unknown(JournalError),
-    /// Another process was first although the lock was held: the lock does not work here.
-    #[error("another process wrote to the journal in between; is the folder on a file system without locks?")]
-    Fenced,
-    /// What people did cannot be seen.
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    /// The policy cannot be read.
-    #[error(transparent)]
-    PolicyFile(#[from] PolicyFileError),
-    /// The policy contradicts itself.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The journal's head cannot be used.
-    #[error("the journal's first record: {0}")]
-    Head(#[from] SessionBodyError),
-    /// A record is none that a session may hold.
-    #[error("journal record {index}: {problem}")]
-    Record {
-        /// Its index.
-        index: u64,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A decision has no canonical form.
-    #[error(transparent)]
-    Canonical(#[from] CanonicalError),
-    /// The state cannot be written down.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
-    /// The state file was written by a newer version.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// The safety log cannot be written.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// A file of `.geometry/` cannot be written.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-impl DriverError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Journal(error) | Self::Unknown(error) => error.hint().to_owned(),
-            Self::Fenced => "move the workspace to a local disk".to_owned(),
-            Self::Control(error) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
-                "list all settings with `tripwire policy show`".to_owned()
-            }
-            Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
-            Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
-            Self::State(error) => error.hint(),
-            Self::Log(error) => error.hint(),
-            Self::File(error) => error.hint(),
-        }
-    }
-}
 
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]
@@ -121,12 +55,15 @@ pub struct Driver<S: Storage = Disk> {
     session: SessionId,
     kept: Kept,
     signing: Option<Signing>,
+    frozen: Frozen,
+    /// The role that this process acts in, where it is not the session's.
+    role: Option<String>,
 }
 
 /// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
 #[derive(Debug)]
 pub struct Taken {
-    /// The decisions on what was found in the control files, oldest first.
+    /// The decisions on what was found in the control files and on inputs that came along, oldest first.
     pub before: Vec<Decision>,
     /// The decision on the input.
     pub decision: Decision,
@@ -148,15 +85,31 @@ impl Driver<Disk> {
         now: WallClock,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
+        Self::begin_with(layout, now, Configuration::default(), change)
+    }
+
+    /// As [`Self::begin`], for a program that holds parts of the agent's configuration itself: its prompt, its tools.
+    ///
+    /// # Errors
+    /// See [`Self::begin`].
+    pub fn begin_with(
+        layout: &Layout,
+        now: WallClock,
+        own: Configuration,
+        change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
+    ) -> Result<Self, DriverError> {
         template::write_if_missing(&layout.manifest())?;
         let mut policy = policy_file::load(&layout.manifest())?.policy;
         change(&mut policy)?;
+        let manifest = authority::manifest(layout)?;
+        let permissions = authority::compile(layout, &manifest, &mut policy)?;
         let chain = Chain::new(policy)?;
-        hook_script::write(layout, Manifest::load(&layout.manifest()).map_err(PolicyFileError::from)?.thresholds())?;
+        hook_script::write(layout, manifest.thresholds())?;
         let session = SessionId::claim(layout, now)?;
+        let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
-        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None };
+        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -173,10 +126,12 @@ impl Driver<Disk> {
             .first()
             .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
         let start = WallClock::from_epoch_ms(record.times.wall_ms);
-        let chain = Chain::new(head_of(&record.body)?.policy()?)?;
+        let head = head_of(&record.body)?;
+        let chain = Chain::new(head.policy()?)?;
+        let frozen = Frozen { permissions: head.permissions, identity: head.identity };
         let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
         adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None })
+        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, frozen, role: None })
     }
 }
 
@@ -266,7 +221,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// Whenever the input could not be journaled for certain: then it has no consequences.
     pub fn take(&mut self, what: What, now: WallClock) -> Result<Taken, DriverError> {
-        self.take_with(|start| (Input { at: since(start, now), what }, now))
+        self.take_with(|start| (vec![Input { at: since(start, now), what }], now))
     }
 
     /// Takes in one input that happens now. The clock is read under the session's lock: several processes that wait for
@@ -275,24 +230,23 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_now(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<Taken, DriverError> {
+        self.take_all_now(Vec::new(), what, clock)
+    }
+
+    /// Takes in several inputs that happen now, in one append: `what` is the last, and its decision is the answer.
+    ///
+    /// # Errors
+    /// See [`Self::take`].
+    pub fn take_all_now(
+        &mut self,
+        before: Vec<What>,
+        what: What,
+        clock: impl FnOnce() -> WallClock,
+    ) -> Result<Taken, DriverError> {
         self.take_with(|start| {
             let now = clock();
             let at = since(start, now);
-            let what = match what {
-                What::Event(event) => What::Event(AgentEvent { timestamp: at, ..event }),
-                other @ (What::Request(_)
-                | What::Result(_)
-                | What::Tick
-                | What::Human(_)
-                | What::Advisor(_)
-                | What::Review(_)
-                | What::IterationStarted
-                | What::Claim(_)
-                | What::Compacted(_)
-                | What::Fault(_)
-                | What::PolicyDrift(_)) => other,
-            };
-            (Input { at, what }, now)
+            (before.into_iter().chain([what]).map(|what| Input { at, what: stamped(what, at) }).collect(), now)
         })
     }
 
@@ -301,7 +255,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_at(&mut self, input: Input, now: WallClock) -> Result<Taken, DriverError> {
-        self.take_with(|_start| (input, now))
+        self.take_with(|_start| (vec![input], now))
     }
 
     /// Brings the view up to date with what other processes have journaled, and takes nothing in.
@@ -314,15 +268,16 @@ impl<S: Storage> Driver<S> {
         catch_up(&turn, layout, session, kept)
     }
 
-    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Input, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing } = self;
+    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock)) -> Result<Taken, DriverError> {
+        let Self { journal, layout, session, kept, signing, frozen, .. } = self;
         let mut turn = journal.turn()?;
         catch_up(&turn, layout, session, kept)?;
-        let (input, now) = make(kept.start);
+        let (own, now) = make(kept.start);
+        let own: Vec<Input> = own.into_iter().map(|input| frozen.confirm(input)).collect();
         let look = control::look(layout, &kept.seen, now)?;
-        let at = input.at;
+        let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
         let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
-        inputs.push(input);
+        inputs.extend(own);
         let steps = decide(&mut turn, session, &inputs, kept, now)?;
         kept.seen = look.seen;
         let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
@@ -357,9 +312,19 @@ impl<S: Storage> Driver<S> {
         finish(steps, performed.notices)
     }
 
+    /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
+    ///
+    /// # Errors
+    /// When the lock is not to be had or the file cannot be written.
+    pub fn brief(&mut self, now: WallClock) -> Result<(), DriverError> {
+        let Self { journal, layout, session, .. } = self;
+        let turn = journal.turn()?;
+        Ok(briefing::write(&turn, layout, session, now)?)
+    }
+
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, .. } = self;
-        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.text()?;
+        let Self { journal, layout, session, kept, frozen, .. } = self;
+        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_authority(frozen).text()?;
         let batch = Batch { entries: vec![entry(head, now)], durability: Durability::Synced, after: Some(0) };
         let mut turn = journal.turn()?;
         kept.known = append(&mut turn, &batch)?;
@@ -367,15 +332,11 @@ impl<S: Storage> Driver<S> {
         if let Ok(manifest) = Manifest::load(&layout.manifest()) {
             kept.seen.wrote_manifest(&manifest);
         }
+        kept.seen.froze_policy(frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
         let hash = turn.journal().place().tail_hash();
         StateFile::of(kept, hash)?.save(layout, session)?;
         Ok(())
     }
-}
-
-/// Time since the session's start; a clock before it counts as the start, and the engine sees it stand still.
-fn since(start: WallClock, now: WallClock) -> RunMillis {
-    RunMillis::new(now.epoch_ms().saturating_sub(start.epoch_ms()))
 }
 
 /// Steps the engine over the inputs and journals each with its decision, all in one append.

@@ -9,25 +9,31 @@
 //! stage is the same binary, executed again.
 
 mod error;
+mod interrupt;
 mod outcome;
 mod spec;
 mod stage;
 
 pub use error::{ApplyError, SpecError, StageError, TreeError};
+pub use interrupt::Interrupt;
 pub use outcome::{
     Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
 };
-pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir};
-pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Stage};
+pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
+pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Recovered, Stage};
 
 #[cfg(target_os = "linux")]
 mod bridge;
 #[cfg(target_os = "linux")]
 mod capture;
 #[cfg(target_os = "linux")]
+mod children;
+#[cfg(target_os = "linux")]
 mod control;
 #[cfg(target_os = "linux")]
 mod explain;
+#[cfg(target_os = "linux")]
+pub mod interrupts;
 #[cfg(target_os = "linux")]
 mod layers;
 #[cfg(target_os = "linux")]
@@ -60,9 +66,11 @@ pub use layers::l03_reexec::inner_main;
 #[cfg(target_os = "linux")]
 pub use probe::{LayerCheck, LayerHealth, doctor};
 #[cfg(target_os = "linux")]
-pub use tree::{Containment, Tree, TreeExit, TreeSpec, TreeStdio};
+pub use tree::{Containment, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{Containment, LayerCheck, LayerHealth, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main};
+pub use unsupported::{
+    Containment, LayerCheck, LayerHealth, Shield, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main, interrupts,
+};

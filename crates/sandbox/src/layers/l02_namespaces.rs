@@ -13,9 +13,10 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::CapabilitySet;
 
 use super::l01_cgroup::Group;
+use crate::children::{self, CloneSpec, Forked};
 use crate::control::CONTROL_FD;
 use crate::outcome::Layer;
-use crate::sys::{self, CArgs, CloneSpec, Forked, Inherited};
+use crate::sys::{self, CArgs, Inherited};
 
 /// The program name that tells our binary to be an inner stage.
 pub(crate) const INNER_NAME: &str = "tripwire-inner";
@@ -206,9 +207,9 @@ impl Child {
     fn start(&self, launch: &Launch<'_>) -> io::Result<Pid> {
         let flags = clone_flags(launch.world);
         let Some(cgroup) = launch.group.and_then(Group::clone_into) else {
-            return sys::start_sharing_memory(flags, &mut || self.run());
+            return children::start_sharing_memory(flags, &mut || self.run());
         };
-        match sys::clone_process(CloneSpec { flags, cgroup: Some(cgroup) })? {
+        match children::clone_process(CloneSpec { flags, cgroup: Some(cgroup) })? {
             Forked::Parent(pid) => Ok(pid),
             Forked::Child => self.run(),
         }
