@@ -17,6 +17,9 @@ pub enum EnforcementError {
     /// The review is missing, rejected or of another change.
     #[error(transparent)]
     ReviewGating(ReviewGatingError),
+    /// The command would destroy what nobody gets back.
+    #[error(transparent)]
+    FloorHeld(FloorHeldError),
     /// The session is over or held.
     #[error(transparent)]
     CycleTermination(CycleTerminationError),
@@ -35,6 +38,18 @@ pub struct PermissionDeniedError {
     pub permission: Label,
     /// Who lacks it.
     pub role: Label,
+}
+
+/// The command would destroy what nobody gets back; a person may let it pass once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("held: {reason} [{rule}]; to allow this once, a person runs: tripwire allow --once {code}")]
+pub struct FloorHeldError {
+    /// The code that a person names.
+    pub code: Label,
+    /// What it would destroy.
+    pub reason: Label,
+    /// The rule of the floor that it breaks.
+    pub rule: Label,
 }
 
 /// A wall clock ran out.

@@ -101,7 +101,7 @@ mod tests {
             role: Label::cut("developer"),
         };
         let request =
-            Request { action: action.clone(), authority: Some(authority), proposal: None, reserve_micro_usd: None };
+            Request { action: action.clone(), authority: Some(authority), floor: None, proposal: None, reserve_micro_usd: None };
         let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
         Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap()
     }

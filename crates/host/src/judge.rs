@@ -8,6 +8,7 @@
 mod call;
 mod effect;
 mod expand;
+mod fact;
 mod field;
 mod find;
 mod hold;

@@ -129,6 +129,7 @@ impl HookCall {
                 Some(What::Request(Request {
                     action: facts.action,
                     authority: Some(authority),
+                    floor: None,
                     proposal: None,
                     reserve_micro_usd: None,
                 }))
@@ -193,6 +194,7 @@ fn is_over(decision: &Decision) -> Turn {
         Some(
             EnforcementError::CycleTermination(CycleTerminationError::Held(_) | CycleTerminationError::MaxSteps)
             | EnforcementError::PermissionDenied(_)
+            | EnforcementError::FloorHeld(_)
             | EnforcementError::WallClockTimeout(_)
             | EnforcementError::ReviewGating(_)
             | EnforcementError::GuardFailure(_),

@@ -112,8 +112,14 @@ impl Chain {
     }
 
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
-        let gate = &self.state.gate;
         turn.refusal = self.check_authority(request).err();
+        let gate = &mut self.state.gate;
+        if let (None, Some(fact)) = (&turn.refusal, &request.floor)
+            && let Err(error) = gate.floor.check(fact, turn.place.at)
+        {
+            turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
+            turn.refusal = Some((Rule::Floor, error));
+        }
         if turn.refusal.is_none()
             && gate.iterations.ended().is_none()
             && gate.iterations.is_exhausted(&self.policy.limits)
@@ -198,6 +204,7 @@ impl Chain {
                 gate.money.raise(*by);
                 "a person raised the money budget"
             }
+            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at).words(),
             HumanAct::SetMode(mode) => {
                 gate.mode = *mode;
                 "a person changed whether decisions bind"

@@ -117,6 +117,9 @@ impl Search {
                 let within = path.starts_with(walker.world.workspace()) || walker.world.zone(&path) == Zone::Temporary || walker.world.zone(&path) == Zone::TemporaryRoot;
                 if near && narrow && within {
                     self.collect(&path, &mut hits);
+                } else if self.kind == Some('f') {
+                    // Files alone: what is meant is everything in the root, not the root.
+                    hits.push(format!("{}/*", path.display()));
                 } else {
                     hits.push(path.display().to_string());
                 }

@@ -242,10 +242,10 @@ fn binds(hold: HoldReason, policy: &Policy) -> bool {
     hold != HoldReason::GuardFailure || policy.gate.on_guard_failure == OnGuardFailure::Hold
 }
 
-/// In observe mode only an explicit budget and a wall clock refuse; everything else is merely noted.
+/// In observe mode only an explicit budget, a wall clock and the floor refuse; everything else is merely noted.
 const fn binding_of_refusal(rule: Rule) -> Binding {
     match rule {
-        Rule::GateMoney | Rule::TermWallClock => Binding::Always,
+        Rule::GateMoney | Rule::TermWallClock | Rule::Floor => Binding::Always,
         Rule::FailClosed
         | Rule::FrozenPolicy
         | Rule::ActSimilarity

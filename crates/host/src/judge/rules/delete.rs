@@ -186,7 +186,7 @@ fn of_zone(walker: &Walker<'_>, zone: Zone, path: &Path) -> Hold {
 
 fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     let search = Search::read(call);
-    let hits: Vec<Field> = search.hits(walker).iter().map(|hit| Field::of(hit)).collect();
+    let hits: Vec<Field> = search.hits(walker).iter().map(|hit| hit_field(hit)).collect();
     if search.deletes {
         let hold = fields(walker, call.place, Manner::Recursive, &hits);
         if hold.is_some() {
@@ -206,6 +206,15 @@ fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         }
     }
     None
+}
+
+/// A name that was found; one that ends in `/*` is everything in a folder.
+fn hit_field(hit: &str) -> Field {
+    let mut field = Field::of(hit.strip_suffix("/*").map_or(hit, |_| hit.strip_suffix('*').unwrap_or(hit)));
+    if hit.ends_with("/*") {
+        field.push_pattern("*");
+    }
+    field
 }
 
 fn rsync(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
