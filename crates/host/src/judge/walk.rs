@@ -46,20 +46,15 @@ impl<'w> Walker<'w> {
             self.hold(Hold::plain(FloorRule::TooComplex, "code is nested in code more than 12 levels deep"));
             return Stream::Unknown;
         }
-        match super::shell::parse(text) {
-            Ok(script) => {
-                self.depth += 1;
-                let stream = self.script(&script, stdin, place);
-                self.depth -= 1;
-                stream
-            }
-            // bash runs nothing of what it cannot parse.
-            Err(super::shell::SyntaxError::Refused(_)) => Stream::Closed,
-            Err(error @ super::shell::SyntaxError::TooDeep) => {
-                self.hold(Hold::plain(FloorRule::TooComplex, &error.to_string()));
-                Stream::Unknown
-            }
+        let parsed = super::shell::parse(text);
+        if let Some(error @ super::shell::SyntaxError::TooDeep) = parsed.error {
+            self.hold(Hold::plain(FloorRule::TooComplex, &error.to_string()));
+            return Stream::Unknown;
         }
+        self.depth += 1;
+        let stream = self.script(&parsed.script, stdin, place);
+        self.depth -= 1;
+        stream
     }
 
     /// Walks a list.

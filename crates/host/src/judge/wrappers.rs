@@ -1,6 +1,6 @@
 //! Programs that run other programs: what stands behind them is what counts.
 
-use super::call::{Call, Place};
+use super::call::{Call, Place, ends_cluster};
 use super::field::Field;
 
 /// What stands behind a wrapper.
@@ -81,6 +81,9 @@ const RUNNERS: [&[&str]; 14] = [
     &["rtk", "proxy"],
 ];
 
+/// Tools of a project that its package manager runs by their bare name.
+const TOOLS: [&str; 6] = ["prisma", "sequelize", "typeorm", "knex", "rimraf", "supabase"];
+
 const SHELLS: [&str; 10] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
 
 /// What stands behind this call, if it is a wrapper.
@@ -122,6 +125,9 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
             Some(Inner::Fed(rest_of(args, &values, 0).1))
         }
         "parallel" => Some(parallel(call)),
+        "yarn" | "pnpm" if words.first().is_some_and(|word| TOOLS.contains(&word.as_str())) => {
+            Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
+        }
         "ssh" => ssh(call),
         "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => container(call),
         "docker-compose" => container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat())),
@@ -144,7 +150,7 @@ fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)
         if text == "--" {
             at += 1;
             break;
-        } else if values.contains(&text.as_str()) {
+        } else if values.contains(&text.as_str()) || joins_value(&text, values) {
             at += 2;
         } else if text.starts_with('-') && text.len() > 1 {
             at += 1;
@@ -159,6 +165,12 @@ fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)
     // `sudo VAR=x cmd` and `timeout 5 -- cmd` leave something to skip once more.
     let rest = if rest.first().is_some_and(|field| field.text() == "--") { rest.into_iter().skip(1).collect() } else { rest };
     (env, rest)
+}
+
+/// Whether a run of short options ends with one that takes a value, and does not begin with one that has it already.
+fn joins_value(text: &str, values: &[&str]) -> bool {
+    let begins = text.get(..2).is_some_and(|first| values.contains(&first));
+    !begins && values.iter().any(|value| ends_cluster(text, value))
 }
 
 fn is_name(text: &str) -> bool {

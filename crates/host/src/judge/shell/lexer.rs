@@ -33,7 +33,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The whole text as a script.
-    pub(super) fn whole(mut self) -> Result<Script, SyntaxError> {
+    pub(super) fn whole(&mut self) -> Result<Script, SyntaxError> {
         let script = self.script()?;
         if self.at < self.text.len() {
             return Err(SyntaxError::Refused("an unexpected word or bracket"));
