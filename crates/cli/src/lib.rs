@@ -18,11 +18,15 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod run;
+mod run_limits;
+mod run_print;
 mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
 mod status;
+mod statusline;
 mod step;
 mod verify;
 mod why;
@@ -53,6 +57,7 @@ Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or ha
 /// Everything that can be asked of the command.
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Run(Box<run::RunArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
@@ -73,6 +78,7 @@ enum Verb {
     Explain(explain::ExplainArgs),
     Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
+    Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
     Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -86,13 +92,40 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
+/// The sandbox verbs alone: describing all verbs to the parser costs a twentieth of a short sandboxed run.
+#[derive(Debug, Parser)]
+#[command(name = "tripwire", disable_help_subcommand = true)]
+struct SandboxCli {
+    #[command(subcommand)]
+    verb: SandboxOnly,
+}
+
+#[derive(Debug, Subcommand)]
+enum SandboxOnly {
+    Sandbox(Box<sandbox::SandboxArgs>),
+}
+
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(client) = hook::plain(&arguments) {
+        return match hook::answer_for(client) {
+            Ok(exit) => exit.into(),
+            Err(problem) => output::problem(&problem).into(),
+        };
+    }
+    if arguments.get(1).is_some_and(|verb| verb == "sandbox")
+        && let Ok(SandboxCli { verb: SandboxOnly::Sandbox(args) }) = SandboxCli::try_parse_from(&arguments)
+    {
+        return sandbox::run(&args);
+    }
+    // Help and every complaint come from the whole parser, so that they read the same for all verbs.
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
     };
     let done = match cli.verb {
+        Verb::Run(args) => run::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),
@@ -114,6 +147,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Explain(args) => explain::run(&args),
         Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
+        Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
         Verb::Doctor(args) => return sandbox::doctor(&args),
         Verb::Completions(args) => completions::run(&args),

@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use tripwire_adapters::hooks::protected::Homes;
 use tripwire_host::driver::{Signing, views};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::journal::keys::KeyHome;
@@ -38,6 +39,11 @@ impl Where {
         Ok(Workspace::open(self.start(), &places())?)
     }
 
+    /// The folder that was named, if one was.
+    pub(crate) fn given(&self) -> Option<&Path> {
+        self.workspace.as_deref()
+    }
+
     /// The folder that was named, or the current one, as it really is.
     pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
         self.start().canonicalize().map_err(|error| Problem::open(self.start(), error))
@@ -63,7 +69,8 @@ impl Which {
     }
 }
 
-fn places() -> Places {
+/// Where a workspace's state may live, by the environment.
+pub(crate) fn places() -> Places {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
 }
@@ -82,4 +89,16 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
 pub(crate) fn who() -> String {
     let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     name.unwrap_or_else(|| "someone".to_owned())
+}
+
+/// The person's folders and the clients', as the environment names them.
+pub(crate) fn homes() -> Homes {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    Homes {
+        home: set("HOME"),
+        state: set("XDG_STATE_HOME"),
+        claude: set("CLAUDE_CONFIG_DIR"),
+        codex: set("CODEX_HOME"),
+        gemini: set("GEMINI_CLI_HOME"),
+    }
 }

@@ -3,11 +3,12 @@
 use crate::exit::Exit;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_adapters::supervisor::RunError;
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_host::bundle::BundleError;
 use tripwire_host::driver::DriverError;
-use tripwire_host::geometry::file::FileError;
+use tripwire_host::geometry::file::{FileError, ReadError};
 use tripwire_host::journal::JournalError;
 use tripwire_host::memory::MemoryError;
 use tripwire_host::policy_file::PolicyFileError;
@@ -138,6 +139,9 @@ pub(crate) enum Problem {
     /// A file of `.geometry/` cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A file of `.geometry/` is not what it should be.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// An order stands, but could not be journaled.
     #[error("`{}` is written and binds, but the act was not journaled: {error}", file.display())]
     Unjournaled {
@@ -174,6 +178,12 @@ pub(crate) enum Problem {
         /// What was given.
         text: String,
     },
+    /// A client could not be started under the guard.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The system does not tell local times.
+    #[error("this system does not tell when a local time is")]
+    NoLocalTime,
     /// Standard output is closed or full.
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
@@ -207,23 +217,13 @@ impl Problem {
             | Self::AmbiguousCode { .. }
             | Self::NoDecision { .. }
             | Self::NoAlarm { .. }
+            | Self::NoLocalTime
             | Self::Since { .. } => Exit::Usage,
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
-            Self::Workspace(_) | Self::File(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
+            Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
-            Self::Driver(error) => match error {
-                DriverError::Journal(error) => of_journal(error),
-                DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
-                DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
-                DriverError::Unknown(_)
-                | DriverError::Fenced
-                | DriverError::Control(_)
-                | DriverError::Head(_)
-                | DriverError::Record { .. }
-                | DriverError::State(_)
-                | DriverError::Log(_)
-                | DriverError::File(_) => Exit::DoesNotHold,
-            },
+            Self::Run(error) => of_run(error),
+            Self::Driver(error) => of_driver(error),
             Self::Bundle(error) => match error {
                 BundleError::Journal(error) => of_journal(error),
                 BundleError::File(_)
@@ -286,15 +286,47 @@ impl Problem {
             Self::Driver(error) => error.hint(),
             Self::Journal(error) => error.hint().to_owned(),
             Self::File(error) => error.hint(),
+            Self::Read(ReadError::File(error)) => error.hint(),
+            Self::Read(ReadError::TooBig { .. }) => "remove the file: it is none of ours".to_owned(),
             Self::Unjournaled { error, .. } => error.hint(),
             Self::NoDecision { .. } => "list the decisions with `tripwire log`".to_owned(),
             Self::NoAlarm { .. } => "find the alarms with `tripwire log --level override`".to_owned(),
             Self::Bundle(error) => error.hint(),
             Self::Memory(error) => error.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
+            Self::Run(error) => error.hint(),
+            Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
+    }
+}
+
+fn of_driver(error: &DriverError) -> Exit {
+    match error {
+        DriverError::Journal(error) => of_journal(error),
+        DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
+        DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
+        DriverError::Unknown(_)
+        | DriverError::Fenced
+        | DriverError::Control(_)
+        | DriverError::Head(_)
+        | DriverError::Record { .. }
+        | DriverError::State(_)
+        | DriverError::Log(_)
+        | DriverError::File(_) => Exit::DoesNotHold,
+    }
+}
+
+fn of_run(error: &RunError) -> Exit {
+    match error {
+        RunError::UnknownClient { .. } | RunError::NotFound { .. } | RunError::Arrange(_) | RunError::Tree(_) => {
+            Exit::Usage
+        }
+        RunError::Blocked("STOP") => Exit::Stopped,
+        RunError::Blocked(_) => Exit::Held,
+        RunError::Driver(error) => of_driver(error),
+        RunError::Record(_) | RunError::Setup { .. } => Exit::DoesNotHold,
     }
 }
 

@@ -72,23 +72,21 @@ impl Attempt<'_> {
         if group.is_some() {
             self.memory = MemoryCount::Kernel;
         }
-        let writes = stage::open_writes(self.spec)?;
-        let shown = match &writes {
-            Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
-            Writes::Copy { copy } => copy,
+        // The inner stage needs a moment to start; the workspace is looked at and prepared meanwhile.
+        let running = self.start_inner(group.as_ref())?;
+        let (placeholders, plan) = match self.prepare() {
+            Ok(prepared) => prepared,
+            Err(broken) => {
+                running.abandon();
+                return Err(broken);
+            }
         };
-        // Leftovers of killed runs go before the workspace is looked at.
-        let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
-        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
-        self.writable = self.writable_roots(&writes);
-        placeholders.fill(&prepared.missing).map_err(placeholder)?;
-        let running = self.start_inner(group.as_ref(), &Plan::Sandbox(Box::new(prepared.plan)))?;
+        let running = self.reach_command(running, &plan)?;
         let ended = self.follow(running)?;
         let memory_kills = group.as_ref().map_or(0, Group::memory_kills);
         let survivors = group.as_ref().map_or(0, |group| group.members().len());
         drop(group.take());
         drop(placeholders);
-        let findings = self.scan();
         let mut receipt = ended.receipt;
         receipt.survivors += u64::try_from(survivors).unwrap_or(u64::MAX);
         Ok(Report {
@@ -98,7 +96,7 @@ impl Attempt<'_> {
             wall: self.start.elapsed(),
             layers: std::mem::take(&mut self.layers),
             receipt,
-            findings,
+            findings: ended.findings,
             memory_kills,
             profile: self.spec.profile,
             stage: self.spec.stage.clone(),
@@ -132,8 +130,23 @@ impl Attempt<'_> {
         Ok(None)
     }
 
-    /// Layers 2 to 9, up to the executed command.
-    fn start_inner(&mut self, group: Option<&Group>, plan: &Plan) -> Result<Running, Broken> {
+    /// What is shown and what has a wall, and the names that must be made for it.
+    fn prepare(&mut self) -> Result<(Placeholders, Plan), Broken> {
+        let writes = stage::open_writes(self.spec)?;
+        let shown = match &writes {
+            Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
+            Writes::Copy { copy } => copy,
+        };
+        // Leftovers of killed runs go before the workspace is looked at.
+        let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
+        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
+        self.writable = self.writable_roots(&writes);
+        placeholders.fill(&prepared.missing).map_err(placeholder)?;
+        Ok((placeholders, Plan::Sandbox(Box::new(prepared.plan))))
+    }
+
+    /// Layers 2 and 3: the inner stage, waiting for its plan.
+    fn start_inner(&mut self, group: Option<&Group>) -> Result<Running, Broken> {
         let (stdout, stdout_in) = pipe()?;
         let (stderr, stderr_in) = pipe()?;
         let (control, control_in) = Channel::pair().map_err(namespaces("make the control channel"))?;
@@ -155,12 +168,14 @@ impl Attempt<'_> {
         self.layers.set(Layer::Namespaces, on("user, mount, pid, network, IPC, host name, cgroup"));
         let stdout = Capture::new(stdout, self.spec.budgets.output);
         let stderr = Capture::new(stderr, self.spec.budgets.output);
-        let running = Running { started, control, stdout, stderr, watch: None };
-        self.reach_command(running, plan)
+        Ok(Running { started, control, stdout, stderr, watch: None })
     }
 
+    /// Layers 4 to 9, put on by the inner stage, up to the executed command.
     fn reach_command(&mut self, mut running: Running, plan: &Plan) -> Result<Running, Broken> {
-        let mut result = running.control.send(TAG_PLAN, &plan.encode()).map_err(reexec("send the plan"));
+        // An inner stage that is gone already has said why: that is heard before the plan is called unsent.
+        let mut unsent = running.control.send(TAG_PLAN, &plan.encode()).map_err(reexec("send the plan")).err();
+        let mut result = Ok(());
         let mut handles = None;
         while result.is_ok() {
             let silent = "hear from the inner stage";
@@ -176,7 +191,7 @@ impl Attempt<'_> {
                 }
                 Ok(Event::TimedOut) => result = Err(reexec(silent)(io::Error::from_raw_os_error(libc::ETIMEDOUT))),
                 Ok(Event::News(News::Exited { .. }) | Event::Gone | Event::Spent(_)) => {
-                    result = Err(reexec(silent)(io::Error::from_raw_os_error(0)));
+                    result = Err(unsent.take().unwrap_or_else(|| reexec(silent)(io::Error::from_raw_os_error(0))));
                 }
                 Err(error) => result = Err(reexec(silent)(error)),
             }
@@ -186,9 +201,7 @@ impl Attempt<'_> {
             running.watch = Some(Watch::new(self.sight(scratch, proc)));
             return Ok(running);
         }
-        running.started.kill();
-        // The inner stage is gone for sure once it is waited for; a failure here changes nothing.
-        drop(running.started.reap());
+        running.abandon();
         Err(result.err().unwrap_or_else(|| reexec("receive the new root")(io::Error::from_raw_os_error(0))))
     }
 
@@ -228,7 +241,7 @@ impl Attempt<'_> {
     }
 
     /// Waits for the end, whatever brings it, and then for the last process.
-    fn follow(&self, mut running: Running) -> Result<Ended, Broken> {
+    fn follow(&mut self, mut running: Running) -> Result<Ended, Broken> {
         let event = running.next(self.deadline());
         let decided = Instant::now();
         let seen = || Alive::Seen(procfs::descendants(running.started.pid.as_raw_nonzero().get()));
@@ -239,15 +252,18 @@ impl Attempt<'_> {
             // The last layers are put on by the command itself, so this is where their failure is heard.
             Ok(Event::News(News::Failed { layer, errno, what })) => {
                 failed = Some(Broken::new(layer, errno, what));
-                (End::Signaled(SIGKILL), Alive::Counted(0))
+                (End::Signaled(SIGKILL), seen())
             }
             Ok(Event::TimedOut) => (End::TimedOut, seen()),
             Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
             Ok(Event::Gone | Event::News(News::Ready { .. } | News::Started)) | Err(_) => {
-                (End::Signaled(SIGKILL), Alive::Counted(0))
+                (End::Signaled(SIGKILL), seen())
             }
         };
         running.started.kill();
+        // A first process that was alone is taken down by the kernel while the workspace is looked at; nobody is left who
+        // could change it. In every other case the look comes when all are gone.
+        let early = alive.is_nobody().then(|| self.scan());
         running.started.reap().map_err(|error| {
             Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
         })?;
@@ -255,7 +271,8 @@ impl Attempt<'_> {
             return Err(broken);
         }
         let receipt = alive.receipt(decided.elapsed());
-        Ok(Ended { end, receipt, stdout: running.stdout, stderr: running.stderr })
+        let findings = early.unwrap_or_else(|| self.scan());
+        Ok(Ended { end, receipt, findings, stdout: running.stdout, stderr: running.stderr })
     }
 
     fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> Sight {

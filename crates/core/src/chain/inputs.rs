@@ -113,8 +113,14 @@ impl Chain {
 
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
         turn.refusal = self.check_authority(request).err();
+        if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Control) {
+            let text = format!("`{}` is out of the agent's reach", request.action.shown());
+            turn.note(FindingKind::PermissionDenied, Rule::Control, &text);
+        }
         let gate = &mut self.state.gate;
-        if let (None, Some(fact)) = (&turn.refusal, &request.floor)
+        // A refusal that does not bind while only observing must not hide the floor, which does.
+        if let Some(fact) = &request.floor
+            && (turn.refusal.is_none() || !gate.is_armed())
             && let Err(error) = gate.floor.check(fact, turn.place.at)
         {
             turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
@@ -132,7 +138,8 @@ impl Chain {
     }
 
     fn check_authority(&self, request: &Request) -> Result<(), (Rule, EnforcementError)> {
-        let authority = permission::check(request.authority.as_ref()).map_err(|error| (Rule::Permission, error))?;
+        let authority = permission::check(request.authority.as_ref())
+            .map_err(|error| (permission::rule(request.authority.as_ref()), error))?;
         identity::check(authority).map_err(|error| (Rule::Identity, error))?;
         if let Some(proposal) = request.proposal {
             self.state.gate.reviews.check(proposal).map_err(|error| (Rule::Review, error))?;

@@ -4,8 +4,8 @@ use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
-use tripwire_core::input::{FloorFact, 
-    AdvisorReply, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, Fault, Grant, HumanAct,
+use tripwire_core::input::{
+    AdvisorReply, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, Fault, FloorFact, Grant, HumanAct,
     IdentityFact, Input, Mode, Permission, PolicyDrift, Report, Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;

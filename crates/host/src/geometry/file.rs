@@ -119,7 +119,9 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
         return Err(FileError::at(path, FileAction::Read)(cause).into());
     }
-    let mut bytes = Vec::new();
+    // Room for the whole file at once: growing step by step costs a system call each, on the path of every tool call.
+    let size = usize::try_from(metadata.len().min(limit)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(size.saturating_add(64));
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(FileError::at(path, FileAction::Read))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
         return Err(ReadError::TooBig { path: path.to_owned(), limit });
@@ -135,6 +137,20 @@ fn open_flags() -> i32 {
 /// Opens an existing file for reading and writing, without following a symbolic link.
 pub(crate) fn open_read_write(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(open_flags()).open(path)
+}
+
+/// Opens a file for reading and writing and makes it if it is missing, without following a symbolic link.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(open_flags());
+    options.open(path)
+}
+
+/// Writes a file over the one before without waiting for the disk: for what can be lost and begun anew.
+pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut draft = Draft::new(path, FILE_MODE)?;
+    draft.write(bytes)?;
+    std::fs::rename(&draft.draft, &draft.target).map_err(FileError::at(path, FileAction::Rename))
 }
 
 /// Replaces a file as a whole: after a crash it holds either the old or the new contents, never a mixture.

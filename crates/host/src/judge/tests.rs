@@ -10,19 +10,73 @@ use std::process::{Command, Stdio};
 /// What the real bash says, with an empty environment; `None` if there is none here.
 fn bash(arguments: &[&str]) -> Option<std::process::Output> {
     let mut command = Command::new("bash");
-    command.env_clear().env("PATH", "/nonexistent").env("HOME", "/home/me").args(["--norc", "--noprofile"]).args(arguments);
+    command
+        .env_clear()
+        .env("PATH", "/nonexistent")
+        .env("HOME", "/home/me")
+        .args(["--norc", "--noprofile"])
+        .args(arguments);
     command.current_dir("/").stdin(Stdio::null()).output().ok()
 }
 
 /// Lines that parse, or do not, for a reason that is easily missed.
 const SYNTAX: [&str; 56] = [
-    "a", "a;", "a &", "a && b || c", "a |", "&& a", "a &&", "if a; then b; fi", "if a then b; fi", "if a; then fi",
-    "for x in a b; do c; done", "for x do c; done", "for ((i=0;i<3;i++)); do a; done", "while a; do b; done", "while a; done",
-    "case a in b) c;; esac", "case a in (b|c) d;; *) e;& esac", "case a in esac", "{ a; }", "{ a }", "( a )", "( a", "a )", "((1+2))",
-    "( (a) )", "((a) | b)", "f() { a; }", "f() a", "function f { a; }", "function f() ( a )", "[[ a == b && ( c < d ) ]]", "[[ a",
-    "a <<E\nb\nE", "a <<'E' | b\nc\nE\nd", "a <<-E\n\tb\n\tE", "a <<< b", "a < <(b)", "a > >(b)", "a 2>&1 &> c", "a >", "x=(a b)",
-    "x=(a", "x[1]=2 y+=3 a", "echo \"$(a \"b\")\"", "echo `a \\`b\\``", "echo ${x:-${y}}", "echo ${x", "echo $((1+(2*3)))", "echo 'a",
-    "echo \"a", "! a | b", "time -p a", "coproc a", "a; ; b", "a;; b", "echo a#b #c",
+    "a",
+    "a;",
+    "a &",
+    "a && b || c",
+    "a |",
+    "&& a",
+    "a &&",
+    "if a; then b; fi",
+    "if a then b; fi",
+    "if a; then fi",
+    "for x in a b; do c; done",
+    "for x do c; done",
+    "for ((i=0;i<3;i++)); do a; done",
+    "while a; do b; done",
+    "while a; done",
+    "case a in b) c;; esac",
+    "case a in (b|c) d;; *) e;& esac",
+    "case a in esac",
+    "{ a; }",
+    "{ a }",
+    "( a )",
+    "( a",
+    "a )",
+    "((1+2))",
+    "( (a) )",
+    "((a) | b)",
+    "f() { a; }",
+    "f() a",
+    "function f { a; }",
+    "function f() ( a )",
+    "[[ a == b && ( c < d ) ]]",
+    "[[ a",
+    "a <<E\nb\nE",
+    "a <<'E' | b\nc\nE\nd",
+    "a <<-E\n\tb\n\tE",
+    "a <<< b",
+    "a < <(b)",
+    "a > >(b)",
+    "a 2>&1 &> c",
+    "a >",
+    "x=(a b)",
+    "x=(a",
+    "x[1]=2 y+=3 a",
+    "echo \"$(a \"b\")\"",
+    "echo `a \\`b\\``",
+    "echo ${x:-${y}}",
+    "echo ${x",
+    "echo $((1+(2*3)))",
+    "echo 'a",
+    "echo \"a",
+    "! a | b",
+    "time -p a",
+    "coproc a",
+    "a; ; b",
+    "a;; b",
+    "echo a#b #c",
 ];
 
 #[test]
@@ -42,10 +96,46 @@ fn what_bash_accepts_is_accepted_and_what_we_refuse_bash_refuses() {
 
 /// Words without an effect, whose fields bash itself can print.
 const WORDS: [&str; 40] = [
-    "a b  c", "'a b' \"c d\"", "a'b'\"c\"d", r"a\ b", r#""a\"b\$c\d""#, "$'a\\tb\\x41\\101\\u00e9'", "{a,b}{1,2}", "x{a,{b,c}}y",
-    "{1..4}", "{a}", "{a,b", "a{,b}", "~", "~/x", "'~'", "a~", "$HOME", "\"$HOME\"/x", "${HOME%/*}", "${HOME##*/}", "${HOME#/}",
-    "${HOME%%e*}", "${UNSET:-d e}", "\"${UNSET:-d e}\"", "${HOME:+z}", "$((1))x", "$(echo a b)", "\"$(echo a b)\"", "`echo q`",
-    "$(printf '%s-' a b)", "$(echo -n x)y", "\"\"", "'' a", "$EMPTY", "\"$EMPTY\"", "${HOME:?no}", "\\a\\*", "'*'", "a\\\nb", "{3..1}",
+    "a b  c",
+    "'a b' \"c d\"",
+    "a'b'\"c\"d",
+    r"a\ b",
+    r#""a\"b\$c\d""#,
+    "$'a\\tb\\x41\\101\\u00e9'",
+    "{a,b}{1,2}",
+    "x{a,{b,c}}y",
+    "{1..4}",
+    "{a}",
+    "{a,b",
+    "a{,b}",
+    "~",
+    "~/x",
+    "'~'",
+    "a~",
+    "$HOME",
+    "\"$HOME\"/x",
+    "${HOME%/*}",
+    "${HOME##*/}",
+    "${HOME#/}",
+    "${HOME%%e*}",
+    "${UNSET:-d e}",
+    "\"${UNSET:-d e}\"",
+    "${HOME:+z}",
+    "$((1))x",
+    "$(echo a b)",
+    "\"$(echo a b)\"",
+    "`echo q`",
+    "$(printf '%s-' a b)",
+    "$(echo -n x)y",
+    "\"\"",
+    "'' a",
+    "$EMPTY",
+    "\"$EMPTY\"",
+    "${HOME:?no}",
+    "\\a\\*",
+    "'*'",
+    "a\\\nb",
+    "{3..1}",
 ];
 
 #[test]
@@ -63,7 +153,8 @@ fn words_become_what_bash_makes_of_them() {
         let line = format!("EMPTY=; printf '%s\\0' {words}");
         let output = bash(&["-c", &line]).unwrap();
         assert!(output.status.success(), "{words}: {output:?}");
-        let theirs: Vec<String> = String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();
+        let theirs: Vec<String> =
+            String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();
         let mut state = State { cwds: vec!["/".into()], ..State::default() };
         state.variables.insert("HOME".to_owned(), Field::of("/home/me"));
         state.variables.insert("EMPTY".to_owned(), Field::of(""));

@@ -14,12 +14,9 @@ impl Situation {
     /// Builds the state of this name.
     pub(crate) fn new(state: &str) -> Self {
         let here = Self { folder: tempfile::tempdir().unwrap() };
-        for (file, text) in [
-            ("home/notes.txt", "n"),
-            ("home/.ssh/id", "k"),
-            ("home/projects/p", "p"),
-            ("other/o.txt", "o"),
-        ] {
+        for (file, text) in
+            [("home/notes.txt", "n"), ("home/.ssh/id", "k"), ("home/projects/p", "p"), ("other/o.txt", "o")]
+        {
             here.write(file, text);
         }
         fs::create_dir_all(here.path("ws")).unwrap();

@@ -124,12 +124,14 @@ fn floor_1_a_hostile_repository_makes_the_judge_run_nothing() {
     fs::write(&script, format!("#!/bin/sh\ntouch {}\ncat\n", mark.display())).unwrap();
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let run = script.display().to_string();
-    for key in ["core.fsmonitor", "core.pager", "filter.x.clean", "filter.x.smudge", "core.sshCommand", "diff.external"] {
+    for key in ["core.fsmonitor", "core.pager", "filter.x.clean", "filter.x.smudge", "core.sshCommand", "diff.external"]
+    {
         here.git(&["config", key, &run]);
     }
     here.write("ws/.gitattributes", "* filter=x\n");
     here.write("ws/.git/hooks/post-checkout", "#!/bin/sh\nexit 1\n");
-    for line in ["git reset --hard", "git push -f", "git clean -fdx", "rm -rf src", "git stash drop", "git branch -D x"] {
+    for line in ["git reset --hard", "git push -f", "git clean -fdx", "rm -rf src", "git stash drop", "git branch -D x"]
+    {
         let _verdict = here.judge().judge(line);
     }
     assert!(!mark.exists());

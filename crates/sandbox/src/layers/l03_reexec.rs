@@ -37,29 +37,37 @@ const EXIT_BROKEN: u8 = 71;
 /// Returns `None` for an ordinary start, and the exit code otherwise.
 #[must_use]
 pub fn inner_main() -> Option<u8> {
+    // The mention keeps the early start in the binary.
+    std::hint::black_box(&sys::EARLY_START);
     if std::env::args_os().next()? != INNER_NAME {
         return None;
     }
+    Some(be_inner())
+}
+
+/// The inner stage from its first step to its exit code.
+pub(crate) fn be_inner() -> u8 {
     let Ok(fd) = sys::take_fd(CONTROL_FD) else {
-        return Some(EXIT_BROKEN);
+        return EXIT_BROKEN;
     };
     let channel = Channel::from_fd(fd);
-    Some(match inner(&channel) {
+    match inner(&channel) {
         Ok(code) => code,
         Err(broken) => {
             // If the launcher is gone there is nobody left to tell, and nothing was run.
             drop(channel.send_failure(broken.layer, broken.errno, &broken.what));
             EXIT_BROKEN
         }
-    })
+    }
 }
 
 fn inner(channel: &Channel) -> Result<u8, Broken> {
-    close_the_door()?;
+    // The plan comes when the launcher has shown our ids; until then this process must still be its user's in `/proc`.
     let frame = channel.receive().map_err(|error| broken(error.raw_os_error().unwrap_or(0), "read the plan"))?;
     let Some((TAG_PLAN, bytes, _)) = frame else {
         return Err(broken(0, "read the plan"));
     };
+    close_the_door()?;
     match Plan::decode(&bytes).map_err(|_| broken(0, "understand the plan"))? {
         Plan::Sandbox(plan) => l09_pid1::run(&plan, channel),
         Plan::Keeper(plan) => tree::keeper::run(&plan, channel),
@@ -71,6 +79,8 @@ fn close_the_door() -> Result<(), Broken> {
     let at = |what: &'static str| move |errno: rustix::io::Errno| broken(errno.raw_os_error(), what);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("become unreadable"))?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("bind to the launcher's life"))?;
+    // A caller that ignores the end of children would have ours disappear unseen.
+    sys::reset_signals();
     let first = CONTROL_FD.unsigned_abs() + 1;
     sys::close_from(first, Inherited::Close)
         .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "close inherited descriptors"))
