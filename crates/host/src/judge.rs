@@ -148,6 +148,9 @@ impl Judge {
         let world = World::new(&self.facts);
         let mut walker = Walker::new(&world, self.start());
         let _written = walker.script(&parsed.script, &Stream::Closed, Place::Here);
+        if world.budget() == world::Budget::Spent {
+            walker.hold(hold::Hold::plain(FloorRule::TooComplex, "it reaches over more files than can be looked at"));
+        }
         let verdict = Verdict::of(walker.segments);
         match (parsed.error, verdict.verdict) {
             (Some(error), Answer::Pass) => {

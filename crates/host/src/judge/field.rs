@@ -67,6 +67,15 @@ impl Field {
         self.atoms.iter().map(part).collect()
     }
 
+    /// How many bytes it holds.
+    pub(super) fn size(&self) -> usize {
+        let part = |atom: &Atom| match atom {
+            Atom::Text(part) | Atom::Glob(part) => part.len(),
+            Atom::Unknown(..) => 1,
+        };
+        self.atoms.iter().map(part).sum()
+    }
+
     /// The text as a person would write it.
     pub(super) fn shown(&self) -> String {
         let part = |atom: &Atom| match atom {
