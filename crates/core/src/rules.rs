@@ -79,6 +79,8 @@ pub enum Rule {
     ContextSpiral,
     /// People's controls.
     Control,
+    /// What is out of the agent's reach.
+    Reach,
     /// The floor of irreversible commands.
     Floor,
     /// Permissions.
@@ -93,7 +95,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -129,6 +131,7 @@ impl Rule {
         Self::ContextTiers,
         Self::ContextSpiral,
         Self::Control,
+        Self::Reach,
         Self::Floor,
         Self::Permission,
         Self::Convergence,
@@ -175,6 +178,7 @@ impl Rule {
             Self::ContextTiers => "CTX-2",
             Self::ContextSpiral => "CTX-4",
             Self::Control => "CTRL-1",
+            Self::Reach => "CTRL-3",
             Self::Floor => "FLOOR-1",
             Self::Permission => "PERM-1",
             Self::Convergence => "PERM-1.convergence",

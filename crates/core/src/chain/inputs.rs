@@ -113,9 +113,9 @@ impl Chain {
 
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
         turn.refusal = self.check_authority(request).err();
-        if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Control) {
+        if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Reach) {
             let text = format!("`{}` is out of the agent's reach", request.action.shown());
-            turn.note(FindingKind::PermissionDenied, Rule::Control, &text);
+            turn.note(FindingKind::PermissionDenied, Rule::Reach, &text);
         }
         let gate = &mut self.state.gate;
         // A refusal that does not bind while only observing must not hide the floor, which does.
