@@ -104,9 +104,10 @@ impl Field {
 
     /// Adds text, joined to what is there.
     pub(super) fn push_text(&mut self, text: &str) {
-        match self.atoms.last_mut() {
-            Some(Atom::Text(before)) => before.push_str(text),
-            _ => self.atoms.push(Atom::Text(text.to_owned())),
+        if let Some(Atom::Text(before)) = self.atoms.last_mut() {
+            before.push_str(text);
+        } else {
+            self.atoms.push(Atom::Text(text.to_owned()));
         }
     }
 
@@ -153,7 +154,7 @@ pub(super) fn fits(pattern: &[Atom], text: &str) -> bool {
                 at += 1;
                 in_text += 1;
             }
-            _ => match star {
+            Some(Unit::Any | Unit::Letter(_) | Unit::Class(..)) | None => match star {
                 Some((back, from)) => {
                     at = back + 1;
                     in_text = from + 1;

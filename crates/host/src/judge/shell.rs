@@ -262,9 +262,6 @@ fn parse_at(text: &str, depth: usize) -> Result<Script, SyntaxError> {
 impl Word {
     /// The text, if nothing in it is expanded: the only form in which a word can be a keyword or a name.
     pub(super) fn literal(&self) -> Option<&str> {
-        match self.pieces.as_slice() {
-            [Piece::Bare(text)] => Some(text),
-            _ => None,
-        }
+        if let [Piece::Bare(text)] = self.pieces.as_slice() { Some(text) } else { None }
     }
 }

@@ -81,6 +81,10 @@ const RUNNERS: [&[&str]; 14] = [
     &["rtk", "proxy"],
 ];
 
+/// Options of `xargs` that take a value.
+const XARGS_VALUES: [&str; 12] =
+    ["-I", "-n", "-P", "-L", "-d", "-s", "-E", "-a", "--max-args", "--max-procs", "--delimiter", "--arg-file"];
+
 /// Tools of a project that its package manager runs by their bare name.
 const TOOLS: [&str; 6] = ["prisma", "sequelize", "typeorm", "knex", "rimraf", "supabase"];
 
@@ -91,9 +95,6 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
     let name = call.name();
     if let Some((_, values, skip)) = PLAIN.iter().find(|(own, ..)| *own == name) {
         let (env, rest) = rest_of(call.args.get(1..).unwrap_or_default(), values, *skip);
-        if name == "busybox" && rest.is_empty() {
-            return Some(Inner::Nothing);
-        }
         return Some(if rest.is_empty() { Inner::Nothing } else { Inner::Call(rest, env, call.place) });
     }
     if SHELLS.contains(&name.as_str()) {
@@ -130,23 +131,7 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         "direnv" if words.first().is_some_and(|word| word == "exec") => {
             Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec()))
         }
-        "xargs" => {
-            let values = [
-                "-I",
-                "-n",
-                "-P",
-                "-L",
-                "-d",
-                "-s",
-                "-E",
-                "-a",
-                "--max-args",
-                "--max-procs",
-                "--delimiter",
-                "--arg-file",
-            ];
-            Some(Inner::Fed(rest_of(args, &values, 0).1))
-        }
+        "xargs" => Some(Inner::Fed(rest_of(args, &XARGS_VALUES, 0).1)),
         "parallel" => Some(parallel(call)),
         "yarn" | "pnpm" if words.first().is_some_and(|word| TOOLS.contains(&word.as_str())) => {
             Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
@@ -156,15 +141,17 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         "docker-compose" => {
             container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat()))
         }
-        _ => {
-            let all: Vec<String> = [vec![name], words].concat();
-            let fits = |runner: &&&[&str]| all.len() > runner.len() && runner.iter().zip(&all).all(|(a, b)| a == b);
-            let runner = RUNNERS.iter().find(fits)?;
-            let (env, rest) =
-                rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
-            (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
-        }
+        _ => runner(call),
     }
+}
+
+/// `poetry run`, `bundle exec` and the like.
+fn runner(call: &Call) -> Option<Inner> {
+    let all: Vec<String> = [vec![call.name()], call.words()].concat();
+    let fits = |runner: &&&[&str]| all.len() > runner.len() && runner.iter().zip(&all).all(|(a, b)| a == b);
+    let runner = RUNNERS.iter().find(fits)?;
+    let (env, rest) = rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
+    (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
 }
 
 /// Skips options, values of options, assignments and plain words; what is left is the program.
