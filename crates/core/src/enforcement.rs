@@ -53,6 +53,7 @@ impl EnforcementError {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::PermissionDenied(_) => "PermissionDenied",
+            Self::FloorHeld(_) => "FloorHeld",
             Self::WallClockTimeout(_) => "WallClockTimeout",
             Self::ReviewGating(_) => "ReviewGating",
             Self::CycleTermination(_) => "CycleTermination",
@@ -68,6 +69,7 @@ impl EnforcementError {
                 "ask for a role that has it with `--role`, or change `.geometry/policy.cedar` and start a new session"
                     .into()
             }
+            Self::FloorHeld(error) => alloc::format!("a person may run `tripwire allow --once {}`", error.code),
             Self::WallClockTimeout(_) => "start a new iteration or raise `limits.max_runtime_hours`".into(),
             Self::ReviewGating(error) => match error.problem {
                 ReviewProblem::Missing => "have it reviewed with `tripwire review decide`".into(),
@@ -92,9 +94,11 @@ impl EnforcementError {
     pub fn explained(&self, rule: Rule) -> Explained {
         let denied = match self {
             Self::PermissionDenied(error) => Some(error),
-            Self::WallClockTimeout(_) | Self::ReviewGating(_) | Self::CycleTermination(_) | Self::GuardFailure(_) => {
-                None
-            }
+            Self::FloorHeld(_)
+            | Self::WallClockTimeout(_)
+            | Self::ReviewGating(_)
+            | Self::CycleTermination(_)
+            | Self::GuardFailure(_) => None,
         };
         Explained {
             error: self.kind(),
