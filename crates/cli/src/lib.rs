@@ -1,5 +1,6 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod allow;
 mod arm;
 mod authority;
 mod completions;
@@ -68,6 +69,7 @@ enum Verb {
     Pause(control::PauseArgs),
     Resume(control::ResumeArgs),
     Ack(control::AckArgs),
+    Allow(allow::AllowArgs),
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
@@ -140,6 +142,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Pause(args) => control::pause(&args),
         Verb::Resume(args) => control::resume(&args),
         Verb::Ack(args) => control::ack(&args),
+        Verb::Allow(args) => allow::run(&args),
         Verb::Log(args) => log::run(&args),
         Verb::Why(args) => why::run(&args),
         Verb::Verify(args) => verify::run(&args),

@@ -143,6 +143,7 @@ impl Gate {
         let request = Request {
             authority: self.authority(driver, who, &changes),
             action: action.clone(),
+            floor: None,
             proposal: Some(digest),
             reserve_micro_usd: None,
         };
