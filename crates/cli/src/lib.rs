@@ -1,5 +1,6 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod arm;
 mod authority;
 mod completions;
 mod control;
@@ -10,6 +11,7 @@ mod explain;
 mod export;
 mod hook;
 mod identity;
+mod init;
 mod journaled;
 mod judge;
 mod log;
@@ -80,6 +82,9 @@ enum Verb {
     Review(review::ReviewArgs),
     Identity(identity::IdentityArgs),
     Explain(explain::ExplainArgs),
+    Init(init::InitArgs),
+    Arm(arm::ArmArgs),
+    Disarm(arm::DisarmArgs),
     Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
@@ -150,6 +155,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Review(args) => review::run(&args),
         Verb::Identity(args) => identity::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Arm(args) => arm::arm(&args),
+        Verb::Disarm(args) => arm::disarm(&args),
         Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),

@@ -95,6 +95,11 @@ pub(crate) fn places() -> Places {
     Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
 }
 
+/// Where the person's state lives; none without a home.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    places().state_home()
+}
+
 /// Where the person's key lives; none without a home.
 pub(crate) fn key_home() -> Option<KeyHome> {
     KeyHome::locate(std::env::var_os("XDG_STATE_HOME").as_deref(), std::env::var_os("HOME").as_deref())

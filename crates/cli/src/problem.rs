@@ -4,6 +4,7 @@ use crate::denial::Denial;
 use crate::exit::Exit;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_adapters::install::InstallError;
 use tripwire_adapters::supervisor::RunError;
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
@@ -78,6 +79,18 @@ pub(crate) enum Problem {
     /// A policy file is bad.
     #[error(transparent)]
     PolicyFile(#[from] PolicyFileError),
+    /// There is no home for what is a person's own.
+    #[error("`HOME` is not set")]
+    NoHome,
+    /// No client was found or named.
+    #[error("no client is on the search path: claude, codex and gemini are known")]
+    NoClient,
+    /// The program does not know where it is.
+    #[error("cannot find this program's own file: {0}")]
+    OwnProgram(io::Error),
+    /// A client's settings cannot be changed.
+    #[error(transparent)]
+    Install(#[from] InstallError),
     /// A policy contradicts itself.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -206,6 +219,10 @@ impl Problem {
             | Self::NoDecision { .. }
             | Self::NoAlarm { .. }
             | Self::NoLocalTime
+            | Self::NoHome
+            | Self::NoClient
+            | Self::OwnProgram(_)
+            | Self::Install(_)
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
@@ -242,6 +259,10 @@ impl Problem {
     /// What to do next.
     pub(crate) fn hint(&self) -> String {
         match self {
+            Self::NoHome => "set HOME, or use `--project`".to_owned(),
+            Self::NoClient => "name one with `tripwire init --client NAME`".to_owned(),
+            Self::OwnProgram(_) => "start it by its full path".to_owned(),
+            Self::Install(error) => error.hint(),
             Self::Open { .. } => "check the path; `-` reads standard input".to_owned(),
             Self::Exists { .. } | Self::Record { .. } => "choose another place with `--record FILE`".to_owned(),
             Self::Unpack { .. } => "pack it with `zstd FILE`, or give it a name without `.zst`".to_owned(),

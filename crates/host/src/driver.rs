@@ -14,6 +14,7 @@ mod people;
 mod recent;
 mod sign;
 mod state;
+mod supervise;
 mod time;
 pub mod views;
 pub mod words;
@@ -309,23 +310,6 @@ impl<S: Storage> Driver<S> {
             performed.notices.push(told);
         }
         finish(steps, performed.notices)
-    }
-
-    /// Whether people did something that no input has taken in yet. It costs a few looks at files, and journals nothing.
-    ///
-    /// # Errors
-    /// When the files cannot be looked at: then nothing may go on.
-    pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
-        Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
-    }
-
-    /// Writes `BLOCKER_REPORT.md` from the newest alarm: the run ends here, and a person is to look at it.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn report_blocker(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { layout, session, kept, .. } = self;
-        Ok(effects::write_blocker(layout, session, &kept.memo, &mut kept.seen, now)?)
     }
 
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.

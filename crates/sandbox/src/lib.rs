@@ -9,11 +9,13 @@
 //! stage is the same binary, executed again.
 
 mod error;
+mod interrupt;
 mod outcome;
 mod spec;
 mod stage;
 
 pub use error::{ApplyError, SpecError, StageError, TreeError};
+pub use interrupt::Interrupt;
 pub use outcome::{
     Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
 };

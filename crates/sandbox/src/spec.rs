@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::SpecError;
+use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 
 /// Names in the workspace that are always read-only, whether they exist or not: what another program would execute or obey.
@@ -125,6 +126,7 @@ pub struct Sandbox {
     pub(crate) workspace_access: WorkspaceAccess,
     pub(crate) bridge: Option<PathBuf>,
     pub(crate) inner_exe: Option<PathBuf>,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl Sandbox {
@@ -155,6 +157,7 @@ impl Sandbox {
             workspace_access: WorkspaceAccess::Write,
             bridge: None,
             inner_exe: None,
+            interrupt: Interrupt::default(),
         })
     }
 
@@ -247,6 +250,13 @@ impl Sandbox {
     #[must_use]
     pub fn inner_exe(mut self, exe: &Path) -> Self {
         self.inner_exe = Some(exe.to_path_buf());
+        self
+    }
+
+    /// Lets another thread end the run early.
+    #[must_use]
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
         self
     }
 

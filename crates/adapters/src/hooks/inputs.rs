@@ -8,8 +8,8 @@ use std::path::Path;
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
 use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Facts, Observer, RawCall, observe};
-use tripwire_core::units::{Count, RunMillis};
+use tripwire_core::observe::{Observer, RawCall, observe};
+use tripwire_core::units::RunMillis;
 use tripwire_host::authority::{Confinement, Who};
 use tripwire_host::driver::Driver;
 
@@ -73,10 +73,9 @@ impl Scene<'_> {
         let facts = observer.observe(&raw);
         let workspace_hash = if facts.flags.has(Flag::Test) { self.workspace_hash() } else { None };
         let mut event = AgentEvent {
-            latency_ms: RunMillis::new(outcome.duration_ms),
             turn_id: figures::step(self.call, memory, tool.call_id.as_deref()),
             workspace_hash,
-            ..event_of(facts)
+            ..facts.event(RunMillis::new(outcome.duration_ms))
         };
         sign(self.call, memory, &mut event);
         event
@@ -86,7 +85,7 @@ impl Scene<'_> {
     pub(super) fn refused(&self, tool: &Tool, why: &str) -> AgentEvent {
         let facts = observe(&RawCall { output: Some(why), error: Some(true), ..self.raw(tool) });
         let outcome = Ended { error_class: Some(ErrorClass::Refused), status: Status::Error, ..Ended::default() };
-        AgentEvent { outcome: Some(outcome), ..event_of(facts) }
+        AgentEvent { outcome: Some(outcome), ..facts.event(RunMillis::ZERO) }
     }
 
     /// The claim to be done, bound to the workspace where there is something to bind.
@@ -147,21 +146,4 @@ pub(super) fn note_starter(call: &HookCall, memory: &mut Memory) {
 /// The client compacted the context; how much is left the next figures tell.
 pub(super) fn compacted() -> What {
     What::Compacted(Compaction::default())
-}
-
-fn event_of(facts: Facts) -> AgentEvent {
-    AgentEvent {
-        action: Some(facts.action),
-        outcome: Some(facts.outcome),
-        flags: facts.flags,
-        output_hash: facts.output_hash,
-        output_length: facts.output_length,
-        result_digest: facts.result_digest,
-        error_digest: facts.error_digest,
-        error_kind: facts.error_kind,
-        gain: facts.gain,
-        sketch: facts.sketch,
-        tool_calls: Count::new(1),
-        ..AgentEvent::default()
-    }
 }
