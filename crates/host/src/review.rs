@@ -153,7 +153,7 @@ impl Gate {
         if let Some(proposed) = asked.filter(|asked| *asked != digest) {
             return Err(ReviewError::Moved { proposed, staged: digest });
         }
-        let spent = execution::spend(permit, action.exact())?;
+        let _spent = execution::spend(permit, action.exact())?;
         let done = stage.apply(&sandbox_digest(digest)?);
         let status = if done.is_ok() { ExecutionStatus::Success } else { ExecutionStatus::Failed };
         let (latency_ms, tokens_used) = (RunMillis::ZERO, Tokens::ZERO);
