@@ -10,6 +10,8 @@ use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Requ
 use tripwire_core::label::Label;
 use tripwire_core::observe::{Observer, RawCall, observe};
 use tripwire_core::units::RunMillis;
+use tripwire_host::authority::{Confinement, Who};
+use tripwire_host::driver::Driver;
 
 /// Tools that start a sub-agent, under the names that the clients give them.
 const STARTERS: &[&str] = &["Agent", "Task", "spawn_agent"];
@@ -26,14 +28,15 @@ pub(super) struct Scene<'a> {
 
 impl Scene<'_> {
     /// What an agent asks to do, with the facts about its authority.
-    pub(super) fn request(&self, tool: &Tool) -> What {
+    pub(super) fn request(&self, tool: &Tool, driver: &Driver) -> What {
         let facts = observe(&self.raw(tool));
-        let forbidden = protected::touches(self.reach, tool, &self.call.cwd);
-        let (grant, permission) = match forbidden {
-            Some(_) => (Grant::Denied, Permission::ControlTheGuard),
-            None => (Grant::Granted, Permission::CanExecuteTasks),
-        };
-        let authority = Authority { grant, identity: None, permission, role: Label::cut("developer") };
+        let agent = self.call.agent.as_ref().map(|agent| agent.id.as_str());
+        let who = Who { role: driver.role(), agent };
+        // A hook confines nothing: what a call could do counts.
+        let mut authority = driver.authority_for(who, &self.raw(tool), (self.root, Confinement::Open));
+        if protected::touches(self.reach, tool, &self.call.cwd).is_some() {
+            (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
+        }
         What::Request(Request {
             action: facts.action,
             authority: Some(authority),
@@ -43,7 +46,7 @@ impl Scene<'_> {
     }
 
     /// A client is about to ask its model: an action as any other, for the budget to speak on.
-    pub(super) fn model_request(model: &str) -> What {
+    pub(super) fn model_request(model: &str, role: &str) -> What {
         let action = Action {
             tool: Label::cut("model"),
             signature: Some(Label::cut(&format!("Model({model})"))),
@@ -53,7 +56,7 @@ impl Scene<'_> {
             grant: Grant::Granted,
             identity: None,
             permission: Permission::CanExecuteTasks,
-            role: Label::cut("developer"),
+            role: Label::cut(role),
         };
         What::Request(Request { action, authority: Some(authority), proposal: None, reserve_micro_usd: None })
     }
