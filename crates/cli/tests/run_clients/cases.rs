@@ -53,7 +53,7 @@ pub(crate) fn distinct_work(kind: Kind) {
 
 /// A poll whose output moves on is no loop.
 pub(crate) fn polling(kind: Kind) {
-    for (client, user) in users(kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
         let poll = "#!/bin/sh\nn=$(cat n)\necho $((n + 1)) > n\necho \"$n of 12 done\"\n";
         let bed = Bed::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
         let ran = bed.run(&[]);
@@ -65,7 +65,7 @@ pub(crate) fn polling(kind: Kind) {
 
 /// An agent that says it is done without having run the tests is sent back twice, and then let go unverified.
 pub(crate) fn claims_without_tests(kind: Kind) {
-    for (client, user) in users(kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
         let turns =
             vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
