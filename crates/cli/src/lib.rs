@@ -1,12 +1,17 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod authority;
+mod arm;
 mod completions;
 mod control;
 mod decide;
+mod denial;
 mod exit;
 mod explain;
 mod export;
 mod hook;
+mod identity;
+mod init;
 mod journaled;
 mod judge;
 mod log;
@@ -17,6 +22,7 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod review;
 mod run;
 mod run_limits;
 mod run_print;
@@ -73,7 +79,12 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
+    Review(review::ReviewArgs),
+    Identity(identity::IdentityArgs),
     Explain(explain::ExplainArgs),
+    Init(init::InitArgs),
+    Arm(arm::ArmArgs),
+    Disarm(arm::DisarmArgs),
     Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
@@ -141,7 +152,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Replay(args) => replay::run(&args),
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
+        Verb::Review(args) => review::run(&args),
+        Verb::Identity(args) => identity::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Arm(args) => arm::arm(&args),
+        Verb::Disarm(args) => arm::disarm(&args),
         Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::SpecError;
+use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 
 /// Names in the workspace that are always read-only, whether they exist or not: what another program would execute or obey.
@@ -99,6 +100,16 @@ impl Default for Budgets {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageDir(pub PathBuf);
 
+/// Whether a command may write to its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkspaceAccess {
+    /// It may only look.
+    Read,
+    /// It may write.
+    #[default]
+    Write,
+}
+
 /// A confined command, ready to run.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
@@ -112,8 +123,10 @@ pub struct Sandbox {
     pub(crate) budgets: Budgets,
     pub(crate) profile: Profile,
     pub(crate) stage: Option<PathBuf>,
+    pub(crate) workspace_access: WorkspaceAccess,
     pub(crate) bridge: Option<PathBuf>,
     pub(crate) inner_exe: Option<PathBuf>,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl Sandbox {
@@ -141,8 +154,10 @@ impl Sandbox {
             budgets: Budgets::default(),
             profile: Profile::Strict,
             stage: None,
+            workspace_access: WorkspaceAccess::Write,
             bridge: None,
             inner_exe: None,
+            interrupt: Interrupt::default(),
         })
     }
 
@@ -205,6 +220,13 @@ impl Sandbox {
         self
     }
 
+    /// Whether the command may write to the workspace; what is granted beside it stays writable.
+    #[must_use]
+    pub fn workspace_access(mut self, access: WorkspaceAccess) -> Self {
+        self.workspace_access = access;
+        self
+    }
+
     /// Writes to the workspace go to this folder instead; see [`crate::Stage`].
     #[must_use]
     pub fn stage(mut self, dir: StageDir) -> Self {
@@ -228,6 +250,13 @@ impl Sandbox {
     #[must_use]
     pub fn inner_exe(mut self, exe: &Path) -> Self {
         self.inner_exe = Some(exe.to_path_buf());
+        self
+    }
+
+    /// Lets another thread end the run early.
+    #[must_use]
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
         self
     }
 

@@ -3,6 +3,7 @@
 
 mod apply;
 mod changes;
+mod recover;
 
 use std::fs;
 use std::io;
@@ -11,6 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 pub use changes::{Change, ChangeKind, ChangeSet, Digest, DigestError};
+pub use recover::Recovered;
 
 use crate::error::{ApplyError, StageError};
 
@@ -62,7 +64,6 @@ impl Stage {
     }
 
     /// Opens the stage, or makes an empty one.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux launcher stages"))]
     pub(crate) fn open_or_make(dir: &Path, workspace: &Path, form: Form) -> Result<Self, StageError> {
         if dir.join("workspace").exists() {
             return Self::open(dir, workspace);
@@ -75,12 +76,32 @@ impl Stage {
                 fs::create_dir_all(dir.join("upper")).map_err(at)?;
                 fs::create_dir_all(dir.join("work")).map_err(at)?;
             }
-            Form::Copy => copy_tree(workspace, &dir.join("copy"))?,
+            Form::Copy => copy_tree(workspace, &dir.join("copy"), &workspace.join(RECORDS))?,
         }
         fs::write(dir.join("form"), form.name()).map_err(at)?;
         // The record comes last: a half-made stage is none.
         fs::write(dir.join("workspace"), workspace.as_os_str().as_bytes()).map_err(at)?;
         Self::open(dir, workspace)
+    }
+
+    /// Opens the stage, or makes one that is a whole copy of the workspace: several programs can then work on the same
+    /// staged tree one after the other, inside the sandbox and outside, which an overlay does not allow.
+    ///
+    /// # Errors
+    /// If the folder is a stage of another workspace, or the copy cannot be made.
+    pub fn copy_of(dir: &Path, workspace: &Path) -> Result<Self, StageError> {
+        let workspace =
+            fs::canonicalize(workspace).map_err(|source| StageError::Read { path: workspace.to_path_buf(), source })?;
+        Self::open_or_make(dir, &workspace, Form::Copy)
+    }
+
+    /// The folder with the staged tree as a whole, if the stage is a copy.
+    #[must_use]
+    pub fn copied_tree(&self) -> Option<PathBuf> {
+        match self.form {
+            Form::Overlay => None,
+            Form::Copy => Some(self.content()),
+        }
     }
 
     /// What the staged writes would change, in path order.
@@ -99,13 +120,41 @@ impl Stage {
     /// # Errors
     /// If the change set differs from the named one, the workspace moved on, or a write failed.
     pub fn apply(self, wanted: &Digest) -> Result<ChangeSet, ApplyError> {
+        let _alone = self.lock()?;
+        recover::recover(&self.workspace, &self.dir)?;
         let changes = self.changes()?;
         if changes.digest() != *wanted {
             return Err(ApplyError::Mismatch { wanted: wanted.to_string(), found: changes.digest().to_string() });
         }
-        apply::apply(&self.workspace, &self.content(), &changes)?;
+        apply::apply(&self.workspace, &self.content(), &self.dir, &changes)?;
         self.discard()?;
         Ok(changes)
+    }
+
+    /// Finishes what an interrupted apply left in the workspace: rolled back, or complete and then the stage is gone too.
+    ///
+    /// # Errors
+    /// If another process is applying just now, or a file cannot be put back.
+    pub fn recover(&self) -> Result<Option<Recovered>, ApplyError> {
+        let _alone = self.lock()?;
+        let found = recover::recover(&self.workspace, &self.dir)?;
+        if found == Some(Recovered::Completed) {
+            self.clone().discard()?;
+        }
+        Ok(found)
+    }
+
+    /// Keeps other processes from applying at the same time; held until the file is closed.
+    fn lock(&self) -> Result<fs::File, ApplyError> {
+        let mut path = self.dir.clone().into_os_string();
+        path.push(".lock");
+        let at = |source| ApplyError::Stage(StageError::Prepare { path: self.dir.clone(), source });
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(at)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(fs::TryLockError::WouldBlock) => Err(ApplyError::Busy),
+            Err(fs::TryLockError::Error(source)) => Err(at(source)),
+        }
     }
 
     /// Throws the staged writes away.
@@ -139,8 +188,11 @@ impl Stage {
     }
 }
 
-/// Copies files, folders and links; sockets and pipes are nobody's work and stay behind.
-fn copy_tree(from: &Path, to: &Path) -> Result<(), StageError> {
+/// The runtime's own records: they grow while a command runs, no command may write them, and so they are never staged.
+pub(crate) const RECORDS: &str = ".geometry";
+
+/// Copies files, folders and links; sockets and pipes are nobody's work and stay behind, and so does `left_out`.
+fn copy_tree(from: &Path, to: &Path, left_out: &Path) -> Result<(), StageError> {
     let at = |path: &Path| {
         let path = path.to_path_buf();
         move |source: io::Error| StageError::Prepare { path, source }
@@ -151,8 +203,11 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), StageError> {
         let entry = entry.map_err(at(from))?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type().map_err(at(&source))?;
+        if source == left_out {
+            continue;
+        }
         if kind.is_dir() {
-            copy_tree(&source, &target)?;
+            copy_tree(&source, &target, left_out)?;
         } else if kind.is_symlink() {
             let link = fs::read_link(&source).map_err(at(&source))?;
             std::os::unix::fs::symlink(link, &target).map_err(at(&target))?;
