@@ -101,7 +101,7 @@ impl<'a> Shifts<'a> {
         let guard = Arc::new(guard);
         // Whatever people did before is taken in now, and the key that signs it is there before it is hidden.
         guard.take(What::Tick)?;
-        serve::listen(&folder.socket(), folder.identity(), Arc::clone(&guard)).map_err(setup("listen to hooks"))?;
+        serve::listen(&folder.socket(), folder.program(), Arc::clone(&guard)).map_err(setup("listen to hooks"))?;
         let clerk = Clerk::start(Arc::clone(&guard)).map_err(setup("start a thread"))?;
         let start = Instant::now();
         let until = limit.map(|limit: RunMillis| start + Duration::from_millis(limit.get()));
