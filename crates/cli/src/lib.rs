@@ -1,7 +1,7 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
-mod authority;
 mod arm;
+mod authority;
 mod completions;
 mod control;
 mod decide;

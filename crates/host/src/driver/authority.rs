@@ -5,7 +5,7 @@
 
 use super::{Driver, DriverError};
 use crate::authority::{self, Confinement, Need, Permissions, Who, needs};
-use crate::execution::{self, ExecutionError, SpentPermit, Work};
+use crate::execution::{self, ExecutionError, SpentPermit};
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::Manifest;
 use crate::geometry::wall_clock::WallClock;
@@ -14,7 +14,6 @@ use crate::policy_file::PolicyFileError;
 use crate::storage::Storage;
 use crate::workspace::session::SessionId;
 use std::path::Path;
-use std::time::Duration;
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
@@ -168,8 +167,7 @@ impl<S: Storage> Driver<S> {
         let request = Request { action: action.clone(), authority, proposal: None, reserve_micro_usd: None };
         let taken = self.take_now(What::Request(request), clock)?;
         let Some(permit) = taken.permit else { return Err(AskError::Refused(Box::new(taken.decision.safety))) };
-        let work = Work { action: action.exact(), command: Vec::new(), time_limit: Duration::ZERO };
-        Ok(execution::spend(permit, &work)?)
+        Ok(execution::spend(permit, action.exact())?)
     }
 
     /// The same for an action whose arguments nobody kept.
