@@ -188,3 +188,14 @@ pub(crate) fn broken_hook(kind: Kind) {
         }
     }
 }
+
+/// A call that the client itself turns down is seen by no hook, and is no proof against the guard.
+pub(crate) fn unknown_tool(kind: Kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+        let turns = vec![Turn::Call("no_such_tool".to_owned(), "{}".to_owned()), shell("touch went-on")];
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let ran = bed.run(&[]);
+        ran.ended(0);
+        assert!(bed.place.path().join("went-on").exists(), "{}", ran.stderr);
+    }
+}
