@@ -1,12 +1,12 @@
 //! The system calls that no safe wrapper covers, each as one small safe function.
 //!
-//! Everything else goes through `rustix`. All unsafe code of the project is in this file and in `children.rs`.
+//! Everything else goes through `rustix`. All unsafe code of the project is in this file, in `children.rs`, in
+//! `interrupts.rs` and in `layers/l08_seccomp.rs`.
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Signals are reset up to this number before a program is executed.
 const SIGNAL_MAX: i32 = 64;
@@ -147,32 +147,6 @@ pub(crate) fn ignore_terminal_signals() {
         // SAFETY: SIG_IGN is a valid disposition for each of these signals.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-}
-
-/// The signal that asked this process to end; 0 for none.
-static INTERRUPT: AtomicI32 = AtomicI32::new(0);
-
-extern "C" fn note_interrupt(signal: libc::c_int) {
-    INTERRUPT.store(signal, Ordering::SeqCst);
-}
-
-/// Notes the signals that ask a process to end, instead of ending.
-pub(crate) fn note_interrupts() -> io::Result<()> {
-    let handler: extern "C" fn(libc::c_int) = note_interrupt;
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: all bytes zero is a valid value of this plain C structure.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = handler as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the handler stores one atomic number and nothing else, which is allowed in a handler; no old action is asked for.
-        check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
-    }
-    Ok(())
-}
-
-/// The signal that was noted, if any.
-pub(crate) fn interrupt_noted() -> Option<i32> {
-    Some(INTERRUPT.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
 /// Attributes of a mount, as for `mount_setattr`.
