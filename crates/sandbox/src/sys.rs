@@ -1,7 +1,7 @@
 //! The system calls that no safe wrapper covers, each as one small safe function.
 //!
-//! Everything else goes through `rustix`. All unsafe code of the project is in this file, in `children.rs`, in
-//! `interrupts.rs` and in `layers/l08_seccomp.rs`.
+//! Everything else goes through `rustix`. All unsafe code of the project is in this file, in `children.rs` and in
+//! `interrupts.rs`.
 
 use std::ffi::{CStr, CString};
 use std::io;
