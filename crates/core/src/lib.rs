@@ -29,5 +29,6 @@ pub mod policy;
 pub mod record;
 mod ring;
 pub mod rules;
+pub mod run;
 pub mod sketch;
 pub mod units;
