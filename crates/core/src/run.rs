@@ -155,6 +155,8 @@ pub enum RunInput<'a> {
     Record(&'a RunRecord),
     /// A journaled input of the chain and what was decided on it.
     Decided(&'a What, &'a Decision),
+    /// A decision on what a person did meanwhile.
+    Noticed(&'a Decision),
 }
 
 /// Something to carry out at once; carrying it out again after a crash does no harm.
@@ -307,10 +309,15 @@ impl Run {
         let mut views = Vec::new();
         match input {
             RunInput::Record(record) => self.take_record(record, &mut views),
-            RunInput::Decided(what, decision) => {
+            RunInput::Decided(what, decision) if is_answer(what) => {
                 let reading = Reading::of(decision);
                 self.absorb(&reading, &mut views);
-                if is_answer(what) { self.answered(&reading, &mut views) } else { self.noticed(&reading, &mut views) }
+                self.answered(&reading, &mut views);
+            }
+            RunInput::Decided(_, decision) | RunInput::Noticed(decision) => {
+                let reading = Reading::of(decision);
+                self.absorb(&reading, &mut views);
+                self.noticed(&reading, &mut views);
             }
         }
         views

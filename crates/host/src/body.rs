@@ -1,7 +1,7 @@
 //! The bodies of records: what a session's file holds, one canonical JSON object each.
 //!
 //! A file of records begins with the session (its id and its frozen policy); after it come inputs, each followed by
-//! the decision that it caused. The same bodies stand in the journal and in a single-file recording.
+//! the decision that it caused, and between them what our own loop learnt. The same bodies stand in the journal and in a single-file recording.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,6 +11,7 @@ use tripwire_core::input::Input;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
+use tripwire_core::run::record::RunRecord;
 
 /// The version of the bodies; another one is refused.
 pub const BODY_VERSION: u32 = 1;
@@ -19,6 +20,9 @@ pub const BODY_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBody {
+    /// What else is frozen, each by the hash of its text: the system prompt, the tool registry.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frozen: BTreeMap<String, Digest>,
     /// Every setting with its value, as text.
     pub policy: BTreeMap<String, String>,
     /// The hash of the policy.
@@ -61,11 +65,18 @@ impl SessionBody {
     /// When the policy cannot be hashed; never for a checked one.
     pub fn new(run_id: &str, policy: &Policy) -> Result<Self, CanonicalError> {
         Ok(Self {
+            frozen: BTreeMap::new(),
             policy: policy.rows().into_iter().map(|row| (row.path.to_owned(), row.value)).collect(),
             policy_hash: policy.hash()?,
             run_id: run_id.to_owned(),
             version: BODY_VERSION,
         })
+    }
+
+    /// The same head with more that is frozen.
+    #[must_use]
+    pub fn with_frozen(self, frozen: BTreeMap<String, Digest>) -> Self {
+        Self { frozen, ..self }
     }
 
     /// The policy that was frozen.
@@ -111,6 +122,18 @@ pub fn write_input(input: &Input, text: &mut String) -> Result<(), CanonicalErro
         input: &'a Input,
     }
     canonical::write(&Body { input }, text)
+}
+
+/// Writes the body of what our own loop learnt.
+///
+/// # Errors
+/// When a figure is out of the range of JSON integers.
+pub fn write_run(record: &RunRecord, text: &mut String) -> Result<(), CanonicalError> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        run: &'a RunRecord,
+    }
+    canonical::write(&Body { run: record }, text)
 }
 
 /// Writes the body of a decision.
@@ -159,6 +182,9 @@ pub struct ReadBody<'a> {
     /// A decision.
     #[serde(borrow)]
     pub decision: Option<&'a RawValue>,
+    /// What our own loop learnt.
+    #[serde(borrow)]
+    pub run: Option<&'a RawValue>,
     /// The end of a recording.
     pub end: Option<EndBody>,
 }

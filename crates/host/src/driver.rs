@@ -6,10 +6,12 @@
 //! rebuilt from the journal, and is whenever it does not fit.
 
 mod briefing;
+mod catch_up;
 mod effects;
 pub mod freeze;
 mod people;
 mod recent;
+pub mod run;
 mod sign;
 mod state;
 pub mod views;
@@ -28,6 +30,7 @@ use crate::policy_file::{self, PolicyFileError};
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
+use catch_up::{Followed, adopt, catch_up};
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 pub use state::StateError;
@@ -41,6 +44,7 @@ use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::CanonicalError;
+use tripwire_core::record::chain::Digest;
 use tripwire_core::units::RunMillis;
 
 /// Why a session cannot be driven. Every one of these means: nothing happens.
@@ -121,6 +125,8 @@ pub struct Driver<S: Storage = Disk> {
     session: SessionId,
     kept: Kept,
     signing: Option<Signing>,
+    /// What other processes had decided, kept only for whoever follows it.
+    followed: Option<Followed>,
 }
 
 /// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
@@ -148,6 +154,19 @@ impl Driver<Disk> {
         now: WallClock,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
+        Self::begin_frozen(layout, now, BTreeMap::new(), change)
+    }
+
+    /// The same, with more that is frozen beside the policy: each text by its hash.
+    ///
+    /// # Errors
+    /// See [`Self::begin`].
+    pub fn begin_frozen(
+        layout: &Layout,
+        now: WallClock,
+        frozen: BTreeMap<String, Digest>,
+        change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
+    ) -> Result<Self, DriverError> {
         template::write_if_missing(&layout.manifest())?;
         let mut policy = policy_file::load(&layout.manifest())?.policy;
         change(&mut policy)?;
@@ -156,8 +175,8 @@ impl Driver<Disk> {
         let session = SessionId::claim(layout, now)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
-        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None };
-        driver.write_head(now)?;
+        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, followed: None };
+        driver.write_head(frozen, now)?;
         Ok(driver)
     }
 
@@ -176,7 +195,7 @@ impl Driver<Disk> {
         let chain = Chain::new(head_of(&record.body)?.policy()?)?;
         let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
         adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None })
+        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, followed: None })
     }
 }
 
@@ -309,15 +328,15 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When the journal does not verify or the state is of a newer version.
     pub fn refresh(&mut self) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, .. } = self;
+        let Self { journal, layout, session, kept, followed, .. } = self;
         let turn = journal.turn()?;
-        catch_up(&turn, layout, session, kept)
+        catch_up(&turn, (layout, session), kept, followed.as_mut())
     }
 
     fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Input, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing } = self;
+        let Self { journal, layout, session, kept, signing, followed } = self;
         let mut turn = journal.turn()?;
-        catch_up(&turn, layout, session, kept)?;
+        catch_up(&turn, (layout, session), kept, followed.as_mut())?;
         let (input, now) = make(kept.start);
         let look = control::look(layout, &kept.seen, now)?;
         let at = input.at;
@@ -357,9 +376,9 @@ impl<S: Storage> Driver<S> {
         finish(steps, performed.notices)
     }
 
-    fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
+    fn write_head(&mut self, frozen: BTreeMap<String, Digest>, now: WallClock) -> Result<(), DriverError> {
         let Self { journal, layout, session, kept, .. } = self;
-        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.text()?;
+        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_frozen(frozen).text()?;
         let batch = Batch { entries: vec![entry(head, now)], durability: Durability::Synced, after: Some(0) };
         let mut turn = journal.turn()?;
         kept.known = append(&mut turn, &batch)?;
@@ -400,60 +419,6 @@ fn decide<S: Storage>(
     let batch = Batch { entries, durability: Durability::Synced, after: Some(kept.known) };
     kept.known = append(turn, &batch)?;
     Ok(steps)
-}
-
-/// Takes the state file if it fits the journal and knows more; without one the whole journal is read again.
-fn adopt<S: Storage>(
-    journal: &Journal<S>,
-    layout: &Layout,
-    session: &SessionId,
-    kept: &mut Kept,
-) -> Result<(), DriverError> {
-    let Some(file) = StateFile::load(layout, session)? else { return Ok(()) };
-    if file.records <= kept.known && kept.known > 1 {
-        return Ok(());
-    }
-    let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
-    let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
-    if fits && let Some(chain) = file.chain(layout, session, kept.chain.policy())? {
-        *kept = Kept { chain, seen: file.seen, memo: file.memo, start: kept.start, known: file.records };
-    }
-    Ok(())
-}
-
-/// Takes in what other processes have journaled since: from their state file, which also says what they have seen of the
-/// control files (else their own writes would look like a person's), and the rest by stepping over the records.
-fn catch_up<S: Storage>(
-    turn: &Turn<'_, S>,
-    layout: &Layout,
-    session: &SessionId,
-    kept: &mut Kept,
-) -> Result<(), DriverError> {
-    const PAGE: usize = 512;
-    if kept.known >= turn.records() {
-        return Ok(());
-    }
-    adopt(turn.journal(), layout, session, kept)?;
-    let mut place = turn.journal().find(kept.known)?;
-    while kept.known < turn.records() {
-        let page = turn.journal().read(place, PAGE)?;
-        if page.records.is_empty() {
-            break;
-        }
-        for record in &page.records {
-            let wrong = |problem: String| DriverError::Record { index: record.index, problem };
-            let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
-            if let Some(input) = body.input {
-                let input: Input = serde_json::from_str(input.get()).map_err(|error| wrong(error.to_string()))?;
-                // The effects were carried out by whoever journaled it; only the state follows.
-                let step: Step = kept.chain.step(&input);
-                kept.memo.note(&input, &step.decision);
-            }
-            kept.known = record.index + 1;
-        }
-        place = page.next;
-    }
-    Ok(())
 }
 
 fn entry(body: String, now: WallClock) -> Entry<'static> {

@@ -34,6 +34,16 @@ pub(super) fn write_if_due<S: Storage>(
     if !decisions.iter().any(due) {
         return Ok(());
     }
+    write(turn, layout, session, now)
+}
+
+/// Writes `MISSION_BRIEFING.md` from what the journal holds now.
+pub(super) fn write<S: Storage>(
+    turn: &Turn<'_, S>,
+    layout: &Layout,
+    session: &SessionId,
+    now: WallClock,
+) -> Result<(), FileError> {
     let mut briefing = MissionBriefing {
         at: now,
         session: session.as_str().to_owned(),
