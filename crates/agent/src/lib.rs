@@ -1,3 +1,10 @@
 //! tripwire's own agent loop: engines, tools, prompts.
 
+pub mod conversation;
 pub mod engine;
+pub mod hands;
+pub mod prompt;
+pub mod schema;
+pub mod session;
+pub mod tool;
+pub mod watch;

@@ -572,7 +572,9 @@ impl Run {
         views.push(View::Line(Line::Resumed));
         match self.phase.clone() {
             Phase::Executing(Execution::Started) => self.take_returned(&unknown_result(), views),
+            // A permit dies with the process that held it.
             Phase::Executing(Execution::Permitted) => self.phase = Phase::Taking(Asked::ToolRequest),
+            Phase::Asking => self.phase = Phase::Taking(Asked::ModelRequest),
             Phase::Applying => self.phase = Phase::Taking(Asked::ApplyRequest),
             Phase::Done(ending) if ending.can_go_on() => {
                 self.due.advice_failed = false;
@@ -581,7 +583,6 @@ impl Run {
             }
             Phase::Holding(_) => self.go_on(views),
             Phase::Taking(_)
-            | Phase::Asking
             | Phase::Checking
             | Phase::Advising(_)
             | Phase::Reviewing

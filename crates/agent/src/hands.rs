@@ -1,0 +1,304 @@
+//! The hands of our own loop: the tools of the session, the sandbox behind them, and the authority under which they act.
+//!
+//! Nothing here decides. A call is decoded, its meaning goes to the gate as a request, and only with the gate's permit it
+//! runs; what it came to goes back as facts.
+
+use crate::engine::{ToolCall, ToolSpec};
+use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, World, decode, registry::FINISH};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
+use tripwire_core::chain::gate::Permit;
+use tripwire_core::input::{Authority, Grant, Permission, Request};
+use tripwire_core::label::Label;
+use tripwire_core::observe::{Observer, RawCall, observe};
+use tripwire_core::policy::Policy;
+use tripwire_core::record::chain::Digest;
+use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer};
+use tripwire_core::units::RunMillis;
+use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor};
+use tripwire_host::files::{Files, FilesError};
+use tripwire_host::geometry::layout::Layout;
+use tripwire_host::memory::MemoryStore;
+use tripwire_host::memory::pointer::Pointer;
+
+/// Bytes that a transcript holds of one output as it came; more stands behind its pointer.
+const VERBATIM_BYTES_MAX: usize = 256 * 1_024;
+
+/// Why there are no hands.
+#[derive(Debug, thiserror::Error)]
+pub enum HandsError {
+    /// A tool's types have no schema.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The workspace cannot be used.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+}
+
+impl HandsError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Registry(_) => "this is a defect of tripwire; please report it".to_owned(),
+            Self::Files(error) => error.hint().to_owned(),
+        }
+    }
+}
+
+/// The tools of one session.
+#[derive(Debug)]
+pub struct Hands {
+    registry: Registry,
+    files: Files,
+    memory: MemoryStore,
+    executor: SandboxedExecutor,
+    limits: Limits,
+    role: Label,
+    verify: String,
+    observer: Observer,
+    /// The last call that ran, for its event.
+    last: Option<(String, Ran)>,
+}
+
+impl Hands {
+    /// The hands of a session in this workspace.
+    ///
+    /// # Errors
+    /// When the workspace is no folder.
+    pub fn new(root: &Path, layout: &Layout, policy: &Policy, role: &str) -> Result<Self, HandsError> {
+        Ok(Self {
+            registry: Registry::new()?,
+            files: Files::of(root, layout.folder())?,
+            memory: MemoryStore::at(&layout.memory()),
+            executor: SandboxedExecutor::new(confinement(root, policy)),
+            limits: Limits::of(policy),
+            role: Label::cut(role),
+            verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
+            observer: Observer::default(),
+            last: None,
+        })
+    }
+
+    /// The tools as a model is told about them.
+    #[must_use]
+    pub fn specs(&self) -> &[ToolSpec] {
+        self.registry.specs()
+    }
+
+    /// The name of exactly these tools.
+    #[must_use]
+    pub const fn digest(&self) -> &Digest {
+        self.registry.digest()
+    }
+
+    /// The handle by which a running command is ended.
+    #[must_use]
+    pub fn interrupt(&self) -> Interrupt {
+        self.executor.interrupt()
+    }
+
+    /// Checks a call against the registry.
+    #[must_use]
+    pub fn check(&self, call: &Call) -> Checked {
+        match decode(&engine_call(call), &self.registry) {
+            Ok(decoded) if decoded.tool() == FINISH => Checked::Finish,
+            Ok(_) => Checked::Valid,
+            Err(fault) => {
+                let kind = match fault {
+                    ToolFault::UnknownTool { .. } => FaultKind::UnknownTool,
+                    ToolFault::NotJson { .. } | ToolFault::Invalid { .. } | ToolFault::TooLarge { .. } => {
+                        FaultKind::ValidationError
+                    }
+                };
+                Checked::Fault(CallFault { kind, text: fault.for_model() })
+            }
+        }
+    }
+
+    /// The request for a call, with the authority that the role has for it.
+    #[must_use]
+    pub fn request(&self, call: &Call) -> Request {
+        match decode(&engine_call(call), &self.registry) {
+            Ok(decoded) => {
+                let meaning = decoded.meaning(&self.files, &self.memory);
+                let authority = Some(self.authority(&meaning.permissions));
+                Request { action: meaning.action, authority, proposal: None, reserve_micro_usd: None }
+            }
+            // A call that does not decode is never asked for; without authority the gate refuses it.
+            Err(_) => {
+                let raw = RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() };
+                Request { action: observe(&raw).action, authority: None, proposal: None, reserve_micro_usd: None }
+            }
+        }
+    }
+
+    /// The authority under which the loop itself asks: to run at all.
+    #[must_use]
+    pub fn authority_of_the_loop(&self) -> Authority {
+        self.authority(&[Permission::CanExecuteTasks])
+    }
+
+    fn authority(&self, needs: &[Permission]) -> Authority {
+        Authority {
+            grant: Grant::Granted,
+            identity: None,
+            permission: needs.last().copied().unwrap_or(Permission::CanExecuteTasks),
+            role: self.role.clone(),
+        }
+    }
+
+    /// Carries out a permitted call.
+    pub fn execute(&mut self, permit: Permit, call: &Call, deadline: Option<Instant>) -> Returned {
+        let Self { registry, files, memory, executor, limits, .. } = self;
+        let asked = engine_call(call);
+        let decoded = match decode(&asked, registry) {
+            Ok(decoded) => decoded,
+            Err(fault) => return returned(Outcome::NotRun, fault.for_model()),
+        };
+        let mut world = World::new(files, memory, executor, *limits);
+        world.memories = Memories::Public;
+        world.deadline = deadline;
+        let ran = registry.run(permit, &decoded, &mut world);
+        let told = Returned {
+            exit_code: ran.exit_code,
+            how: outcome(&ran),
+            pointer: ran.cut.clone(),
+            text: ran.text.clone(),
+            verbatim: self.verbatim(&ran),
+        };
+        self.last = Some((call.id.clone(), ran));
+        told
+    }
+
+    /// The outputs as they came, where the model sees them cut or rewritten.
+    fn verbatim(&self, ran: &Ran) -> Option<String> {
+        if ran.verbatim.is_empty() {
+            return None;
+        }
+        let whole = |pointer: &Pointer| {
+            let bytes = self.memory.get(pointer).ok().filter(|bytes| bytes.len() <= VERBATIM_BYTES_MAX)?;
+            String::from_utf8(bytes).ok()
+        };
+        let parts = ran.verbatim.iter().map(|kept| match &kept.pointer {
+            Ok(pointer) => match whole(pointer) {
+                Some(text) => format!("{} {pointer}\n{text}", kept.name),
+                None => format!("{} {pointer}", kept.name),
+            },
+            Err(why) => format!("{} was not kept: {why}", kept.name),
+        });
+        Some(parts.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// What a call looks like from outside, by the same functions that observe everybody else's agents.
+    pub fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
+        let ran = self.last.take().filter(|(id, _)| *id == call.id && !was_never_run(returned.how));
+        let asked = engine_call(call);
+        let mut event = match (ran, decode(&asked, &self.registry)) {
+            (Some((_, ran)), Ok(decoded)) => ran.event(&decoded, &self.files, &mut self.observer),
+            (None, Ok(_)) | (_, Err(_)) => self.event_from_text(call, returned),
+        };
+        self.mark_tests(call, returned, &mut event);
+        event
+    }
+
+    /// The event of a call that did not run here and now: refused, or run by a process that has died.
+    fn event_from_text(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
+        let raw = RawCall {
+            tool: &call.tool,
+            args: &call.arguments,
+            output: Some(&returned.text),
+            error: Some(returned.how.is_error()),
+            exit_code: returned.exit_code,
+            workspace_root: self.files.names().last().and_then(|root| root.to_str()),
+            ..RawCall::default()
+        };
+        let mut facts = self.observer.observe(&raw);
+        facts.outcome.error_class = match returned.how {
+            Outcome::Done => None,
+            Outcome::Failed => facts.outcome.error_class.or(Some(ErrorClass::Tool)),
+            Outcome::Unknown => Some(ErrorClass::Tool),
+            Outcome::Cut => Some(ErrorClass::Timeout),
+            Outcome::NotRun => Some(ErrorClass::CouldNotRun),
+            Outcome::Refused => Some(ErrorClass::Refused),
+        };
+        facts.event(RunMillis::ZERO)
+    }
+
+    /// The session's own test command is a test run, whatever it is called.
+    fn mark_tests(&self, call: &Call, returned: &Returned, event: &mut AgentEvent) {
+        let command = serde_json::from_str::<serde_json::Value>(&call.arguments).ok();
+        let command = command.as_ref().and_then(|arguments| arguments.get("command")).and_then(|text| text.as_str());
+        let runs_them = !self.verify.is_empty() && command.is_some_and(|command| command.trim() == self.verify);
+        let Some(code) = returned.exit_code.filter(|_| runs_them) else { return };
+        event.flags = event.flags.with(Flag::Test);
+        if let Some(outcome) = &mut event.outcome {
+            let failed = code != 0 || outcome.test == Some(TestResult::Failed) || outcome.status == Status::Error;
+            outcome.test = Some(if failed { TestResult::Failed } else { TestResult::Passed });
+        }
+    }
+
+    /// The staged change with its digest, for the reviewer; nothing when there is none.
+    ///
+    /// # Errors
+    /// When the stage cannot be read.
+    pub fn proposal(&self) -> Result<Option<(Digest, String)>, HandsError> {
+        Ok(None)
+    }
+
+    /// Applies the staged change, if it is still the one that was approved.
+    #[must_use]
+    pub fn apply(&mut self, permit: Option<Permit>, proposal: Digest) -> Returned {
+        drop(permit);
+        returned(Outcome::NotRun, format!("nothing is staged, so {proposal} was not applied"))
+    }
+}
+
+/// Reads a reviewer's answer.
+#[must_use]
+pub fn read_verdict(text: &str) -> ReviewAnswer {
+    let said = |word: &str| text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| *part == word).count();
+    match (said("APPROVED"), said("REJECTED")) {
+        (1, 0) => ReviewAnswer::Approved,
+        (0, 1) => ReviewAnswer::Rejected,
+        (_, _) => ReviewAnswer::Unclear,
+    }
+}
+
+fn confinement(root: &Path, policy: &Policy) -> Confinement {
+    let sandbox = &policy.sandbox;
+    let mebibytes = |count: tripwire_core::units::Count| Bytes(u64::from(count.get()) << 20);
+    let mut confinement = Confinement::of(PathBuf::from(root));
+    confinement.budgets = Budgets {
+        time: std::time::Duration::from_millis(sandbox.time_limit_ms.get()),
+        memory: mebibytes(sandbox.memory_mib),
+        ..Budgets::default()
+    };
+    confinement
+}
+
+fn engine_call(call: &Call) -> ToolCall {
+    ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
+}
+
+fn returned(how: Outcome, text: String) -> Returned {
+    Returned { exit_code: None, how, pointer: None, text, verbatim: None }
+}
+
+const fn was_never_run(how: Outcome) -> bool {
+    match how {
+        Outcome::Refused | Outcome::Unknown => true,
+        Outcome::Done | Outcome::Failed | Outcome::Cut | Outcome::NotRun => false,
+    }
+}
+
+fn outcome(ran: &Ran) -> Outcome {
+    match (ran.is_error, ran.class) {
+        (false, _) => Outcome::Done,
+        (true, Some(ErrorClass::Timeout)) => Outcome::Cut,
+        (true, Some(ErrorClass::CouldNotRun)) => Outcome::NotRun,
+        (true, Some(ErrorClass::Refused)) => Outcome::Refused,
+        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => Outcome::Failed,
+    }
+}
