@@ -19,6 +19,8 @@ pub enum Exit {
     Refusal,
     /// The session ended with a system error or a hard stop.
     HardStop,
+    /// Done, but what was done is not verified.
+    Unverified,
     /// Something waits for a person.
     Held,
     /// The money budget is used up.
@@ -41,24 +43,33 @@ impl Exit {
     /// How a session stands after its last decision.
     pub(crate) fn of(view: &View, last: &SafetyDecision) -> Self {
         match (view.stopped, view.held) {
-            (Some(StopReason::StoppedByPerson), _) => Self::Stopped,
-            (Some(StopReason::SystemError | StopReason::HardStop), _) => Self::HardStop,
-            (Some(StopReason::InfiniteLoop | StopReason::Runaway), _) => Self::Loop,
-            (Some(StopReason::WallClock), _) => Self::Clock,
-            (None, Some(HoldReason::Loop | HoldReason::NoProgress)) => Self::Loop,
-            (None, Some(HoldReason::Money)) => Self::Budget,
-            (None, Some(HoldReason::GuardFailure)) => Self::DoesNotHold,
-            (
-                None,
-                Some(
-                    HoldReason::IterationCap
-                    | HoldReason::SoftSuspend
-                    | HoldReason::Context
-                    | HoldReason::Converged
-                    | HoldReason::Paused,
-                ),
-            ) => Self::Held,
+            (Some(reason), _) => Self::of_stop(reason),
+            (None, Some(reason)) => Self::of_hold(reason),
             (None, None) => Self::of_refusal(last),
+        }
+    }
+
+    /// How a session ended that was stopped.
+    pub(crate) const fn of_stop(reason: StopReason) -> Self {
+        match reason {
+            StopReason::StoppedByPerson => Self::Stopped,
+            StopReason::SystemError | StopReason::HardStop => Self::HardStop,
+            StopReason::InfiniteLoop | StopReason::Runaway => Self::Loop,
+            StopReason::WallClock => Self::Clock,
+        }
+    }
+
+    /// How a session stands that is held.
+    pub(crate) const fn of_hold(reason: HoldReason) -> Self {
+        match reason {
+            HoldReason::Loop | HoldReason::NoProgress => Self::Loop,
+            HoldReason::Money => Self::Budget,
+            HoldReason::GuardFailure => Self::DoesNotHold,
+            HoldReason::IterationCap
+            | HoldReason::SoftSuspend
+            | HoldReason::Context
+            | HoldReason::Converged
+            | HoldReason::Paused => Self::Held,
         }
     }
 
@@ -86,21 +97,30 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// The number.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Internal => 1,
+            Self::Usage | Self::Refusal => 2,
+            Self::HardStop => 3,
+            Self::Unverified => 4,
+            Self::Held => 5,
+            Self::Budget => 6,
+            Self::Loop => 7,
+            Self::Clock => 8,
+            Self::DoesNotHold => 9,
+            Self::Stopped => 10,
+            Self::Refused => 11,
+            Self::Parked => 75,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Internal => 1,
-            Exit::Usage | Exit::Refusal => 2,
-            Exit::HardStop => 3,
-            Exit::Held => 5,
-            Exit::Budget => 6,
-            Exit::Loop => 7,
-            Exit::Clock => 8,
-            Exit::DoesNotHold => 9,
-            Exit::Stopped => 10,
-            Exit::Refused => 11,
-            Exit::Parked => 75,
-        })
+        Self::from(exit.code())
     }
 }

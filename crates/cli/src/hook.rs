@@ -4,36 +4,67 @@ use crate::exit::Exit;
 use crate::output::Out;
 use crate::problem::Problem;
 use clap::{Args, ValueEnum};
+use std::ffi::OsString;
 use std::io::Read;
-use std::path::Path;
-use tripwire_adapters::hooks::{Reply, claude};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tripwire_adapters::hooks::desk::{Attempt, Desk};
+use tripwire_adapters::hooks::{self, Client, HookCall, Reply, WAIT_MAX};
+use tripwire_adapters::socket::{
+    self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
+};
+use tripwire_core::policy::OnGuardFailure;
 use tripwire_host::clock;
+use tripwire_host::driver::{Driver, DriverError};
 use tripwire_host::foreign::Foreign;
+use tripwire_host::workspace::session::SessionId;
 use tripwire_host::workspace::{Places, Workspace};
-
-/// The largest hook input that is read; a tool's whole output may be inside.
-const INPUT_BYTES_MAX: u64 = 64 << 20;
 
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
 ///
-/// For now Claude Code's events before and after a tool call, at a prompt and at the end of a turn are decided; while
-/// `.geometry/PAUSE` or `.geometry/STOP` exists every call is refused. Whatever breaks inside is a refusal.
+/// Calls, prompts and ends of a turn are decided; results are taken in; sub-agents and compactions count for their session;
+/// anything else passes. While `.geometry/PAUSE` or `.geometry/STOP` exists every call is refused. Whatever breaks inside
+/// is a refusal, unless the policy says `on_guard_failure: allow`. Under `tripwire run` the supervisor answers.
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
     /// The client that calls.
-    client: Client,
+    client: ClientName,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Client {
+enum ClientName {
     /// Claude Code.
     Claude,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, Problem> {
-    let reply = match args.client {
-        Client::Claude => answer().unwrap_or_else(|why| claude::broken(&why)),
+    answer_for(match args.client {
+        ClientName::Claude => Client::Claude,
+        ClientName::Codex => Client::Codex,
+        ClientName::Gemini => Client::Gemini,
+    })
+}
+
+/// The client of a plain `hook CLIENT`, which is what clients call: the path of every tool call reads no more of the
+/// command line than this.
+pub(crate) fn plain(arguments: &[OsString]) -> Option<Client> {
+    match arguments {
+        [_, verb, client] if verb == "hook" => client.to_str().and_then(Client::named),
+        _ => None,
+    }
+}
+
+/// Answers one event of this client.
+pub(crate) fn answer_for(client: Client) -> Result<Exit, Problem> {
+    let mut input = Vec::new();
+    let reply = match read(&mut input) {
+        Ok(()) => answer(client, &input).unwrap_or_else(|broken| broken.reply(client, &input)),
+        Err(why) => hooks::broken(client, &input, &why),
     };
     if !reply.stderr.is_empty() {
         crate::output::say(&reply.stderr);
@@ -46,34 +77,96 @@ pub(crate) fn run(args: &HookArgs) -> Result<Exit, Problem> {
     Ok(if reply.exit_code == 0 { Exit::Done } else { Exit::Refusal })
 }
 
-/// The answer, or why there can be none.
-fn answer() -> Result<Reply, String> {
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+fn read(input: &mut Vec<u8>) -> Result<(), String> {
+    let limit = u64::try_from(INPUT_BYTES_MAX).unwrap_or(u64::MAX);
+    let read = std::io::stdin().lock().take(limit + 1).read_to_end(input);
     read.map_err(|error| format!("standard input cannot be read: {error}"))?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > INPUT_BYTES_MAX {
+    if input.len() > INPUT_BYTES_MAX {
         return Err("the hook's input is larger than 64 MiB".to_owned());
     }
-    let call = claude::read(&bytes).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// Why there is no decision, and what the policy makes of that.
+struct Broken {
+    why: String,
+    /// Only a policy that can be read may say that a broken guard lets things pass.
+    policy: OnGuardFailure,
+}
+
+impl Broken {
+    fn reply(&self, client: Client, input: &[u8]) -> Reply {
+        match self.policy {
+            OnGuardFailure::Hold => hooks::broken(client, input, &self.why),
+            OnGuardFailure::Allow => {
+                let told = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
+                Reply { stderr: told, ..Reply::default() }
+            }
+        }
+    }
+}
+
+impl From<String> for Broken {
+    fn from(why: String) -> Self {
+        Self { why, policy: OnGuardFailure::Hold }
+    }
+}
+
+/// The answer, or why there can be none.
+fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
+    if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
+        let question = Question { client, input: input.to_vec() };
+        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN).map_err(|error| error.to_string())?);
+    }
+    let call = hooks::read(client, input).map_err(|error| error.to_string())?;
     if !call.concerns_the_engine() {
         return Ok(Reply::default());
     }
     let workspace = workspace(&call.cwd)?;
-    let now = clock::now();
-    let foreign = Foreign { client: claude::CLIENT, session: &call.session };
-    let mut observer = foreign.observer(workspace.layout());
-    let Some(what) = call.input(&mut observer) else { return Ok(Reply::default()) };
-    let told = |error: tripwire_host::driver::DriverError| format!("{error}; {}", error.hint());
-    let driver = foreign.open(workspace.layout(), now).map_err(told)?;
-    let mut driver = driver.signed_by(crate::place::signing(&workspace));
-    let taken = driver.take_now(what, clock::now).map_err(told)?;
-    crate::step::tell(&driver, &taken);
-    foreign.keep_observer(workspace.layout(), &observer);
-    Ok(call.reply(&taken.decision))
+    decide(&call, &workspace)
+        .map_err(|error| Broken { why: format!("{error}; {}", error.hint()), policy: policy_on_failure(&workspace) })
+}
+
+/// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
+fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
+    let homes = crate::place::homes();
+    let desk = Desk { workspace, homes: &homes, clock: clock::now };
+    let mut driver = session(call, workspace)?.signed_by(crate::place::signing(workspace));
+    let until = Instant::now() + WAIT_MAX;
+    let mut attempt = Attempt::First;
+    loop {
+        let handled = desk.handle(call, &mut driver, attempt)?;
+        for taken in &handled.taken {
+            crate::step::tell(&driver, taken);
+        }
+        match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
+            Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
+            None => return Ok(handled.reply),
+        }
+        attempt = Attempt::Again;
+    }
+}
+
+/// The session that the supervisor named, else the one that belongs to the client's.
+fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError> {
+    let named = std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
+    match named {
+        Some(session) => Driver::resume(workspace.layout(), &session),
+        None => {
+            let foreign = Foreign { client: call.client.name(), session: &call.session };
+            foreign.open(workspace.layout(), clock::now())
+        }
+    }
+}
+
+/// What a broken guard means: read from the manifest only now, because the quiet path has no time for it.
+fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
+    tripwire_host::policy_file::load(&workspace.layout().manifest())
+        .map_or(OnGuardFailure::Hold, |loaded| loaded.policy.gate.on_guard_failure)
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {
-    let variable = |name| std::env::var_os(name).map(std::path::PathBuf::from);
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
     let places = Places { xdg_state_home: variable("XDG_STATE_HOME"), home: variable("HOME") };
     Workspace::open(start, &places).map_err(|error| format!("{error}; {}", error.hint()))
 }

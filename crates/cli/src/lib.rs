@@ -16,6 +16,9 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod run;
+mod run_limits;
+mod run_print;
 mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
@@ -51,6 +54,7 @@ Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or ha
 /// Everything that can be asked of the command.
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Run(Box<run::RunArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
@@ -84,11 +88,19 @@ pub fn command() -> clap::Command {
 
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(client) = hook::plain(&arguments) {
+        return match hook::answer_for(client) {
+            Ok(exit) => exit.into(),
+            Err(problem) => output::problem(&problem).into(),
+        };
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
     };
     let done = match cli.verb {
+        Verb::Run(args) => run::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),

@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use tripwire_adapters::hooks::protected::Homes;
 use tripwire_host::driver::{Signing, views};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::journal::keys::KeyHome;
@@ -36,6 +37,11 @@ impl Where {
     /// Finds the workspace and makes its `.geometry/` if it has none.
     pub(crate) fn open(&self) -> Result<Workspace, Problem> {
         Ok(Workspace::open(self.start(), &places())?)
+    }
+
+    /// The folder that was named, if one was.
+    pub(crate) fn given(&self) -> Option<&Path> {
+        self.workspace.as_deref()
     }
 
     fn start(&self) -> &Path {
@@ -77,4 +83,16 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
 pub(crate) fn who() -> String {
     let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     name.unwrap_or_else(|| "someone".to_owned())
+}
+
+/// The person's folders and the clients', as the environment names them.
+pub(crate) fn homes() -> Homes {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    Homes {
+        home: set("HOME"),
+        state: set("XDG_STATE_HOME"),
+        claude: set("CLAUDE_CONFIG_DIR"),
+        codex: set("CODEX_HOME"),
+        gemini: set("GEMINI_CLI_HOME"),
+    }
 }

@@ -3,6 +3,7 @@
 use crate::exit::Exit;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_adapters::supervisor::RunError;
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_host::bundle::BundleError;
@@ -160,6 +161,12 @@ pub(crate) enum Problem {
         /// What was given.
         text: String,
     },
+    /// A client could not be started under the guard.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The system does not tell local times.
+    #[error("this system does not tell when a local time is")]
+    NoLocalTime,
     /// Standard output is closed or full.
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
@@ -191,23 +198,13 @@ impl Problem {
             | Self::NoSession { .. }
             | Self::NoDecision { .. }
             | Self::NoAlarm { .. }
+            | Self::NoLocalTime
             | Self::Since { .. } => Exit::Usage,
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
-            Self::Driver(error) => match error {
-                DriverError::Journal(error) => of_journal(error),
-                DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
-                DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
-                DriverError::Unknown(_)
-                | DriverError::Fenced
-                | DriverError::Control(_)
-                | DriverError::Head(_)
-                | DriverError::Record { .. }
-                | DriverError::State(_)
-                | DriverError::Log(_)
-                | DriverError::File(_) => Exit::DoesNotHold,
-            },
+            Self::Run(error) => of_run(error),
+            Self::Driver(error) => of_driver(error),
             Self::Bundle(error) => match error {
                 BundleError::Journal(error) => of_journal(error),
                 BundleError::File(_)
@@ -272,9 +269,37 @@ impl Problem {
             Self::Bundle(error) => error.hint(),
             Self::Memory(error) => error.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
+            Self::Run(error) => error.hint(),
+            Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
+    }
+}
+
+fn of_driver(error: &DriverError) -> Exit {
+    match error {
+        DriverError::Journal(error) => of_journal(error),
+        DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
+        DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
+        DriverError::Unknown(_)
+        | DriverError::Fenced
+        | DriverError::Control(_)
+        | DriverError::Head(_)
+        | DriverError::Record { .. }
+        | DriverError::State(_)
+        | DriverError::Log(_)
+        | DriverError::File(_) => Exit::DoesNotHold,
+    }
+}
+
+fn of_run(error: &RunError) -> Exit {
+    match error {
+        RunError::UnknownClient { .. } | RunError::Arrange(_) | RunError::Tree(_) => Exit::Usage,
+        RunError::Blocked("STOP") => Exit::Stopped,
+        RunError::Blocked(_) => Exit::Held,
+        RunError::Driver(error) => of_driver(error),
+        RunError::Record(_) | RunError::Setup { .. } => Exit::DoesNotHold,
     }
 }
 

@@ -1,7 +1,5 @@
-//! `tripwire hook claude`: through the binary with inputs in the client's form, and under the real client.
+//! `tripwire hook`: through the binary, with inputs in the clients' forms.
 #![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
-
-mod support;
 
 use serde_json::{Value, json};
 use std::fs;
@@ -95,42 +93,4 @@ fn const_5_whatever_breaks_inside_is_a_refusal_with_a_reason() {
     fs::remove_dir(link.path().join(".geometry")).unwrap();
     std::os::unix::fs::symlink("/tmp", link.path().join(".geometry")).unwrap();
     assert_eq!(hook(link.path(), &pre(link.path())).status.code(), Some(2), "a planted link refuses");
-}
-
-/// The settings with which a real client calls the hook, closing when the hook itself is missing.
-fn settings(folder: &Path) -> std::path::PathBuf {
-    let command = format!("{TRIPWIRE} hook claude || {{ echo 'tripwire: guard failed' >&2; exit 2; }}");
-    let hook = json!([{"matcher": "*", "hooks": [{"type": "command", "command": command, "timeout": 30, "onFailure": "block"}]}]);
-    let file = folder.join("settings.json");
-    fs::write(&file, json!({"hooks": {"PreToolUse": hook, "PostToolUse": hook}}).to_string()).unwrap();
-    file
-}
-
-#[test]
-fn ctrl_1_the_real_claude_code_is_refused_while_pause_exists_and_not_otherwise() {
-    let Some(client) = support::clients::claude() else { return };
-    for paused in [true, false] {
-        let (place, outside) = (workspace(), tempfile::tempdir().unwrap());
-        if paused {
-            fs::write(place.path().join(".geometry/PAUSE"), "").unwrap();
-        }
-        let model = support::model::Model::repeating("touch ran", 1);
-        support::clients::run_claude(&client, place.path(), &settings(outside.path()), &model.url);
-        let asked = model.asked();
-        assert_eq!(asked.len(), 2, "one call and the end");
-        assert_eq!(place.path().join("ran").exists(), !paused, "the command ran exactly if nobody paused");
-        assert_eq!(asked[1].contains("paused by a person"), paused, "the model is told why");
-    }
-}
-
-#[test]
-fn loop_1_the_real_claude_code_is_stopped_when_it_repeats_itself() {
-    let Some(client) = support::clients::claude() else { return };
-    let (place, outside) = (workspace(), tempfile::tempdir().unwrap());
-    let model = support::model::Model::repeating("echo tick", 12);
-    support::clients::run_claude(&client, place.path(), &settings(outside.path()), &model.url);
-    let asked = model.asked();
-    assert!(asked.len() <= 6, "{} requests where 13 were scripted", asked.len());
-    assert!(asked.iter().any(|body| body.contains("LOOP_OVERRIDE")), "the agent was told before it was stopped");
-    assert!(place.path().join(".geometry/BLOCKER_REPORT.md").exists());
 }

@@ -107,6 +107,8 @@ pub enum Permission {
     CanWriteMemories,
     /// To go on although the work has converged.
     ContinueAfterConvergence,
+    /// To change the guard's own files, the settings that call it, or to use its controls: no agent has it.
+    ControlTheGuard,
 }
 
 impl Permission {
@@ -120,6 +122,7 @@ impl Permission {
             Self::CanAccessPrivateMemories => "can_access_private_memories",
             Self::CanWriteMemories => "can_write_memories",
             Self::ContinueAfterConvergence => "continue (role has stop_on_convergence)",
+            Self::ControlTheGuard => "control the guard (its files, its settings and its commands are a person's)",
         }
     }
 }

@@ -14,6 +14,7 @@ mod recent;
 pub mod run;
 mod sign;
 mod state;
+mod time;
 pub mod views;
 pub mod words;
 
@@ -37,7 +38,7 @@ pub use state::StateError;
 use state::{Kept, StateFile};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use tripwire_core::chain::event::AgentEvent;
+use time::{since, stamped};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, SnapshotError, Step, View};
 use tripwire_core::decision::Decision;
@@ -132,7 +133,7 @@ pub struct Driver<S: Storage = Disk> {
 /// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
 #[derive(Debug)]
 pub struct Taken {
-    /// The decisions on what was found in the control files, oldest first.
+    /// The decisions on what was found in the control files and on inputs that came along, oldest first.
     pub before: Vec<Decision>,
     /// The decision on the input.
     pub decision: Decision,
@@ -285,7 +286,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// Whenever the input could not be journaled for certain: then it has no consequences.
     pub fn take(&mut self, what: What, now: WallClock) -> Result<Taken, DriverError> {
-        self.take_with(|start| (Input { at: since(start, now), what }, now))
+        self.take_with(|start| (vec![Input { at: since(start, now), what }], now))
     }
 
     /// Takes in one input that happens now. The clock is read under the session's lock: several processes that wait for
@@ -294,24 +295,23 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_now(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<Taken, DriverError> {
+        self.take_all_now(Vec::new(), what, clock)
+    }
+
+    /// Takes in several inputs that happen now, in one append: `what` is the last, and its decision is the answer.
+    ///
+    /// # Errors
+    /// See [`Self::take`].
+    pub fn take_all_now(
+        &mut self,
+        before: Vec<What>,
+        what: What,
+        clock: impl FnOnce() -> WallClock,
+    ) -> Result<Taken, DriverError> {
         self.take_with(|start| {
             let now = clock();
             let at = since(start, now);
-            let what = match what {
-                What::Event(event) => What::Event(AgentEvent { timestamp: at, ..event }),
-                other @ (What::Request(_)
-                | What::Result(_)
-                | What::Tick
-                | What::Human(_)
-                | What::Advisor(_)
-                | What::Review(_)
-                | What::IterationStarted
-                | What::Claim(_)
-                | What::Compacted(_)
-                | What::Fault(_)
-                | What::PolicyDrift(_)) => other,
-            };
-            (Input { at, what }, now)
+            (before.into_iter().chain([what]).map(|what| Input { at, what: stamped(what, at) }).collect(), now)
         })
     }
 
@@ -320,7 +320,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_at(&mut self, input: Input, now: WallClock) -> Result<Taken, DriverError> {
-        self.take_with(|_start| (input, now))
+        self.take_with(|_start| (vec![input], now))
     }
 
     /// Brings the view up to date with what other processes have journaled, and takes nothing in.
@@ -333,15 +333,15 @@ impl<S: Storage> Driver<S> {
         catch_up(&turn, (layout, session), kept, followed.as_mut())
     }
 
-    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Input, WallClock)) -> Result<Taken, DriverError> {
+    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock)) -> Result<Taken, DriverError> {
         let Self { journal, layout, session, kept, signing, followed } = self;
         let mut turn = journal.turn()?;
         catch_up(&turn, (layout, session), kept, followed.as_mut())?;
-        let (input, now) = make(kept.start);
+        let (own, now) = make(kept.start);
         let look = control::look(layout, &kept.seen, now)?;
-        let at = input.at;
+        let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
         let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
-        inputs.push(input);
+        inputs.extend(own);
         let steps = decide(&mut turn, session, &inputs, kept, now)?;
         kept.seen = look.seen;
         let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
@@ -376,6 +376,24 @@ impl<S: Storage> Driver<S> {
         finish(steps, performed.notices)
     }
 
+    /// Whether people did something that no input has taken in yet. It costs a few looks at files, and journals nothing.
+    ///
+    /// # Errors
+    /// When the files cannot be looked at: then nothing may go on.
+    pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
+        Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
+    }
+
+    /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
+    ///
+    /// # Errors
+    /// When the lock is not to be had or the file cannot be written.
+    pub fn brief(&mut self, now: WallClock) -> Result<(), DriverError> {
+        let Self { journal, layout, session, .. } = self;
+        let turn = journal.turn()?;
+        Ok(briefing::write(&turn, layout, session, now)?)
+    }
+
     fn write_head(&mut self, frozen: BTreeMap<String, Digest>, now: WallClock) -> Result<(), DriverError> {
         let Self { journal, layout, session, kept, .. } = self;
         let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_frozen(frozen).text()?;
@@ -390,11 +408,6 @@ impl<S: Storage> Driver<S> {
         StateFile::of(kept, hash)?.save(layout, session)?;
         Ok(())
     }
-}
-
-/// Time since the session's start; a clock before it counts as the start, and the engine sees it stand still.
-fn since(start: WallClock, now: WallClock) -> RunMillis {
-    RunMillis::new(now.epoch_ms().saturating_sub(start.epoch_ms()))
 }
 
 /// Steps the engine over the inputs and journals each with its decision, all in one append.

@@ -5,9 +5,11 @@ use crate::geometry::file::{self, FileAction, FileError};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use crate::workspace::session::SessionId;
-use rustix::fs::{FlockOperation, flock};
-use std::fs::OpenOptions;
-use std::path::PathBuf;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tripwire_core::observe::Observer;
 use tripwire_core::record::chain::Digest;
 
@@ -33,14 +35,7 @@ impl Foreign<'_> {
         let folder = path.parent().unwrap_or(layout.folder());
         file::make_folder(&layout.state())?;
         file::make_folder(folder)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(folder.join("lock"))
-            .map_err(FileError::at(folder, FileAction::Create))?;
-        flock(&lock, FlockOperation::LockExclusive)
-            .map_err(|error| FileError::at(folder, FileAction::Create)(error.into()))?;
+        let _lock = locked(&folder.join("lock"))?;
         if let Some(session) = read(&path) {
             return Driver::resume(layout, &session);
         }
@@ -56,11 +51,26 @@ impl Foreign<'_> {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Keeps it for the next hook. The facts it gave are journaled, so losing it costs only sharpness.
+    /// Keeps it for the next hook. The facts it gave are journaled, so losing it costs only sharpness, and nobody waits
+    /// for the disk.
     pub fn keep_observer(self, layout: &Layout, observer: &Observer) {
         if let Ok(text) = serde_json::to_string(observer) {
-            drop(file::replace(&self.observer_path(layout), text.as_bytes()));
+            drop(file::write_unsynced(&self.observer_path(layout), text.as_bytes()));
         }
+    }
+
+    /// The notes that the hooks of this session leave for each other, locked until they are dropped: hooks of parallel
+    /// calls must not count the same tokens twice.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, or another hook holds it for too long.
+    pub fn notes(self, layout: &Layout) -> Result<Notes, FileError> {
+        let path = self.path(layout).with_extension("notes");
+        if !layout.state().join("clients").is_dir() {
+            file::make_folder(&layout.state())?;
+            file::make_folder(&layout.state().join("clients"))?;
+        }
+        Ok(Notes { file: locked(&path)?, path })
     }
 
     fn observer_path(self, layout: &Layout) -> PathBuf {
@@ -74,6 +84,61 @@ impl Foreign<'_> {
     }
 }
 
+/// What the hooks of one session leave for each other.
+#[derive(Debug)]
+pub struct Notes {
+    file: File,
+    path: PathBuf,
+}
+
+impl Notes {
+    /// What the hook before left; empty at first.
+    #[must_use]
+    pub fn read(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match (&self.file).take(NOTES_BYTES_MAX).read_to_end(&mut bytes) {
+            Ok(_) => bytes,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Leaves something for the next hook. Not synced: after a power cut it is begun anew.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), FileError> {
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.file
+            .write_all_at(bytes, 0)
+            .and_then(|()| self.file.set_len(length))
+            .map_err(FileError::at(&self.path, FileAction::Write))
+    }
+}
+
+/// Opens a file and waits for its lock, for a time that leaves a hook enough to refuse in.
+fn locked(path: &Path) -> Result<File, FileError> {
+    let file = file::open_or_create(path).map_err(FileError::at(path, FileAction::Create))?;
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_STEP),
+            Err(TryLockError::WouldBlock) => {
+                let late = io::Error::new(io::ErrorKind::WouldBlock, "another hook of this session holds it");
+                return Err(FileError::at(path, FileAction::Create)(late));
+            }
+            Err(TryLockError::Error(error)) => return Err(FileError::at(path, FileAction::Create)(error)),
+        }
+    }
+}
+
+/// The longest wait for another hook of the same session.
+const LOCK_WAIT: Duration = Duration::from_secs(8);
+/// The time between two looks at a lock.
+const LOCK_STEP: Duration = Duration::from_millis(1);
+/// The longest notes that are read back.
+const NOTES_BYTES_MAX: u64 = 256 * 1_024;
+
 /// The largest observer that is read back.
 const OBSERVER_BYTES_MAX: u64 = 64 * 1_024;
 
@@ -85,6 +150,24 @@ fn read(path: &std::path::Path) -> Option<SessionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notes_are_read_back_whole_and_a_second_hook_waits_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let foreign = Foreign { client: "claude", session: "s" };
+        let mut notes = foreign.notes(&layout).unwrap();
+        assert_eq!(notes.read(), b"");
+        notes.write(b"a longer text").unwrap();
+        notes.write(b"short").unwrap();
+        let other = layout.clone();
+        let second =
+            std::thread::spawn(move || Foreign { client: "claude", session: "s" }.notes(&other).unwrap().read());
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!second.is_finished(), "the first hook still holds them");
+        drop(notes);
+        assert_eq!(second.join().unwrap(), b"short");
+    }
 
     #[test]
     fn one_foreign_session_is_one_of_ours_and_another_is_another() {

@@ -126,6 +126,7 @@ pub fn text_of<S: Storage>(journal: &Journal<S>) -> Result<Option<String>, Drive
 }
 
 fn first_difference(one: &[u8], two: &[u8]) -> u64 {
-    let same = one.split(|byte| *byte == b'\n').zip(two.split(|byte| *byte == b'\n')).take_while(|(a, b)| a == b).count();
+    let same =
+        one.split(|byte| *byte == b'\n').zip(two.split(|byte| *byte == b'\n')).take_while(|(a, b)| a == b).count();
     u64::try_from(same).unwrap_or(u64::MAX).saturating_add(1)
 }

@@ -29,6 +29,8 @@ mod control;
 #[cfg(target_os = "linux")]
 mod explain;
 #[cfg(target_os = "linux")]
+pub mod interrupts;
+#[cfg(target_os = "linux")]
 mod layers;
 #[cfg(target_os = "linux")]
 mod names;
@@ -60,9 +62,11 @@ pub use layers::l03_reexec::inner_main;
 #[cfg(target_os = "linux")]
 pub use probe::{LayerCheck, LayerHealth, doctor};
 #[cfg(target_os = "linux")]
-pub use tree::{Containment, Tree, TreeExit, TreeSpec, TreeStdio};
+pub use tree::{Containment, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{Containment, LayerCheck, LayerHealth, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main};
+pub use unsupported::{
+    Containment, LayerCheck, LayerHealth, Shield, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main, interrupts,
+};

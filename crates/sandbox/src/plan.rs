@@ -100,6 +100,10 @@ pub(crate) struct KeeperPlan {
     pub(crate) command: CommandPlan,
     /// 1 if the keeper is pid 1 of a new pid namespace.
     pub(crate) own_namespace: u64,
+    /// Paths that the tree sees read-only.
+    pub(crate) read_only: Vec<PathBuf>,
+    /// Folders that the tree sees empty and closed.
+    pub(crate) hidden: Vec<PathBuf>,
 }
 
 impl Plan {
@@ -139,6 +143,8 @@ impl Plan {
                 out.number(2);
                 out.command(&plan.command);
                 out.number(plan.own_namespace);
+                out.paths(&plan.read_only);
+                out.paths(&plan.hidden);
             }
         }
         out.0
@@ -149,7 +155,12 @@ impl Plan {
         let mut input = In(bytes);
         let plan = match input.number()? {
             1 => Self::Sandbox(Box::new(input.sandbox()?)),
-            2 => Self::Keeper(KeeperPlan { command: input.command()?, own_namespace: input.number()? }),
+            2 => Self::Keeper(KeeperPlan {
+                command: input.command()?,
+                own_namespace: input.number()?,
+                read_only: input.list(In::path)?,
+                hidden: input.list(In::path)?,
+            }),
             _ => return Err(malformed()),
         };
         if input.0.is_empty() { Ok(plan) } else { Err(malformed()) }
@@ -179,6 +190,11 @@ impl Out {
 
     fn path(&mut self, value: &Path) {
         self.bytes(value.as_os_str().as_bytes());
+    }
+
+    fn paths(&mut self, values: &[PathBuf]) {
+        self.number(values.len() as u64);
+        values.iter().for_each(|value| self.path(value));
     }
 
     fn strings(&mut self, values: &[OsString]) {
@@ -393,7 +409,12 @@ mod tests {
     fn a_plan_survives_the_way_to_the_inner_stage() {
         let plan = Plan::Sandbox(Box::new(sample()));
         assert_eq!(Plan::decode(&plan.encode()).expect("decodes"), plan);
-        let keeper = Plan::Keeper(KeeperPlan { command: sample().command, own_namespace: 1 });
+        let keeper = Plan::Keeper(KeeperPlan {
+            command: sample().command,
+            own_namespace: 1,
+            read_only: vec!["/w/.geometry".into()],
+            hidden: vec!["/h".into(), "/k".into()],
+        });
         assert_eq!(Plan::decode(&keeper.encode()).expect("decodes"), keeper);
     }
 

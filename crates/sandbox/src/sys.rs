@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::Pid;
 
@@ -204,6 +205,32 @@ pub(crate) fn ignore_terminal_signals() {
         // SAFETY: SIG_IGN is a valid disposition for each of these signals.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
+}
+
+/// The signal that asked this process to end; 0 for none.
+static INTERRUPT: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn note_interrupt(signal: libc::c_int) {
+    INTERRUPT.store(signal, Ordering::SeqCst);
+}
+
+/// Notes the signals that ask a process to end, instead of ending.
+pub(crate) fn note_interrupts() -> io::Result<()> {
+    let handler: extern "C" fn(libc::c_int) = note_interrupt;
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: all bytes zero is a valid value of this plain C structure.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        // SAFETY: the handler stores one atomic number and nothing else, which is allowed in a handler; no old action is asked for.
+        check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
+    }
+    Ok(())
+}
+
+/// The signal that was noted, if any.
+pub(crate) fn interrupt_noted() -> Option<i32> {
+    Some(INTERRUPT.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
 /// Attributes of a mount, as for `mount_setattr`.

@@ -80,6 +80,43 @@ pub enum Containment {
     Subreaper,
 }
 
+impl Containment {
+    /// The name used in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PidNamespace => "pid_namespace",
+            Self::Subreaper => "subreaper",
+        }
+    }
+}
+
+/// Whether the tree's view of some paths is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shield {
+    /// It is.
+    Up,
+    /// It is not.
+    Down,
+}
+
+/// Interrupts are left as they are here.
+pub mod interrupts {
+    /// Changes nothing.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn watch() -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// Nothing is ever noted.
+    #[must_use]
+    pub fn asked() -> Option<i32> {
+        None
+    }
+}
+
 /// Where a standard stream goes.
 #[derive(Debug)]
 pub enum TreeStdio {
@@ -134,6 +171,18 @@ impl TreeSpec {
 
     /// See the Linux version.
     #[must_use]
+    pub fn read_only(self, _path: &Path) -> Self {
+        self
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn hidden(self, _path: &Path) -> Self {
+        self
+    }
+
+    /// See the Linux version.
+    #[must_use]
     pub fn at_most(self, _most: Containment) -> Self {
         self
     }
@@ -173,6 +222,29 @@ impl Tree {
     /// # Errors
     /// Never: no tree can exist here.
     pub fn thaw(&self) -> Result<(), TreeError> {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn containment(&self) -> Containment {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn shield(&self) -> Shield {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match *self {}
+    }
+
+    /// See the Linux version.
+    pub fn interrupt(&self) {
         match *self {}
     }
 

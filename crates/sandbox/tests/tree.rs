@@ -22,7 +22,7 @@ mod linux {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use tripwire_sandbox::{Containment, Receipt, Tree, TreeError, TreeExit, TreeSpec, TreeStdio};
+    use tripwire_sandbox::{Containment, Receipt, Shield, Tree, TreeError, TreeExit, TreeSpec, TreeStdio};
 
     const SPARE_UID: u32 = 61_236;
     /// Two hundred processes: plain children, children of a session of their own, and double-forked daemons.
@@ -67,6 +67,8 @@ mod linux {
             a_fork_bomb_ends(most);
             a_killed_launcher_leaves_nobody(most);
         }
+        a_shield_holds();
+        an_interrupt_reaches_the_tree();
         let empty = TreeSpec::new(Vec::<&str>::new()).start();
         assert!(matches!(empty, Err(TreeError::NoCommand)));
     }
@@ -86,6 +88,50 @@ mod linux {
             ));
         }
         tree
+    }
+
+    /// What is shielded can be read or not even that, and neither a rename, a mount nor an inner namespace changes it.
+    fn a_shield_holds() {
+        let dir = std::env::temp_dir().join(format!("tw-shield-{}", std::process::id()));
+        let (kept, secret) = (dir.join("kept"), dir.join("secret"));
+        fs::create_dir_all(&kept).expect("a folder");
+        fs::create_dir_all(&secret).expect("a folder");
+        let real = dir.canonicalize().expect("its real path");
+        fs::write(kept.join("file"), "old").expect("a file");
+        fs::write(secret.join("key"), "k").expect("a file");
+        let script = "cd DIR; cat kept/file >&2 || exit 90; echo new > free || exit 91
+            echo new > kept/file; echo new > kept/more; rm -f kept/file; mv kept gone; ln -f kept/file hard && echo new > hard
+            umount kept; mount -o remount,bind,rw kept; umount -l secret; cat secret/key > leaked
+            unshare -Urm sh -c 'umount kept; umount secret; mount -o remount,bind,rw kept; echo new > kept/file; cat secret/key > leaked'
+            nsenter -t 1 -m sh -c 'umount DIR/kept; echo new > DIR/kept/file'; exit 0";
+        let script = script.replace("DIR", &real.display().to_string());
+        let spec =
+            TreeSpec::new(["bash", "-c", script.as_str()]).read_only(&real.join("kept")).hidden(&real.join("secret"));
+        let mut tree = spec.stdio(TreeStdio::Null, TreeStdio::Null, TreeStdio::Null).start().expect("a tree");
+        let shield = tree.shield();
+        assert_eq!(tree.wait(Duration::from_secs(60)).expect("waits"), Some(TreeExit::Exited(0)));
+        tree.kill();
+        let (file, leaked) = (fs::read_to_string(kept.join("file")), fs::read_to_string(dir.join("leaked")));
+        let free = fs::read_to_string(dir.join("free"));
+        let more = kept.join("more").exists();
+        fs::remove_dir_all(&dir).expect("clean");
+        if shield == Shield::Down {
+            say("NOT MEASURED: no mount namespace here, so nothing is shielded");
+            return;
+        }
+        assert_eq!(free.expect("what is not shielded can be written"), "new\n");
+        assert_eq!(file.expect("still there"), "old");
+        assert!(!more && leaked.unwrap_or_default().is_empty());
+    }
+
+    fn an_interrupt_reaches_the_tree() {
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let spec = TreeSpec::new(["bash", "-c", "trap 'exit 33' INT; echo x; while :; do sleep 0.05; done"]);
+        let mut tree =
+            spec.stdio(TreeStdio::Null, TreeStdio::Fd(writer.into()), TreeStdio::Null).start().expect("a tree");
+        reader.read_exact(&mut [0_u8; 1]).expect("it runs");
+        tree.interrupt();
+        assert_eq!(tree.wait(Duration::from_secs(20)).expect("waits"), Some(TreeExit::Exited(33)));
     }
 
     fn exit_is_told(most: Containment) {

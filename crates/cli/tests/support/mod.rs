@@ -8,3 +8,4 @@
 
 pub(crate) mod clients;
 pub(crate) mod model;
+mod wire;

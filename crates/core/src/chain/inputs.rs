@@ -114,6 +114,10 @@ impl Chain {
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
         let gate = &self.state.gate;
         turn.refusal = self.check_authority(request).err();
+        if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Control) {
+            let text = format!("`{}` is out of the agent's reach", request.action.shown());
+            turn.note(FindingKind::PermissionDenied, Rule::Control, &text);
+        }
         // A call of the running step belongs to it: only a new step can be one too many.
         let asker = request.action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
         let same_step = asker.is_some() && asker == self.state.turn;
@@ -130,7 +134,8 @@ impl Chain {
     }
 
     fn check_authority(&self, request: &Request) -> Result<(), (Rule, EnforcementError)> {
-        let authority = permission::check(request.authority.as_ref()).map_err(|error| (Rule::Permission, error))?;
+        let authority = permission::check(request.authority.as_ref())
+            .map_err(|error| (permission::rule(request.authority.as_ref()), error))?;
         identity::check(authority).map_err(|error| (Rule::Identity, error))?;
         if let Some(proposal) = request.proposal {
             self.state.gate.reviews.check(proposal).map_err(|error| (Rule::Review, error))?;

@@ -37,7 +37,7 @@ pub(super) fn write_if_due<S: Storage>(
     write(turn, layout, session, now)
 }
 
-/// Writes `MISSION_BRIEFING.md` from what the journal holds now.
+/// Writes `MISSION_BRIEFING.md` from what the journal holds.
 pub(super) fn write<S: Storage>(
     turn: &Turn<'_, S>,
     layout: &Layout,

@@ -1,6 +1,6 @@
 //! Our own loop in the journal: what it learns is written down before it is used, and is enough to run it again.
 
-use super::{Driver, DriverError, append, briefing, catch_up, head_of};
+use super::{Driver, DriverError, append, catch_up, head_of};
 use crate::body::{self, ReadBody};
 use crate::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
 use crate::geometry::wall_clock::WallClock;
@@ -51,16 +51,6 @@ impl<S: Storage> Driver<S> {
         let batch = Batch { entries: vec![entry], durability: Durability::Synced, after: Some(kept.known) };
         kept.known = append(&mut turn, &batch)?;
         Ok(())
-    }
-
-    /// Writes the briefing for a fresh context from what the journal holds now.
-    ///
-    /// # Errors
-    /// When the journal cannot be locked or the file cannot be written.
-    pub fn brief(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, .. } = self;
-        let turn = journal.turn()?;
-        Ok(briefing::write(&turn, layout, session, now)?)
     }
 
     /// Tells the safety log what the loop itself has to say: faults of calls, switches of engines.

@@ -137,6 +137,20 @@ pub(crate) fn open_read_write(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(open_flags()).open(path)
 }
 
+/// Opens a file for reading and writing and makes it if it is missing, without following a symbolic link.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(open_flags());
+    options.open(path)
+}
+
+/// Writes a file over the one before without waiting for the disk: for what can be lost and begun anew.
+pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut draft = Draft::new(path, FILE_MODE)?;
+    draft.write(bytes)?;
+    std::fs::rename(&draft.draft, &draft.target).map_err(FileError::at(path, FileAction::Rename))
+}
+
 /// Replaces a file as a whole: after a crash it holds either the old or the new contents, never a mixture.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     replace_with_mode(path, bytes, FILE_MODE)

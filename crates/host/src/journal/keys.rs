@@ -84,6 +84,12 @@ impl KeyHome {
         Ok(Trust { verifier: self.verifier()?, witness: Some(self.witness(paths)) })
     }
 
+    /// The folders that an agent has no business in: the key, and what it vouches for.
+    #[must_use]
+    pub fn folders(&self) -> [PathBuf; 2] {
+        [self.dir.join("keys"), self.dir.join("witness")]
+    }
+
     fn secret_path(&self) -> PathBuf {
         self.dir.join("keys").join("journal.key")
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Signal, WaitOptions};
 
-use super::{Containment, signal_each};
+use super::{Containment, shield, signal_each};
 use crate::control::{Channel, TAG_EXITED, TAG_KILL, TAG_STARTED};
 use crate::layers::l03_reexec::{Broken, status_pipe};
 use crate::layers::l09_pid1::exec_command;
@@ -23,7 +23,10 @@ const POLL: Duration = Duration::from_millis(2);
 pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
     let containment = if plan.own_namespace == 1 { Containment::PidNamespace } else { Containment::Subreaper };
     match containment {
-        Containment::PidNamespace => own_proc()?,
+        Containment::PidNamespace => {
+            own_proc()?;
+            shield::raise(plan)?;
+        }
         Containment::Subreaper => {
             sys::become_subreaper().map_err(|error| broken(&error, "become a subreaper"))?;
         }
@@ -56,7 +59,8 @@ fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
     let (status, status_in) = status_pipe().map_err(|error| broken(&error, "make a pipe"))?;
     let forked = sys::clone_process(CloneSpec { flags: 0, cgroup: None }).map_err(|error| broken(&error, "fork"))?;
     let Forked::Parent(pid) = forked else {
-        let failed = match rustix::process::chdir(&plan.command.cwd) {
+        // The folder is entered anew: the one that was inherited lies below the mounts that were put on since.
+        let failed = match shield::give_up_rights(plan).and_then(|()| rustix::process::chdir(&plan.command.cwd)) {
             Ok(()) => exec_command(&plan.command),
             Err(errno) => Broken::new(Layer::Command, errno.raw_os_error(), plan.command.cwd.display().to_string()),
         };

@@ -6,6 +6,7 @@
 //! one can be made. If the launcher is killed, the keeper ends the tree.
 
 pub(crate) mod keeper;
+mod shield;
 mod spec;
 
 use std::io;
@@ -24,7 +25,7 @@ use crate::plan::Plan;
 use crate::procfs::{self, Identity};
 use crate::sys;
 
-pub use spec::TreeSpec;
+pub use spec::{Shield, TreeSpec};
 
 /// A tree that cannot be stopped in this time is an error, not a wait.
 const STEER_TIME_MAX: Duration = Duration::from_secs(3);
@@ -78,6 +79,7 @@ pub struct Tree {
     control: Channel,
     group: Option<Group>,
     containment: Containment,
+    shield: Shield,
     exit: Option<TreeExit>,
     ended: bool,
 }
@@ -124,6 +126,17 @@ impl Tree {
     #[must_use]
     pub fn has_cgroup(&self) -> bool {
         self.group.is_some()
+    }
+
+    /// Whether the paths that were to be read-only or hidden are.
+    #[must_use]
+    pub fn shield(&self) -> Shield {
+        self.shield
+    }
+
+    /// Asks every process of the tree to end by itself, as a terminal's interrupt does.
+    pub fn interrupt(&self) {
+        signal_each(&self.members(), rustix::process::Signal::INT);
     }
 
     /// The keeper's pid, as seen from here.

@@ -22,7 +22,18 @@ pub struct TreeSpec {
     cwd: Option<PathBuf>,
     stdio: [TreeStdio; 3],
     most: Containment,
+    read_only: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
     inner_exe: Option<PathBuf>,
+}
+
+/// Whether the tree's view of some paths is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shield {
+    /// What was asked to be read-only is, and what was asked to be hidden is.
+    Up,
+    /// The system does not allow it, or nothing was asked for: the tree sees what the launcher sees.
+    Down,
 }
 
 impl TreeSpec {
@@ -38,6 +49,8 @@ impl TreeSpec {
             cwd: None,
             stdio: [TreeStdio::Inherit, TreeStdio::Inherit, TreeStdio::Inherit],
             most: Containment::PidNamespace,
+            read_only: Vec::new(),
+            hidden: Vec::new(),
             inner_exe: None,
         }
     }
@@ -70,6 +83,20 @@ impl TreeSpec {
         self
     }
 
+    /// Shows an absolute path without links read-only to the tree, where the system allows it; [`Tree::shield`] tells.
+    #[must_use]
+    pub fn read_only(mut self, path: &Path) -> Self {
+        self.read_only.push(path.to_path_buf());
+        self
+    }
+
+    /// Shows an absolute folder without links empty and closed to the tree, where the system allows it.
+    #[must_use]
+    pub fn hidden(mut self, path: &Path) -> Self {
+        self.hidden.push(path.to_path_buf());
+        self
+    }
+
     /// Another binary for the keeper than the running one. It must call [`crate::inner_main`] first; for tests.
     #[must_use]
     pub fn inner_exe(mut self, exe: &Path) -> Self {
@@ -85,20 +112,28 @@ impl TreeSpec {
         if self.argv.is_empty() {
             return Err(TreeError::NoCommand);
         }
-        let group = Group::create(None).ok();
-        match self.most {
-            Containment::PidNamespace => {
-                let started = self.try_start(group, Containment::PidNamespace);
-                if matches!(started, Err(TreeError::Start { .. })) {
-                    return self.try_start(Group::create(None).ok(), Containment::Subreaper);
-                }
-                started
+        // The best first; only a system that refuses gets less, and the tree says what it has.
+        let wishes = [
+            (Containment::PidNamespace, Shield::Up),
+            (Containment::PidNamespace, Shield::Down),
+            (Containment::Subreaper, Shield::Down),
+        ];
+        let shielded = !self.read_only.is_empty() || !self.hidden.is_empty();
+        let mut refused = TreeError::Unsupported;
+        for (containment, shield) in wishes {
+            let wanted = containment == Containment::Subreaper || self.most == Containment::PidNamespace;
+            if !wanted || (shield == Shield::Up && !shielded) {
+                continue;
             }
-            Containment::Subreaper => self.try_start(group, Containment::Subreaper),
+            match self.try_start(Group::create(None).ok(), containment, shield) {
+                Err(error @ TreeError::Start { .. }) => refused = error,
+                started => return started,
+            }
         }
+        Err(refused)
     }
 
-    fn try_start(&self, group: Option<Group>, containment: Containment) -> Result<Tree, TreeError> {
+    fn try_start(&self, group: Option<Group>, containment: Containment, shield: Shield) -> Result<Tree, TreeError> {
         let at = |what: &'static str| move |source: io::Error| TreeError::Start { what, source };
         let (control, control_in) = Channel::pair().map_err(at("make the control channel"))?;
         let exe = inner_exe(self.inner_exe.as_deref()).map_err(at("open our own binary"))?;
@@ -128,16 +163,22 @@ impl TreeSpec {
         })
         .map_err(at("start the keeper"))?;
         drop(control_in);
-        let tree = Tree { started, control, group, containment, exit: None, ended: false };
-        tree.begin(&self.plan(containment)?)
+        let tree = Tree { started, control, group, containment, shield, exit: None, ended: false };
+        tree.begin(&self.plan(containment, shield)?)
     }
 
-    fn plan(&self, containment: Containment) -> Result<Plan, TreeError> {
+    fn plan(&self, containment: Containment, shield: Shield) -> Result<Plan, TreeError> {
         let at = |source| TreeError::Start { what: "find the current folder", source };
         let cwd = self.cwd.clone().map_or_else(std::env::current_dir, Ok).map_err(at)?;
+        let shown = |paths: &[PathBuf]| match shield {
+            Shield::Up => paths.to_vec(),
+            Shield::Down => Vec::new(),
+        };
         Ok(Plan::Keeper(KeeperPlan {
             command: CommandPlan { argv: self.argv.clone(), env: self.env.clone(), cwd },
             own_namespace: u64::from(containment == Containment::PidNamespace),
+            read_only: shown(&self.read_only),
+            hidden: shown(&self.hidden),
         }))
     }
 }

@@ -242,10 +242,11 @@ fn binds(hold: HoldReason, policy: &Policy) -> bool {
     hold != HoldReason::GuardFailure || policy.gate.on_guard_failure == OnGuardFailure::Hold
 }
 
-/// In observe mode only an explicit budget and a wall clock refuse; everything else is merely noted.
+/// In observe mode only an explicit budget, a wall clock and what protects a person's controls refuse; everything else is
+/// merely noted.
 const fn binding_of_refusal(rule: Rule) -> Binding {
     match rule {
-        Rule::GateMoney | Rule::TermWallClock => Binding::Always,
+        Rule::GateMoney | Rule::TermWallClock | Rule::Control => Binding::Always,
         Rule::FailClosed
         | Rule::FrozenPolicy
         | Rule::ActSimilarity
@@ -278,7 +279,6 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::TermSteps
         | Rule::ContextTiers
         | Rule::ContextSpiral
-        | Rule::Control
         | Rule::Permission
         | Rule::Convergence
         | Rule::Review

@@ -3,6 +3,7 @@
 use crate::enforcement::{EnforcementError, PermissionDeniedError};
 use crate::input::{Authority, Grant, Permission};
 use crate::label::Label;
+use crate::rules::Rule;
 
 /// Checks the facts of authority that came with a request.
 pub(crate) fn check(authority: Option<&Authority>) -> Result<&Authority, EnforcementError> {
@@ -12,6 +13,22 @@ pub(crate) fn check(authority: Option<&Authority>) -> Result<&Authority, Enforce
     match authority.grant {
         Grant::Granted => Ok(authority),
         Grant::Denied => Err(denied(authority.role.as_str(), authority.permission.name())),
+    }
+}
+
+/// The rule that a missing permission breaks: the guard itself is out of every agent's reach (CTRL-3).
+pub(crate) fn rule(authority: Option<&Authority>) -> Rule {
+    match authority.map(|authority| authority.permission) {
+        Some(Permission::ControlTheGuard) => Rule::Control,
+        Some(
+            Permission::CanExecuteTasks
+            | Permission::CanEditSource
+            | Permission::Write
+            | Permission::CanAccessPrivateMemories
+            | Permission::CanWriteMemories
+            | Permission::ContinueAfterConvergence,
+        )
+        | None => Rule::Permission,
     }
 }
 

@@ -1,0 +1,199 @@
+//! From the engine's decisions to one plain answer, which each client's dialect then puts into its own words.
+
+use super::call::{Event, HookCall};
+use tripwire_core::decision::{Decision, FindingKind, SafetyVeto};
+use tripwire_core::effect::{Effect, HoldReason, LoopOverride, Sameness};
+use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
+use tripwire_core::rules::Rule;
+
+/// What the client is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing: it may go on.
+    Pass,
+    /// It may not.
+    Refuse {
+        /// Why, with the rule and the next command.
+        reason: String,
+        /// Whether the agent's turn is to end as well.
+        turn: Turn,
+    },
+    /// Something that the agent should know.
+    Tell(String),
+    /// The typed constraint of the loop ladder, for the place of the tool's result.
+    Override {
+        /// The constraint.
+        text: String,
+        /// The beginning of the result that it takes the place of.
+        result: String,
+    },
+    /// The agent is not done: it goes back to work with this prompt.
+    SendBack(String),
+}
+
+/// Whether the agent's turn goes on after a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It may ask for something else, or for the same later.
+    GoesOn,
+    /// It must not ask its model again: a denied agent keeps spending.
+    Ends,
+}
+
+/// Bytes of a result that stay visible beside an override.
+const RESULT_BYTES_MAX: usize = 2_048;
+
+/// The answer to one event, from all decisions that it led to, oldest first. `told` is what waits to be told.
+pub(super) fn of(call: &HookCall, decisions: &[&Decision], told: &mut Vec<String>) -> Answer {
+    told.extend(decisions.iter().flat_map(|decision| remarks(decision)));
+    let Some(last) = decisions.last() else { return Answer::Pass };
+    match &call.event {
+        Event::Asked(_) => match decisions.iter().rev().find(|decision| refuses_a_call(decision, last)) {
+            Some(decision) => refuse(decision),
+            None => Answer::Pass,
+        },
+        Event::ModelAsked { .. } | Event::Prompt if is_refused(last) => refuse(last),
+        Event::AgentStarted if !last.safety.allowed && last.safety.rule == Rule::GateAgents => refuse(last),
+        Event::Done(_, outcome) => {
+            if !last.safety.allowed && turn_of(last) == Turn::Ends {
+                return refuse(last);
+            }
+            match decisions.iter().rev().find_map(|decision| override_in(decision)) {
+                Some(given) => {
+                    let mut text = override_text(given);
+                    for remark in told.drain(..) {
+                        text = format!("{text}\n{remark}");
+                    }
+                    let result = tripwire_core::label::cut(&outcome.output, RESULT_BYTES_MAX).to_owned();
+                    Answer::Override { text, result }
+                }
+                None => tell(told),
+            }
+        }
+        Event::Claimed(_) => match prompt_of_claim(last) {
+            Some(prompt) => Answer::SendBack(prompt.to_owned()),
+            None => Answer::Pass,
+        },
+        Event::Prompt => tell(told),
+        Event::ModelAsked { .. }
+        | Event::AgentStarted
+        | Event::SessionStarted(_)
+        | Event::SessionEnded
+        | Event::AgentEnded
+        | Event::Compacting
+        | Event::Compacted
+        | Event::Other => Answer::Pass,
+    }
+}
+
+/// The request's own refusal, or that of a sub-agent that has no place in the tree.
+fn refuses_a_call(decision: &Decision, last: &Decision) -> bool {
+    !decision.safety.allowed && (decision.i == last.i || decision.safety.rule == Rule::GateAgents)
+}
+
+/// A throttle of the minute must not cost a person's prompt or a model request: the tool call behind it waits.
+fn is_refused(decision: &Decision) -> bool {
+    !decision.safety.allowed && decision.safety.error.is_some()
+}
+
+fn refuse(decision: &Decision) -> Answer {
+    let retry = decision.safety.retry_after_ms.map(|wait| format!("; try again in {} s", wait.get().div_ceil(1_000)));
+    let reason =
+        format!("tripwire: {}{} [{}]", decision.safety.reason, retry.unwrap_or_default(), decision.safety.rule.id());
+    Answer::Refuse { reason, turn: turn_of(decision) }
+}
+
+/// Whether the turn is to end: always when only a person, or a new prompt, can change the answer. A pause is lifted while
+/// the agent waits, and a permission that is missing for one thing is not missing for the next.
+fn turn_of(decision: &Decision) -> Turn {
+    match &decision.safety.error {
+        Some(EnforcementError::CycleTermination(error)) => match error {
+            CycleTerminationError::Held(HoldReason::Paused) => Turn::GoesOn,
+            CycleTerminationError::Held(
+                HoldReason::Loop
+                | HoldReason::NoProgress
+                | HoldReason::IterationCap
+                | HoldReason::SoftSuspend
+                | HoldReason::Money
+                | HoldReason::Context
+                | HoldReason::GuardFailure
+                | HoldReason::Converged,
+            )
+            | CycleTerminationError::Stopped(_)
+            | CycleTerminationError::MaxSteps => Turn::Ends,
+        },
+        Some(EnforcementError::WallClockTimeout(_) | EnforcementError::GuardFailure(_)) => Turn::Ends,
+        Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)) => Turn::GoesOn,
+        None if decision.safety.veto_reason == Some(SafetyVeto::HealthDegraded) => Turn::Ends,
+        None => Turn::GoesOn,
+    }
+}
+
+/// What waits to be told, as one text.
+fn tell(told: &mut Vec<String>) -> Answer {
+    if told.is_empty() { Answer::Pass } else { Answer::Tell(std::mem::take(told).join("\n")) }
+}
+
+/// What a decision has to say to the agent beside its answer: a budget or a context that runs out.
+fn remarks(decision: &Decision) -> impl Iterator<Item = String> {
+    let context = decision.effects.iter().any(|effect| matches!(effect, Effect::WarnContext | Effect::Compact));
+    decision.findings.iter().filter_map(move |finding| match finding.kind {
+        FindingKind::CompactionGate if context => Some(format!("tripwire: {}", finding.reason)),
+        FindingKind::BudgetWarning => Some(format!("tripwire: {}", finding.reason)),
+        FindingKind::CompactionGate
+        | FindingKind::SoftLoop
+        | FindingKind::HardLoop
+        | FindingKind::InfiniteLoop
+        | FindingKind::LoopOverride
+        | FindingKind::SystemError
+        | FindingKind::LoopDetected
+        | FindingKind::RunawayDetected
+        | FindingKind::TokenWarning
+        | FindingKind::ToolCallWarning
+        | FindingKind::NoProgress
+        | FindingKind::DirtyBitViolation
+        | FindingKind::IterationCap
+        | FindingKind::CycleTermination
+        | FindingKind::WallClockTimeout
+        | FindingKind::PermissionDenied
+        | FindingKind::ReviewGating
+        | FindingKind::GuardFailure
+        | FindingKind::PolicyDrift
+        | FindingKind::ManualOverride
+        | FindingKind::HealthDegraded
+        | FindingKind::ClockClamped => None,
+    })
+}
+
+/// The prompt of the dirty-bit gate; other prompts, such as that of a budget, do not refuse an end.
+fn prompt_of_claim(decision: &Decision) -> Option<&str> {
+    decision.findings.iter().find(|finding| finding.kind == FindingKind::DirtyBitViolation)?;
+    decision
+        .effects
+        .iter()
+        .find_map(|effect| if let Effect::Prompt(text) = effect { Some(text.as_str()) } else { None })
+}
+
+fn override_in(decision: &Decision) -> Option<&LoopOverride> {
+    decision.effects.iter().find_map(|effect| if let Effect::Inject(given) = effect { Some(given) } else { None })
+}
+
+/// The typed constraint as one line; the advisor's words stay a quoted field of it.
+fn override_text(given: &LoopOverride) -> String {
+    let advice = given.advice.as_ref().map(|advice| format!(" advice={:?}", advice.as_str())).unwrap_or_default();
+    format!(
+        "LOOP_OVERRIDE do_not_repeat={} seen={} result={} workspace={}{advice}",
+        given.do_not_repeat,
+        given.seen,
+        word(given.result),
+        word(given.workspace)
+    )
+}
+
+const fn word(same: Sameness) -> &'static str {
+    match same {
+        Sameness::Identical => "identical",
+        Sameness::Changed => "changed",
+        Sameness::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,218 @@
+//! The desk at which one event of a client is dealt with: inputs to the engine, decisions back, one answer.
+//!
+//! It is the same for a hook process that opens the session itself and for the supervisor, to which hooks hand over what
+//! they got. Nothing here decides.
+
+use super::alive::{self, Life};
+use super::answer::{self, Answer};
+use super::call::{Event, HookCall, Source};
+use super::inputs::{self, Scene, Verified};
+use super::memory::Memory;
+use super::protected::{Homes, Reach};
+use super::{Reply, say};
+use std::time::Duration;
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::decision::{Decision, SafetyVeto};
+use tripwire_core::enforcement::EnforcementError;
+use tripwire_core::input::What;
+use tripwire_core::rules::Rule;
+use tripwire_host::driver::{Driver, DriverError, Taken};
+use tripwire_host::foreign::Foreign;
+use tripwire_host::geometry::file;
+use tripwire_host::geometry::wall_clock::WallClock;
+use tripwire_host::workspace::Workspace;
+
+/// The largest briefing that is put into a fresh context.
+const BRIEFING_BYTES_MAX: u64 = 32 * 1_024;
+
+/// Where events of one workspace are dealt with.
+#[derive(Debug)]
+pub struct Desk<'a> {
+    /// The workspace.
+    pub workspace: &'a Workspace,
+    /// The person's folders, for what the agent must not touch.
+    pub homes: &'a Homes,
+    /// The clock.
+    pub clock: fn() -> WallClock,
+}
+
+/// What came of an event.
+#[derive(Debug)]
+pub struct Handled {
+    /// What the hook says.
+    pub reply: Reply,
+    /// What the driver took in, for whoever has to tell people.
+    pub taken: Vec<Taken>,
+    /// The call is only throttled: after this time it may be asked for again, with [`Attempt::Again`].
+    pub retry_after: Option<Duration>,
+}
+
+/// Whether an event is dealt with for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// It is.
+    First,
+    /// It waited for a throttle; its tokens and its sub-agent were taken in already.
+    Again,
+}
+
+impl Desk<'_> {
+    /// Deals with one event.
+    ///
+    /// # Errors
+    /// Whatever keeps the engine from deciding: then the caller has to refuse.
+    pub fn handle(&self, call: &HookCall, driver: &mut Driver, attempt: Attempt) -> Result<Handled, DriverError> {
+        let foreign = Foreign { client: call.client.name(), session: &call.session };
+        let mut notes = foreign.notes(self.workspace.layout())?;
+        let mut memory = Memory::read(&notes.read());
+        let mut taken = Vec::new();
+        let answer = match &call.event {
+            Event::SessionStarted(source) => self.begin(call, *source)?,
+            Event::SessionEnded => {
+                self.mark(call, Life::Ended)?;
+                Answer::Pass
+            }
+            Event::Compacting => {
+                driver.brief((self.clock)())?;
+                Answer::Pass
+            }
+            Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::Asked(_)
+            | Event::Done(..)
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacted
+            | Event::Other => self.decide(call, driver, (&mut memory, attempt), &mut taken)?,
+        };
+        notes.write(memory.text().as_bytes())?;
+        let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
+        Ok(Handled { reply: say(call, &answer), taken, retry_after })
+    }
+
+    /// Takes the event's inputs in and answers from their decisions.
+    fn decide(
+        &self,
+        call: &HookCall,
+        driver: &mut Driver,
+        (memory, attempt): (&mut Memory, Attempt),
+        taken: &mut Vec<Taken>,
+    ) -> Result<Answer, DriverError> {
+        let reach = Reach::new(self.workspace, self.homes);
+        let scene = Scene { call, root: self.workspace.root(), reach: &reach };
+        let mut before = Vec::new();
+        if attempt == Attempt::First {
+            inputs::note_starter(call, memory);
+            before.extend(inputs::newcomer(call, memory));
+        }
+        let newcomers = before.len();
+        let Some(last) = self.last_input(&scene, driver, memory)?.or_else(|| before.pop()) else {
+            return Ok(Answer::Pass);
+        };
+        taken.push(driver.take_all_now(before, last, self.clock)?);
+        let decisions: Vec<&Decision> =
+            taken.iter().flat_map(|taken| taken.before.iter().chain([&taken.decision])).collect();
+        let turned_away = decisions.iter().any(|decision| decision.safety.rule == Rule::GateAgents);
+        if let Some(agent) = call.agent.as_ref().filter(|_| newcomers > 0 && !turned_away) {
+            memory.let_in(&agent.id);
+        }
+        let answer = answer::of(call, &decisions, &mut memory.told);
+        if let Some(event) = hammered(&scene, &decisions) {
+            taken.push(driver.take_now(event, self.clock)?);
+        }
+        Ok(answer)
+    }
+
+    /// The input that the event itself is.
+    fn last_input(&self, scene: &Scene<'_>, driver: &Driver, memory: &mut Memory) -> Result<Option<What>, DriverError> {
+        let call = scene.call;
+        Ok(match &call.event {
+            Event::Asked(tool) => Some(scene.request(tool)),
+            Event::ModelAsked { model } => Some(Scene::model_request(model)),
+            Event::Done(tool, outcome) => {
+                let foreign = Foreign { client: call.client.name(), session: &call.session };
+                let mut observer = foreign.observer(self.workspace.layout());
+                let mut event = scene.event(tool, outcome, &mut observer);
+                foreign.keep_observer(self.workspace.layout(), &observer);
+                inputs::sign(call, memory, &mut event);
+                Some(What::Event(event))
+            }
+            Event::Prompt => {
+                self.mark_if_new(call)?;
+                memory.person_spoke = true;
+                Some(What::IterationStarted)
+            }
+            Event::Claimed(_) => {
+                let verified = driver.view().verdict == Verification::Verified;
+                Some(scene.claim(if verified { Verified::SoFar } else { Verified::No }))
+            }
+            Event::Compacted => Some(inputs::compacted()),
+            Event::AgentStarted
+            | Event::AgentEnded
+            | Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Compacting
+            | Event::Other => None,
+        })
+    }
+
+    /// A session begins: the sign of life, and the briefing if the context was compacted.
+    fn begin(&self, call: &HookCall, source: Source) -> Result<Answer, DriverError> {
+        self.mark(call, Life::Alive)?;
+        Ok(match source {
+            Source::Startup | Source::Resumed => Answer::Pass,
+            Source::Compacted => {
+                match file::read_bounded(&self.workspace.layout().mission_briefing(), BRIEFING_BYTES_MAX) {
+                    Ok(bytes) => Answer::Tell(String::from_utf8_lossy(&bytes).into_owned()),
+                    Err(_) => Answer::Pass,
+                }
+            }
+        })
+    }
+
+    /// The sign of life at a prompt, for clients that are set up without a hook at their beginning.
+    fn mark_if_new(&self, call: &HookCall) -> Result<(), DriverError> {
+        if alive::path(self.workspace.layout(), call.client, &call.session).exists() {
+            return Ok(());
+        }
+        self.mark(call, Life::Alive)
+    }
+
+    fn mark(&self, call: &HookCall, life: Life) -> Result<(), DriverError> {
+        Ok(alive::mark(self.workspace.layout(), (call.client, &call.session), life, (self.clock)())?)
+    }
+}
+
+/// The event of a call that was refused for what it is, and not for when it came.
+fn hammered(scene: &Scene<'_>, decisions: &[&Decision]) -> Option<What> {
+    let Event::Asked(tool) = &scene.call.event else { return None };
+    let last = decisions.last()?;
+    match (&last.safety.error, last.safety.allowed) {
+        (Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)), false) => {
+            Some(What::Event(scene.refused(tool, &last.safety.reason)))
+        }
+        (
+            Some(
+                EnforcementError::PermissionDenied(_)
+                | EnforcementError::ReviewGating(_)
+                | EnforcementError::WallClockTimeout(_)
+                | EnforcementError::CycleTermination(_)
+                | EnforcementError::GuardFailure(_),
+            )
+            | None,
+            _,
+        ) => None,
+    }
+}
+
+/// How long a throttled call has to wait; none if waiting does not help.
+fn throttled(call: &HookCall, decision: &Decision) -> Option<Duration> {
+    let safety = &decision.safety;
+    let waits = match safety.veto_reason? {
+        SafetyVeto::TokenBudgetExceeded | SafetyVeto::RateLimitExceeded | SafetyVeto::CooldownActive => true,
+        SafetyVeto::RunawayDetected | SafetyVeto::LoopDetected | SafetyVeto::HealthDegraded => false,
+    };
+    let asked = matches!(call.event, Event::Asked(_)) && !safety.allowed && safety.error.is_none();
+    safety.retry_after_ms.filter(|_| waits && asked).map(|wait| Duration::from_millis(wait.get()))
+}

@@ -1,0 +1,150 @@
+//! From a client's event to the inputs of the engine.
+
+use super::call::{Event, HookCall, Outcome, Tool};
+use super::memory::Memory;
+use super::protected::{self, Reach};
+use std::path::Path;
+use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
+use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Request, What};
+use tripwire_core::label::Label;
+use tripwire_core::observe::{Facts, Observer, RawCall, observe};
+use tripwire_core::units::{Count, RunMillis};
+
+/// Tools that start a sub-agent, under the names that the clients give them.
+const STARTERS: &[&str] = &["Agent", "Task", "spawn_agent"];
+
+/// What the inputs of a call are made from.
+pub(super) struct Scene<'a> {
+    /// The call.
+    pub(super) call: &'a HookCall,
+    /// The workspace's folder.
+    pub(super) root: &'a Path,
+    /// What the agent must not touch.
+    pub(super) reach: &'a Reach,
+}
+
+impl Scene<'_> {
+    /// What an agent asks to do, with the facts about its authority.
+    pub(super) fn request(&self, tool: &Tool) -> What {
+        let facts = observe(&self.raw(tool));
+        let forbidden = protected::touches(self.reach, tool, &self.call.cwd);
+        let (grant, permission) = match forbidden {
+            Some(_) => (Grant::Denied, Permission::ControlTheGuard),
+            None => (Grant::Granted, Permission::CanExecuteTasks),
+        };
+        let authority = Authority { grant, identity: None, permission, role: Label::cut("developer") };
+        What::Request(Request {
+            action: facts.action,
+            authority: Some(authority),
+            proposal: None,
+            reserve_micro_usd: None,
+        })
+    }
+
+    /// A client is about to ask its model: an action as any other, for the budget to speak on.
+    pub(super) fn model_request(model: &str) -> What {
+        let action = Action {
+            tool: Label::cut("model"),
+            signature: Some(Label::cut(&format!("Model({model})"))),
+            ..Action::default()
+        };
+        let authority = Authority {
+            grant: Grant::Granted,
+            identity: None,
+            permission: Permission::CanExecuteTasks,
+            role: Label::cut("developer"),
+        };
+        What::Request(Request { action, authority: Some(authority), proposal: None, reserve_micro_usd: None })
+    }
+
+    /// A call with its result.
+    pub(super) fn event(&self, tool: &Tool, outcome: &Outcome, observer: &mut Observer) -> AgentEvent {
+        let raw = RawCall { output: Some(&outcome.output), error: outcome.failed, ..self.raw(tool) };
+        let facts = observer.observe(&raw);
+        let workspace_hash = if facts.flags.has(Flag::Test) { self.workspace_hash() } else { None };
+        AgentEvent { latency_ms: RunMillis::new(outcome.duration_ms), workspace_hash, ..event_of(facts) }
+    }
+
+    /// A call that was refused: the client tells nobody of its end, and an agent that hammers at a closed door loops.
+    pub(super) fn refused(&self, tool: &Tool, why: &str) -> AgentEvent {
+        let facts = observe(&RawCall { output: Some(why), error: Some(true), ..self.raw(tool) });
+        let outcome = Ended { error_class: Some(ErrorClass::Refused), status: Status::Error, ..Ended::default() };
+        AgentEvent { outcome: Some(outcome), ..event_of(facts) }
+    }
+
+    /// The claim to be done, bound to the workspace where there is something to bind.
+    pub(super) fn claim(&self, verified: Verified) -> What {
+        let workspace_hash = match verified {
+            Verified::SoFar => self.workspace_hash(),
+            Verified::No => None,
+        };
+        What::Claim(Claim { workspace_hash })
+    }
+
+    /// The workspace now. Read only around test runs and at the end: it costs processes and many files.
+    fn workspace_hash(&self) -> Option<Label> {
+        let hash = tripwire_host::workspace::hash::workspace_hash(self.root).ok()?;
+        Some(Label::cut(&hash.digest))
+    }
+
+    fn raw<'b>(&'b self, tool: &'b Tool) -> RawCall<'b> {
+        RawCall { tool: &tool.name, args: &tool.input, workspace_root: self.root.to_str(), ..RawCall::default() }
+    }
+}
+
+/// Whether the tests passed as far as the engine knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verified {
+    /// They did, and only the workspace can say that something changed since.
+    SoFar,
+    /// They did not.
+    No,
+}
+
+/// Marks an event with who acted, and with a person's word before it.
+pub(super) fn sign(call: &HookCall, memory: &mut Memory, event: &mut AgentEvent) {
+    event.user_turn = std::mem::take(&mut memory.person_spoke);
+    if let Some(agent) = &call.agent {
+        event.agent_id = Some(Label::cut(&agent.id));
+        event.parent_agent_id = memory.parent_of(&agent.id).map(|parent| Label::cut(&parent));
+    }
+}
+
+/// The word that a sub-agent is there, if the engine has not let it in yet.
+pub(super) fn newcomer(call: &HookCall, memory: &mut Memory) -> Option<What> {
+    let agent = call.agent.as_ref().filter(|agent| !memory.knows(&agent.id))?;
+    let parent = memory.parent_of(&agent.id).map(|parent| Label::cut(&parent));
+    let event = AgentEvent { agent_id: Some(Label::cut(&agent.id)), parent_agent_id: parent, ..AgentEvent::default() };
+    Some(What::Event(event))
+}
+
+/// Remembers who asks for a sub-agent.
+pub(super) fn note_starter(call: &HookCall, memory: &mut Memory) {
+    if let Event::Asked(tool) = &call.event
+        && STARTERS.contains(&tool.name.as_str())
+    {
+        memory.starts_one(call.agent.as_ref().map(|agent| agent.id.as_str()));
+    }
+}
+
+/// The client compacted the context; how much is left the next figures tell.
+pub(super) fn compacted() -> What {
+    What::Compacted(Compaction::default())
+}
+
+fn event_of(facts: Facts) -> AgentEvent {
+    AgentEvent {
+        action: Some(facts.action),
+        outcome: Some(facts.outcome),
+        flags: facts.flags,
+        output_hash: facts.output_hash,
+        output_length: facts.output_length,
+        result_digest: facts.result_digest,
+        error_digest: facts.error_digest,
+        error_kind: facts.error_kind,
+        gain: facts.gain,
+        sketch: facts.sketch,
+        tool_calls: Count::new(1),
+        ..AgentEvent::default()
+    }
+}

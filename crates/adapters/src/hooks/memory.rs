@@ -1,0 +1,107 @@
+//! What the hooks of one session remember from call to call, beside the engine's own state.
+//!
+//! All of it was journaled as facts of events; losing it costs sharpness and never a decision that was taken.
+
+use serde::{Deserialize, Serialize};
+use tripwire_core::label::Fingerprint;
+
+/// Remarks that wait for a result to be told with.
+const TOLD_MAX: usize = 8;
+/// Sub-agents that are remembered; the policy allows fewer.
+const AGENTS_MAX: usize = 64;
+
+/// The memory of a session's hooks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Memory {
+    /// What the agent is to be told at the next occasion.
+    pub(super) told: Vec<String>,
+    /// A person spoke and no event has said so yet.
+    pub(super) person_spoke: bool,
+    /// Sub-agents that the engine let in.
+    agents: Vec<Fingerprint>,
+    /// Who started a sub-agent of which nothing was heard yet, oldest first; empty for the main agent.
+    starters: Vec<String>,
+    /// Who started which sub-agent, the newest last.
+    parents: Vec<(Fingerprint, String)>,
+}
+
+impl Memory {
+    /// Reads it back; what cannot be read is begun anew.
+    pub(super) fn read(text: &[u8]) -> Self {
+        serde_json::from_slice(text).unwrap_or_default()
+    }
+
+    /// As text for the next hook.
+    pub(super) fn text(&mut self) -> String {
+        for list in [&mut self.told, &mut self.starters] {
+            keep_newest(list, TOLD_MAX);
+        }
+        keep_newest(&mut self.agents, AGENTS_MAX);
+        keep_newest(&mut self.parents, AGENTS_MAX);
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Whether the engine let this sub-agent in.
+    pub(super) fn knows(&self, agent: &str) -> bool {
+        self.agents.contains(&Fingerprint::of(agent.as_bytes()))
+    }
+
+    /// The engine let this sub-agent in.
+    pub(super) fn let_in(&mut self, agent: &str) {
+        if !self.knows(agent) {
+            self.agents.push(Fingerprint::of(agent.as_bytes()));
+        }
+    }
+
+    /// An agent is about to start another one.
+    pub(super) fn starts_one(&mut self, starter: Option<&str>) {
+        self.starters.push(starter.unwrap_or_default().to_owned());
+    }
+
+    /// Who started this sub-agent: whoever asked for one first and has not got it. None for the main agent.
+    pub(super) fn parent_of(&mut self, agent: &str) -> Option<String> {
+        let fingerprint = Fingerprint::of(agent.as_bytes());
+        let known = self.parents.iter().find(|(child, _)| *child == fingerprint).map(|(_, parent)| parent.clone());
+        let parent = known.unwrap_or_else(|| {
+            let parent = if self.starters.is_empty() { String::new() } else { self.starters.remove(0) };
+            self.parents.push((fingerprint, parent.clone()));
+            parent
+        });
+        (!parent.is_empty()).then_some(parent)
+    }
+}
+
+fn keep_newest<T>(list: &mut Vec<T>, max: usize) {
+    let surplus = list.len().saturating_sub(max);
+    list.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gate_8_a_sub_agents_parent_is_whoever_asked_for_it_first() {
+        let mut memory = Memory::default();
+        memory.starts_one(None);
+        assert_eq!(memory.parent_of("a"), None);
+        memory.starts_one(Some("a"));
+        assert_eq!(memory.parent_of("b").as_deref(), Some("a"));
+        assert_eq!(memory.parent_of("b").as_deref(), Some("a"), "it stays so");
+        assert_eq!(memory.parent_of("nobody asked"), None);
+    }
+
+    #[test]
+    fn a_memory_is_bounded_and_a_broken_one_is_begun_anew() {
+        let mut memory = Memory::default();
+        for n in 0..200 {
+            memory.let_in(&n.to_string());
+            memory.told.push("x".to_owned());
+        }
+        let text = memory.text();
+        assert!(text.len() < 8_000, "{}", text.len());
+        assert!(Memory::read(text.as_bytes()).knows("199"));
+        assert_eq!(Memory::read(b"{"), Memory::default());
+    }
+}

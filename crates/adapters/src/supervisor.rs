@@ -1,0 +1,182 @@
+//! The supervisor: someone else's agent under our guard for one run, with nothing installed.
+//!
+//! It begins the session, arranges the client's hooks for this run only, starts the client as one process tree, and is the
+//! session's only writer: hooks hand over what the client told them, and the answers come from here. It freezes the tree
+//! while something holds the session and ends it with a receipt. Nothing here decides; what the engine decides is carried
+//! out whether the client likes it or not.
+
+mod arrange;
+mod ending;
+mod folder;
+mod guard;
+mod program;
+mod prompt;
+mod records;
+mod report;
+mod serve;
+mod shift;
+mod stream;
+mod verify;
+mod watch;
+mod witness;
+
+pub use arrange::ArrangeError;
+pub use ending::Ending;
+pub use guard::Presence;
+pub use program::Program;
+pub use report::{EngineSwitch, RunReport};
+pub use verify::Verified;
+
+use crate::hooks::Client;
+use crate::hooks::protected::Homes;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tripwire_host::clock;
+use tripwire_host::control::ControlFile;
+use tripwire_host::driver::{Driver, DriverError, Signing, Taken};
+use tripwire_host::geometry::file::FileError;
+use tripwire_host::tree::{TreeError, interrupts};
+use tripwire_host::workspace::{Workspace, exclude};
+
+use folder::RunFolder;
+use shift::Shifts;
+
+/// Who speaks to the person while the run goes on.
+pub trait Teller: Send + Sync {
+    /// Says a line.
+    fn say(&self, line: &str);
+    /// Passes on what was decided, for whoever is to be notified.
+    fn taken(&self, driver: &Driver, taken: &Taken);
+}
+
+/// What a person asks for.
+#[derive(Debug)]
+pub struct Wish {
+    /// The client's command line.
+    pub command: Vec<OsString>,
+    /// The client, where its program's name does not tell.
+    pub client: Option<Client>,
+    /// Where the client starts.
+    pub cwd: PathBuf,
+    /// The client's environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The workspace.
+    pub workspace: Workspace,
+    /// The person's folders.
+    pub homes: Homes,
+    /// Folders that the client's processes are not to see.
+    pub hidden: Vec<PathBuf>,
+    /// Folders in which the run's own folder may be made, best first.
+    pub temporary: Vec<PathBuf>,
+    /// Our own program.
+    pub program: PathBuf,
+    /// Settings that this run freezes, as a person writes them.
+    pub settings: Vec<(String, String)>,
+    /// The command that proves the work.
+    pub verify: Option<String>,
+    /// Engines to go on with, in order: a client's name, or its command line.
+    pub fallbacks: Vec<Vec<OsString>>,
+    /// Whether somebody is there to ask.
+    pub presence: Presence,
+    /// Who signs the journal.
+    pub signing: Option<Signing>,
+}
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program is none of the clients.
+    #[error("`{}` is none of the clients that tripwire knows", program.display())]
+    UnknownClient {
+        /// The program.
+        program: OsString,
+    },
+    /// A person's order stands.
+    #[error("`.geometry/{0}` stands: nothing begins")]
+    Blocked(&'static str),
+    /// The hooks could not be arranged.
+    #[error(transparent)]
+    Arrange(#[from] ArrangeError),
+    /// The session cannot be begun.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The client cannot be started.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The record of the run cannot be written.
+    #[error(transparent)]
+    Record(#[from] FileError),
+    /// The run's own folder, socket or threads cannot be made.
+    #[error("cannot {what}: {error}")]
+    Setup {
+        /// What was tried.
+        what: &'static str,
+        /// The system's answer.
+        error: io::Error,
+    },
+}
+
+impl RunError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::UnknownClient { .. } => "start claude, codex or gemini, or say which of them it is with `--client`; \
+                 other commands run confined with `tripwire sandbox run`"
+                .to_owned(),
+            Self::Blocked(_) => "`tripwire resume` takes the order back".to_owned(),
+            Self::Arrange(error) => error.hint().to_owned(),
+            Self::Driver(error) => error.hint(),
+            Self::Tree(TreeError::Command { .. }) => "name a program that is installed, or its path".to_owned(),
+            Self::Tree(_) => "see what this machine allows with `tripwire doctor`".to_owned(),
+            Self::Record(error) => error.hint(),
+            Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".to_owned(),
+        }
+    }
+}
+
+/// Runs a client under the guard to its end.
+///
+/// # Errors
+/// When nothing was started. What happens after the start is told in the report.
+pub fn run(wish: &Wish, teller: Arc<dyn Teller>) -> Result<RunReport, RunError> {
+    let program = find(&wish.command, wish.client)?;
+    let mut fallbacks = Vec::new();
+    for words in &wish.fallbacks {
+        fallbacks.push((find(words, None)?, words.clone()));
+    }
+    nothing_blocks(&wish.workspace)?;
+    let setup = |what| move |error| RunError::Setup { what, error };
+    let folder = RunFolder::make(&wish.temporary, &wish.program).map_err(setup("make the run's folder"))?;
+    // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+    if let Err(error) = exclude::exclude_geometry(wish.workspace.root()) {
+        teller.say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    }
+    interrupts::watch().map_err(setup("watch for interrupts"))?;
+    let first = shift::arrange(wish, &folder, program, &wish.command)?;
+    let driver = Driver::begin(wish.workspace.layout(), clock::now(), |policy| {
+        wish.settings.iter().try_for_each(|(path, text)| policy.set(path, text))
+    })?;
+    let driver = driver.signed_by(wish.signing.clone());
+    Shifts::open(wish, &folder, driver, teller)?.work(first, fallbacks)
+}
+
+fn find(command: &[OsString], named: Option<Client>) -> Result<Program, RunError> {
+    let found = match named {
+        Some(client) if !command.is_empty() => Some(Program::named(client, command)),
+        Some(_) | None => Program::find(command),
+    };
+    found.ok_or_else(|| RunError::UnknownClient { program: command.first().cloned().unwrap_or_default() })
+}
+
+/// A leftover order blocks a new session before it is begun.
+fn nothing_blocks(workspace: &Workspace) -> Result<(), RunError> {
+    for (file, name) in [(ControlFile::Stop, "STOP"), (ControlFile::Pause, "PAUSE")] {
+        if file.path(workspace.layout()).symlink_metadata().is_ok() {
+            return Err(RunError::Blocked(name));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! How a run ended: what the engine decided, else what the client itself says. Its exit code alone is not believed.
+
+use super::guard::Pulse;
+use super::records::is_overload;
+use super::stream::LastWords;
+use super::watch::Over;
+use crate::hooks::Client;
+use serde::Serialize;
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_host::tree::TreeExit;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Ending {
+    /// The agent said that it is done and was let go, with this verdict.
+    Done(Verification),
+    /// The session was stopped.
+    Stopped(StopReason),
+    /// The session is held for a person.
+    Held(HoldReason),
+    /// The guard did not hold, or something survived the end.
+    GuardBroken(String),
+    /// The model's provider has no room: the same again later.
+    Parked(String),
+    /// The client came to a cap of its own.
+    ClientCap(String),
+    /// The client's own budget is used up.
+    ClientBudget(String),
+    /// The client ended without finishing.
+    ClientFailed(String),
+}
+
+impl Ending {
+    /// In a few words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Done(Verification::Verified) => "done, and the tests passed on exactly this tree".to_owned(),
+            Self::Done(Verification::NothingToVerify) => "done; no code was changed".to_owned(),
+            Self::Done(Verification::Stale) => "done, but something changed after the tests".to_owned(),
+            Self::Done(Verification::Failed) => "done, but the tests failed".to_owned(),
+            Self::Done(Verification::Unverified) => "done, but the tests were not run".to_owned(),
+            Self::Stopped(reason) => reason.explain().to_owned(),
+            Self::Held(reason) => reason.explain().to_owned(),
+            Self::GuardBroken(why) => format!("the guard did not hold: {why}"),
+            Self::Parked(why) => format!("the model's provider has no room: {why}"),
+            Self::ClientCap(why) => format!("the client came to a cap of its own: {why}"),
+            Self::ClientBudget(why) => format!("the client's own budget is used up: {why}"),
+            Self::ClientFailed(why) => format!("the client ended without finishing: {why}"),
+        }
+    }
+}
+
+/// What is known when a worker is gone.
+pub(super) struct Facts<'a> {
+    /// The client.
+    pub(super) client: Client,
+    /// Why its time was over.
+    pub(super) over: &'a Over,
+    /// How the guard stands.
+    pub(super) pulse: &'a Pulse,
+    /// What its stream said last.
+    pub(super) words: &'a LastWords,
+    /// What its records say of the provider's refusal.
+    pub(super) refusal: Option<&'a str>,
+}
+
+impl Facts<'_> {
+    /// The ending that these facts mean; a restart or a switch is none.
+    pub(super) fn ending(&self) -> Ending {
+        match self.over {
+            Over::Stopped(reason) => Ending::Stopped(*reason),
+            Over::Held(reason) => Ending::Held(*reason),
+            Over::Broken(why) => Ending::GuardBroken(why.clone()),
+            Over::Interrupted => Ending::Stopped(StopReason::StoppedByPerson),
+            Over::Restart | Over::Switch(_) => Ending::Held(HoldReason::Context),
+            Over::ByItself(exit) => self.by_itself(*exit),
+        }
+    }
+
+    /// The provider's words, if it had no room.
+    pub(super) fn overload(&self) -> Option<String> {
+        let error = self.words.error.as_deref().or(self.refusal)?;
+        (matches!(self.over, Over::ByItself(_)) && is_overload(error)).then(|| error.to_owned())
+    }
+
+    fn by_itself(&self, exit: TreeExit) -> Ending {
+        if let Some(why) = self.overload().or_else(|| self.refused_by_status(exit)) {
+            return Ending::Parked(why);
+        }
+        let code = match exit {
+            TreeExit::Exited(code) => format!("exit code {code}"),
+            TreeExit::Signaled(signal) => format!("signal {signal}"),
+        };
+        let why = match (self.words.error.as_deref().or(self.refusal), self.words.reason.as_deref()) {
+            (Some(error), _) => format!("{error} ({code})"),
+            (None, Some(reason)) => format!("{reason} ({code})"),
+            (None, None) => code,
+        };
+        match (exit, self.words.reason.as_deref(), self.pulse.released) {
+            (_, Some("max_turns" | "error_max_turns"), _) => Ending::ClientCap(why),
+            (_, Some("budget_exhausted" | "error_max_budget_usd"), _) => Ending::ClientBudget(why),
+            (TreeExit::Exited(0), _, Some(verdict)) => Ending::Done(verdict),
+            // It was never let go: whatever its exit code says, it did not finish.
+            (TreeExit::Exited(_) | TreeExit::Signaled(_), _, _) => Ending::ClientFailed(why),
+        }
+    }
+
+    /// Gemini's exit code is the provider's status, cut to a byte.
+    fn refused_by_status(&self, exit: TreeExit) -> Option<String> {
+        const STATUS: [(u8, u16); 3] = [(173, 429), (247, 503), (17, 529)];
+        let TreeExit::Exited(code) = exit else { return None };
+        let (_, status) = STATUS.into_iter().find(|(cut, _)| *cut == code && self.client == Client::Gemini)?;
+        Some(format!("status {status}"))
+    }
+}

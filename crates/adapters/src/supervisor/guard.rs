@@ -1,0 +1,292 @@
+//! The guard of one run: the session's only writer. Hooks ask it, a clerk keeps it awake, the watch looks at its pulse.
+//!
+//! Two locks keep it honest. The engine's lock may be held for as long as a disk takes; the pulse is never held for longer
+//! than it takes to copy it, so that the watch can see that the engine does not answer, and end the run.
+
+mod clerk;
+mod pulse;
+
+pub(crate) use clerk::Clerk;
+pub(crate) use pulse::{Orders, Pulse};
+
+use super::Teller;
+use crate::hooks::desk::{Attempt, Desk, Handled};
+use crate::hooks::protected::Homes;
+use crate::hooks::{self, Client, Event, HookCall, Reply};
+use crate::socket::Question;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tripwire_core::effect::HoldReason;
+use tripwire_core::input::What;
+use tripwire_host::clock;
+use tripwire_host::driver::{Driver, DriverError, Taken};
+use tripwire_host::workspace::Workspace;
+
+/// Whether somebody sits at a terminal who can answer a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Somebody does: a hold waits.
+    Terminal,
+    /// Nobody does: a hold ends the run. A pause waits all the same, because a person asked for it.
+    Headless,
+}
+
+/// The guard.
+pub(crate) struct Guard {
+    workspace: Workspace,
+    homes: Homes,
+    presence: Presence,
+    teller: Arc<dyn Teller>,
+    engine: Mutex<Driver>,
+    pulse: Mutex<Pulse>,
+    changed: Condvar,
+}
+
+impl Guard {
+    /// Takes a session over.
+    pub(crate) fn new(
+        (workspace, homes): (Workspace, Homes),
+        presence: Presence,
+        teller: Arc<dyn Teller>,
+        driver: Driver,
+    ) -> Self {
+        let pulse = Mutex::new(Pulse::of(&driver));
+        Self { workspace, homes, presence, teller, engine: Mutex::new(driver), pulse, changed: Condvar::new() }
+    }
+
+    /// How things stand now.
+    pub(crate) fn pulse(&self) -> Pulse {
+        self.lock_pulse().clone()
+    }
+
+    /// Takes what the watch has to carry out.
+    pub(crate) fn orders(&self) -> Orders {
+        std::mem::take(&mut self.lock_pulse().orders)
+    }
+
+    /// A worker begins: what was seen of the one before does not vouch for it.
+    pub(crate) fn begin_worker(&self) {
+        self.lock_pulse().begin_worker();
+    }
+
+    /// The run is over: whoever waits here goes away with a refusal.
+    pub(crate) fn close(&self) {
+        self.lock_pulse().over = true;
+        self.changed.notify_all();
+    }
+
+    /// Answers one event of the client; waits as long as the session is paused, a throttle lasts, or a person is asked.
+    pub(crate) fn answer(&self, question: &Question) -> Reply {
+        let call = match hooks::read(question.client, &question.input) {
+            Ok(call) => call,
+            Err(error) => {
+                self.fault(&error.to_string());
+                return hooks::broken(question.client, &question.input, &error.to_string());
+            }
+        };
+        self.lock_pulse().note(&call);
+        if !call.concerns_the_engine() {
+            return Reply::default();
+        }
+        let mut attempt = Attempt::First;
+        loop {
+            let handled = match self.handle(&call, attempt) {
+                Ok(handled) => handled,
+                Err(error) => {
+                    let why = format!("{error}; {}", error.hint());
+                    self.fault(&why);
+                    return hooks::broken(question.client, &question.input, &why);
+                }
+            };
+            attempt = Attempt::Again;
+            let goes_on = match handled.retry_after {
+                Some(wait) => self.wait(wait),
+                None if handled.reply != Reply::default() && asks(&call.event) => self.wait_for_a_person(),
+                None => Waited::NotNeeded,
+            };
+            match goes_on {
+                Waited::Cleared => {}
+                Waited::NotNeeded | Waited::Over => {
+                    if question.client == Client::Codex {
+                        self.withhold();
+                    }
+                    self.lock_pulse().note_reply(&handled.reply);
+                    return handled.reply;
+                }
+            }
+        }
+    }
+
+    fn handle(&self, call: &HookCall, attempt: Attempt) -> Result<Handled, DriverError> {
+        self.with_engine(|driver| {
+            let desk = Desk { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
+            let handled = desk.handle(call, driver, attempt)?;
+            for taken in &handled.taken {
+                self.publish(driver, taken);
+            }
+            Ok(handled)
+        })
+    }
+
+    /// Takes in something that no hook brought: time, a person's act, a fact of our own.
+    pub(crate) fn take(&self, what: What) -> Result<Taken, DriverError> {
+        self.with_engine(|driver| {
+            let taken = driver.take_now(what, clock::now)?;
+            self.publish(driver, &taken);
+            Ok(taken)
+        })
+    }
+
+    /// Looks whether people or the clock have something to say, and takes it in.
+    pub(crate) fn look(&self) -> Result<(), DriverError> {
+        self.with_engine(|driver| {
+            let due = self.lock_pulse().deadline.is_some_and(|deadline| {
+                clock::now().epoch_ms() >= driver.start().epoch_ms().saturating_add(deadline.get())
+            });
+            if due || driver.has_news(clock::now())? {
+                let taken = driver.take_now(What::Tick, clock::now)?;
+                self.publish(driver, &taken);
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes in what another process journaled, such as `tripwire resume` from another terminal.
+    pub(crate) fn refresh(&self) -> Result<(), DriverError> {
+        self.with_engine(|driver| {
+            driver.refresh()?;
+            self.lock_pulse().see(driver);
+            Ok(())
+        })
+    }
+
+    /// Does something with the engine; the pulse shows for how long it has been at it.
+    fn with_engine<T>(&self, work: impl FnOnce(&mut Driver) -> Result<T, DriverError>) -> Result<T, DriverError> {
+        let mut driver = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lock_pulse().busy_since = Some(Instant::now());
+        let result = work(&mut driver);
+        self.lock_pulse().busy_since = None;
+        self.changed.notify_all();
+        result
+    }
+
+    fn publish(&self, driver: &Driver, taken: &Taken) {
+        self.lock_pulse().publish(driver, taken);
+        self.teller.taken(driver, taken);
+    }
+
+    /// Notes that the guard itself is broken; the first cause stays.
+    pub(crate) fn fault(&self, why: &str) {
+        self.lock_pulse().fault.get_or_insert_with(|| why.to_owned());
+        self.changed.notify_all();
+    }
+
+    /// Waits for a time, unless the run ends.
+    fn wait(&self, at_most: Duration) -> Waited {
+        let until = Instant::now() + at_most;
+        let mut pulse = self.lock_pulse();
+        loop {
+            if pulse.is_over() {
+                return Waited::Over;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Waited::Cleared;
+            }
+            pulse =
+                self.changed.wait_timeout(pulse, left).map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
+        }
+    }
+
+    /// No answer ends a turn of this client: while the end of the run is decided, the hook gets none, so that the client
+    /// does not ask its model again before it is ended.
+    fn withhold(&self) {
+        let until = Instant::now() + WITHHELD_MAX;
+        let mut pulse = self.lock_pulse();
+        while !pulse.over && Instant::now() < until {
+            let ends = pulse.is_over() || pulse.held().is_some_and(|hold| !self.is_waited_for(hold));
+            if !ends {
+                return;
+            }
+            pulse = self
+                .changed
+                .wait_timeout(pulse, LOOK_AGAIN)
+                .map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
+        }
+    }
+
+    /// Writes the briefing for a fresh worker.
+    pub(crate) fn brief(&self) -> Result<(), DriverError> {
+        self.with_engine(|driver| driver.brief(clock::now()))
+    }
+
+    /// Waits while something holds the session that a person is asked about; nothing to wait for if nobody is.
+    fn wait_for_a_person(&self) -> Waited {
+        let mut waited = Waited::NotNeeded;
+        let mut pulse = self.lock_pulse();
+        loop {
+            if pulse.is_over() {
+                return Waited::Over;
+            }
+            if !pulse.held().is_some_and(|hold| self.is_waited_for(hold)) {
+                return waited;
+            }
+            waited = Waited::Cleared;
+            pulse = self
+                .changed
+                .wait_timeout(pulse, LOOK_AGAIN)
+                .map_or_else(|error| error.into_inner().0, |(pulse, _)| pulse);
+        }
+    }
+
+    /// Whether a hold keeps the run waiting instead of ending it.
+    pub(crate) fn is_waited_for(&self, hold: HoldReason) -> bool {
+        match hold {
+            HoldReason::Paused => true,
+            HoldReason::GuardFailure | HoldReason::Context => false,
+            HoldReason::Loop
+            | HoldReason::NoProgress
+            | HoldReason::IterationCap
+            | HoldReason::SoftSuspend
+            | HoldReason::Money
+            | HoldReason::Converged => self.presence == Presence::Terminal,
+        }
+    }
+
+    fn lock_pulse(&self) -> MutexGuard<'_, Pulse> {
+        // Nothing that is done under this lock can leave it half done.
+        self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What came of waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// There was nothing to wait for.
+    NotNeeded,
+    /// It is worth asking again.
+    Cleared,
+    /// The run ends.
+    Over,
+}
+
+/// The longest that an answer is withheld: by then the client is ended.
+const WITHHELD_MAX: Duration = Duration::from_secs(30);
+/// How often somebody who waits looks by itself.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Whether an event asks for leave to go on.
+const fn asks(event: &Event) -> bool {
+    match event {
+        Event::Prompt | Event::ModelAsked { .. } | Event::Asked(_) => true,
+        Event::SessionStarted(_)
+        | Event::SessionEnded
+        | Event::Done(..)
+        | Event::Claimed(_)
+        | Event::AgentStarted
+        | Event::AgentEnded
+        | Event::Compacting
+        | Event::Compacted
+        | Event::Other => false,
+    }
+}

@@ -1,0 +1,85 @@
+//! The clerk: a thread that keeps the guard awake. It looks at what people did and at the clock, and takes in what the
+//! watch has to say, so that the watch itself never waits for a disk.
+
+use super::Guard;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+use tripwire_core::decision::Decision;
+use tripwire_core::input::What;
+
+/// How often the clerk looks: an order to stop takes effect within this time and a little more.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Looks between two readings of the journal while something holds the session.
+const READ_EVERY: u32 = 5;
+
+/// Someone to whom inputs are handed.
+#[derive(Debug)]
+pub(crate) struct Clerk {
+    desk: Sender<Note>,
+}
+
+/// One input with the way back.
+struct Note {
+    what: What,
+    done: Sender<Result<Decision, String>>,
+}
+
+/// Why an input was not taken in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClerkError {
+    /// The engine refused it.
+    #[error("{0}")]
+    Refused(String),
+    /// The engine did not answer in time.
+    #[error("the engine does not answer")]
+    Late,
+}
+
+impl Clerk {
+    /// Starts the clerk; it ends when the guard is closed and nobody needs it any more.
+    pub(crate) fn start(guard: Arc<Guard>) -> std::io::Result<Self> {
+        let (desk, notes) = mpsc::channel();
+        std::thread::Builder::new().name("clerk".to_owned()).spawn(move || keep(&guard, &notes))?;
+        Ok(Self { desk })
+    }
+
+    /// Hands an input over and waits for its decision, but not for ever.
+    pub(crate) fn take(&self, what: What, within: Duration) -> Result<Decision, ClerkError> {
+        let (done, decision) = mpsc::channel();
+        self.desk.send(Note { what, done }).map_err(|_| ClerkError::Late)?;
+        match decision.recv_timeout(within) {
+            Ok(Ok(decision)) => Ok(decision),
+            Ok(Err(error)) => Err(ClerkError::Refused(error)),
+            Err(_) => Err(ClerkError::Late),
+        }
+    }
+}
+
+fn keep(guard: &Guard, notes: &Receiver<Note>) {
+    let mut looks = 0_u32;
+    loop {
+        let result = match notes.recv_timeout(LOOK_EVERY) {
+            Ok(Note { what, done }) => {
+                let taken = guard.take(what);
+                let told = taken.as_ref().map(|taken| taken.decision.clone()).map_err(ToString::to_string);
+                // Whoever asked may have given up by now.
+                drop(done.send(told));
+                taken.map(drop)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                looks = looks.wrapping_add(1);
+                let pulse = guard.pulse();
+                if pulse.over {
+                    continue; // Only what is handed over counts from here on.
+                }
+                let read = looks.is_multiple_of(READ_EVERY) && (pulse.held().is_some() || pulse.stopped().is_some());
+                if read { guard.refresh().and_then(|()| guard.look()) } else { guard.look() }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if let Err(error) = result {
+            guard.fault(&format!("{error}; {}", error.hint()));
+        }
+    }
+}

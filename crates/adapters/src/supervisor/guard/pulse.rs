@@ -1,0 +1,174 @@
+//! The pulse: what can be seen of the guard at any moment without waiting for it.
+
+use crate::hooks::{Event, HookCall, Reply};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+use tripwire_core::chain::View;
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
+use tripwire_core::units::RunMillis;
+use tripwire_host::driver::{Driver, RecentFinding, Taken};
+
+/// Announced calls that are remembered; a client has few of them open at once.
+const ANNOUNCED_MAX: usize = 10_000;
+
+/// How the guard stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Pulse {
+    /// The session at a glance.
+    pub(crate) view: View,
+    /// The newest findings.
+    pub(crate) recent: Vec<RecentFinding>,
+    /// When the engine wants to be woken.
+    pub(crate) deadline: Option<RunMillis>,
+    /// Since when the engine has been at work, if it is.
+    pub(crate) busy_since: Option<Instant>,
+    /// What broke the guard.
+    pub(crate) fault: Option<String>,
+    /// What the watch has to carry out.
+    pub(crate) orders: Orders,
+    /// Events that came from hooks of this worker.
+    pub(crate) events: u64,
+    /// Calls that hooks of this worker announced.
+    pub(crate) asked: u64,
+    /// Their ids, where the client has any.
+    announced: BTreeSet<String>,
+    /// The client's own records, in the order in which hooks named them.
+    pub(crate) records: Vec<PathBuf>,
+    /// Whether the last answer told the client to end its turn.
+    pub(crate) turn_ends: bool,
+    /// What the engine said when the agent was let go, if nothing was asked since.
+    pub(crate) released: Option<Verification>,
+    /// The run is over.
+    pub(crate) over: bool,
+}
+
+/// What the watch has to carry out, because only it can.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Orders {
+    /// Restart the worker with the briefing.
+    pub(crate) compact: bool,
+    /// Take the next engine.
+    pub(crate) switch: Option<SwitchReason>,
+}
+
+impl Pulse {
+    /// The pulse of a session that was just begun.
+    pub(super) fn of(driver: &Driver) -> Self {
+        Self {
+            view: driver.view(),
+            recent: driver.recent().to_vec(),
+            deadline: driver.policy().limits.max_session_runtime_ms.get(),
+            busy_since: None,
+            fault: None,
+            orders: Orders::default(),
+            events: 0,
+            asked: 0,
+            announced: BTreeSet::new(),
+            records: Vec::new(),
+            turn_ends: false,
+            released: None,
+            over: false,
+        }
+    }
+
+    /// What ended the session.
+    pub(crate) const fn stopped(&self) -> Option<StopReason> {
+        self.view.stopped
+    }
+
+    /// What holds the session.
+    pub(crate) const fn held(&self) -> Option<HoldReason> {
+        self.view.held
+    }
+
+    /// Whether a hook announced this call.
+    pub(crate) fn has_announced(&self, call: &str) -> bool {
+        self.announced.contains(call)
+    }
+
+    /// Whether there is nothing left to wait for.
+    pub(super) const fn is_over(&self) -> bool {
+        self.over || self.fault.is_some() || self.view.stopped.is_some()
+    }
+
+    pub(super) fn begin_worker(&mut self) {
+        self.events = 0;
+        self.asked = 0;
+        self.announced.clear();
+        self.records.clear();
+        self.turn_ends = false;
+        self.released = None;
+        self.orders = Orders::default();
+    }
+
+    /// Notes an event of the client.
+    pub(super) fn note(&mut self, call: &HookCall) {
+        self.events += 1;
+        let records = call.transcript.iter().chain(call.agent.iter().filter_map(|agent| agent.transcript.as_ref()));
+        for record in records {
+            if !self.records.contains(record) {
+                self.records.push(record.clone());
+            }
+        }
+        match &call.event {
+            Event::Asked(tool) => {
+                self.asked += 1;
+                self.released = None;
+                if let Some(id) = &tool.call_id {
+                    if self.announced.len() >= ANNOUNCED_MAX {
+                        self.announced.pop_first();
+                    }
+                    self.announced.insert(id.clone());
+                }
+            }
+            Event::Prompt => self.released = None,
+            Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::ModelAsked { .. }
+            | Event::Done(..)
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => {}
+        }
+    }
+
+    /// Notes what the client was told.
+    pub(super) fn note_reply(&mut self, reply: &Reply) {
+        self.turn_ends = reply.stdout.contains("\"continue\":false");
+    }
+
+    /// Notes what the engine decided.
+    pub(super) fn publish(&mut self, driver: &Driver, taken: &Taken) {
+        self.see(driver);
+        self.deadline = taken.next_deadline;
+        for effect in taken.before.iter().chain([&taken.decision]).flat_map(|decision| &decision.effects) {
+            match effect {
+                Effect::Compact => self.orders.compact = true,
+                Effect::SwitchEngine(reason) => self.orders.switch = Some(*reason),
+                Effect::EndIteration(end) if end.exit_status == ExitStatus::Completed => self.released = end.verdict,
+                Effect::EndIteration(_)
+                | Effect::Hold(_)
+                | Effect::Stop(_)
+                | Effect::Kill
+                | Effect::Inject(_)
+                | Effect::Prompt(_)
+                | Effect::WarnContext
+                | Effect::AskAdvisor(_)
+                | Effect::WriteReport(_)
+                | Effect::Notify(_)
+                | Effect::WakeAt(_) => {}
+            }
+        }
+    }
+
+    /// Notes how the session stands.
+    pub(super) fn see(&mut self, driver: &Driver) {
+        self.view = driver.view();
+        self.recent = driver.recent().to_vec();
+    }
+}

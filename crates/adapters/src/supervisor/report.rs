@@ -1,0 +1,49 @@
+//! What a run came to, for a person and for machines.
+
+use super::ending::Ending;
+use super::verify::Verified;
+use serde::Serialize;
+use std::time::Duration;
+use tripwire_core::chain::View;
+use tripwire_host::driver::RecentFinding;
+use tripwire_host::supervised::StopReceipt;
+
+/// What a run came to.
+#[derive(Debug, Clone)]
+pub struct RunReport {
+    /// Our session.
+    pub session: String,
+    /// The clients that worked, in order.
+    pub clients: Vec<&'static str>,
+    /// How it ended.
+    pub ending: Ending,
+    /// What the test command said, if there was one and it ran.
+    pub verified: Option<Verified>,
+    /// The session at a glance.
+    pub view: View,
+    /// The newest findings.
+    pub findings: Vec<RecentFinding>,
+    /// The proof that nothing is left, summed over all workers.
+    pub receipt: StopReceipt,
+    /// From start to end.
+    pub took: Duration,
+    /// Restarts with the briefing.
+    pub restarts: u32,
+    /// Changes of the engine.
+    pub switches: Vec<EngineSwitch>,
+    /// What held the processes together.
+    pub containment: &'static str,
+    /// Whether the client's processes saw `.geometry/` read-only and no key.
+    pub shielded: bool,
+}
+
+/// A change of the engine: announced, journaled, never silent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EngineSwitch {
+    /// The client that worked before.
+    pub from: &'static str,
+    /// The client that works from then on.
+    pub to: &'static str,
+    /// Why.
+    pub reason: String,
+}

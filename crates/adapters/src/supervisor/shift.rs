@@ -1,0 +1,389 @@
+//! One worker after the other: each is started, watched to its end and ended for certain, until the run is over.
+
+use super::arrange::{self, ArrangeError, Arranged, Scene};
+use super::ending::{Ending, Facts};
+use super::folder::RunFolder;
+use super::guard::{Clerk, Guard};
+use super::program::Program;
+use super::report::{EngineSwitch, RunReport};
+use super::stream::{self, LastWords, Passing};
+use super::verify::{self, Bench, Verified};
+use super::watch::{Awake, ENGINE_WITHIN, Next, Over, Watch};
+use super::witness::Witness;
+use super::{RunError, Teller, Wish, prompt, serve};
+use crate::hooks::Client;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::effect::{Effect, HoldReason, StopReason, SwitchReason};
+use tripwire_core::input::{Compaction, Fault, HumanAct, What};
+use tripwire_core::label::Label;
+use tripwire_core::units::RunMillis;
+use tripwire_host::clock;
+use tripwire_host::driver::Driver;
+use tripwire_host::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
+use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
+use tripwire_host::tree::{Receipt, Shield, Tree, TreeSpec, TreeStdio};
+
+/// A client that is ready to be started.
+#[derive(Debug)]
+pub(super) struct Worker {
+    program: Program,
+    arranged: Arranged,
+    /// The person's own command line, for a later restart.
+    command: Vec<OsString>,
+}
+
+/// Arranges a client for this run.
+pub(super) fn arrange(
+    wish: &Wish,
+    folder: &RunFolder,
+    program: Program,
+    command: &[OsString],
+) -> Result<Worker, ArrangeError> {
+    let scene = Scene { folder, cwd: &wish.cwd, env: &wish.env };
+    let arranged = arrange::arrange(&scene, program, command)?;
+    Ok(Worker { program, arranged, command: command.to_vec() })
+}
+
+/// The run, worker after worker.
+pub(super) struct Shifts<'a> {
+    wish: &'a Wish,
+    folder: &'a RunFolder,
+    teller: Arc<dyn Teller>,
+    guard: Arc<Guard>,
+    clerk: Clerk,
+    record: HeldRecord,
+    told: RunRecord,
+    session: String,
+    start: Instant,
+    until: Option<Instant>,
+    receipt: StopReceipt,
+    clients: Vec<&'static str>,
+    restarts: u32,
+    switches: Vec<EngineSwitch>,
+}
+
+/// What follows a worker.
+enum Then {
+    /// The run is over.
+    End(Ending),
+    /// Another worker goes on.
+    Next(Box<Worker>),
+}
+
+impl<'a> Shifts<'a> {
+    /// Takes the session over and listens to hooks from now on.
+    pub(super) fn open(
+        wish: &'a Wish,
+        folder: &'a RunFolder,
+        driver: Driver,
+        teller: Arc<dyn Teller>,
+    ) -> Result<Self, RunError> {
+        let setup = |what| move |error| RunError::Setup { what, error };
+        let session = driver.session().clone();
+        let told = RunRecord {
+            version: RunRecord::VERSION,
+            pid: std::process::id(),
+            client: String::new(),
+            containment: "none".to_owned(),
+            shielded: false,
+            end: None,
+        };
+        let record = HeldRecord::begin(wish.workspace.layout(), &session, &told)?;
+        let limit = driver.policy().limits.max_session_runtime_ms.get();
+        let guard =
+            Guard::new((wish.workspace.clone(), wish.homes.clone()), wish.presence, Arc::clone(&teller), driver);
+        let guard = Arc::new(guard);
+        serve::listen(&folder.socket(), folder.identity(), Arc::clone(&guard)).map_err(setup("listen to hooks"))?;
+        let clerk = Clerk::start(Arc::clone(&guard)).map_err(setup("start a thread"))?;
+        let start = Instant::now();
+        let until = limit.map(|limit: RunMillis| start + Duration::from_millis(limit.get()));
+        let receipt = StopReceipt::default();
+        Ok(Self {
+            wish,
+            folder,
+            teller,
+            guard,
+            clerk,
+            record,
+            told,
+            session: session.to_string(),
+            start,
+            until,
+            receipt,
+            clients: Vec::new(),
+            restarts: 0,
+            switches: Vec::new(),
+        })
+    }
+
+    /// Works until the run is over.
+    pub(super) fn work(
+        mut self,
+        first: Worker,
+        fallbacks: Vec<(Program, Vec<OsString>)>,
+    ) -> Result<RunReport, RunError> {
+        let mut fallbacks = VecDeque::from(fallbacks);
+        let mut worker = first;
+        let ending = loop {
+            let next = if fallbacks.is_empty() { Next::Nobody } else { Next::Engine };
+            let started = self.start(&worker);
+            let (tree, passing) = match started {
+                Ok(started) => started,
+                // The first worker's failure is the person's to mend; a later one's ends the run that is going on.
+                Err(error) if self.clients.is_empty() => {
+                    self.give_up(&error.to_string());
+                    return Err(error);
+                }
+                Err(error) => break Ending::ClientFailed(format!("{error}; {}", error.hint())),
+            };
+            match self.watch(&worker, (tree, passing), next, &mut fallbacks) {
+                Then::End(ending) => break ending,
+                Then::Next(next) => worker = *next,
+            }
+        };
+        Ok(self.close(ending))
+    }
+
+    fn start(&mut self, worker: &Worker) -> Result<(Tree, Option<Passing>), RunError> {
+        let client = worker.program.client;
+        self.guard.begin_worker();
+        let arranged = &worker.arranged;
+        let env = arranged.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let geometry = self.wish.workspace.layout().folder();
+        let geometry = geometry.canonicalize().unwrap_or_else(|_| geometry.to_owned());
+        let mut spec = TreeSpec::new(&arranged.command).cwd(&self.wish.cwd).env(env).read_only(&geometry);
+        spec = spec.read_only(&self.folder.inner());
+        for path in &arranged.read_only {
+            spec = spec.read_only(path);
+        }
+        for path in self.wish.hidden.iter().filter(|path| path.is_dir()) {
+            spec = spec.hidden(&path.canonicalize().unwrap_or_else(|_| path.clone()));
+        }
+        let own = worker.command.get(worker.program.arguments..).unwrap_or_default();
+        let mut passing = None;
+        if stream::is_chosen(client, own) && !std::io::stdout().is_terminal() {
+            let setup = |error| RunError::Setup { what: "make a pipe", error };
+            let (reader, writer) = std::io::pipe().map_err(setup)?;
+            passing = Some(Passing::start(client, reader).map_err(setup)?);
+            spec = spec.stdio(TreeStdio::Inherit, TreeStdio::Fd(writer.into()), TreeStdio::Inherit);
+        }
+        let tree = spec.start()?;
+        self.clients.push(client.name());
+        self.told.client = self.clients.join(", ");
+        tree.containment().name().clone_into(&mut self.told.containment);
+        self.told.shielded = tree.shield() == Shield::Up;
+        self.record.write(&self.told)?;
+        if !self.told.shielded {
+            self.teller.say(
+                "tripwire: this system keeps no path from the client's processes: \
+                 the journal is tamper-evident, not tamper-proof",
+            );
+        }
+        Ok((tree, passing))
+    }
+
+    fn watch(
+        &mut self,
+        worker: &Worker,
+        (tree, passing): (Tree, Option<Passing>),
+        next: Next,
+        fallbacks: &mut VecDeque<(Program, Vec<OsString>)>,
+    ) -> Then {
+        let client = worker.program.client;
+        let watch = Watch {
+            guard: &self.guard,
+            teller: &self.teller,
+            presence: self.wish.presence,
+            witness: Witness::new(client),
+            next,
+            tree,
+            awake: Awake::new(),
+        };
+        let (over, receipt, witness) = watch.run(client);
+        self.add(receipt);
+        let words = passing.map_or_else(LastWords::default, Passing::last_words);
+        let pulse = self.guard.pulse();
+        let facts = Facts { client, over: &over, pulse: &pulse, words: &words, refusal: witness.refusal() };
+        match &over {
+            Over::Restart => self.restart(worker),
+            Over::Switch(reason) => self.switch(client, switch_words(*reason), fallbacks),
+            Over::ByItself(_) => match facts.overload() {
+                Some(why) if next == Next::Engine => self.switch(client, &why, fallbacks),
+                Some(_) | None => Then::End(facts.ending()),
+            },
+            Over::Stopped(_) | Over::Held(_) | Over::Broken(_) | Over::Interrupted => Then::End(facts.ending()),
+        }
+    }
+
+    /// The same client with a fresh context, told to read the briefing.
+    fn restart(&mut self, worker: &Worker) -> Then {
+        self.teller.say("tripwire: the context is full: a fresh worker goes on with `.geometry/MISSION_BRIEFING.md`");
+        self.restarts += 1;
+        let command = prompt::replaced(worker.program, &worker.command, prompt::CONTINUE);
+        self.go_on(worker.program, &command)
+    }
+
+    /// The next engine of the person's chain.
+    fn switch(&mut self, from: Client, reason: &str, fallbacks: &mut VecDeque<(Program, Vec<OsString>)>) -> Then {
+        let Some((program, words)) = fallbacks.pop_front() else {
+            return Then::End(Ending::Held(HoldReason::Context));
+        };
+        let switch = EngineSwitch { from: from.name(), to: program.client.name(), reason: reason.to_owned() };
+        let told = format!("engine switch: {} goes on for {}: {}", switch.to, switch.from, switch.reason);
+        self.teller.say(&format!("tripwire: {told}"));
+        let log = SafetyLog::at(&self.wish.workspace.layout().safety_log());
+        let entry = Entry::new(clock::now(), EventType::EngineSwitch, ActionTaken::RestartedSession)
+            .with("from", switch.from)
+            .with("to", switch.to)
+            .with("reason", switch.reason.as_str());
+        // The journal holds it as well; a log that cannot be written does not stop the guard.
+        drop(log.append(&entry));
+        self.switches.push(switch);
+        if let Err(error) = self.clerk.take(What::Human(HumanAct::Other(Label::cut(&told))), ENGINE_WITHIN) {
+            return Then::End(Ending::GuardBroken(error.to_string()));
+        }
+        let command = prompt::fallback(program.client, &words, prompt::CONTINUE);
+        self.go_on(program, &command)
+    }
+
+    /// Starts over with an empty context: the briefing is there, and the engine knows.
+    fn go_on(&mut self, program: Program, command: &[OsString]) -> Then {
+        if let Err(error) = self.guard.brief() {
+            return Then::End(Ending::GuardBroken(error.to_string()));
+        }
+        let workspace_hash = verify::hash(self.wish.workspace.root());
+        let compaction = Compaction { context_tokens: None, workspace_hash };
+        if let Err(error) = self.clerk.take(What::Compacted(compaction), ENGINE_WITHIN) {
+            return Then::End(Ending::GuardBroken(error.to_string()));
+        }
+        let pulse = self.guard.pulse();
+        match (pulse.stopped(), pulse.held()) {
+            (Some(reason), _) => return Then::End(Ending::Stopped(reason)),
+            (None, Some(reason)) if !self.guard.is_waited_for(reason) => return Then::End(Ending::Held(reason)),
+            (None, Some(_) | None) => {}
+        }
+        match arrange(self.wish, self.folder, program, command) {
+            Ok(worker) => Then::Next(Box::new(worker)),
+            Err(error) => Then::End(Ending::ClientFailed(format!("{error}; {}", error.hint()))),
+        }
+    }
+
+    fn add(&mut self, receipt: Receipt) {
+        self.receipt.ended += receipt.ended;
+        self.receipt.survivors += receipt.survivors;
+        let took_ms = u64::try_from(receipt.took.as_millis()).unwrap_or(u64::MAX);
+        self.receipt.took_ms = self.receipt.took_ms.saturating_add(took_ms);
+    }
+
+    /// Says in the journal how it ended, proves the work where it is asked for, and writes the record.
+    fn close(mut self, ending: Ending) -> RunReport {
+        let mut ending = self.journal(ending);
+        let verified = self.verify(&mut ending);
+        if self.receipt.survivors > 0 {
+            ending = Ending::GuardBroken(format!("{} processes survived", self.receipt.survivors));
+        }
+        self.guard.close();
+        let broken = if let Ending::GuardBroken(why) = &ending { Some(why.clone()) } else { None };
+        self.told.end = Some(RunEnd { how: ending.words(), broken, receipt: self.receipt });
+        if let Err(error) = self.record.write(&self.told) {
+            self.teller.say(&format!("note: the end of the run is not recorded: {error}"));
+        }
+        let pulse = self.guard.pulse();
+        RunReport {
+            session: self.session,
+            clients: self.clients,
+            ending,
+            verified,
+            view: pulse.view,
+            findings: pulse.recent,
+            receipt: self.receipt,
+            took: self.start.elapsed(),
+            restarts: self.restarts,
+            switches: self.switches,
+            containment: if self.told.containment == "subreaper" { "subreaper" } else { "pid_namespace" },
+            shielded: self.told.shielded,
+        }
+    }
+
+    /// Takes into the journal what the engine does not know yet of the end.
+    fn journal(&self, ending: Ending) -> Ending {
+        let what = match &ending {
+            Ending::GuardBroken(why) => What::Fault(Fault {
+                cause: Label::cut(why),
+                fix: Label::cut("see `tripwire doctor` and `tripwire log`"),
+            }),
+            Ending::Stopped(StopReason::StoppedByPerson) if self.guard.pulse().stopped().is_none() => {
+                What::Human(HumanAct::Stop)
+            }
+            Ending::Done(_)
+            | Ending::Stopped(_)
+            | Ending::Held(_)
+            | Ending::Parked(_)
+            | Ending::ClientCap(_)
+            | Ending::ClientBudget(_)
+            | Ending::ClientFailed(_) => return ending,
+        };
+        match (self.clerk.take(what, ENGINE_WITHIN), ending) {
+            (Ok(_), ending) | (Err(_), ending @ Ending::GuardBroken(_)) => ending,
+            (Err(error), _) => Ending::GuardBroken(error.to_string()),
+        }
+    }
+
+    /// Runs the person's test command, if the agent came to its end, and lets the engine judge what it proves.
+    fn verify(&self, ending: &mut Ending) -> Option<Verified> {
+        let Ending::Done(verdict) = ending else { return None };
+        let command = self.wish.verify.as_deref()?;
+        let layout = self.wish.workspace.layout();
+        let read_only = layout.folder().canonicalize().unwrap_or_else(|_| layout.folder().to_owned());
+        let bench =
+            Bench { command, cwd: &self.wish.cwd, env: &self.wish.env, read_only: &read_only, until: self.until };
+        let verified = verify::run(&bench, self.teller.as_ref()).unwrap_or_else(|error| {
+            self.teller.say(&format!("tripwire: the test command could not be run: {error}"));
+            Verified::Cut
+        });
+        let root = self.wish.workspace.root();
+        let taken = self.clerk.take(verify::event(command, verified, root), ENGINE_WITHIN);
+        let judged = taken.and_then(|_| self.clerk.take(verify::claim(root), ENGINE_WITHIN));
+        match judged {
+            Ok(decision) => {
+                let said = decision
+                    .effects
+                    .iter()
+                    .find_map(|effect| if let Effect::EndIteration(end) = effect { end.verdict } else { None });
+                *verdict = proved(verified, said.unwrap_or_else(|| self.guard.pulse().view.verdict));
+            }
+            Err(error) => *ending = Ending::GuardBroken(error.to_string()),
+        }
+        Some(verified)
+    }
+
+    /// Nothing was started: the record says so.
+    fn give_up(&mut self, why: &str) {
+        self.guard.close();
+        self.told.end = Some(RunEnd { how: format!("not started: {why}"), broken: None, receipt: self.receipt });
+        // Nothing ran, so nothing depends on it.
+        drop(self.record.write(&self.told));
+    }
+}
+
+/// The verdict on the work once the person's own command has spoken. The engine knows of no change where an agent worked
+/// by ways that it could not see; the command's word holds all the same.
+const fn proved(verified: Verified, said: Verification) -> Verification {
+    match (verified, said) {
+        (Verified::Failed(_) | Verified::Cut, _) => Verification::Failed,
+        (Verified::Passed, Verification::NothingToVerify) => Verification::Verified,
+        (Verified::Passed, said) => said,
+    }
+}
+
+const fn switch_words(reason: SwitchReason) -> &'static str {
+    match reason {
+        SwitchReason::VerificationFailed => "verification failed too often",
+        SwitchReason::ContextExhausted => "the context is exhausted",
+    }
+}

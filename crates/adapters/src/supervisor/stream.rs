@@ -1,0 +1,165 @@
+//! The client's machine-readable output on its way to ours: every byte passes untouched, and its last words are noted.
+//!
+//! Exit codes lie: a client that a hook ended exits with 0. Where the person asked for a stream of events, the client's own
+//! reason for its end is in it.
+
+use crate::hooks::Client;
+use serde::Deserialize;
+use std::ffi::OsString;
+use std::io::{self, PipeReader, Read as _, Write as _};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+/// A line beyond this is passed on and not looked at.
+const LINE_BYTES_MAX: usize = 4 << 20;
+/// How long the rest of the output is waited for once the client's processes are gone.
+const REST_WITHIN: Duration = Duration::from_secs(10);
+
+/// What the client said at its end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct LastWords {
+    /// Its own word for the end, such as `completed` or `max_turns`.
+    pub(crate) reason: Option<String>,
+    /// An error in its words.
+    pub(crate) error: Option<String>,
+}
+
+/// Output that is being passed on.
+#[derive(Debug)]
+pub(crate) struct Passing(Receiver<LastWords>);
+
+impl Passing {
+    /// Passes on what comes out of the pipe, to our own standard output.
+    pub(crate) fn start(client: Client, from: PipeReader) -> io::Result<Self> {
+        let (tell, told) = mpsc::channel();
+        std::thread::Builder::new().name("stream".to_owned()).spawn(move || {
+            // Whoever waited for the last words may be gone.
+            drop(tell.send(pass(client, from)));
+        })?;
+        Ok(Self(told))
+    }
+
+    /// What the client said at its end; nothing if it did not come to it.
+    pub(crate) fn last_words(self) -> LastWords {
+        self.0.recv_timeout(REST_WITHIN).unwrap_or_default()
+    }
+}
+
+/// Whether the person asked for a stream that tells the end.
+pub(crate) fn is_chosen(client: Client, arguments: &[OsString]) -> bool {
+    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let has = |flags: &[&str], value: &str| {
+        let pair = words.windows(2).any(|pair| flags.contains(&pair[0].as_ref()) && pair[1] == value);
+        pair || flags.iter().any(|flag| words.iter().any(|word| *word == format!("{flag}={value}")))
+    };
+    match client {
+        Client::Claude => has(&["--output-format"], "stream-json") || has(&["--output-format"], "json"),
+        Client::Codex => words.iter().any(|word| word == "--json"),
+        Client::Gemini => has(&["--output-format", "-o"], "stream-json"),
+    }
+}
+
+fn pass(client: Client, mut from: PipeReader) -> LastWords {
+    let mut words = LastWords::default();
+    let (mut buffer, mut line) = (vec![0_u8; 64 * 1_024], Vec::new());
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        let fresh = buffer.get(..count).unwrap_or_default();
+        let mut out = io::stdout().lock();
+        if out.write_all(fresh).and_then(|()| out.flush()).is_err() {
+            // Nobody reads any more: the client is to see that, as it would without us.
+            return words;
+        }
+        drop(out);
+        for part in fresh.split_inclusive(|byte| *byte == b'\n') {
+            if line.len() + part.len() <= LINE_BYTES_MAX {
+                line.extend_from_slice(part);
+            }
+            if part.ends_with(b"\n") {
+                note(client, &line, &mut words);
+                line.clear();
+            }
+        }
+    }
+    note(client, &line, &mut words);
+    words
+}
+
+/// The fields that tell an end, in all three clients' forms.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    terminal_reason: Option<String>,
+    subtype: Option<String>,
+    #[serde(default)]
+    is_error: bool,
+    result: Option<serde_json::Value>,
+    status: Option<String>,
+    message: Option<serde_json::Value>,
+    error: Option<serde_json::Value>,
+}
+
+fn note(client: Client, line: &[u8], words: &mut LastWords) {
+    let Ok(line) = serde_json::from_slice::<Line>(line) else { return };
+    let text = |value: Option<&serde_json::Value>| {
+        value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    match (client, line.kind.as_deref()) {
+        (Client::Claude, Some("result")) => {
+            words.reason = line.terminal_reason.or(line.subtype);
+            words.error = if line.is_error { text(line.result.as_ref()) } else { None };
+        }
+        (Client::Codex, Some("turn.completed")) => {
+            *words = LastWords { reason: Some("completed".to_owned()), error: None };
+        }
+        (Client::Codex, Some("turn.failed")) => {
+            words.reason = Some("failed".to_owned());
+            words.error = text(line.error.as_ref().map(|error| error.get("message").unwrap_or(error)));
+        }
+        (Client::Gemini, Some("result")) => {
+            words.reason = line.status;
+            words.error = text(line.error.as_ref());
+        }
+        (Client::Gemini | Client::Codex, Some("error")) => words.error = text(line.message.as_ref()),
+        (Client::Claude | Client::Codex | Client::Gemini, Some(_) | None) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(client: Client, lines: &[&str]) -> LastWords {
+        let mut words = LastWords::default();
+        lines.iter().for_each(|line| note(client, line.as_bytes(), &mut words));
+        words
+    }
+
+    #[test]
+    fn the_clients_own_reason_for_its_end_is_read() {
+        let claude = words(
+            Client::Claude,
+            &[
+                r#"{"type":"result","subtype":"success","terminal_reason":"completed","is_error":false,"result":"x"}"#,
+                r#"{"type":"result","subtype":"error_max_turns","terminal_reason":"max_turns","is_error":true,"result":"too many"}"#,
+                "not json",
+            ],
+        );
+        assert_eq!((claude.reason.as_deref(), claude.error.as_deref()), (Some("max_turns"), Some("too many")));
+        let codex = words(Client::Codex, &[r#"{"type":"turn.failed","error":{"message":"at capacity"}}"#]);
+        assert_eq!((codex.reason.as_deref(), codex.error.as_deref()), (Some("failed"), Some("at capacity")));
+        let gemini = words(Client::Gemini, &[r#"{"type":"result","status":"success"}"#]);
+        assert_eq!((gemini.reason.as_deref(), gemini.error), (Some("success"), None));
+        assert_eq!(words(Client::Claude, &[r#"{"type":"assistant"}"#]), LastWords::default());
+    }
+
+    #[test]
+    fn only_a_stream_that_the_person_chose_is_read() {
+        let chosen = |client, line: &str| is_chosen(client, &line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert!(chosen(Client::Claude, "-p x --output-format stream-json"));
+        assert!(chosen(Client::Claude, "-p x --output-format=json"));
+        assert!(!chosen(Client::Claude, "-p x --output-format text"));
+        assert!(chosen(Client::Codex, "exec --json x") && !chosen(Client::Codex, "exec x"));
+        assert!(chosen(Client::Gemini, "-o stream-json") && !chosen(Client::Gemini, "-p stream-json"));
+    }
+}

@@ -1,0 +1,102 @@
+//! The person's own test command, run by us at the end: an observed fact that no agent can talk its way around.
+
+use super::Teller;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tripwire_core::chain::event::{AgentEvent, Flag, Flags, Outcome, Status, TestResult};
+use tripwire_core::input::{Claim, What};
+use tripwire_core::label::Label;
+use tripwire_core::observe::{RawCall, observe};
+use tripwire_core::units::Count;
+use tripwire_host::tree::{TreeError, TreeExit, TreeSpec, TreeStdio, interrupts};
+use tripwire_host::workspace::hash::workspace_hash;
+
+/// The longest that a test command may take, if no wall clock of the run ends before.
+const TIME_MAX: Duration = Duration::from_secs(3_600);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What the test command said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verified {
+    /// It exited with 0.
+    Passed,
+    /// It exited with this code.
+    Failed(u8),
+    /// It was ended by a signal, the clock or a person.
+    Cut,
+}
+
+/// Where and how the command runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bench<'a> {
+    /// The command, for a shell.
+    pub(crate) command: &'a str,
+    /// Where.
+    pub(crate) cwd: &'a Path,
+    /// With which environment.
+    pub(crate) env: &'a [(OsString, OsString)],
+    /// What its processes may only read.
+    pub(crate) read_only: &'a Path,
+    /// Until when.
+    pub(crate) until: Option<Instant>,
+}
+
+/// Runs the command in a tree of its own; what it says goes to the person and not into the client's output.
+pub(crate) fn run(bench: &Bench<'_>, teller: &dyn Teller) -> Result<Verified, TreeError> {
+    teller.say(&format!("tripwire: verifies with `{}`", bench.command));
+    let start = |source: io::Error| TreeError::Start { what: "hand on standard error", source };
+    let out = io::stderr().as_fd().try_clone_to_owned().map_err(start)?;
+    let env = bench.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let mut tree = TreeSpec::new(["sh", "-c", bench.command])
+        .cwd(bench.cwd)
+        .env(env)
+        .read_only(bench.read_only)
+        .stdio(TreeStdio::Null, TreeStdio::Fd(out), TreeStdio::Inherit)
+        .start()?;
+    let until = bench.until.unwrap_or_else(|| Instant::now() + TIME_MAX);
+    let exit = loop {
+        match tree.wait(LOOK_EVERY)? {
+            Some(exit) => break Some(exit),
+            None if Instant::now() >= until || interrupts::asked().is_some() => break None,
+            None => {}
+        }
+    };
+    tree.kill();
+    Ok(match exit {
+        Some(TreeExit::Exited(0)) => Verified::Passed,
+        Some(TreeExit::Exited(code)) => Verified::Failed(code),
+        Some(TreeExit::Signaled(_)) | None => Verified::Cut,
+    })
+}
+
+/// The fact that the tests ran, bound to the workspace as it is now.
+pub(crate) fn event(command: &str, verified: Verified, root: &Path) -> What {
+    let arguments = serde_json::json!({ "command": command }).to_string();
+    let facts = observe(&RawCall { tool: "Bash", args: &arguments, ..RawCall::default() });
+    let (status, test, exit_code) = match verified {
+        Verified::Passed => (Status::Ok, TestResult::Passed, Some(0)),
+        Verified::Failed(code) => (Status::Error, TestResult::Failed, Some(i32::from(code))),
+        Verified::Cut => (Status::Error, TestResult::Failed, None),
+    };
+    What::Event(AgentEvent {
+        action: Some(facts.action),
+        outcome: Some(Outcome { status, test: Some(test), exit_code, ..Outcome::default() }),
+        flags: Flags::default().with(Flag::Test),
+        tool_calls: Count::new(1),
+        workspace_hash: hash(root),
+        ..AgentEvent::default()
+    })
+}
+
+/// The claim that the work is done, bound to the workspace as it is now.
+pub(crate) fn claim(root: &Path) -> What {
+    What::Claim(Claim { workspace_hash: hash(root) })
+}
+
+/// The workspace now; nothing if it cannot be read, and then nothing is bound to it.
+pub(crate) fn hash(root: &Path) -> Option<Label> {
+    workspace_hash(root).ok().map(|hash| Label::cut(&hash.digest))
+}

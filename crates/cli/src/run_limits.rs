@@ -1,0 +1,129 @@
+//! Limits as people write them: money, spans of time, a time of day.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A budget in micro-dollars: `5usd`, `$0.50`, `2.5`.
+pub(crate) fn budget(text: &str) -> Result<u64, String> {
+    let wrong = || "write dollars, such as `5usd` or `0.50usd`".to_owned();
+    let plain = text.trim().to_ascii_lowercase();
+    let plain = plain.strip_prefix('$').unwrap_or(&plain);
+    let plain = plain.strip_suffix("usd").unwrap_or(plain).trim();
+    let (whole, part) = plain.split_once('.').unwrap_or((plain, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 {
+        return Err(wrong());
+    }
+    let dollars: u64 = whole.parse().map_err(|_| wrong())?;
+    let micro: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
+    let sum = dollars.checked_mul(1_000_000).and_then(|sum| sum.checked_add(micro)).ok_or_else(wrong)?;
+    if sum == 0 { Err("a budget of nothing allows nothing".to_owned()) } else { Ok(sum) }
+}
+
+/// A span of time: `90s`, `15m`, `2h`, `1h30m`, `1d`.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a span, such as `90s`, `15m`, `2h` or `1h30m`".to_owned();
+    let (mut seconds, mut digits) = (0_u64, String::new());
+    for letter in text.trim().chars() {
+        if letter.is_ascii_digit() {
+            digits.push(letter);
+            continue;
+        }
+        let unit = match letter {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = std::mem::take(&mut digits).parse().map_err(|_| wrong())?;
+        seconds = number.checked_mul(unit).and_then(|part| seconds.checked_add(part)).ok_or_else(wrong)?;
+    }
+    if digits.is_empty() && seconds > 0 && seconds <= SPAN_SECONDS_MAX {
+        Ok(Duration::from_secs(seconds))
+    } else {
+        Err(wrong())
+    }
+}
+
+/// The longest span: a year.
+const SPAN_SECONDS_MAX: u64 = 366 * 86_400;
+
+/// A time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimeOfDay {
+    hour: u8,
+    minute: u8,
+}
+
+/// A time of day: `07:00`.
+pub(crate) fn time_of_day(text: &str) -> Result<TimeOfDay, String> {
+    let wrong = || "write a time of day, such as `07:00`".to_owned();
+    let (hour, minute) = text.trim().split_once(':').ok_or_else(wrong)?;
+    let number = |text: &str| text.parse::<u8>().ok().filter(|_| (1..=2).contains(&text.len()));
+    match (number(hour), number(minute)) {
+        (Some(hour @ 0..24), Some(minute @ 0..60)) => Ok(TimeOfDay { hour, minute }),
+        (Some(_) | None, _) => Err(wrong()),
+    }
+}
+
+impl TimeOfDay {
+    /// How long it is until then, by this machine's local time; tomorrow if it has passed.
+    pub(crate) fn from_now(self, now_s: u64) -> Option<Duration> {
+        let Self { hour, minute } = self;
+        // Which moment a local time is, in a night on which the clocks change, is the system's knowledge.
+        let on = |day: &str| epoch(&format!("{day} {hour:02}:{minute:02}")).filter(|then| *then > now_s);
+        on("today").or_else(|| on("tomorrow")).map(|then| Duration::from_secs(then - now_s))
+    }
+}
+
+/// The moment that a local time names, in seconds since 1970.
+fn epoch(text: &str) -> Option<u64> {
+    let asked =
+        Command::new("date").args(["-d", text, "+%s"]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    if !asked.status.success() {
+        return None;
+    }
+    String::from_utf8(asked.stdout).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_read_to_the_micro_dollar_and_anything_else_is_refused() {
+        for (text, micro) in
+            [("5usd", 5_000_000), ("$0.50", 500_000), ("2.5", 2_500_000), ("0.000001USD", 1), (" 3 usd", 3_000_000)]
+        {
+            assert_eq!(budget(text), Ok(micro), "{text}");
+        }
+        for text in ["", "usd", "-1", "1e3", "5eur", "1.2.3", "0", "0.0usd", "1.0000001", "99999999999999999999", ".5"]
+        {
+            assert!(budget(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_are_read_and_anything_else_is_refused() {
+        for (text, seconds) in [("90s", 90), ("15m", 900), ("2h", 7_200), ("1h30m", 5_400), ("1d", 86_400)] {
+            assert_eq!(span(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "5", "h", "1h5", "-1h", "1.5h", "0s", "9999999999999999999h", "500d", "2w"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_is_the_next_one() {
+        assert_eq!(time_of_day("7:05"), Ok(TimeOfDay { hour: 7, minute: 5 }));
+        for text in ["", "7", "24:00", "07:60", "-1:00", "07:000", "a:b", "7:5:1"] {
+            assert!(time_of_day(text).is_err(), "{text}");
+        }
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        for hour in 0..24 {
+            let left = TimeOfDay { hour, minute: 30 }.from_now(now).unwrap();
+            assert!(left.as_secs() <= 25 * 3_600, "{hour}: {left:?}");
+        }
+    }
+}

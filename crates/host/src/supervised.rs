@@ -1,0 +1,196 @@
+//! The record of a supervised run: who watches over a session, and how it ended.
+//!
+//! One small file per session. The supervisor holds its lock as long as it lives, so that others can tell a run that is
+//! going on from one whose supervisor was killed: the lock ends with the process, whatever ends it. The file is written
+//! in full at the start and only ever overwritten in place, so that its end can be noted on a full disk too.
+
+use crate::geometry::file::{self, FileAction, FileError, ReadError, read_bounded};
+use crate::geometry::layout::Layout;
+use crate::workspace::session::SessionId;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+
+/// What is known of a supervised run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The form of this record; a newer one is not read.
+    pub version: u32,
+    /// The supervisor's process.
+    pub pid: u32,
+    /// The client that is supervised.
+    pub client: String,
+    /// What holds the client's processes together.
+    pub containment: String,
+    /// Whether the client's processes see `.geometry/` read-only and no key.
+    pub shielded: bool,
+    /// How it ended; nothing while it goes on.
+    pub end: Option<RunEnd>,
+}
+
+/// How a supervised run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// In a few words.
+    pub how: String,
+    /// What broke the guard, if anything did.
+    pub broken: Option<String>,
+    /// The proof that nothing is left of the client.
+    pub receipt: StopReceipt,
+}
+
+/// The proof that a process tree is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StopReceipt {
+    /// Processes that were alive when the end began and are gone now.
+    pub ended: u64,
+    /// Processes that are still alive; anything but 0 is a failure.
+    pub survivors: u64,
+    /// From the decision to the last process gone, in milliseconds.
+    pub took_ms: u64,
+}
+
+impl RunRecord {
+    /// The version that this program writes.
+    pub const VERSION: u32 = 1;
+}
+
+/// A record that this process holds: it is the supervisor.
+#[derive(Debug)]
+pub struct HeldRecord {
+    file: File,
+    path: PathBuf,
+}
+
+/// What others see of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenRecord {
+    /// What it says.
+    pub record: RunRecord,
+    /// Whether its supervisor lives.
+    pub supervisor: Supervisor,
+}
+
+/// Whether a supervisor lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Supervisor {
+    /// It holds the lock.
+    Alive,
+    /// It is gone.
+    Gone,
+}
+
+impl HeldRecord {
+    /// Writes the record of a run that begins, and holds it from now on.
+    ///
+    /// # Errors
+    /// When the file cannot be made or another process holds it: then the run must not begin.
+    pub fn begin(layout: &Layout, session: &SessionId, record: &RunRecord) -> Result<Self, FileError> {
+        let path = path(layout, session);
+        file::make_folder(&layout.state())?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(FileError::at(&path, FileAction::Create))?;
+        file.try_lock().map_err(|error| FileError::at(&path, FileAction::Lock)(lock_error(error)))?;
+        let held = Self { file, path };
+        held.write(record)?;
+        Ok(held)
+    }
+
+    /// Writes the record anew.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn write(&self, record: &RunRecord) -> Result<(), FileError> {
+        let mut text = serde_json::to_string(record).unwrap_or_default();
+        if text.len() > RECORD_BYTES {
+            // Only foreign words can be that long, and they matter less than the end itself.
+            let end = record.end.clone().map(|end| RunEnd { how: "too long to tell".to_owned(), broken: None, ..end });
+            text = serde_json::to_string(&RunRecord { end, ..record.clone() }).unwrap_or_default();
+        }
+        let padded = format!("{text:<RECORD_BYTES$}");
+        self.file.write_all_at(padded.as_bytes(), 0).map_err(FileError::at(&self.path, FileAction::Write))
+    }
+}
+
+/// Looks at the record of a session; nothing if it was never supervised.
+///
+/// # Errors
+/// When the file cannot be read, or is of a newer version.
+pub fn look(layout: &Layout, session: &SessionId) -> Result<Option<SeenRecord>, ReadError> {
+    let path = path(layout, session);
+    let file = match OpenOptions::new().read(true).open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(FileError::at(&path, FileAction::Read)(error).into()),
+    };
+    let supervisor = match file.try_lock_shared() {
+        Ok(()) => Supervisor::Gone,
+        Err(TryLockError::WouldBlock) => Supervisor::Alive,
+        Err(TryLockError::Error(error)) => return Err(FileError::at(&path, FileAction::Lock)(error).into()),
+    };
+    drop(file);
+    let bytes = read_bounded(&path, RECORD_BYTES_MAX)?;
+    let unreadable = |error: serde_json::Error| {
+        let cause = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+        ReadError::from(FileError::at(&path, FileAction::Read)(cause))
+    };
+    let record: RunRecord = serde_json::from_slice(&bytes).map_err(unreadable)?;
+    Ok(Some(SeenRecord { record, supervisor }))
+}
+
+fn lock_error(error: TryLockError) -> std::io::Error {
+    match error {
+        TryLockError::WouldBlock => std::io::ErrorKind::WouldBlock.into(),
+        TryLockError::Error(error) => error,
+    }
+}
+
+fn path(layout: &Layout, session: &SessionId) -> PathBuf {
+    layout.state().join(format!("{session}.run"))
+}
+
+/// The room that a record takes from its start.
+const RECORD_BYTES: usize = 4_096;
+/// The most that is read back.
+const RECORD_BYTES_MAX: u64 = 64 * 1_024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::wall_clock::WallClock;
+
+    fn record() -> RunRecord {
+        RunRecord {
+            version: RunRecord::VERSION,
+            pid: 7,
+            client: "claude".to_owned(),
+            containment: "pid_namespace".to_owned(),
+            shielded: true,
+            end: None,
+        }
+    }
+
+    #[test]
+    fn a_run_is_alive_as_long_as_its_record_is_held_and_its_end_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let session = SessionId::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap();
+        assert_eq!(look(&layout, &session).unwrap(), None, "a session that was never supervised has no record");
+        let held = HeldRecord::begin(&layout, &session, &record()).unwrap();
+        assert_eq!(look(&layout, &session).unwrap().unwrap().supervisor, Supervisor::Alive);
+        assert!(HeldRecord::begin(&layout, &session, &record()).is_err(), "one supervisor for one session");
+        let receipt = StopReceipt { ended: 3, survivors: 0, took_ms: 4 };
+        let end = RunEnd { how: "x".repeat(9_000), broken: None, receipt };
+        held.write(&RunRecord { end: Some(end), ..record() }).unwrap();
+        drop(held);
+        let seen = look(&layout, &session).unwrap().unwrap();
+        assert_eq!(seen.supervisor, Supervisor::Gone);
+        assert_eq!(seen.record.end.unwrap().receipt, receipt, "what matters is kept when the words are too long");
+    }
+}
