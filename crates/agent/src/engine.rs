@@ -3,9 +3,31 @@
 //! The words here belong to no provider. Each engine translates them into its own wire format and back; nothing of a
 //! wire format is seen outside `engine/`.
 
+pub mod cassette;
+pub mod open;
+pub mod scripted;
+pub mod secret;
+
+mod anthropic;
+mod draft;
+mod gemini;
+mod hint;
+mod http;
+mod kept;
+mod limits;
+mod openai_chat;
+mod openai_responses;
+mod refusal;
+mod retry;
+mod sse;
+mod wire;
+
+pub use open::open;
+
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_core::units::Tokens;
+use tripwire_host::prices::TokenClasses;
 
 /// One question to a model: the frozen prompt and registry, and the whole conversation so far.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +106,27 @@ pub struct Usage {
     pub output: Tokens,
     /// Reasoning.
     pub reasoning: Tokens,
+}
+
+impl Usage {
+    /// The same figures as the price table takes them. Our engines never ask for a cache that outlives the usual minutes.
+    #[must_use]
+    pub const fn classes(&self) -> TokenClasses {
+        TokenClasses {
+            fresh_input: self.fresh_input,
+            cache_read: self.cache_read,
+            cache_write: self.cache_write,
+            cache_write_long: Tokens::ZERO,
+            output: self.output,
+            reasoning: self.reasoning,
+        }
+    }
+
+    /// The context in use: everything that went in, cached or not.
+    #[must_use]
+    pub const fn context(&self) -> Tokens {
+        self.fresh_input.plus(self.cache_read).plus(self.cache_write)
+    }
 }
 
 /// What a model answered.
@@ -233,6 +276,38 @@ pub enum EngineError {
     },
 }
 
+impl EngineError {
+    /// The same error with an engine's name put to it.
+    #[must_use]
+    pub fn by(mut self, name: &str) -> Self {
+        let engine = match &mut self {
+            Self::NoKey { engine, .. }
+            | Self::KeyRefused { engine, .. }
+            | Self::UnknownModel { engine, .. }
+            | Self::Unreachable { engine, .. }
+            | Self::Overloaded { engine, .. }
+            | Self::RateLimited { engine, .. }
+            | Self::ContextExhausted { engine, .. }
+            | Self::Refused { engine, .. }
+            | Self::Broken { engine, .. }
+            | Self::CassetteEnded { engine, .. }
+            | Self::Deadline { engine }
+            | Self::Cut { engine } => engine,
+        };
+        name.clone_into(engine);
+        self
+    }
+}
+
+/// Where an engine's model runs. Sensitive paths only ever go to a local one, and a local one costs no money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On this machine: a cassette, or a server on the loopback address.
+    Local,
+    /// Anywhere else.
+    Remote,
+}
+
 /// Something that answers.
 pub trait Engine: Send {
     /// Its name, as a person gave it: `anthropic:MODEL`, `scripted:FILE` …
@@ -240,6 +315,15 @@ pub trait Engine: Send {
 
     /// The tokens that its model can hold, where it is known.
     fn window(&self) -> Option<Tokens>;
+
+    /// Where its model runs; remote unless the engine knows better, because that is the careful answer.
+    fn place(&self) -> Place {
+        Place::Remote
+    }
+
+    /// Tells an engine that was opened for a resumed session how many of its answers and errors were had before. Only a
+    /// cassette has a position; a model knows everything from the question.
+    fn skip(&mut self, _answers: u64) {}
 
     /// Asks, and listens until the answer is whole, the deadline came or the listener cut it off.
     ///

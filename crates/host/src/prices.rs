@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn the_largest_figures_saturate() {
         let all = tokens(u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX);
-        // A class holds at most 10^12 tokens: four classes of input at $30 and one of output at $180 per million.
+        // A class holds at most 10^12 tokens: three classes of input at $30 and one of output at $180 per million.
         assert_eq!(cost("gpt-5.5-pro", &all).micro_usd.get(), 3 * 30_000_000_000_000 + 180_000_000_000_000);
     }
 

@@ -1,0 +1,173 @@
+//! An answer while it comes in: bounded, and whole only when the provider said so.
+
+use super::limits::{ARGUMENT_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
+use super::refusal::{Fault, excerpt};
+use super::sse::Event;
+use super::{Answer, End, ToolCall, Usage};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How an id begins that was made here, because the provider gave none.
+pub(super) const MADE_ID: &str = "made_";
+
+/// Turns the events of one dialect into a draft.
+pub(super) trait Decoder {
+    /// Takes one event.
+    fn event(&mut self, event: &Event, draft: &mut Draft) -> Result<(), Fault>;
+
+    /// The stream ended cleanly: whatever the dialect says only by ending is settled here.
+    fn ended(&mut self, draft: &mut Draft);
+}
+
+/// What is known of an answer so far.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    text: String,
+    told: usize,
+    calls: BTreeMap<u64, ToolCall>,
+    /// The tokens, once the provider told them.
+    pub(super) usage: Option<Usage>,
+    /// The model's own name.
+    pub(super) model: String,
+    /// Why it ended, once the provider told it.
+    pub(super) end: Option<End>,
+    /// Whether the provider's end mark was seen.
+    pub(super) whole: bool,
+    /// What the engine keeps of it for the next question.
+    pub(super) kept: Vec<Value>,
+}
+
+impl Draft {
+    /// Adds to the text.
+    pub(super) fn say(&mut self, text: &str) -> Result<(), Fault> {
+        if self.text.len() + text.len() > TEXT_BYTES_MAX {
+            return Err(Fault::Broken(format!("its text is longer than {TEXT_BYTES_MAX} bytes")));
+        }
+        self.text.push_str(text);
+        Ok(())
+    }
+
+    /// The text that came since this was last asked.
+    pub(super) fn news(&mut self) -> &str {
+        let news = self.text.get(self.told..).unwrap_or_default();
+        self.told = self.text.len();
+        news
+    }
+
+    /// The call at a place of the answer, made when it is first named.
+    pub(super) fn call(&mut self, index: u64) -> Result<&mut ToolCall, Fault> {
+        if self.calls.len() >= CALLS_MAX && !self.calls.contains_key(&index) {
+            return Err(Fault::Broken(format!("it asks for more than {CALLS_MAX} calls")));
+        }
+        let empty = || ToolCall { id: String::new(), tool: String::new(), arguments: String::new() };
+        Ok(self.calls.entry(index).or_insert_with(empty))
+    }
+
+    /// Whether a call stands at this place.
+    pub(super) fn has_call(&self, index: u64) -> bool {
+        self.calls.contains_key(&index)
+    }
+
+    /// A place behind all calls.
+    pub(super) fn next_call(&self) -> u64 {
+        self.calls.keys().next_back().map_or(0, |last| last.saturating_add(1))
+    }
+
+    /// Adds to the arguments of a call.
+    pub(super) fn argue(&mut self, index: u64, arguments: &str) -> Result<(), Fault> {
+        let call = self.call(index)?;
+        if call.arguments.len() + arguments.len() > ARGUMENT_BYTES_MAX {
+            return Err(Fault::Broken(format!("the arguments of a call are longer than {ARGUMENT_BYTES_MAX} bytes")));
+        }
+        call.arguments.push_str(arguments);
+        Ok(())
+    }
+
+    /// The answer, if it is whole. A short answer is never taken for a whole one. `turn` is its place in the conversation,
+    /// for the ids of calls that came without one.
+    pub(super) fn finish(
+        self,
+        turn: usize,
+        estimate: impl FnOnce(&str, &[ToolCall]) -> Usage,
+    ) -> Result<Answer, Fault> {
+        let Some(end) = self.end.filter(|_| self.whole) else {
+            let got = format!("after {} bytes of text and {} calls", self.text.len(), self.calls.len());
+            return Err(Fault::Broken(format!("the stream ended without its end mark, {got}")));
+        };
+        let mut calls: Vec<ToolCall> = self.calls.into_values().collect();
+        let mut ids = BTreeSet::new();
+        for (index, call) in calls.iter_mut().enumerate() {
+            // Results are told apart by these ids, so an empty or repeated one gets one of ours.
+            if call.id.is_empty() || ids.contains(&call.id) {
+                call.id = format!("{MADE_ID}{turn}_{index}");
+            }
+            ids.insert(call.id.clone());
+            if call.tool.is_empty() {
+                return Err(Fault::Broken("it asks for a call without a name".to_owned()));
+            }
+            if call.arguments.trim().is_empty() {
+                // A tool without arguments: some providers send nothing at all for it.
+                "{}".clone_into(&mut call.arguments);
+            }
+        }
+        let usage = self.usage.unwrap_or_else(|| estimate(&self.text, &calls));
+        Ok(Answer { text: self.text, calls, usage, model: self.model, end })
+    }
+}
+
+/// Reads a chunk of a stream; one that is not understood breaks the answer.
+pub(super) fn chunk<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Fault> {
+    serde_json::from_str(data)
+        .map_err(|error| Fault::Broken(format!("a chunk is not understood ({error}): `{}`", excerpt(data))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn none(_: &str, _: &[ToolCall]) -> Usage {
+        Usage::default()
+    }
+
+    #[test]
+    fn without_the_end_mark_there_is_no_answer() {
+        let mut draft = Draft { end: Some(End::Finished), ..Draft::default() };
+        draft.say("half").unwrap();
+        let Err(Fault::Broken(why)) = draft.finish(3, none) else { panic!("taken for whole") };
+        assert_eq!(why, "the stream ended without its end mark, after 4 bytes of text and 0 calls");
+        let whole = Draft { whole: true, ..Draft::default() };
+        assert!(whole.finish(3, none).is_err(), "the mark alone does not say how it ended");
+    }
+
+    #[test]
+    fn text_arguments_and_calls_are_bounded() {
+        let mut draft = Draft::default();
+        let piece = "x".repeat(TEXT_BYTES_MAX);
+        draft.say(&piece).unwrap();
+        assert!(draft.say("x").is_err());
+        draft.argue(7, &piece).unwrap();
+        assert!(draft.argue(7, "x").is_err());
+        assert!((0..CALLS_MAX as u64 + 8).any(|index| draft.call(index).is_err()));
+    }
+
+    #[test]
+    fn news_are_told_once_and_calls_keep_their_order() {
+        let mut draft = Draft::default();
+        draft.say("ab").unwrap();
+        assert_eq!(draft.next_call(), 0);
+        assert_eq!(draft.news(), "ab");
+        draft.say("c").unwrap();
+        assert_eq!(draft.news(), "c");
+        assert_eq!(draft.news(), "");
+        "second".clone_into(&mut draft.call(4).unwrap().tool);
+        "first".clone_into(&mut draft.call(1).unwrap().tool);
+        assert_eq!(draft.next_call(), 5);
+        draft.whole = true;
+        draft.end = Some(End::Finished);
+        let answer = draft.finish(3, none).unwrap();
+        let tools: Vec<_> = answer.calls.iter().map(|call| (call.tool.as_str(), call.arguments.as_str())).collect();
+        assert_eq!(tools, [("first", "{}"), ("second", "{}")]);
+        assert_eq!((answer.calls[0].id.as_str(), answer.calls[1].id.as_str()), ("made_3_0", "made_3_1"));
+    }
+}

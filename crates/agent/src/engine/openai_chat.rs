@@ -1,0 +1,239 @@
+//! OpenAI's Chat Completions, streamed; also LM Studio, Ollama, llama.cpp and vLLM.
+//!
+//! Usage comes only because it is asked for, in the last chunk, whose `choices` are empty. Cached tokens are inside the
+//! prompt figure and reasoning is inside the completion figure. The end mark is `[DONE]`.
+
+use super::draft::{Decoder, Draft, chunk};
+use super::refusal::{Fault, Refusal};
+use super::sse::Event;
+use super::{End, Place, Question, ToolCall, Turn, Usage};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tripwire_core::units::Tokens;
+
+/// The request for one question.
+pub(super) fn body(model: &str, question: &Question<'_>, place: Place) -> Value {
+    let mut messages = Vec::new();
+    if !question.system.is_empty() {
+        messages.push(json!({"role": "system", "content": question.system}));
+    }
+    for turn in question.turns {
+        match turn {
+            Turn::User(text) => messages.push(json!({"role": "user", "content": text})),
+            Turn::Model { text, calls } => messages.push(said(text, calls)),
+            Turn::Results(results) => messages.extend(results.iter().map(|result| {
+                // This dialect has no place for failure, so the text says it.
+                let text = if result.is_error { format!("[error] {}", result.text) } else { result.text.clone() };
+                json!({"role": "tool", "tool_call_id": result.id, "content": text})
+            })),
+        }
+    }
+    let tools: Vec<Value> = question
+        .tools
+        .iter()
+        .map(|tool| {
+            let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.schema});
+            json!({"type": "function", "function": function})
+        })
+        .collect();
+    let mut body = json!({
+        "model": model,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+        "messages": messages,
+    });
+    // OpenAI's newer models know only the new name, local servers only the old one.
+    let limit = match place {
+        Place::Local => "max_tokens",
+        Place::Remote => "max_completion_tokens",
+    };
+    body[limit] = Value::from(question.output_tokens_max.get());
+    if !tools.is_empty() {
+        body["tools"] = Value::Array(tools);
+    }
+    body
+}
+
+fn said(text: &str, calls: &[ToolCall]) -> Value {
+    let mut message = json!({"role": "assistant", "content": text});
+    if !calls.is_empty() {
+        let function = |call: &ToolCall| json!({"name": call.tool, "arguments": call.arguments});
+        message["tool_calls"] =
+            calls.iter().map(|call| json!({"id": call.id, "type": "function", "function": function(call)})).collect();
+    }
+    message
+}
+
+/// Reads the event stream.
+#[derive(Debug, Default)]
+pub(super) struct Chat;
+
+impl Decoder for Chat {
+    fn event(&mut self, event: &Event, draft: &mut Draft) -> Result<(), Fault> {
+        if event.data.trim() == "[DONE]" {
+            draft.whole = true;
+            return Ok(());
+        }
+        let wire: Wire = chunk(&event.data)?;
+        if wire.error.is_some_and(|error| !error.is_null()) {
+            let body: Value = chunk(&event.data)?;
+            return Err(Fault::Said(Refusal::read(200, &body, &event.data)));
+        }
+        if let Some(model) = wire.model.filter(|model| !model.is_empty()) {
+            draft.model = model;
+        }
+        if let Some(usage) = wire.usage {
+            draft.usage = Some(usage.neutral());
+        }
+        // Only one choice was asked for.
+        let Some(choice) = wire.choices.into_iter().flatten().next() else { return Ok(()) };
+        let delta = choice.delta.unwrap_or_default();
+        draft.say(delta.content.as_deref().unwrap_or_default())?;
+        if let Some(refusal) = delta.refusal {
+            draft.say(&refusal)?;
+            draft.end = Some(End::Refused);
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            Self::call(&call, draft)?;
+        }
+        if let Some(reason) = choice.finish_reason {
+            draft.end = Some(match draft.end.take() {
+                Some(End::Refused) => End::Refused,
+                Some(End::Finished | End::OutputLimit | End::Other(_)) | None => end(&reason),
+            });
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, _draft: &mut Draft) {}
+}
+
+impl Chat {
+    /// A piece of a call. Pieces belong together by `index`; where a server leaves it out, each piece with a name begins
+    /// a call and the others continue the last one.
+    fn call(call: &WireCall, draft: &mut Draft) -> Result<(), Fault> {
+        let function = call.function.as_ref();
+        let name = function.and_then(|function| function.name.as_deref()).unwrap_or_default();
+        let next = draft.next_call();
+        let index = call.index.unwrap_or(if name.is_empty() { next.saturating_sub(1) } else { next });
+        let entry = draft.call(index)?;
+        if let Some(id) = call.id.as_deref().filter(|id| !id.is_empty()) {
+            id.clone_into(&mut entry.id);
+        }
+        if !name.is_empty() && entry.tool != name {
+            entry.tool.push_str(name);
+        }
+        draft.argue(index, function.and_then(|function| function.arguments.as_deref()).unwrap_or_default())
+    }
+}
+
+fn end(reason: &str) -> End {
+    match reason {
+        "stop" | "tool_calls" | "function_call" => End::Finished,
+        "length" => End::OutputLimit,
+        "content_filter" => End::Refused,
+        other => End::Other(other.to_owned()),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Wire {
+    model: Option<String>,
+    choices: Option<Vec<WireChoice>>,
+    usage: Option<WireUsage>,
+    error: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireChoice {
+    delta: Option<WireDelta>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct WireDelta {
+    content: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<WireCall>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireCall {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<WireFunction>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireFunction {
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireUsage {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+    prompt_tokens_details: Option<WirePrompt>,
+    completion_tokens_details: Option<WireCompletion>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WirePrompt {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireCompletion {
+    reasoning_tokens: Option<u64>,
+}
+
+impl WireUsage {
+    fn neutral(&self) -> Usage {
+        let prompt = self.prompt_tokens_details.as_ref();
+        inside(Inside {
+            input: self.prompt_tokens,
+            cached: prompt.and_then(|details| details.cached_tokens).unwrap_or(0),
+            written: prompt.and_then(|details| details.cache_write_tokens).unwrap_or(0),
+            output: self.completion_tokens,
+            reasoning: self
+                .completion_tokens_details
+                .as_ref()
+                .and_then(|details| details.reasoning_tokens)
+                .unwrap_or(0),
+        })
+    }
+}
+
+/// OpenAI's arithmetic: the parts are inside the sums.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inside {
+    /// All input.
+    pub(super) input: u64,
+    /// Of it read from a cache.
+    pub(super) cached: u64,
+    /// Of it written to a cache.
+    pub(super) written: u64,
+    /// All output.
+    pub(super) output: u64,
+    /// Of it reasoning.
+    pub(super) reasoning: u64,
+}
+
+/// The same in classes that do not overlap. A part that is larger than its sum is cut to it, so that nothing is counted
+/// twice.
+pub(super) fn inside(figures: Inside) -> Usage {
+    let cached = figures.cached.min(figures.input);
+    let written = figures.written.min(figures.input - cached);
+    let reasoning = figures.reasoning.min(figures.output);
+    Usage {
+        fresh_input: Tokens::new(figures.input - cached - written),
+        cache_read: Tokens::new(cached),
+        cache_write: Tokens::new(written),
+        output: Tokens::new(figures.output - reasoning),
+        reasoning: Tokens::new(reasoning),
+    }
+}

@@ -1,0 +1,3 @@
+//! What several test programs share: a scripted HTTP server and the wire formats that it speaks.
+pub(crate) mod dialects;
+pub(crate) mod server;
