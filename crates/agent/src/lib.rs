@@ -8,3 +8,5 @@ pub mod schema;
 pub mod session;
 pub mod tool;
 pub mod watch;
+pub mod schema;
+pub mod tool;

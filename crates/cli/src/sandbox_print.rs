@@ -45,6 +45,10 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
                     talk("error: the command ran out of time and was ended\nhint: allow more with `--timeout SECS`");
                     SandboxExit::WallClock.code()
                 }
+                End::Interrupted => {
+                    talk("error: the command was interrupted and ended\nhint: run it again");
+                    SandboxExit::WallClock.code()
+                }
                 End::OverBudget(budget) => {
                     talk(&format!(
                         "error: the command spent its budget of {0} and was ended\nhint: allow more with `--{0}`",
@@ -61,11 +65,11 @@ fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) 
     let (exit_code, signal) = match report.end {
         End::Exited(code) => (json!(code), Value::Null),
         End::Signaled(signal) => (Value::Null, json!(signal)),
-        End::TimedOut | End::OverBudget(_) => (Value::Null, json!(9)),
+        End::TimedOut | End::Interrupted | End::OverBudget(_) => (Value::Null, json!(9)),
     };
     let over_budget = match report.end {
         End::OverBudget(budget) => json!(budget.name()),
-        End::Exited(_) | End::Signaled(_) | End::TimedOut => Value::Null,
+        End::Exited(_) | End::Signaled(_) | End::TimedOut | End::Interrupted => Value::Null,
     };
     let findings: Vec<Value> = report
         .findings

@@ -24,10 +24,10 @@ mod work;
 
 pub use normal::{Volatility, normalise};
 
-use crate::chain::event::{Action, ErrorClass, Flag, Flags, Gain, Outcome, Status, TestResult};
+use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain, Outcome, Status, TestResult};
 use crate::label::Label;
 use crate::sketch::Sketch;
-use crate::units::Tokens;
+use crate::units::{Count, RunMillis, Tokens};
 use alloc::string::String;
 use arguments::Arguments;
 use gain::SeenWords;
@@ -90,6 +90,29 @@ pub struct Facts {
     pub text_sketch: Option<Sketch>,
     /// The output's length in characters.
     pub output_length: Tokens,
+}
+
+impl Facts {
+    /// The event of one call: every door makes its events here, so that the same call is the same event at each.
+    #[must_use]
+    pub fn event(self, latency_ms: RunMillis) -> AgentEvent {
+        AgentEvent {
+            action: Some(self.action),
+            outcome: Some(self.outcome),
+            flags: self.flags,
+            latency_ms,
+            output_hash: self.output_hash,
+            output_length: self.output_length,
+            result_digest: self.result_digest,
+            error_digest: self.error_digest,
+            error_kind: self.error_kind,
+            gain: self.gain,
+            sketch: self.sketch,
+            text_sketch: self.text_sketch,
+            tool_calls: Count::new(1),
+            ..AgentEvent::default()
+        }
+    }
 }
 
 /// Observes the calls of one session in their order and remembers which words were seen of late.

@@ -9,7 +9,7 @@ mod settings;
 
 pub use setting::{Choice, Limit, OnGuardFailure, Profile, SettingError, SettingRow, Switch, Text};
 pub use settings::{
-    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Safety, Tools,
+    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Safety, Sandbox, Tools,
 };
 
 use crate::record::canonical::{self, CanonicalError};

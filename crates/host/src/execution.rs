@@ -1,6 +1,9 @@
 //! Step 5 of the chain: the execution adapter. It is mechanical: it carries out what a permit allows, and nothing else.
 //!
-//! There is no implementation here that runs anything unconfined, and there will be none: the sandbox implements this.
+//! There is no implementation here that runs anything unconfined, and there will be none: `sandboxed` is the one that
+//! runs commands, and tools that act inside this process spend their permit first.
+
+pub mod sandboxed;
 
 use std::time::Duration;
 use tripwire_core::chain::feedback::ExecutionResult;
@@ -14,7 +17,7 @@ pub struct Work {
     pub action: Fingerprint,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How long it may take at most.
+    /// How long it may take at most, from the start of the first layer.
     pub time_limit: Duration,
 }
 
@@ -25,12 +28,38 @@ pub struct Executed {
     pub result: ExecutionResult,
     /// The permit, handed back. It cannot be used again, because nothing takes it.
     pub spent: SpentPermit,
-    /// What the command wrote to its standard output, within the cap.
-    pub stdout: Vec<u8>,
-    /// What it wrote to its standard error, within the cap.
-    pub stderr: Vec<u8>,
-    /// Its exit code, if it ended by itself.
-    pub exit_code: Option<i32>,
+    /// What the command wrote to its standard output.
+    pub stdout: Stream,
+    /// What it wrote to its standard error.
+    pub stderr: Stream,
+    /// How it ended.
+    pub end: Ended,
+    /// What it planted for other programs to trip over, and what was done with it.
+    pub planted: Vec<String>,
+}
+
+/// One captured stream: its first bytes within the cap, and how many there were.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stream {
+    /// The bytes that were kept.
+    pub bytes: Vec<u8>,
+    /// The bytes that were written.
+    pub total: u64,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By a signal.
+    Signaled(i32),
+    /// Its time was over.
+    TimedOut,
+    /// A person or the session ended it.
+    Interrupted,
+    /// It spent the named budget.
+    OverBudget(&'static str),
 }
 
 /// A permit that was used.
@@ -61,6 +90,21 @@ pub enum ExecutionError {
         /// Why.
         reason: String,
     },
+    /// The time was over, or somebody ended it, before the command began: nothing ran.
+    #[error("not run: the sandbox did not start within {limit_ms} ms")]
+    NotStarted {
+        /// How long it could have taken.
+        limit_ms: u128,
+    },
+    /// The command began and was ended, and the sandbox never said how: what it did is not known.
+    #[error("the command began and the sandbox did not come back; look at the workspace before going on")]
+    EndUnknown,
+    /// The request itself makes no sense: nothing ran.
+    #[error("not run: {problem}")]
+    Unusable {
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 /// Carries out permitted work in confinement.
@@ -68,16 +112,17 @@ pub trait Executor {
     /// Carries out the work. The permit is consumed whatever happens.
     ///
     /// # Errors
-    /// When nothing ran: the permit was for another action, or the confinement is not complete.
+    /// When nothing ran (the permit was for another action, or the confinement is not complete), and, told apart, when
+    /// nobody knows what ran.
     fn execute(&mut self, permit: Permit, work: &Work) -> Result<Executed, ExecutionError>;
 }
 
-/// Checks that a permit is for this work and uses it up.
+/// Checks that a permit is for this action and uses it up.
 ///
 /// # Errors
 /// When it is for another action.
-pub fn spend(permit: Permit, work: &Work) -> Result<SpentPermit, ExecutionError> {
-    if permit.action() != work.action {
+pub fn spend(permit: Permit, action: Fingerprint) -> Result<SpentPermit, ExecutionError> {
+    if permit.action() != action {
         return Err(ExecutionError::OtherAction { request: permit.request().get() });
     }
     Ok(SpentPermit(permit))
@@ -109,8 +154,7 @@ mod tests {
     #[test]
     fn chain_4_a_permit_is_spent_on_its_own_action_and_refused_for_another() {
         let action = |tool| Action { tool: Label::cut(tool), ..Action::default() };
-        let work = Work { action: action("ls").exact(), command: Vec::new(), time_limit: Duration::from_secs(1) };
-        assert!(spend(permit(&action("ls")), &work).is_ok());
-        assert!(matches!(spend(permit(&action("rm")), &work), Err(ExecutionError::OtherAction { .. })));
+        assert!(spend(permit(&action("ls")), action("ls").exact()).is_ok());
+        assert!(matches!(spend(permit(&action("rm")), action("ls").exact()), Err(ExecutionError::OtherAction { .. })));
     }
 }

@@ -7,6 +7,7 @@ pub mod control;
 pub mod decode;
 pub mod driver;
 pub mod execution;
+pub mod files;
 pub mod foreign;
 pub mod geometry;
 pub mod journal;

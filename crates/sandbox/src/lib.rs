@@ -17,7 +17,7 @@ pub use error::{ApplyError, SpecError, StageError, TreeError};
 pub use outcome::{
     Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
 };
-pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir};
+pub use spec::{Budgets, Bytes, HIDDEN_NAMES, Interrupt, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
 pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Stage};
 
 #[cfg(target_os = "linux")]

@@ -187,6 +187,8 @@ pub enum End {
     Signaled(u8),
     /// The time was over and the tree was ended.
     TimedOut,
+    /// Somebody raised the run's [`crate::Interrupt`] and the tree was ended.
+    Interrupted,
     /// A budget of the whole tree was spent and the tree was ended.
     OverBudget(Budget),
 }

@@ -9,7 +9,7 @@ use crate::layers::l05_limits;
 use crate::layers::l08_seccomp::Choices;
 use crate::names::Names;
 use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
-use crate::spec::{Profile, Sandbox};
+use crate::spec::{Profile, Sandbox, WorkspaceAccess};
 
 /// Programs and libraries of the system, read-only; links among them are kept as links.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
@@ -189,14 +189,18 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
     grants.extend(spec.read.iter().map(|path| bind(path, Access::Read)));
     grants.extend(spec.write.iter().map(|path| bind(path, Access::Write)));
     let path = spec.workspace.clone();
+    let access = match (writes, spec.access) {
+        (Writes::Direct, WorkspaceAccess::Read) => Access::Read,
+        (Writes::Direct, WorkspaceAccess::Write) | (Writes::Overlay { .. } | Writes::Copy { .. }, _) => Access::Write,
+    };
     let step = match writes {
-        Writes::Direct => Step::Bind { path, access: Access::Write },
+        Writes::Direct => Step::Bind { path, access },
         Writes::Overlay { upper, work } => {
             Step::Overlay { path, upper: upper.clone(), work: work.clone(), placeholders: names.missing.clone() }
         }
         Writes::Copy { copy } => Step::BindAs { source: copy.clone(), path, access: Access::Write },
     };
-    grants.push((spec.workspace.clone(), step, Access::Write));
+    grants.push((spec.workspace.clone(), step, access));
     grants.sort_by_key(|(path, _, _)| path.components().count());
     for (path, step, access) in grants {
         plan.steps.push(step);

@@ -18,7 +18,7 @@ use crate::policy::{self, MemoryCount, Writes};
 use crate::procfs;
 use crate::running::{Alive, Ended, Event, Running};
 use crate::runs::Placeholders;
-use crate::spec::{Profile, Sandbox};
+use crate::spec::{Profile, Sandbox, WorkspaceAccess};
 use crate::stage;
 use crate::watchdog::{self, Sight, Watch};
 
@@ -134,6 +134,8 @@ impl Attempt<'_> {
 
     /// Layers 2 to 9, up to the executed command.
     fn start_inner(&mut self, group: Option<&Group>, plan: &Plan) -> Result<Running, Broken> {
+        self.spec.interrupt.begin();
+        self.refuse_late_start()?;
         let (stdout, stdout_in) = pipe()?;
         let (stderr, stderr_in) = pipe()?;
         let (control, control_in) = Channel::pair().map_err(namespaces("make the control channel"))?;
@@ -155,7 +157,7 @@ impl Attempt<'_> {
         self.layers.set(Layer::Namespaces, on("user, mount, pid, network, IPC, host name, cgroup"));
         let stdout = Capture::new(stdout, self.spec.budgets.output);
         let stderr = Capture::new(stderr, self.spec.budgets.output);
-        let running = Running { started, control, stdout, stderr, watch: None };
+        let running = Running { started, control, stdout, stderr, watch: None, interrupt: self.spec.interrupt.clone() };
         self.reach_command(running, plan)
     }
 
@@ -174,7 +176,9 @@ impl Attempt<'_> {
                 Ok(Event::News(News::Failed { layer, errno, what })) => {
                     result = Err(Broken::new(layer, errno, what));
                 }
-                Ok(Event::TimedOut) => result = Err(reexec(silent)(io::Error::from_raw_os_error(libc::ETIMEDOUT))),
+                Ok(Event::TimedOut | Event::Interrupted) => {
+                    result = Err(reexec(silent)(io::Error::from_raw_os_error(libc::ETIMEDOUT)));
+                }
                 Ok(Event::News(News::Exited { .. }) | Event::Gone | Event::Spent(_)) => {
                     result = Err(reexec(silent)(io::Error::from_raw_os_error(0)));
                 }
@@ -223,6 +227,14 @@ impl Attempt<'_> {
         self.layers.set(Layer::Pid1, on("reaps orphans, ends with the launcher"));
     }
 
+    /// Preparing may have hung; whoever asked has been told by now that nothing ran, so nothing may.
+    fn refuse_late_start(&self) -> Result<(), Broken> {
+        if self.spec.interrupt.is_raised() || Instant::now() >= self.deadline() {
+            return Err(reexec("start in time")(io::Error::from_raw_os_error(libc::ETIMEDOUT)));
+        }
+        Ok(())
+    }
+
     fn deadline(&self) -> Instant {
         self.start + self.spec.budgets.time
     }
@@ -242,6 +254,7 @@ impl Attempt<'_> {
                 (End::Signaled(SIGKILL), Alive::Counted(0))
             }
             Ok(Event::TimedOut) => (End::TimedOut, seen()),
+            Ok(Event::Interrupted) => (End::Interrupted, seen()),
             Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
             Ok(Event::Gone | Event::News(News::Ready { .. } | News::Started)) | Err(_) => {
                 (End::Signaled(SIGKILL), Alive::Counted(0))
@@ -271,12 +284,13 @@ impl Attempt<'_> {
 
     /// The folders of the host that the tree may change.
     fn writable_roots(&self, writes: &Writes) -> Vec<PathBuf> {
-        let workspace = match writes {
-            Writes::Direct => self.spec.workspace.clone(),
-            Writes::Overlay { upper, .. } => upper.clone(),
-            Writes::Copy { copy } => copy.clone(),
+        let workspace = match (writes, self.spec.access) {
+            (Writes::Direct, WorkspaceAccess::Write) => Some(self.spec.workspace.clone()),
+            (Writes::Direct, WorkspaceAccess::Read) => None,
+            (Writes::Overlay { upper, .. }, _) => Some(upper.clone()),
+            (Writes::Copy { copy }, _) => Some(copy.clone()),
         };
-        self.spec.write.iter().filter(|path| path.is_dir()).cloned().chain([workspace]).collect()
+        self.spec.write.iter().filter(|path| path.is_dir()).cloned().chain(workspace).collect()
     }
 
     /// Layer 10. The command has run by now: a scan that fails is named, it does not undo the run.

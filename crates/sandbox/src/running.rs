@@ -10,6 +10,7 @@ use crate::control::{Channel, News};
 use crate::layers::l02_namespaces::Started;
 use crate::outcome::{Budget, End, Receipt};
 use crate::procfs::{self, Identity};
+use crate::spec::Interrupt;
 use crate::watchdog::Watch;
 
 /// A started inner stage with its channels.
@@ -20,7 +21,11 @@ pub(crate) struct Running {
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
     pub(crate) watch: Option<Watch>,
+    pub(crate) interrupt: Interrupt,
 }
+
+/// How often a waiting launcher looks whether it was interrupted.
+const INTERRUPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What can happen to a run.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ pub(crate) enum Event {
     Gone,
     /// The deadline is here.
     TimedOut,
+    /// Another thread ends the run.
+    Interrupted,
     /// A budget is spent.
     Spent(Budget),
 }
@@ -43,7 +50,10 @@ impl Running {
             if left.is_zero() {
                 return Ok(Event::TimedOut);
             }
-            let pause = self.watch.as_ref().map_or(left, Watch::pause).min(left);
+            if self.interrupt.is_raised() {
+                return Ok(Event::Interrupted);
+            }
+            let pause = self.watch.as_ref().map_or(left, Watch::pause).min(left).min(INTERRUPT_PAUSE);
             let [news, stdout, stderr] = self.wait(pause)?;
             if stdout {
                 self.stdout.read_once();

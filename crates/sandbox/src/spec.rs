@@ -2,6 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::error::SpecError;
@@ -95,6 +97,55 @@ impl Default for Budgets {
     }
 }
 
+/// What a command may do with the workspace itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WorkspaceAccess {
+    /// It may change files there.
+    #[default]
+    Write,
+    /// It may look and nothing else; a write fails as on a read-only disk.
+    Read,
+}
+
+/// A way to end a run from another thread before its time is over. All clones mean the same run or runs.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<Signals>);
+
+#[derive(Debug, Default)]
+struct Signals {
+    raised: AtomicBool,
+    begun: AtomicBool,
+}
+
+impl Interrupt {
+    /// Ends the runs that were given this handle, within some milliseconds; one that has not begun will not begin.
+    pub fn raise(&self) {
+        self.0.raised.store(true, Ordering::SeqCst);
+    }
+
+    /// Takes it back, for the next run.
+    pub fn clear(&self) {
+        self.0.raised.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether it was raised.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        self.0.raised.load(Ordering::SeqCst)
+    }
+
+    /// Whether a run came so far that its command may have begun.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.0.begun.load(Ordering::SeqCst)
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn begin(&self) {
+        self.0.begun.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Where staged writes are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageDir(pub PathBuf);
@@ -112,6 +163,8 @@ pub struct Sandbox {
     pub(crate) budgets: Budgets,
     pub(crate) profile: Profile,
     pub(crate) stage: Option<PathBuf>,
+    pub(crate) access: WorkspaceAccess,
+    pub(crate) interrupt: Interrupt,
     pub(crate) bridge: Option<PathBuf>,
     pub(crate) inner_exe: Option<PathBuf>,
 }
@@ -141,6 +194,8 @@ impl Sandbox {
             budgets: Budgets::default(),
             profile: Profile::Strict,
             stage: None,
+            access: WorkspaceAccess::Write,
+            interrupt: Interrupt::default(),
             bridge: None,
             inner_exe: None,
         })
@@ -209,6 +264,20 @@ impl Sandbox {
     #[must_use]
     pub fn stage(mut self, dir: StageDir) -> Self {
         self.stage = Some(dir.0);
+        self
+    }
+
+    /// What the command may do with the workspace; a staged run writes to its stage only, whatever is said here.
+    #[must_use]
+    pub fn workspace_access(mut self, access: WorkspaceAccess) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Lets another thread end the run early.
+    #[must_use]
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
         self
     }
 

@@ -221,6 +221,19 @@ settings! {
         /// A command that is run with the message as its last argument on a soft suspend, a hold or a stop; empty: none.
         command: Text = Text::new(""), "SPEC §13";
     }
+    /// Budgets of one sandboxed command of our own loop.
+    Sandbox sandbox {
+        /// How long it may take.
+        time_limit_ms: RunMillis = RunMillis::new(120_000), "SPEC §10";
+        /// Mebibytes of memory of the whole tree.
+        memory_mib: Count = Count::new(512), "SPEC §10";
+        /// Processes and threads alive at once.
+        processes: Count = Count::new(256), "SPEC §10";
+        /// Mebibytes of all files written.
+        disk_mib: Count = Count::new(320), "SPEC §10";
+        /// Mebibytes kept of each output stream.
+        output_mib: Count = Count::new(8), "SPEC §10";
+    }
     /// Caps of tools.
     Tools tools {
         /// Lines that `read_file` returns at most.

@@ -266,6 +266,9 @@ pub(crate) fn of_copy(workspace: &Path, copy: &Path) -> Result<ChangeSet, StageE
 fn collect(top: &Path, below: &Path, found: &mut dyn FnMut(PathBuf, Node)) -> Result<(), StageError> {
     for name in names(&top.join(below))? {
         let path = below.join(name);
+        if path == Path::new(super::RECORDS) {
+            continue;
+        }
         let node = match read_node(top, &path) {
             Ok(Some(node)) => node,
             // Sockets and pipes are not copied, so they are no difference.
@@ -344,6 +347,22 @@ mod tests {
 
     fn listed(set: &ChangeSet) -> Vec<String> {
         set.changes().iter().map(|change| format!("{} {}", change.kind().name(), change.path().display())).collect()
+    }
+
+    #[test]
+    fn the_runtimes_own_records_are_no_change_of_a_copy() {
+        let dir = std::env::temp_dir().join(format!("tripwire-changes-records-{}", std::process::id()));
+        drop(fs::remove_dir_all(&dir));
+        let (a, b) = (dir.join("a"), dir.join("b"));
+        for top in [&a, &b] {
+            fs::create_dir_all(top).expect("a folder");
+        }
+        fs::create_dir_all(a.join(".geometry/journal")).expect("a folder");
+        fs::write(b.join("new"), "x").expect("write");
+        let changes = of_copy(&a, &b).expect("compares");
+        let paths: Vec<&Path> = changes.changes().iter().map(Change::path).collect();
+        assert_eq!(paths, [Path::new("new")]);
+        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]

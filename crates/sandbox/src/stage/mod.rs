@@ -62,7 +62,6 @@ impl Stage {
     }
 
     /// Opens the stage, or makes an empty one.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the Linux launcher stages"))]
     pub(crate) fn open_or_make(dir: &Path, workspace: &Path, form: Form) -> Result<Self, StageError> {
         if dir.join("workspace").exists() {
             return Self::open(dir, workspace);
@@ -75,12 +74,32 @@ impl Stage {
                 fs::create_dir_all(dir.join("upper")).map_err(at)?;
                 fs::create_dir_all(dir.join("work")).map_err(at)?;
             }
-            Form::Copy => copy_tree(workspace, &dir.join("copy"))?,
+            Form::Copy => copy_tree(workspace, &dir.join("copy"), &workspace.join(RECORDS))?,
         }
         fs::write(dir.join("form"), form.name()).map_err(at)?;
         // The record comes last: a half-made stage is none.
         fs::write(dir.join("workspace"), workspace.as_os_str().as_bytes()).map_err(at)?;
         Self::open(dir, workspace)
+    }
+
+    /// Opens the stage, or makes one that is a whole copy of the workspace: several programs can then work on the same
+    /// staged tree one after the other, inside the sandbox and outside, which an overlay does not allow.
+    ///
+    /// # Errors
+    /// If the folder is a stage of another workspace, or the copy cannot be made.
+    pub fn copy_of(dir: &Path, workspace: &Path) -> Result<Self, StageError> {
+        let workspace =
+            fs::canonicalize(workspace).map_err(|source| StageError::Read { path: workspace.to_path_buf(), source })?;
+        Self::open_or_make(dir, &workspace, Form::Copy)
+    }
+
+    /// The folder with the staged tree as a whole, if the stage is a copy.
+    #[must_use]
+    pub fn copied_tree(&self) -> Option<PathBuf> {
+        match self.form {
+            Form::Overlay => None,
+            Form::Copy => Some(self.content()),
+        }
     }
 
     /// What the staged writes would change, in path order.
@@ -139,8 +158,11 @@ impl Stage {
     }
 }
 
-/// Copies files, folders and links; sockets and pipes are nobody's work and stay behind.
-fn copy_tree(from: &Path, to: &Path) -> Result<(), StageError> {
+/// The runtime's own records: they grow while a command runs, no command may write them, and so they are never staged.
+pub(crate) const RECORDS: &str = ".geometry";
+
+/// Copies files, folders and links; sockets and pipes are nobody's work and stay behind, and so does `left_out`.
+fn copy_tree(from: &Path, to: &Path, left_out: &Path) -> Result<(), StageError> {
     let at = |path: &Path| {
         let path = path.to_path_buf();
         move |source: io::Error| StageError::Prepare { path, source }
@@ -151,8 +173,11 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), StageError> {
         let entry = entry.map_err(at(from))?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type().map_err(at(&source))?;
+        if source == left_out {
+            continue;
+        }
         if kind.is_dir() {
-            copy_tree(&source, &target)?;
+            copy_tree(&source, &target, left_out)?;
         } else if kind.is_symlink() {
             let link = fs::read_link(&source).map_err(at(&source))?;
             std::os::unix::fs::symlink(link, &target).map_err(at(&target))?;

@@ -1,0 +1,51 @@
+//! `finish`: the agent says that it is done. Whether it is, the gate decides from what was observed.
+
+use super::{Done, Tool, ToolError, Unfit, World};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tripwire_core::chain::gate::Permit;
+use tripwire_core::input::Permission;
+use tripwire_host::memory::MemoryStore;
+
+pub(crate) struct Finish;
+
+/// Arguments of `finish`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// What was done, and how it was verified.
+    summary: String,
+}
+
+/// Result of `finish`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claimed {
+    /// What is claimed; the verdict comes from the gate.
+    claimed: String,
+}
+
+impl Tool for Finish {
+    const NAME: &'static str = "finish";
+    const ABOUT: &'static str = "Say that the objective is reached, with a summary. Run the tests before: a claim that \
+        nothing observed supports is sent back.";
+    type Arguments = Arguments;
+    type Result = Claimed;
+
+    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+        if arguments.summary.trim().is_empty() {
+            return Err(Unfit { path: "/summary", why: "say what was done".to_owned() });
+        }
+        Ok(())
+    }
+
+    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+        vec![Permission::CanExecuteTasks]
+    }
+
+    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Claimed>, ToolError> {
+        let spent = world.spend(permit)?;
+        let observed = arguments.summary.clone();
+        Ok(Done::well(spent, Claimed { claimed: arguments.summary }, observed))
+    }
+}

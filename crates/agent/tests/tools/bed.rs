@@ -1,0 +1,136 @@
+//! A workspace with everything that a tool needs, and a gate that makes its permits.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use tripwire_agent::engine::ToolCall;
+use tripwire_agent::tool::{Decoded, Limits, Memories, Ran, Registry, World, decode};
+use tripwire_core::chain::Chain;
+use tripwire_core::chain::event::Action;
+use tripwire_core::chain::gate::Permit;
+use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
+use tripwire_core::label::Label;
+use tripwire_core::policy::Policy;
+use tripwire_core::units::RunMillis;
+use tripwire_host::execution::sandboxed::{Confinement, SandboxedExecutor};
+use tripwire_host::files::Files;
+use tripwire_host::memory::MemoryStore;
+
+pub(crate) struct Bed {
+    _folder: TempDir,
+    root: PathBuf,
+    pub(crate) files: Files,
+    pub(crate) memory: MemoryStore,
+    pub(crate) registry: Registry,
+    pub(crate) memories: Memories,
+    executor: SandboxedExecutor,
+}
+
+/// A workspace with the given files.
+pub(crate) fn bed(files: &[(&str, &str)]) -> Bed {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap().join("work");
+    std::fs::create_dir_all(root.join(".geometry")).unwrap();
+    for (path, text) in files {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    Bed {
+        files: Files::of(&root, &root.join(".geometry")).unwrap(),
+        memory: MemoryStore::at(&root.join(".geometry/memory")),
+        registry: Registry::new().unwrap(),
+        memories: Memories::Public,
+        executor: SandboxedExecutor::new(Confinement::of(root.clone())),
+        root,
+        _folder: folder,
+    }
+}
+
+/// A call as a model would make it.
+pub(crate) fn call(tool: &str, arguments: &Value) -> ToolCall {
+    ToolCall { id: "call-1".to_owned(), tool: tool.to_owned(), arguments: arguments.to_string() }
+}
+
+/// The gate's permit for an action.
+pub(crate) fn permit(action: &Action) -> Permit {
+    let authority = Authority {
+        grant: Grant::Granted,
+        identity: None,
+        permission: Permission::CanExecuteTasks,
+        role: Label::cut("developer"),
+    };
+    let request =
+        Request { action: action.clone(), authority: Some(authority), proposal: None, reserve_micro_usd: None };
+    Chain::new(Policy::default())
+        .unwrap()
+        .step(&Input { at: RunMillis::ZERO, what: What::Request(request) })
+        .permit
+        .unwrap()
+}
+
+impl Bed {
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.root.join(path)).unwrap()
+    }
+
+    /// Decodes, gets the permit and runs.
+    pub(crate) fn run(&mut self, tool: &str, arguments: &Value) -> Ran {
+        let call = call(tool, arguments);
+        let decoded = decode(&call, &self.registry).unwrap_or_else(|fault| panic!("{fault}"));
+        let permit = permit(&decoded.action(&self.files));
+        run_with(
+            &self.registry,
+            &decoded,
+            permit,
+            &mut Self::world(&self.files, &self.memory, &mut self.executor, self.memories),
+        )
+    }
+
+    /// Runs with a permit for something else.
+    pub(crate) fn run_with_permit_for(&mut self, other: &Action, tool: &str, arguments: &Value) -> Ran {
+        let call = call(tool, arguments);
+        let decoded = decode(&call, &self.registry).unwrap();
+        run_with(
+            &self.registry,
+            &decoded,
+            permit(other),
+            &mut Self::world(&self.files, &self.memory, &mut self.executor, self.memories),
+        )
+    }
+
+    fn world<'a>(
+        files: &'a Files,
+        memory: &'a MemoryStore,
+        executor: &'a mut SandboxedExecutor,
+        memories: Memories,
+    ) -> World<'a> {
+        let mut world = World::new(files, memory, executor, Limits::of(&Policy::default()));
+        world.memories = memories;
+        world
+    }
+
+    /// The result of a call that must succeed.
+    pub(crate) fn ok(&mut self, tool: &str, arguments: &Value) -> Value {
+        let ran = self.run(tool, arguments);
+        assert!(!ran.is_error, "{}", ran.text);
+        serde_json::from_str(&ran.text).unwrap()
+    }
+
+    /// The error of a call that must fail.
+    pub(crate) fn error(&mut self, tool: &str, arguments: &Value) -> String {
+        let ran = self.run(tool, arguments);
+        assert!(ran.is_error, "{}", ran.text);
+        assert!(ran.text.starts_with("error: ") && ran.text.contains("\nhint: "), "{}", ran.text);
+        assert!(!ran.text.contains(self.root.to_str().unwrap()), "paths are relative: {}", ran.text);
+        ran.text
+    }
+}
+
+fn run_with(registry: &Registry, decoded: &Decoded<'_>, permit: Permit, world: &mut World<'_>) -> Ran {
+    registry.run(permit, decoded, world)
+}
