@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tripwire_core::label::Label;
 use tripwire_core::run::Saying;
-use tripwire_core::run::record::{
-    Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Usage as Used,
-};
+use tripwire_core::run::record::{Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Usage as Used};
 use tripwire_core::units::{RunMillis, Tokens};
 
 /// The longest answer that is asked for.
@@ -24,10 +22,9 @@ impl Conversation {
     pub fn say(&mut self, saying: &Saying) {
         self.turns.push(match saying {
             Saying::User(text) => Turn::User(text.clone()),
-            Saying::Model(answer) => Turn::Model {
-                text: answer.text.clone(),
-                calls: answer.calls.iter().map(call_for_engine).collect(),
-            },
+            Saying::Model(answer) => {
+                Turn::Model { text: answer.text.clone(), calls: answer.calls.iter().map(call_for_engine).collect() }
+            }
             Saying::Results(answers) => Turn::Results(
                 answers
                     .iter()

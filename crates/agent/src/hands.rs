@@ -258,7 +258,8 @@ impl Hands {
 /// Reads a reviewer's answer.
 #[must_use]
 pub fn read_verdict(text: &str) -> ReviewAnswer {
-    let said = |word: &str| text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| *part == word).count();
+    let said =
+        |word: &str| text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| *part == word).count();
     match (said("APPROVED"), said("REJECTED")) {
         (1, 0) => ReviewAnswer::Approved,
         (0, 1) => ReviewAnswer::Rejected,

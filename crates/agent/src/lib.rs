@@ -8,5 +8,3 @@ pub mod schema;
 pub mod session;
 pub mod tool;
 pub mod watch;
-pub mod schema;
-pub mod tool;

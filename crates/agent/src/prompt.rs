@@ -62,7 +62,10 @@ mod tests {
     #[test]
     fn run_5_the_advisor_gets_the_deadlock_and_the_transcript() {
         let prompt = advisor(Deadlock::HardLoop, "the lines");
-        assert!(prompt.contains("DEADLOCK TYPE: HARD_LOOP") && prompt.contains("last 500 lines):\nthe lines"), "{prompt}");
+        assert!(
+            prompt.contains("DEADLOCK TYPE: HARD_LOOP") && prompt.contains("last 500 lines):\nthe lines"),
+            "{prompt}"
+        );
         assert!(prompt.ends_with("Output ONLY the prompt to inject, nothing else.\n"));
         assert!(advisor(Deadlock::NoProgress, "").contains("NO_PROGRESS"));
     }

@@ -133,7 +133,9 @@ impl SessionError {
             Self::File(error) => error.hint(),
             Self::StopStands { .. } => "take the order back with `tripwire resume`".to_owned(),
             Self::NotOurs { .. } => "list the sessions with `tripwire status`".to_owned(),
-            Self::Over { .. } | Self::Changed { .. } => "begin a new session with `tripwire agent --task FILE`".to_owned(),
+            Self::Over { .. } | Self::Changed { .. } => {
+                "begin a new session with `tripwire agent --task FILE`".to_owned()
+            }
             Self::Remembered(error) => error.hint(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
@@ -336,7 +338,7 @@ impl Session<'_> {
     }
 
     /// Closes the books.
-    fn leave(mut self, ending: Ending) -> Result<Left, SessionError> {
+    fn leave(self, ending: Ending) -> Result<Left, SessionError> {
         if let Err(error) = self.driver.freeze() {
             self.doors.audience.notice(&format!("the frozen replay was not written: {error}"));
         }

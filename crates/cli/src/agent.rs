@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::output::{self, Form, Out};
 use crate::place::{self, Where};
 use crate::problem::Problem;
+use crate::replay_agent::AgentParity;
 use crate::run_limits;
 use clap::Args;
 use std::io::IsTerminal as _;
@@ -80,8 +81,8 @@ pub(crate) struct AgentArgs {
 #[derive(Debug, Args)]
 struct LimitArgs {
     /// Which reading of the loop rules holds: `strict` or `balanced`.
-    #[arg(long, value_name = "PROFILE")]
-    profile: Option<crate::decide::ProfileArg>,
+    #[arg(long, value_name = "NAME")]
+    profile: Option<crate::policy::ProfileName>,
     /// Iterations before a checkpoint waits for a person.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_iterations: Option<u32>,
@@ -270,7 +271,10 @@ fn engines(args: &AgentArgs, names: &Remembered) -> Result<Engines, Problem> {
         None => Recorders::default(),
         Some(file) => Recorders {
             model: Some(recorder(file, "the model's answers")?),
-            advisor: advisor.as_ref().map(|_| recorder(&beside(file, "advisor"), "the advisor's answers")).transpose()?,
+            advisor: advisor
+                .as_ref()
+                .map(|_| recorder(&beside(file, "advisor"), "the advisor's answers"))
+                .transpose()?,
             reviewer: reviewer
                 .as_ref()
                 .map(|_| recorder(&beside(file, "reviewer"), "the reviewer's answers"))
@@ -305,7 +309,7 @@ fn shown(args: &AgentArgs) -> Shown {
 /// Says how it ended, with the proof that it can be run again.
 fn leave(workspace: &Workspace, left: &Left, mut printer: Printer) -> Result<Exit, Problem> {
     let exit = exit_of(&left.ending);
-    let parity = crate::replay::of_agent(workspace, &left.session)?;
+    let parity = AgentParity::of(workspace, &left.session)?;
     printer.end();
     let mut out = Out::lock();
     for line in crate::agent_print::report(left, exit, &parity, printer.shown()) {

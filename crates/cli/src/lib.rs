@@ -1,5 +1,8 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod agent;
+mod agent_example;
+mod agent_print;
 mod completions;
 mod control;
 mod decide;
@@ -16,6 +19,7 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod replay_agent;
 mod run;
 mod run_limits;
 mod run_print;
@@ -55,6 +59,7 @@ Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or ha
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(Box<run::RunArgs>),
+    Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
@@ -101,6 +106,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Agent(args) => agent::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),

@@ -64,7 +64,8 @@ impl Which {
     }
 }
 
-fn places() -> Places {
+/// What the environment says about folders.
+pub(crate) fn places() -> Places {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
 }

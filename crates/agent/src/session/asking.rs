@@ -64,7 +64,9 @@ impl Session<'_> {
                 retry_after_ms: None,
                 said: problem.to_string(),
             }),
-            Ok(None) => RunRecord::Reviewed(Reviewed { proposal: None, answer: ReviewAnswer::NothingChanged, spoken: None }),
+            Ok(None) => {
+                RunRecord::Reviewed(Reviewed { proposal: None, answer: ReviewAnswer::NothingChanged, spoken: None })
+            }
             Ok(Some((digest, change))) => self.ask_reviewer(digest, &change),
         };
         self.learn(&record, begun.elapsed())
@@ -103,9 +105,12 @@ impl Session<'_> {
         let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
         engines.record_aside(aside, &question, &heard);
         match heard {
-            Ok(answer) => {
-                Ok(Spoken { engine: name, model: Label::cut(&answer.model), text: answer.text, usage: used(answer.usage) })
-            }
+            Ok(answer) => Ok(Spoken {
+                engine: name,
+                model: Label::cut(&answer.model),
+                text: answer.text,
+                usage: used(answer.usage),
+            }),
             Err(error) => Err(failed(name, &error)),
         }
     }
@@ -156,5 +161,10 @@ fn late_or(error: EngineError, until: Option<Instant>) -> EngineError {
 }
 
 fn missing(engine: Label) -> EngineFailure {
-    EngineFailure { engine, kind: FailureKind::Refused, retry_after_ms: None, said: "there is no such engine".to_owned() }
+    EngineFailure {
+        engine,
+        kind: FailureKind::Refused,
+        retry_after_ms: None,
+        said: "there is no such engine".to_owned(),
+    }
 }

@@ -10,7 +10,7 @@ use crate::prompt;
 use crate::watch::Watch;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
@@ -22,8 +22,9 @@ use tripwire_core::run::{Next, Run, View, engine_label};
 use tripwire_core::units::Tokens;
 use tripwire_host::clock;
 use tripwire_host::driver::run::{PROMPT, REGISTRY, again};
-use tripwire_host::driver::{Driver, Signing, open_existing};
+use tripwire_host::driver::{Driver, DriverError, Signing, open_existing};
 use tripwire_host::geometry::layout::Layout;
+use tripwire_host::policy_file;
 use tripwire_host::sole::Sole;
 use tripwire_host::transcript::Transcript;
 use tripwire_host::workspace::session::SessionId;
@@ -86,7 +87,10 @@ impl Engines {
 
     /// Has the first engine say a word, so that a wrong key, an unknown model or a dead host is told before anything is
     /// begun. A cassette needs no such question.
-    fn probe(&mut self, interrupted: &(dyn Fn() -> bool + Sync)) -> Result<(), EngineError> {
+    ///
+    /// # Errors
+    /// When it does not answer at all.
+    pub fn probe(&mut self, interrupted: &(dyn Fn() -> bool + Sync)) -> Result<(), EngineError> {
         let Some(first) = self.chain.first_mut().filter(|engine| !engine.name().starts_with(CASSETTE)) else {
             return Ok(());
         };
@@ -136,23 +140,37 @@ pub struct Plan {
     pub signing: Option<Signing>,
 }
 
+impl Session<'_> {
+    /// Checks everything about a new session that can be checked without making anything.
+    ///
+    /// # Errors
+    /// When it could not begin: an order to stop stands, the policy is wrong, the workspace is no folder.
+    pub fn would_begin(
+        layout: &Layout,
+        root: &Path,
+        role: &str,
+        change: impl Fn(&mut Policy) -> Result<(), PolicyError>,
+    ) -> Result<(), SessionError> {
+        if layout.stop().symlink_metadata().is_ok() {
+            return Err(SessionError::StopStands { path: layout.stop() });
+        }
+        let trial = trial(layout, &change)?;
+        Hands::new(root, layout, &trial, role).map(drop).map_err(SessionError::from)
+    }
+}
+
 impl<'a> Session<'a> {
     /// Begins a new session. Nothing is made unless everything is in order.
     ///
     /// # Errors
     /// When something is not: the engine does not answer, the policy is wrong, an order to stop stands.
     pub fn begin(
-        mut plan: Plan,
+        plan: Plan,
         doors: Doors<'a>,
         change: impl Fn(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, SessionError> {
-        if plan.layout.stop().symlink_metadata().is_ok() {
-            return Err(SessionError::StopStands { path: plan.layout.stop() });
-        }
-        let mut trial = tripwire_host::policy_file::load_or_default(&plan.layout.manifest()).map_err(super::DriverError::from)?;
-        change(&mut trial).map_err(super::DriverError::from)?;
+        let trial = trial(&plan.layout, &change)?;
         let hands = Hands::new(&plan.root, &plan.layout, &trial, &plan.role)?;
-        plan.engines.probe(doors.interrupted)?;
         let prompt_sha256 = Digest::of(prompt::SYSTEM.as_bytes());
         let frozen = BTreeMap::from([(PROMPT.to_owned(), prompt_sha256), (REGISTRY.to_owned(), *hands.digest())]);
         let driver = Driver::begin_frozen(&plan.layout, clock::now(), frozen, change)?.signed_by(plan.signing.clone());
@@ -244,6 +262,14 @@ impl<'a> Session<'a> {
             _sole: sole,
         })
     }
+}
+
+/// The policy that the session would be frozen with.
+fn trial(layout: &Layout, change: &impl Fn(&mut Policy) -> Result<(), PolicyError>) -> Result<Policy, SessionError> {
+    let mut policy = policy_file::load_or_default(&layout.manifest()).map_err(DriverError::from)?;
+    change(&mut policy).map_err(DriverError::from)?;
+    policy.check().map_err(DriverError::from)?;
+    Ok(policy)
 }
 
 /// What a journal tells whoever takes a session up.
