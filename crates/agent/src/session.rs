@@ -39,6 +39,8 @@ use tripwire_host::transcript::Transcript;
 
 /// How often a waiting session looks at the control files.
 const LOOK: Duration = Duration::from_millis(100);
+/// A wait that is long enough to be told.
+const TOLD_WAIT_MS: u64 = 2_000;
 /// How long a session waits for a person before it looks at its own wall clock again.
 const TICK: Duration = Duration::from_secs(30);
 
@@ -314,6 +316,10 @@ impl Session<'_> {
         let end = Instant::now() + Duration::from_millis(wait.get());
         let end = self.wall_clock().map_or(end, |clock| clock.min(end));
         let status = self.status("waits");
+        if wait.get() >= TOLD_WAIT_MS {
+            let seconds = wait.get().div_ceil(1_000);
+            self.doors.audience.notice(&format!("waits {seconds} s: the gate or the provider asked for it"));
+        }
         while Instant::now() < end && !(self.doors.interrupted)() && !self.watch.stop_stands() {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
             self.doors.audience.beat(&status);

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use tripwire_host::workspace::{Places, Workspace};
 
 /// The files of the example; the last two are the cassettes, which lie beside the workspace.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("work/sum.sh", include_str!("../../../examples/broken-sum/sum.sh")),
     ("work/test.sh", include_str!("../../../examples/broken-sum/test.sh")),
     ("work/TASK.md", TASK),
+    ("work/.geometry/MANIFEST.yaml", include_str!("../../../examples/broken-sum/MANIFEST.yaml")),
     (CASSETTE, include_str!("../../../examples/broken-sum/cassette.jsonl")),
     (ADVISOR, include_str!("../../../examples/broken-sum/advisor.jsonl")),
 ];
@@ -33,11 +34,10 @@ impl Example {
     pub(crate) fn unpack() -> Result<Self, Problem> {
         let folder = fresh_folder()?;
         let work = folder.join("work");
-        let made = std::fs::create_dir(&work)
+        // Its own `.geometry/` makes it a workspace, whatever lies above the temporary folder.
+        let made = std::fs::create_dir_all(work.join(".geometry"))
             .and_then(|()| FILES.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
         made.map_err(|error| Problem::open(&folder, error))?;
-        // Its own `.geometry/` makes it a workspace, whatever lies above the temporary folder.
-        std::fs::create_dir(work.join(".geometry")).map_err(|error| Problem::open(&work, error))?;
         let workspace = Workspace::open(&work, &Places::default())?;
         Ok(Self { folder, workspace })
     }

@@ -8,6 +8,7 @@ use serde_json::json;
 use std::io::Write as _;
 use std::time::Duration;
 use tripwire_agent::session::{Audience, Left, Status};
+use tripwire_agent::tool::registry::FINISH;
 use tripwire_core::run::line::{Line, ResultLine};
 use tripwire_core::run::record::{Answer, Outcome, Setup};
 
@@ -121,6 +122,8 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
         Line::Iteration { number } => vec![format!("iteration {number}")],
         Line::User { .. } | Line::Recited { .. } => Vec::new(),
         Line::Answer(answer) => answered(answer, status),
+        // The guard's answer to a claim was told just before.
+        Line::Result(result) if result.tool == FINISH => Vec::new(),
         Line::Result(result) => vec![format!("       {}", came_back(result))],
         Line::EngineError(failure) => vec![format!("  engine: {}", told(&failure.said))],
         Line::EngineSwitch(switch) => {

@@ -161,6 +161,7 @@ pub struct EngineFailure {
     /// The engine.
     pub engine: Label,
     /// What went wrong, as far as the loop cares.
+    #[serde(rename = "trouble")]
     pub kind: FailureKind,
     /// How long to wait, where the provider said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]

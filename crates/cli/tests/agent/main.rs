@@ -1,0 +1,11 @@
+//! `tripwire agent` through the binary: cassettes as models, the real tools in the real sandbox.
+
+mod bad_input;
+mod control;
+mod crash;
+mod engines;
+mod example;
+mod guardrails;
+mod replay;
+mod smoke;
+mod support;
