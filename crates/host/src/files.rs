@@ -153,9 +153,11 @@ impl Files {
 
     /// One of the two records that an agent may read; they are ours, plain files in a folder of ours.
     fn open_record(&self, path: &WorkPath, name: &str) -> Result<Opened, FilesError> {
-        let file = beneath::open_plain(&self.records.join(name)).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => FilesError::Missing { path: path.clone() },
-            _ => FilesError::io(path.as_str(), "open")(error),
+        let file = beneath::open_plain(&self.records.join(name)).map_err(|error| {
+            if error.kind() == std::io::ErrorKind::NotFound {
+                return FilesError::Missing { path: path.clone() };
+            }
+            FilesError::io(path.as_str(), "open")(error)
         })?;
         let meta = file.metadata().map_err(FilesError::io(path.as_str(), "open"))?;
         if !meta.is_file() {

@@ -20,6 +20,7 @@ pub mod recording;
 pub mod replay;
 pub mod scenario;
 pub mod sole;
+pub mod staging;
 pub mod storage;
 pub mod stream;
 pub mod supervised;

@@ -1,6 +1,5 @@
 //! Reading what a command prints: the first bytes are kept up to a cap, the rest is counted.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::outcome::Captured;
@@ -16,12 +15,13 @@ pub(crate) struct Capture {
     pipe: Option<OwnedFd>,
     cap: usize,
     captured: Captured,
+    buffer: Vec<u8>,
 }
 
 impl Capture {
     pub(crate) fn new(pipe: OwnedFd, cap: Bytes) -> Self {
         let cap = usize::try_from(cap.0).unwrap_or(usize::MAX);
-        Self { pipe: Some(pipe), cap, captured: Captured::default() }
+        Self { pipe: Some(pipe), cap, captured: Captured::default(), buffer: Vec::new() }
     }
 
     /// The pipe, as long as somebody may write to it.
@@ -31,15 +31,15 @@ impl Capture {
 
     /// One read. The pipe is always emptied, so that a command never waits for a full cap.
     pub(crate) fn read_once(&mut self) {
-        let mut buffer = vec![0_u8; BUFFER_BYTES];
-        let count = match &self.pipe {
-            Some(pipe) => sys::read_some(pipe, &mut buffer),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
+        let Some(pipe) = &self.pipe else {
+            return;
         };
-        match count {
+        self.buffer.clear();
+        self.buffer.reserve(BUFFER_BYTES);
+        match sys::append_some(pipe, &mut self.buffer) {
             Ok(count @ 1..) => {
                 let room = self.cap.saturating_sub(self.captured.bytes.len()).min(count);
-                let kept = buffer.get(..room).unwrap_or_default();
+                let kept = self.buffer.get(..room).unwrap_or_default();
                 self.captured.bytes.extend_from_slice(kept);
                 self.captured.total += count as u64;
             }

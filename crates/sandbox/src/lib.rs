@@ -9,15 +9,17 @@
 //! stage is the same binary, executed again.
 
 mod error;
+mod interrupt;
 mod outcome;
 mod spec;
 mod stage;
 
 pub use error::{ApplyError, SpecError, StageError, TreeError};
+pub use interrupt::Interrupt;
 pub use outcome::{
     Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
 };
-pub use spec::{Budgets, Bytes, HIDDEN_NAMES, Interrupt, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
+pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
 pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Stage};
 
 #[cfg(target_os = "linux")]

@@ -53,6 +53,8 @@ pub(crate) enum Step {
     Symlink { path: PathBuf, target: PathBuf },
     /// A small file of the skeleton.
     File { path: PathBuf, content: Vec<u8> },
+    /// A small file of the host, copied to the same place; left out where it is missing or not small.
+    Copy { path: PathBuf },
     /// A host path shown at the same place.
     Bind { path: PathBuf, access: Access },
     /// A host folder shown at another place.
@@ -251,6 +253,7 @@ impl Out {
             Step::Pin { path } => self.tagged(9, path),
             Step::Protect { path } => self.tagged(10, path),
             Step::Mask { path } => self.tagged(11, path),
+            Step::Copy { path } => self.tagged(12, path),
         }
     }
 }
@@ -330,6 +333,7 @@ impl In<'_> {
             9 => Ok(Step::Pin { path }),
             10 => Ok(Step::Protect { path }),
             11 => Ok(Step::Mask { path }),
+            12 => Ok(Step::Copy { path }),
             _ => Err(malformed()),
         }
     }
@@ -394,6 +398,7 @@ mod tests {
                 Step::Pin { path: path() },
                 Step::Protect { path: path() },
                 Step::Mask { path: path() },
+                Step::Copy { path: path() },
             ],
             scratch_bytes: 3,
             scratch_inodes: 4,

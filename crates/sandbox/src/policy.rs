@@ -18,7 +18,6 @@ const ETC_DIRS: [&str; 4] = ["/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tl
 /// Small tables are copied: a copy is cheaper than a mount.
 const ETC_FILES: [&str; 5] =
     ["/etc/ld.so.cache", "/etc/ssl/openssl.cnf", "/etc/protocols", "/etc/services", "/etc/os-release"];
-const ETC_FILE_BYTES_MAX: u64 = 1024 * 1024;
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 const DEVICE_LINKS: [(&str, &str); 4] = [
     ("/dev/fd", "/proc/self/fd"),
@@ -168,12 +167,7 @@ fn etc(plan: &mut SandboxPlan) {
         table("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
         table("/etc/hostname", "sandbox\n"),
     ]);
-    for name in ETC_FILES {
-        let small = fs::metadata(name).is_ok_and(|meta| meta.is_file() && meta.len() <= ETC_FILE_BYTES_MAX);
-        if let (true, Ok(content)) = (small, fs::read(name)) {
-            plan.steps.push(Step::File { path: name.into(), content });
-        }
-    }
+    plan.steps.extend(ETC_FILES.iter().map(|name| Step::Copy { path: name.into() }));
     for name in ETC_DIRS {
         if let Ok(source) = fs::canonicalize(name) {
             plan.steps.push(Step::BindAs { source, path: name.into(), access: Access::Read });
@@ -189,18 +183,21 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
     grants.extend(spec.read.iter().map(|path| bind(path, Access::Read)));
     grants.extend(spec.write.iter().map(|path| bind(path, Access::Write)));
     let path = spec.workspace.clone();
-    let access = match (writes, spec.access) {
-        (Writes::Direct, WorkspaceAccess::Read) => Access::Read,
-        (Writes::Direct, WorkspaceAccess::Write) | (Writes::Overlay { .. } | Writes::Copy { .. }, _) => Access::Write,
+    let own = match (spec.workspace_access, writes) {
+        (WorkspaceAccess::Read, Writes::Direct) => Access::Read,
+        // A stage keeps writes out of the workspace by itself.
+        (WorkspaceAccess::Write, _) | (WorkspaceAccess::Read, Writes::Overlay { .. } | Writes::Copy { .. }) => {
+            Access::Write
+        }
     };
     let step = match writes {
-        Writes::Direct => Step::Bind { path, access },
+        Writes::Direct => Step::Bind { path, access: own },
         Writes::Overlay { upper, work } => {
             Step::Overlay { path, upper: upper.clone(), work: work.clone(), placeholders: names.missing.clone() }
         }
         Writes::Copy { copy } => Step::BindAs { source: copy.clone(), path, access: Access::Write },
     };
-    grants.push((spec.workspace.clone(), step, access));
+    grants.push((spec.workspace.clone(), step, own));
     grants.sort_by_key(|(path, _, _)| path.components().count());
     for (path, step, access) in grants {
         plan.steps.push(step);

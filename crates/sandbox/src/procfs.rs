@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
+
+use crate::sys;
+
+const PIECE_BYTES: usize = 4 * 1024;
 
 /// A process that cannot be confused with a later one of the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,14 +45,26 @@ pub(crate) fn parse_stat(text: &[u8]) -> Option<Stat> {
     })
 }
 
+/// A file of the kernel, which states no size: read in large pieces, because each read makes it anew.
+pub(crate) fn read_kernel_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    loop {
+        bytes.reserve(PIECE_BYTES);
+        if sys::append_some(&file, &mut bytes)? == 0 {
+            return Ok(bytes);
+        }
+    }
+}
+
 /// The start time of the process whose folder is given.
 pub(crate) fn start_time(dir: &Path) -> Option<u64> {
-    parse_stat(&fs::read(dir.join("stat")).ok()?).map(|stat| stat.id.start)
+    parse_stat(&read_kernel_file(dir.join("stat")).ok()?).map(|stat| stat.id.start)
 }
 
 /// Whether this very process still runs.
 pub(crate) fn is_alive(id: Identity) -> bool {
-    let text = fs::read(format!("/proc/{}/stat", id.pid)).ok();
+    let text = read_kernel_file(format!("/proc/{}/stat", id.pid)).ok();
     text.and_then(|text| parse_stat(&text)).is_some_and(|stat| stat.id == id && !stat.is_dead())
 }
 
@@ -59,7 +76,7 @@ pub(crate) fn all() -> Vec<Stat> {
     entries
         .flatten()
         .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())))
-        .filter_map(|entry| parse_stat(&fs::read(entry.path().join("stat")).ok()?))
+        .filter_map(|entry| parse_stat(&read_kernel_file(entry.path().join("stat")).ok()?))
         .collect()
 }
 

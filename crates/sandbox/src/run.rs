@@ -72,17 +72,16 @@ impl Attempt<'_> {
         if group.is_some() {
             self.memory = MemoryCount::Kernel;
         }
-        let writes = stage::open_writes(self.spec)?;
-        let shown = match &writes {
-            Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
-            Writes::Copy { copy } => copy,
+        // The inner stage needs a moment to start; the workspace is looked at and prepared meanwhile.
+        let running = self.start_inner(group.as_ref())?;
+        let (placeholders, plan) = match self.prepare() {
+            Ok(prepared) => prepared,
+            Err(broken) => {
+                running.abandon();
+                return Err(broken);
+            }
         };
-        // Leftovers of killed runs go before the workspace is looked at.
-        let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
-        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
-        self.writable = self.writable_roots(&writes);
-        placeholders.fill(&prepared.missing).map_err(placeholder)?;
-        let running = self.start_inner(group.as_ref(), &Plan::Sandbox(Box::new(prepared.plan)))?;
+        let running = self.reach_command(running, &plan)?;
         let ended = self.follow(running)?;
         let memory_kills = group.as_ref().map_or(0, Group::memory_kills);
         let survivors = group.as_ref().map_or(0, |group| group.members().len());
@@ -132,10 +131,24 @@ impl Attempt<'_> {
         Ok(None)
     }
 
-    /// Layers 2 to 9, up to the executed command.
-    fn start_inner(&mut self, group: Option<&Group>, plan: &Plan) -> Result<Running, Broken> {
-        self.spec.interrupt.begin();
+    /// What is shown and what has a wall, and the names that must be made for it.
+    fn prepare(&mut self) -> Result<(Placeholders, Plan), Broken> {
+        let writes = stage::open_writes(self.spec)?;
+        let shown = match &writes {
+            Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
+            Writes::Copy { copy } => copy,
+        };
+        // Leftovers of killed runs go before the workspace is looked at.
+        let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
+        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
+        self.writable = self.writable_roots(&writes);
+        placeholders.fill(&prepared.missing).map_err(placeholder)?;
         self.refuse_late_start()?;
+        Ok((placeholders, Plan::Sandbox(Box::new(prepared.plan))))
+    }
+
+    /// Layers 2 and 3: the inner stage, waiting for its plan.
+    fn start_inner(&mut self, group: Option<&Group>) -> Result<Running, Broken> {
         let (stdout, stdout_in) = pipe()?;
         let (stderr, stderr_in) = pipe()?;
         let (control, control_in) = Channel::pair().map_err(namespaces("make the control channel"))?;
@@ -157,12 +170,14 @@ impl Attempt<'_> {
         self.layers.set(Layer::Namespaces, on("user, mount, pid, network, IPC, host name, cgroup"));
         let stdout = Capture::new(stdout, self.spec.budgets.output);
         let stderr = Capture::new(stderr, self.spec.budgets.output);
-        let running = Running { started, control, stdout, stderr, watch: None, interrupt: self.spec.interrupt.clone() };
-        self.reach_command(running, plan)
+        Ok(Running { started, control, stdout, stderr, watch: None, interrupt: self.spec.interrupt.clone() })
     }
 
+    /// Layers 4 to 9, put on by the inner stage, up to the executed command.
     fn reach_command(&mut self, mut running: Running, plan: &Plan) -> Result<Running, Broken> {
-        let mut result = running.control.send(TAG_PLAN, &plan.encode()).map_err(reexec("send the plan"));
+        // An inner stage that is gone already has said why: that is heard before the plan is called unsent.
+        let mut unsent = running.control.send(TAG_PLAN, &plan.encode()).map_err(reexec("send the plan")).err();
+        let mut result = Ok(());
         let mut handles = None;
         while result.is_ok() {
             let silent = "hear from the inner stage";
@@ -180,7 +195,7 @@ impl Attempt<'_> {
                     result = Err(reexec(silent)(io::Error::from_raw_os_error(libc::ETIMEDOUT)));
                 }
                 Ok(Event::News(News::Exited { .. }) | Event::Gone | Event::Spent(_)) => {
-                    result = Err(reexec(silent)(io::Error::from_raw_os_error(0)));
+                    result = Err(unsent.take().unwrap_or_else(|| reexec(silent)(io::Error::from_raw_os_error(0))));
                 }
                 Err(error) => result = Err(reexec(silent)(error)),
             }
@@ -190,9 +205,7 @@ impl Attempt<'_> {
             running.watch = Some(Watch::new(self.sight(scratch, proc)));
             return Ok(running);
         }
-        running.started.kill();
-        // The inner stage is gone for sure once it is waited for; a failure here changes nothing.
-        drop(running.started.reap());
+        running.abandon();
         Err(result.err().unwrap_or_else(|| reexec("receive the new root")(io::Error::from_raw_os_error(0))))
     }
 
@@ -227,8 +240,10 @@ impl Attempt<'_> {
         self.layers.set(Layer::Pid1, on("reaps orphans, ends with the launcher"));
     }
 
-    /// Preparing may have hung; whoever asked has been told by now that nothing ran, so nothing may.
+    /// Preparing may have hung; whoever asked has been told by now that nothing ran, so nothing may. What is said first is
+    /// that the command may begin from here on: of the two sides at least one sees what the other said.
     fn refuse_late_start(&self) -> Result<(), Broken> {
+        self.spec.interrupt.begin();
         if self.spec.interrupt.is_raised() || Instant::now() >= self.deadline() {
             return Err(reexec("start in time")(io::Error::from_raw_os_error(libc::ETIMEDOUT)));
         }
@@ -284,7 +299,7 @@ impl Attempt<'_> {
 
     /// The folders of the host that the tree may change.
     fn writable_roots(&self, writes: &Writes) -> Vec<PathBuf> {
-        let workspace = match (writes, self.spec.access) {
+        let workspace = match (writes, self.spec.workspace_access) {
             (Writes::Direct, WorkspaceAccess::Write) => Some(self.spec.workspace.clone()),
             (Writes::Direct, WorkspaceAccess::Read) => None,
             (Writes::Overlay { upper, .. }, _) => Some(upper.clone()),

@@ -7,10 +7,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::capture::Capture;
 use crate::control::{Channel, News};
+use crate::interrupt::Interrupt;
 use crate::layers::l02_namespaces::Started;
 use crate::outcome::{Budget, End, Receipt};
 use crate::procfs::{self, Identity};
-use crate::spec::Interrupt;
 use crate::watchdog::Watch;
 
 /// A started inner stage with its channels.
@@ -43,6 +43,13 @@ pub(crate) enum Event {
 }
 
 impl Running {
+    /// Ends an inner stage that is not needed after all.
+    pub(crate) fn abandon(self) {
+        self.started.kill();
+        // It is gone for sure once it is waited for; a failure here changes nothing.
+        drop(self.started.reap());
+    }
+
     /// Waits for the next event; reads the command's output and keeps the budgets meanwhile.
     pub(crate) fn next(&mut self, deadline: Instant) -> io::Result<Event> {
         loop {

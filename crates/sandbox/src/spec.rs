@@ -2,11 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::error::SpecError;
+use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 
 /// Names in the workspace that are always read-only, whether they exist or not: what another program would execute or obey.
@@ -97,58 +96,19 @@ impl Default for Budgets {
     }
 }
 
-/// What a command may do with the workspace itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WorkspaceAccess {
-    /// It may change files there.
-    #[default]
-    Write,
-    /// It may look and nothing else; a write fails as on a read-only disk.
-    Read,
-}
-
-/// A way to end a run from another thread before its time is over. All clones mean the same run or runs.
-#[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<Signals>);
-
-#[derive(Debug, Default)]
-struct Signals {
-    raised: AtomicBool,
-    begun: AtomicBool,
-}
-
-impl Interrupt {
-    /// Ends the runs that were given this handle, within some milliseconds; one that has not begun will not begin.
-    pub fn raise(&self) {
-        self.0.raised.store(true, Ordering::SeqCst);
-    }
-
-    /// Takes it back, for the next run.
-    pub fn clear(&self) {
-        self.0.raised.store(false, Ordering::SeqCst);
-    }
-
-    /// Whether it was raised.
-    #[must_use]
-    pub fn is_raised(&self) -> bool {
-        self.0.raised.load(Ordering::SeqCst)
-    }
-
-    /// Whether a run came so far that its command may have begun.
-    #[must_use]
-    pub fn has_begun(&self) -> bool {
-        self.0.begun.load(Ordering::SeqCst)
-    }
-
-    #[cfg(target_os = "linux")]
-    pub(crate) fn begin(&self) {
-        self.0.begun.store(true, Ordering::SeqCst);
-    }
-}
-
 /// Where staged writes are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageDir(pub PathBuf);
+
+/// Whether a command may write to its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkspaceAccess {
+    /// It may only look.
+    Read,
+    /// It may write.
+    #[default]
+    Write,
+}
 
 /// A confined command, ready to run.
 #[derive(Debug, Clone)]
@@ -163,10 +123,10 @@ pub struct Sandbox {
     pub(crate) budgets: Budgets,
     pub(crate) profile: Profile,
     pub(crate) stage: Option<PathBuf>,
-    pub(crate) access: WorkspaceAccess,
-    pub(crate) interrupt: Interrupt,
+    pub(crate) workspace_access: WorkspaceAccess,
     pub(crate) bridge: Option<PathBuf>,
     pub(crate) inner_exe: Option<PathBuf>,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl Sandbox {
@@ -194,10 +154,10 @@ impl Sandbox {
             budgets: Budgets::default(),
             profile: Profile::Strict,
             stage: None,
-            access: WorkspaceAccess::Write,
-            interrupt: Interrupt::default(),
+            workspace_access: WorkspaceAccess::Write,
             bridge: None,
             inner_exe: None,
+            interrupt: Interrupt::default(),
         })
     }
 
@@ -260,24 +220,17 @@ impl Sandbox {
         self
     }
 
+    /// Whether the command may write to the workspace; what is granted beside it stays writable.
+    #[must_use]
+    pub fn workspace_access(mut self, access: WorkspaceAccess) -> Self {
+        self.workspace_access = access;
+        self
+    }
+
     /// Writes to the workspace go to this folder instead; see [`crate::Stage`].
     #[must_use]
     pub fn stage(mut self, dir: StageDir) -> Self {
         self.stage = Some(dir.0);
-        self
-    }
-
-    /// What the command may do with the workspace; a staged run writes to its stage only, whatever is said here.
-    #[must_use]
-    pub fn workspace_access(mut self, access: WorkspaceAccess) -> Self {
-        self.access = access;
-        self
-    }
-
-    /// Lets another thread end the run early.
-    #[must_use]
-    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
-        self.interrupt = interrupt;
         self
     }
 
@@ -297,6 +250,13 @@ impl Sandbox {
     #[must_use]
     pub fn inner_exe(mut self, exe: &Path) -> Self {
         self.inner_exe = Some(exe.to_path_buf());
+        self
+    }
+
+    /// Lets another thread end the run early.
+    #[must_use]
+    pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
+        self.interrupt = interrupt;
         self
     }
 

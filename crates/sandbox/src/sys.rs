@@ -74,6 +74,71 @@ pub(crate) fn clone_process(spec: CloneSpec<'_>) -> io::Result<Forked> {
     }
 }
 
+/// Room for what a child does before it executes; pages that it does not touch cost nothing.
+const SHARED_STACK_BYTES: usize = 512 * 1024;
+const STACK_ALIGN: usize = 16;
+
+/// Starts a child that runs `task` in this process's own memory, on a stack of its own, while this process stands still until
+/// the child executes a program or exits: nothing is copied for a child that is about to throw it away. Descriptors, working
+/// folder, credentials and signal actions are the child's own. For a process without threads.
+pub(crate) fn start_sharing_memory(task: &mut dyn FnMut()) -> io::Result<Pid> {
+    extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
+        let task = argument.cast::<&mut dyn FnMut()>();
+        // SAFETY: the pointer is to the reference below, which lives as long as the parent stands still.
+        let task = unsafe { &mut *task };
+        task();
+        exit_now(EXIT_SHARED)
+    }
+    let mut stack: Vec<std::mem::MaybeUninit<u8>> = Vec::with_capacity(SHARED_STACK_BYTES);
+    let start = stack.as_mut_ptr();
+    let unaligned = start.addr().wrapping_add(SHARED_STACK_BYTES) % STACK_ALIGN;
+    // SAFETY: the offset is within the allocation, whose size is larger than the alignment.
+    let top = unsafe { start.add(SHARED_STACK_BYTES - unaligned) };
+    let mut task = task;
+    let argument = (&raw mut task).cast::<libc::c_void>();
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack grows down from its aligned end and is freed after the child has left this memory; the function never
+    // returns into this frame; with CLONE_VFORK nobody else runs in this memory meanwhile.
+    let pid = check(unsafe { libc::clone(enter, top.cast(), flags, argument) })?;
+    drop(stack);
+    Pid::from_raw(pid).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// Exit code of a sharing child whose task came back.
+const EXIT_SHARED: i32 = 127;
+
+/// What a look for ended children found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reaped {
+    /// This child ended; its code or its signal is set.
+    Ended { pid: i32, code: u8, signal: u8 },
+    /// Children are there, and all of them live.
+    AllAlive,
+    /// There is no child: for pid 1 of a namespace the proof that it is alone, since every orphan becomes its child.
+    Alone,
+}
+
+/// Takes the end of one child of any kind, without waiting.
+pub(crate) fn reap_one() -> io::Result<Reaped> {
+    loop {
+        let mut status: libc::c_int = 0;
+        // SAFETY: the pointer is valid for the write of one number.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
+        match check(pid) {
+            Ok(0) => return Ok(Reaped::AllAlive),
+            Ok(pid) => {
+                let code = if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 0 };
+                let signal = if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 };
+                let byte = |number: libc::c_int| u8::try_from(number).unwrap_or(u8::MAX);
+                return Ok(Reaped::Ended { pid, code: byte(code), signal: byte(signal) });
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Reaped::Alone),
+            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Null-terminated arguments, built before a fork so that the child need not allocate.
 #[derive(Debug)]
 pub(crate) struct CArgs {
@@ -169,6 +234,11 @@ pub(crate) fn reset_signals() {
         // SAFETY: SIG_DFL is a valid disposition; signals that cannot be changed report an error, which is of no interest.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    unblock_signals();
+}
+
+/// No signal held back.
+pub(crate) fn unblock_signals() {
     let mut empty = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the pointer is valid for a write of the whole set.
     unsafe { libc::sigemptyset(empty.as_mut_ptr()) };
@@ -396,14 +466,19 @@ pub(crate) fn stdio(raw: RawFd) -> BorrowedFd<'static> {
     unsafe { BorrowedFd::borrow_raw(raw) }
 }
 
-/// Signals every process that this one may signal, except itself; as pid 1 of a namespace that is all of it.
-pub(crate) fn signal_all(signal: i32) {
-    // SAFETY: the call takes numbers only.
-    unsafe { libc::kill(-1, signal) };
-}
-
 /// The result of a step whose failure changes nothing; the comment at the call says why.
 pub(crate) fn best_effort<T>(_result: T) {}
+
+/// One read behind what the buffer holds, into room that nobody needs to clear first.
+pub(crate) fn append_some(fd: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    loop {
+        match rustix::io::read(fd.as_fd(), rustix::buffer::spare_capacity(buffer)) {
+            Ok(count) => return Ok(count),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
 
 /// One read from a descriptor whose owner is elsewhere.
 pub(crate) fn read_some(fd: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::files::{Change, FilesError, WorkPath};
+use tripwire_host::files::{Change, WorkPath};
 use tripwire_host::memory::MemoryStore;
 
 pub(crate) struct Edit;
@@ -218,10 +218,7 @@ fn fit(world: &World<'_>, file: &FilePatch) -> Result<(WorkPath, patch::Kind, St
 
 /// The text of a file that is to be changed; bytes that are no UTF-8 could not be put back as they were.
 fn text_of(world: &World<'_>, path: &WorkPath) -> Result<String, ToolError> {
-    let bytes = world.files.read(path).map_err(|error| match error {
-        missing @ FilesError::Missing { .. } => read_file::missing(missing, world),
-        error => ToolError::Files(error),
-    })?;
+    let bytes = world.files.read(path).map_err(|error| read_file::missing(error, world))?;
     String::from_utf8(bytes).map_err(|error| ToolError::NotText {
         path: path.to_string(),
         why: format!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to()),

@@ -118,7 +118,7 @@ fn in_common(a: &str, b: &str) -> usize {
         }
     }
     let all = a.len().saturating_add(b.len());
-    if all == 0 { 0 } else { common.saturating_mul(200) / all }
+    common.saturating_mul(200).checked_div(all).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -92,17 +92,12 @@ impl Tool for ReadFile {
 
 /// A missing file is told with the names that may have been meant.
 pub(super) fn missing(error: FilesError, world: &World<'_>) -> ToolError {
-    match error {
-        FilesError::Missing { path } => {
-            let nearest = nearest::files(world.files, path.as_str());
-            if nearest.is_empty() {
-                ToolError::Files(FilesError::Missing { path })
-            } else {
-                ToolError::MissingFile { path: path.to_string(), nearest }
-            }
-        }
-        error => ToolError::Files(error),
+    let FilesError::Missing { path } = error else { return ToolError::Files(error) };
+    let nearest = nearest::files(world.files, path.as_str());
+    if nearest.is_empty() {
+        return ToolError::Files(FilesError::Missing { path });
     }
+    ToolError::MissingFile { path: path.to_string(), nearest }
 }
 
 /// The lines of a file that are shown.

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     summary: Option<String>,
     /// Only roles that may read private memories get it back.
     #[serde(default)]
-    private: bool,
+    private: Option<bool>,
 }
 
 /// Result of `remember`.
@@ -55,7 +55,7 @@ impl Tool for Remember {
 
     fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Kept>, ToolError> {
         let spent = world.spend(permit)?;
-        let visibility = if arguments.private { Visibility::Private } else { Visibility::Public };
+        let visibility = if arguments.private == Some(true) { Visibility::Private } else { Visibility::Public };
         let pointer = world.memory.put(arguments.text.as_bytes(), visibility)?;
         let summary = arguments.summary.as_deref().filter(|summary| !summary.trim().is_empty());
         let summary_pointer = match summary {

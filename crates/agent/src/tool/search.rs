@@ -8,6 +8,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::time::Instant;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
 use tripwire_host::files::{Files, FilesError, WorkPath};
@@ -38,10 +39,10 @@ pub(crate) struct Arguments {
     pattern: String,
     /// Take the pattern as plain text.
     #[serde(default)]
-    literal: bool,
+    literal: Option<bool>,
     /// Do not tell upper from lower case.
     #[serde(default)]
-    ignore_case: bool,
+    ignore_case: Option<bool>,
     /// The folder or file to search, relative to the workspace; the workspace itself by default.
     #[serde(default)]
     path: Option<String>,
@@ -117,8 +118,17 @@ impl Tool for Search {
         let matcher = matcher(&arguments)?;
         let glob = glob(&arguments)?;
         let cap = arguments.max_matches.unwrap_or(MATCHES_MAX).min(MATCHES_MAX);
-        let mut hunt =
-            Hunt { files: world.files, cap, found: Vec::new(), bytes: 0, searched: 0, passed: 0, more: false };
+        let mut hunt = Hunt {
+            files: world.files,
+            cap,
+            found: Vec::new(),
+            bytes: 0,
+            searched: 0,
+            passed: 0,
+            more: false,
+            until: Instant::now().checked_add(world.time_left(world.limits.command_time)),
+            late: Lateness::InTime,
+        };
         hunt.tree(&path, &matcher, glob.as_ref());
         let observed = hunt
             .found
@@ -145,8 +155,8 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
         why,
     };
     RegexMatcherBuilder::new()
-        .case_insensitive(arguments.ignore_case)
-        .fixed_strings(arguments.literal)
+        .case_insensitive(arguments.ignore_case == Some(true))
+        .fixed_strings(arguments.literal == Some(true))
         .multi_line(true)
         .line_terminator(Some(b'\n'))
         .size_limit(PATTERN_BYTES_MAX)
@@ -181,6 +191,16 @@ struct Hunt<'a> {
     searched: u64,
     passed: u64,
     more: bool,
+    /// When the search ends, whatever is left.
+    until: Option<Instant>,
+    late: Lateness,
+}
+
+/// Whether a search came to its end in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lateness {
+    InTime,
+    CutOff,
 }
 
 impl Hunt<'_> {
@@ -196,7 +216,10 @@ impl Hunt<'_> {
             if !seen.kind.is_file() || !chosen {
                 return Next::Continue(());
             }
-            self.more |= self.searched >= FILES_MAX;
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                self.late = Lateness::CutOff;
+            }
+            self.more |= self.searched >= FILES_MAX || self.late == Lateness::CutOff;
             if self.more {
                 return Next::Break(());
             }
@@ -231,7 +254,14 @@ impl Hunt<'_> {
             };
             format!("{GUIDANCE} (`list` is the tool for `ls`{filter})")
         });
-        let note = (self.passed > 0).then(|| format!("{} files could not be searched or are too large", self.passed));
+        let mut notes = Vec::new();
+        if self.passed > 0 {
+            notes.push(format!("{} files could not be searched or are too large", self.passed));
+        }
+        if self.late == Lateness::CutOff {
+            notes.push("the search was cut off at its time limit; narrow it with `path` or `glob`".to_owned());
+        }
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         Matches {
             matches_shown: u64::try_from(self.found.len()).unwrap_or(u64::MAX),
             matches: self.found,

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use tempfile::TempDir;
 use tripwire_agent::engine::ToolCall;
-use tripwire_agent::tool::{Decoded, Limits, Memories, Ran, Registry, World, decode};
+use tripwire_agent::tool::{Limits, Memories, Ran, Registry, World, decode};
 use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::Action;
 use tripwire_core::chain::gate::Permit;
@@ -23,6 +24,7 @@ pub(crate) struct Bed {
     pub(crate) memory: MemoryStore,
     pub(crate) registry: Registry,
     pub(crate) memories: Memories,
+    pub(crate) deadline: Option<Instant>,
     executor: SandboxedExecutor,
 }
 
@@ -41,6 +43,7 @@ pub(crate) fn bed(files: &[(&str, &str)]) -> Bed {
         memory: MemoryStore::at(&root.join(".geometry/memory")),
         registry: Registry::new().unwrap(),
         memories: Memories::Public,
+        deadline: None,
         executor: SandboxedExecutor::new(Confinement::of(root.clone())),
         root,
         _folder: folder,
@@ -80,38 +83,19 @@ impl Bed {
 
     /// Decodes, gets the permit and runs.
     pub(crate) fn run(&mut self, tool: &str, arguments: &Value) -> Ran {
-        let call = call(tool, arguments);
-        let decoded = decode(&call, &self.registry).unwrap_or_else(|fault| panic!("{fault}"));
-        let permit = permit(&decoded.action(&self.files));
-        run_with(
-            &self.registry,
-            &decoded,
-            permit,
-            &mut Self::world(&self.files, &self.memory, &mut self.executor, self.memories),
-        )
+        let decoded = decode(&call(tool, arguments), &self.registry).unwrap_or_else(|fault| panic!("{fault}"));
+        let action = decoded.action(&self.files);
+        self.run_with_permit_for(&action, tool, arguments)
     }
 
-    /// Runs with a permit for something else.
-    pub(crate) fn run_with_permit_for(&mut self, other: &Action, tool: &str, arguments: &Value) -> Ran {
-        let call = call(tool, arguments);
-        let decoded = decode(&call, &self.registry).unwrap();
-        run_with(
-            &self.registry,
-            &decoded,
-            permit(other),
-            &mut Self::world(&self.files, &self.memory, &mut self.executor, self.memories),
-        )
-    }
-
-    fn world<'a>(
-        files: &'a Files,
-        memory: &'a MemoryStore,
-        executor: &'a mut SandboxedExecutor,
-        memories: Memories,
-    ) -> World<'a> {
-        let mut world = World::new(files, memory, executor, Limits::of(&Policy::default()));
-        world.memories = memories;
-        world
+    /// Runs with a permit for this action, which may be another one.
+    pub(crate) fn run_with_permit_for(&mut self, action: &Action, tool: &str, arguments: &Value) -> Ran {
+        let decoded = decode(&call(tool, arguments), &self.registry).unwrap();
+        let limits = Limits::of(&Policy::default());
+        let mut world = World::new(&self.files, &self.memory, &mut self.executor, limits);
+        world.memories = self.memories;
+        world.deadline = self.deadline;
+        self.registry.run(permit(action), &decoded, &mut world)
     }
 
     /// The result of a call that must succeed.
@@ -129,8 +113,4 @@ impl Bed {
         assert!(!ran.text.contains(self.root.to_str().unwrap()), "paths are relative: {}", ran.text);
         ran.text
     }
-}
-
-fn run_with(registry: &Registry, decoded: &Decoded<'_>, permit: Permit, world: &mut World<'_>) -> Ran {
-    registry.run(permit, decoded, world)
 }

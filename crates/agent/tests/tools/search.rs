@@ -83,3 +83,15 @@ fn tool_1_binary_files_and_pipes_do_not_disturb_a_search() {
     let paths: Vec<&str> = found["matches"].as_array().unwrap().iter().map(|m| m["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["a.txt", "latin"]);
 }
+
+#[test]
+fn term_1_a_search_ends_at_the_deadline_and_says_so() {
+    let mut bed = bed(&[("a", "needle\n"), ("b", "needle\n")]);
+    bed.deadline = Some(std::time::Instant::now());
+    let cut = bed.ok("search", &json!({"pattern": "needle"}));
+    assert_eq!((&cut["has_more"], &cut["files_searched"]), (&json!(true), &json!(0)));
+    assert!(cut["note"].as_str().unwrap().contains("cut off at its time limit"), "{cut}");
+    bed.deadline = std::time::Instant::now().checked_add(std::time::Duration::from_secs(600));
+    let whole = bed.ok("search", &json!({"pattern": "needle"}));
+    assert_eq!((&whole["has_more"], &whole["matches_shown"]), (&json!(false), &json!(2)));
+}

@@ -265,18 +265,3 @@ fn ctrl_1_the_seeds_own_command_works_where_yq_is_installed() {
     let counter = Counter::ConsecutiveFailures;
     assert_eq!(person.look(), [ControlFact::CounterEdited { counter, from: 2, to: 0 }]);
 }
-
-/// What a look costs when nothing changed; run with `--ignored --nocapture`, in a release build for real figures.
-#[test]
-#[ignore = "a measurement, not a check"]
-#[expect(clippy::print_stderr, reason = "it reports a figure")]
-fn measure_a_quiet_look() {
-    let mut person = Person::new();
-    std::thread::sleep(std::time::Duration::from_millis(120));
-    person.look();
-    let (start, rounds) = (std::time::Instant::now(), 10_000_u32);
-    for _ in 0..rounds {
-        assert_eq!(look(&person.layout, &person.seen, now()).unwrap().facts, []);
-    }
-    eprintln!("a quiet look: {:?}", start.elapsed() / rounds);
-}

@@ -11,7 +11,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::units::{RunMillis, Tokens};
+use tripwire_core::policy::Policy;
+use tripwire_core::units::{Count, RunMillis, Tokens};
 pub use tripwire_sandbox::{Budgets, Bytes, Interrupt};
 use tripwire_sandbox::{Outcome, Report, Sandbox, StageDir, WorkspaceAccess};
 
@@ -57,6 +58,23 @@ pub enum Network {
     Off,
     /// Whoever the proxy behind this socket lets through.
     Through(UnixListener),
+}
+
+/// The budgets that a session's frozen policy gives to each command.
+#[must_use]
+pub fn budgets(policy: &Policy) -> Budgets {
+    let mebi = |count: Count| Bytes::mebi(u64::from(count.get()));
+    let usual = Budgets::default();
+    let disk = mebi(policy.sandbox.disk_mib);
+    Budgets {
+        memory: mebi(policy.sandbox.memory_mib),
+        processes: u64::from(policy.sandbox.processes.get()),
+        file_size: if disk > usual.disk { disk } else { usual.file_size.min(disk) },
+        disk,
+        output: mebi(policy.sandbox.output_mib),
+        time: Duration::from_millis(policy.sandbox.time_limit_ms.get()),
+        ..usual
+    }
 }
 
 impl Confinement {
@@ -214,5 +232,23 @@ fn status(end: Ended, report: &Report) -> ExecutionStatus {
             ExecutionStatus::Partial
         }
         Ended::Exited(_) | Ended::Signaled(_) => ExecutionStatus::Success,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn box_4_the_budgets_of_the_policy_reach_the_sandbox() {
+        let mut policy = Policy::default();
+        let usual = Budgets { output: Bytes::mebi(8), ..Budgets::default() };
+        assert_eq!(budgets(&policy), usual);
+        policy.sandbox.memory_mib = Count::new(64);
+        policy.sandbox.disk_mib = Count::new(1_000);
+        policy.sandbox.time_limit_ms = RunMillis::new(1_500);
+        let changed = budgets(&policy);
+        assert_eq!((changed.memory, changed.time), (Bytes::mebi(64), Duration::from_millis(1_500)));
+        assert_eq!(changed.file_size, Bytes::mebi(1_000), "a raised disk means a large file as well");
     }
 }

@@ -534,38 +534,4 @@ mod tests {
         let entries = log.read().unwrap();
         assert_eq!(u64::try_from(entries.len()).unwrap(), kept, "what was refused is not there, the rest is");
     }
-
-    /// What an append costs in a short and in a long log, and what a reader without the lock sees meanwhile.
-    #[test]
-    #[ignore = "a measurement, not a check"]
-    #[expect(clippy::print_stderr, reason = "it reports figures")]
-    fn measure_appends_and_unlocked_reads() {
-        let dir = TestDir::new();
-        let log = log(&dir);
-        for entries in [0_u64, 100_000] {
-            log.rebuild((0..entries).map(entry)).unwrap();
-            let start = std::time::Instant::now();
-            (0..2_000).for_each(|count| log.append(&entry(count)).unwrap());
-            eprintln!("append to {entries} entries: {:?}", start.elapsed() / 2_000);
-        }
-        log.rebuild([]).unwrap();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        let (reads, torn) = std::thread::scope(|scope| {
-            let reader = scope.spawn(|| {
-                let (mut reads, mut torn) = (0_u32, 0_u32);
-                let file = File::open(&log.path).unwrap();
-                let mut bytes = vec![0; 4 << 20];
-                while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                    let length = file.read_at(&mut bytes, 0).unwrap();
-                    reads += 1;
-                    torn += u32::from(serde_json::from_slice::<serde_json::Value>(&bytes[..length]).is_err());
-                }
-                (reads, torn)
-            });
-            (0..20_000).for_each(|count| log.append(&entry(count)).unwrap());
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
-            reader.join().unwrap()
-        });
-        eprintln!("reads in one call without the lock: {reads}, torn: {torn}");
-    }
 }

@@ -352,24 +352,4 @@ pub(super) mod tests {
         let paths: Vec<_> = state.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         assert_eq!(paths, ["a b.txt", "both sides", "new dir/"]);
     }
-
-    /// What a hash costs in a repository of 5,000 files with 20 changed ones.
-    #[test]
-    #[ignore = "a measurement, not a check"]
-    #[expect(clippy::print_stderr, reason = "it reports a figure")]
-    fn measure_a_hash() {
-        let dir = TestDir::new();
-        committed(&dir);
-        for n in 0..5_000 {
-            std::fs::write(dir.path().join(format!("f{n}")), format!("{n}")).unwrap();
-        }
-        git(dir.path(), &["add", "."]);
-        git(dir.path(), &["commit", "-q", "-m", "many"]);
-        for n in 0..20 {
-            std::fs::write(dir.path().join(format!("f{n}")), "changed").unwrap();
-        }
-        let start = std::time::Instant::now();
-        (0..10).for_each(|_| drop(hash(&dir)));
-        eprintln!("a hash of 5,000 files, 20 changed: {:?}", start.elapsed() / 10);
-    }
 }

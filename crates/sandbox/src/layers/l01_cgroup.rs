@@ -148,7 +148,7 @@ impl Group {
     /// The pids in the group, as seen from here.
     pub(crate) fn members(&self) -> Vec<i32> {
         let dir = self.v2.as_ref().map(|(dir, _)| dir).or_else(|| self.v1.first().map(|group| &group.dir));
-        let text = dir.and_then(|dir| fs::read_to_string(dir.join("cgroup.procs")).ok()).unwrap_or_default();
+        let text = dir.and_then(|dir| text_of(dir.join("cgroup.procs")).ok()).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
@@ -157,7 +157,7 @@ impl Group {
         let v1 =
             self.v1.iter().find(|group| group.controller == "memory").map(|group| group.dir.join("memory.oom_control"));
         let file = v1.or_else(|| self.v2.as_ref().map(|(dir, _)| dir.join("memory.events")));
-        let text = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
+        let text = file.and_then(|file| text_of(file).ok()).unwrap_or_default();
         text.lines()
             .find_map(|line| line.strip_prefix("oom_kill "))
             .and_then(|count| count.trim().parse().ok())
@@ -183,7 +183,7 @@ impl Group {
         };
         let start = Instant::now();
         write(&file, value)?;
-        while !fs::read_to_string(&proof)?.lines().any(|line| line == want) {
+        while !text_of(&proof)?.lines().any(|line| line == want) {
             if start.elapsed() > FREEZE_TIME_MAX {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -288,7 +288,7 @@ fn sweep(parent: &Path) {
             continue;
         }
         let dir = entry.path();
-        let text = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+        let text = text_of(dir.join("cgroup.procs")).unwrap_or_default();
         let pids: Vec<i32> = text.lines().filter_map(|line| line.parse().ok()).collect();
         kill_members(&pids);
         // What cannot be removed yet is tried again at the next start.
@@ -314,7 +314,7 @@ fn v2_parent_with_controllers(hierarchy: &Hierarchy) -> Option<PathBuf> {
         if hands_out(&dir) {
             return Some(dir);
         }
-        let offered = fs::read_to_string(dir.join("cgroup.controllers")).unwrap_or_default();
+        let offered = text_of(dir.join("cgroup.controllers")).unwrap_or_default();
         let both = ["memory", "pids"].iter().all(|name| offered.split_whitespace().any(|item| item == *name));
         if both && write(&dir.join("cgroup.subtree_control"), "+memory +pids").is_ok() && hands_out(&dir) {
             return Some(dir);
@@ -326,15 +326,15 @@ fn v2_parent_with_controllers(hierarchy: &Hierarchy) -> Option<PathBuf> {
 }
 
 fn hands_out(dir: &Path) -> bool {
-    let enabled = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
+    let enabled = text_of(dir.join("cgroup.subtree_control")).unwrap_or_default();
     let both = ["memory", "pids"].iter().all(|name| enabled.split_whitespace().any(|item| item == *name));
     both && rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 /// The hierarchies that are mounted, with our own place in each.
 fn hierarchies() -> io::Result<Vec<Hierarchy>> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
-    let own = fs::read_to_string("/proc/self/cgroup")?;
+    let mounts = text_of("/proc/self/mountinfo")?;
+    let own = text_of("/proc/self/cgroup")?;
     let found = parse_hierarchies(&mounts, &own);
     if found.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no cgroup file system is mounted"));
@@ -386,6 +386,10 @@ fn own_path<'a>(line: &'a str, controllers: Option<&[String]>) -> Option<&'a str
 /// Mount paths carry blanks as octal escapes.
 fn unescape(text: &str) -> String {
     text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+}
+
+fn text_of(path: impl AsRef<Path>) -> io::Result<String> {
+    String::from_utf8(procfs::read_kernel_file(path)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {

@@ -2,17 +2,19 @@
 //!
 //! Between the clone and the exec the child makes system calls only: the launcher may have threads.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::CapabilitySet;
 
 use super::l01_cgroup::Group;
 use crate::control::CONTROL_FD;
+use crate::outcome::Layer;
 use crate::sys::{self, CArgs, CloneSpec, Forked, Inherited};
 
 /// The program name that tells our binary to be an inner stage.
@@ -87,23 +89,15 @@ impl Started {
     }
 }
 
-/// Starts the inner stage; on failure nothing is left running.
+/// Starts the inner stage, which waits for its plan; on failure nothing is left running.
 pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
-    let (gate, gate_inner) = rustix::net::socketpair(
-        rustix::net::AddressFamily::UNIX,
-        rustix::net::SocketType::STREAM,
-        rustix::net::SocketFlags::CLOEXEC,
-        None,
-    )?;
-    let child = Child::prepare(launch, gate_inner.as_fd())?;
+    let child = Child::prepare(launch)?;
     let spec = CloneSpec { flags: clone_flags(launch.world), cgroup: launch.group.and_then(Group::clone_into) };
     let visit = launch.group.map(Group::enter).transpose()?;
     let forked = sys::clone_process(spec);
     if matches!(forked, Ok(Forked::Child)) {
         child.run();
     }
-    drop(visit);
-    drop(gate_inner);
     let Forked::Parent(pid) = forked? else {
         return Err(io::ErrorKind::Other.into());
     };
@@ -116,13 +110,12 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
             return Err(error.into());
         }
     };
-    let opened = map_ids(launch.world, pid).and_then(|()| Ok(rustix::io::write(&gate, b"g").map(drop)?));
-    if let Err(error) = opened {
-        drop(gate);
+    if let Err(error) = map_ids(launch.world, pid) {
         started.kill();
         started.reap()?;
         return Err(error);
     }
+    drop(visit);
     Ok(started)
 }
 
@@ -136,24 +129,53 @@ fn clone_flags(world: World) -> i32 {
     }
 }
 
-/// Shows our uid and gid inside under a number of the world's choice; no other id exists there.
+/// Root shows its uid and gid inside under one number; no other id exists there. Done from here, while the child is on its
+/// way to the inner stage, because only this way may the inner stage still leave root's supplementary groups.
 fn map_ids(world: World, pid: Pid) -> io::Result<()> {
-    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    let (inner_uid, inner_gid) = match world {
-        World::Confined => (INNER_ID, INNER_ID),
-        World::Held if uid != 0 => (uid, gid),
-        World::Held | World::Bare => return Ok(()),
+    let Some(maps) = Maps::wanted(world).filter(|_| rustix::process::geteuid().is_root()) else {
+        return Ok(());
     };
     let dir = format!("/proc/{}", pid.as_raw_nonzero());
-    let write = |name: &str, text: &str| {
+    for (name, text) in [("uid_map", &maps.uid), ("gid_map", &maps.gid)] {
         let path = Path::new(&dir).join(name);
-        fs::write(&path, text).map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
-    };
-    if uid != 0 {
-        write("setgroups", "deny")?;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display()));
+        fs::OpenOptions::new().write(true).open(&path).and_then(|mut file| file.write_all(text)).map_err(named)?;
     }
-    write("uid_map", &format!("{inner_uid} {uid} 1"))?;
-    write("gid_map", &format!("{inner_gid} {gid} 1"))
+    Ok(())
+}
+
+/// The lines that show our own ids inside.
+struct Maps {
+    uid: Vec<u8>,
+    gid: Vec<u8>,
+}
+
+impl Maps {
+    fn wanted(world: World) -> Option<Self> {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let (inner_uid, inner_gid) = match world {
+            World::Confined => (INNER_ID, INNER_ID),
+            World::Held if uid != 0 => (uid, gid),
+            World::Held | World::Bare => return None,
+        };
+        let line = |inner: u32, outer: u32| format!("{inner} {outer} 1").into_bytes();
+        Some(Self { uid: line(inner_uid, uid), gid: line(inner_gid, gid) })
+    }
+
+    /// An ordinary user's child writes its own: nobody needs to wait for anybody, and it works for a binary that its user may
+    /// execute but not read, whose process belongs to root in `/proc`.
+    fn write_own(&self) -> rustix::io::Result<()> {
+        let files: [(&CStr, &[u8]); 3] = [
+            (c"/proc/self/setgroups", b"deny"),
+            (c"/proc/self/uid_map", &self.uid),
+            (c"/proc/self/gid_map", &self.gid),
+        ];
+        for (path, text) in files {
+            let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+            rustix::io::write(&file, text)?;
+        }
+        Ok(())
+    }
 }
 
 /// Everything the child needs, made before the clone so that it need not allocate.
@@ -162,13 +184,13 @@ struct Child {
     argv: CArgs,
     envp: CArgs,
     exe: OwnedFd,
-    gate: OwnedFd,
     fds: [OwnedFd; 4],
     keep_caps: bool,
+    own_maps: Option<Maps>,
 }
 
 impl Child {
-    fn prepare(launch: &Launch<'_>, gate: BorrowedFd<'_>) -> io::Result<Self> {
+    fn prepare(launch: &Launch<'_>) -> io::Result<Self> {
         let name = CString::new(INNER_NAME)?;
         let above = |fd: BorrowedFd<'_>| sys::dup_above(fd, FD_FLOOR);
         Ok(Self {
@@ -176,7 +198,6 @@ impl Child {
             argv: CArgs::new(vec![name]),
             envp: CArgs::new(Vec::new()),
             exe: above(launch.exe)?,
-            gate: above(gate)?,
             fds: [above(launch.stdin)?, above(launch.stdout)?, above(launch.stderr)?, above(launch.control)?],
             // As root in its own uid a held tree keeps root's capabilities without help.
             keep_caps: match launch.world {
@@ -184,24 +205,26 @@ impl Child {
                 World::Held => !rustix::process::geteuid().is_root(),
                 World::Bare => false,
             },
+            own_maps: Maps::wanted(launch.world).filter(|_| !rustix::process::geteuid().is_root()),
         })
     }
 
-    /// Runs in the child: waits for the gate, then becomes the inner stage.
+    /// Runs in the child: becomes the inner stage, or says why not.
     fn run(&self) -> ! {
         sys::best_effort(rustix::process::set_parent_process_death_signal(Some(Signal::KILL)));
-        let mut byte = [0_u8; 1];
-        if !matches!(sys::read_some(&self.gate, &mut byte), Ok(1)) {
-            sys::exit_now(EXIT_NOT_EXECUTED);
-        }
-        let error = match self.become_inner() {
-            Ok(never) => never,
-            Err(error) => error,
+        let (layer, errno) = match self.own_maps.as_ref().map(Maps::write_own) {
+            Some(Err(errno)) => (Layer::Namespaces, errno.raw_os_error()),
+            Some(Ok(())) | None => {
+                let error = match self.become_inner() {
+                    Ok(never) => never,
+                    Err(error) => error,
+                };
+                (Layer::Reexec, error.raw_os_error().unwrap_or(0))
+            }
         };
-        let errno = error.raw_os_error().unwrap_or(0);
-        // The frame is written by hand: this child may not allocate. Its layer is the re-execution.
+        // The frame is written by hand: this child may not allocate.
         let [a, b, c, d] = errno.to_le_bytes();
-        let frame = [5, 0, 0, 0, crate::control::TAG_FAILED, crate::outcome::Layer::Reexec.code(), a, b, c, d];
+        let frame = [5, 0, 0, 0, crate::control::TAG_FAILED, layer.code(), a, b, c, d];
         let [_, _, _, control] = &self.fds;
         sys::best_effort(rustix::io::write(control, &frame));
         sys::exit_now(EXIT_NOT_EXECUTED)
@@ -212,10 +235,6 @@ impl Child {
             // The new cgroup namespace must begin at the group that the child is in by now.
             sys::unshare(libc::CLONE_NEWCGROUP)?;
         }
-        if self.world == World::Confined {
-            // Only root may; an ordinary user's groups stay, but name nothing that is mounted inside.
-            sys::best_effort(rustix::thread::set_thread_groups(&[]));
-        }
         if self.keep_caps {
             keep_caps_over_exec()?;
         }
@@ -224,7 +243,6 @@ impl Child {
             sys::place_fd(fd.as_fd(), number)?;
         }
         sys::close_from(4, Inherited::CloseOnExec)?;
-        sys::reset_signals();
         Ok(sys::exec_fd(self.exe.as_fd(), &self.argv, &self.envp))
     }
 }

@@ -4,12 +4,12 @@
 //! and **every folder above them is pinned as a mount point of its own**: a mount alone does not keep `mv .git x` from taking
 //! the protected name away.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2};
 use rustix::mount::{
@@ -32,6 +32,9 @@ const MASK_FILE: &str = ".mask-file";
 const MASK_DIR: &str = ".mask-dir";
 const PLACEHOLDERS: &str = ".placeholders";
 
+/// A file of the host that is larger than this is not copied.
+const COPY_BYTES_MAX: u64 = 1024 * 1024;
+
 /// What the launcher watches from outside.
 #[derive(Debug)]
 pub(crate) struct Root {
@@ -45,7 +48,7 @@ pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
         .map_err(at("make mounts private"))?;
     let sources = plan.steps.iter().map(open_source).collect::<Result<Vec<_>, _>>()?;
     let base = new_base()?;
-    let builder = Builder { base };
+    let mut builder = Builder { base, made: BTreeSet::new(), buffer: Vec::new() };
     let scratch = builder.new_scratch(plan)?;
     for (step, source) in plan.steps.iter().zip(sources) {
         builder.take(step, source)?;
@@ -62,6 +65,7 @@ enum Source {
     None,
     Tree(OwnedFd),
     Overlay { lower: OwnedFd, upper: OwnedFd, work: OwnedFd },
+    File(fs::File),
 }
 
 fn open_source(step: &Step) -> Result<Source, Broken> {
@@ -71,6 +75,7 @@ fn open_source(step: &Step) -> Result<Source, Broken> {
         Step::Overlay { path, upper, work, .. } => {
             Ok(Source::Overlay { lower: open_dir(path)?, upper: open_dir(upper)?, work: open_dir(work)? })
         }
+        Step::Copy { path } => Ok(fs::File::open(path).map_or(Source::None, Source::File)),
         Step::Dir { .. }
         | Step::Symlink { .. }
         | Step::File { .. }
@@ -119,16 +124,22 @@ fn enter(base: &OwnedFd) -> Result<(), Broken> {
 
 struct Builder {
     base: OwnedFd,
+    /// Folders of the new root that were made here and that nothing covers: below them no path needs a second look.
+    made: BTreeSet<PathBuf>,
+    buffer: Vec<u8>,
 }
 
 impl Builder {
-    fn take(&self, step: &Step, source: Source) -> Result<(), Broken> {
+    fn take(&mut self, step: &Step, source: Source) -> Result<(), Broken> {
         match (step, source) {
-            (Step::Dir { path }, _) => self.ensure(path, Kind::Dir).map(drop),
+            (Step::Dir { path }, _) => self.ensure(path, Kind::Dir),
             (Step::Symlink { path, target }, _) => {
+                self.ensure_parent(path)?;
                 rustix::fs::symlinkat(target, &self.base, relative(path)).map_err(at_path("link", path))
             }
             (Step::File { path, content }, _) => self.write_file(path, content),
+            (Step::Copy { path }, Source::File(file)) => self.copy_file(path, &file),
+            (Step::Copy { .. }, _) => Ok(()),
             (Step::Bind { path, access } | Step::BindAs { path, access, .. }, Source::Tree(tree)) => {
                 self.place(&tree, path, attributes(*access))
             }
@@ -152,47 +163,83 @@ impl Builder {
         openat2(&self.base, relative(path), OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
     }
 
-    /// The path in the new root, made with all its parents where it is missing.
-    fn ensure(&self, path: &Path, kind: Kind) -> Result<OwnedFd, Broken> {
-        if let Ok(found) = self.find(path) {
-            return Ok(found);
+    /// Makes the path in the new root, with all its parents, where it is missing; no component may be a symbolic link.
+    fn ensure(&mut self, path: &Path, kind: Kind) -> Result<(), Broken> {
+        let path = relative(path);
+        if path == Path::new("") || self.made.contains(path) {
+            return Ok(());
         }
-        let mut so_far = PathBuf::new();
-        let parts: Vec<&OsStr> = path
-            .components()
-            .filter_map(|part| if let Component::Normal(name) = part { Some(name) } else { None })
-            .collect();
-        for (index, part) in parts.iter().enumerate() {
-            so_far.push(part);
-            if self.find(&so_far).is_ok() {
-                continue;
-            }
-            let last = index + 1 == parts.len();
-            match (last, kind) {
-                (true, Kind::File) => self.write_file(&so_far, b"")?,
-                (true, Kind::Dir) | (false, Kind::Dir | Kind::File) => {
-                    mkdirat(&self.base, &so_far, Mode::from_raw_mode(0o755)).map_err(at_path("make", path))?;
+        self.ensure_parent(path)?;
+        // In a folder that was made here nothing is there unless it was made here too.
+        if !self.is_plain(path.parent()) && self.find(path).is_ok() {
+            return Ok(());
+        }
+        let made = match kind {
+            Kind::Dir => mkdirat(&self.base, path, Mode::from_raw_mode(0o755)),
+            Kind::File => create(&self.base, path).map(drop),
+        };
+        match made {
+            Ok(()) => {
+                if kind == Kind::Dir && self.is_plain(path.parent()) {
+                    self.made.insert(path.to_path_buf());
                 }
+                Ok(())
             }
+            Err(rustix::io::Errno::EXIST) => self.find(path).map(drop).map_err(at_path("find", path)),
+            Err(errno) => Err(at_path("make", path)(errno)),
         }
-        self.find(path).map_err(at_path("find", path))
     }
 
-    fn write_file(&self, path: &Path, content: &[u8]) -> Result<(), Broken> {
-        if let Some(parent) = relative(path).parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            self.ensure(parent, Kind::Dir)?;
+    fn ensure_parent(&mut self, path: &Path) -> Result<(), Broken> {
+        match relative(path).parent() {
+            Some(parent) => self.ensure(parent, Kind::Dir),
+            None => Ok(()),
         }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let fd =
-            openat(&self.base, relative(path), flags, Mode::from_raw_mode(0o644)).map_err(at_path("make", path))?;
+    }
+
+    /// Whether a folder was made here and is not covered.
+    fn is_plain(&self, folder: Option<&Path>) -> bool {
+        folder.is_some_and(|folder| folder == Path::new("") || self.made.contains(folder))
+    }
+
+    fn write_file(&mut self, path: &Path, content: &[u8]) -> Result<(), Broken> {
+        self.ensure_parent(path)?;
+        let fd = create(&self.base, relative(path)).map_err(at_path("make", path))?;
         fs::File::from(fd).write_all(content).map_err(at_path_io("write", path))
     }
 
+    fn copy_file(&mut self, path: &Path, file: &fs::File) -> Result<(), Broken> {
+        let small = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= COPY_BYTES_MAX);
+        if !small {
+            return Ok(());
+        }
+        let mut content = std::mem::take(&mut self.buffer);
+        content.clear();
+        let read = file.take(COPY_BYTES_MAX).read_to_end(&mut content);
+        let written = match read {
+            Ok(_) => self.write_file(path, &content),
+            // What cannot be read is as good as missing.
+            Err(_) => Ok(()),
+        };
+        self.buffer = content;
+        written
+    }
+
     /// Attaches a detached tree at a path of the new root.
-    fn place(&self, tree: &OwnedFd, path: &Path, attr: u64) -> Result<(), Broken> {
+    fn place(&mut self, tree: &OwnedFd, path: &Path, attr: u64) -> Result<(), Broken> {
         sys::mount_set(tree.as_fd(), attr).map_err(at_path_io("set the attributes of", path))?;
-        let target = self.ensure(path, kind_of(tree.as_fd())?)?;
-        attach(tree.as_fd(), target.as_fd()).map_err(at_path("mount", path))
+        self.ensure(path, kind_of(tree.as_fd())?)?;
+        self.attach_at(tree.as_fd(), path).map_err(at_path("mount", path))
+    }
+
+    /// In folders that were made here a path is safe to walk; anywhere else it is walked without following a link.
+    fn attach_at(&mut self, tree: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<()> {
+        let path = relative(path);
+        self.made.remove(path);
+        if self.is_plain(path.parent()) {
+            return move_mount(tree, "", &self.base, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH);
+        }
+        attach(tree, self.find(path)?.as_fd())
     }
 
     fn cover_with_itself(&self, path: &Path, attr: u64) -> Result<(), Broken> {
@@ -215,16 +262,18 @@ impl Builder {
         attach(tree.as_fd(), target.as_fd()).map_err(at_path("hide", path))
     }
 
-    fn mount_proc(&self, path: &Path) -> Result<(), Broken> {
+    fn mount_proc(&mut self, path: &Path) -> Result<(), Broken> {
         self.ensure(path, Kind::Dir)?;
+        self.made.remove(relative(path));
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         // Only the process folders: no `sys`, no `kallsyms`, nothing that root owns by uid.
         mount("proc", base_path(path), "proc", flags, c"subset=pid").map_err(at("mount `/proc` with subset=pid"))
     }
 
-    fn new_scratch(&self, plan: &SandboxPlan) -> Result<OwnedFd, Broken> {
+    fn new_scratch(&mut self, plan: &SandboxPlan) -> Result<OwnedFd, Broken> {
         self.write_masks().map_err(at_io("make the masks"))?;
         self.ensure(Path::new(SCRATCH), Kind::Dir)?;
+        self.made.remove(Path::new(SCRATCH));
         let options = format!("mode=0755,size={},nr_inodes={}\0", plan.scratch_bytes, plan.scratch_inodes);
         let options = std::ffi::CStr::from_bytes_with_nul(options.as_bytes()).unwrap_or_default();
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -242,16 +291,21 @@ impl Builder {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o000))
     }
 
-    fn bind_scratch(&self, path: &Path) -> Result<(), Broken> {
+    fn bind_scratch(&mut self, path: &Path) -> Result<(), Broken> {
         let name = path.to_string_lossy().replace('/', "_");
         let dir = Path::new(SCRATCH).join(name);
-        let source = self.ensure(&dir, Kind::Dir)?;
-        let tree = open_tree(&source, "", clone_flags()).map_err(at_path("take", path))?;
+        mkdirat(&self.base, &dir, Mode::from_raw_mode(0o755)).map_err(at_path("make", path))?;
+        let tree = open_tree(&self.base, &dir, clone_flags()).map_err(at_path("take", path))?;
         self.place(&tree, path, ATTR_NOSUID | ATTR_NODEV)
     }
 
     /// Mounts the workspace with an overlay; `parts` are the lower, upper and work folders.
-    fn mount_overlay(&self, path: &Path, placeholders: &[(PathBuf, Kind)], parts: &[OwnedFd; 3]) -> Result<(), Broken> {
+    fn mount_overlay(
+        &mut self,
+        path: &Path,
+        placeholders: &[(PathBuf, Kind)],
+        parts: &[OwnedFd; 3],
+    ) -> Result<(), Broken> {
         let missing = self.write_placeholders(placeholders)?;
         let [lower, upper, work] = parts;
         let by_fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd));
@@ -268,12 +322,12 @@ impl Builder {
         fsconfig_create(&fs).map_err(broken("mount an overlay in a user namespace"))?;
         let attr = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         let tree = fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, attr).map_err(broken("mount the overlay"))?;
-        let target = self.ensure(path, Kind::Dir)?;
-        attach(tree.as_fd(), target.as_fd()).map_err(at_path("mount the overlay at", path))
+        self.ensure(path, Kind::Dir)?;
+        self.attach_at(tree.as_fd(), path).map_err(at_path("mount the overlay at", path))
     }
 
     /// A layer of its own for protected names that do not exist: the workspace itself stays untouched.
-    fn write_placeholders(&self, names: &[(PathBuf, Kind)]) -> Result<Option<OwnedFd>, Broken> {
+    fn write_placeholders(&mut self, names: &[(PathBuf, Kind)]) -> Result<Option<OwnedFd>, Broken> {
         if names.is_empty() {
             return Ok(None);
         }
@@ -290,6 +344,11 @@ impl Builder {
         fs::remove_file(base_path(Path::new(MASK_FILE))).map_err(at_io("clean the new root"))?;
         fs::remove_dir(base_path(Path::new(MASK_DIR))).map_err(at_io("clean the new root"))
     }
+}
+
+fn create(base: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    openat(base, path, flags, Mode::from_raw_mode(0o644))
 }
 
 fn attach(tree: BorrowedFd<'_>, target: BorrowedFd<'_>) -> rustix::io::Result<()> {

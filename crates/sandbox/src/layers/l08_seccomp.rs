@@ -4,6 +4,8 @@
 //! `EPERM`; a number that nobody reviewed answers `ENOSYS`, as on an older kernel, so that programs fall back. The 32-bit entry
 //! kills: its numbers mean other calls. The tables with their reasons are in `l08_tables.rs`.
 
+use std::collections::BTreeMap;
+
 use crate::outcome::Layer;
 use crate::sys;
 
@@ -14,10 +16,6 @@ use super::l08_tables::{ALLOWED, DENIED, guards};
 const ARCH: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
 const ARCH: u32 = 0xC000_00B7;
-
-/// x86-64 numbers with this bit are the x32 entry: other structures, unreviewed.
-#[cfg(target_arch = "x86_64")]
-const X32_BIT: u32 = 0x4000_0000;
 
 /// Which choices the filter makes; they travel to the inner stage as one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +107,8 @@ pub(crate) fn probe() -> std::io::Result<()> {
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+const GO: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
 const ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
@@ -140,6 +140,9 @@ fn answer(verdict: Verdict) -> libc::sock_filter {
 }
 
 /// The whole program; `None` if a jump would be too long.
+///
+/// The numbers are searched by halves: the kernel translates the program and asks it about every number when it is installed,
+/// so a short one with few steps per question is what makes a short run cheap.
 fn assemble(choices: Choices) -> Option<Vec<libc::sock_filter>> {
     let mut program = vec![
         instruction(LOAD, OFFSET_ARCH),
@@ -147,25 +150,69 @@ fn assemble(choices: Choices) -> Option<Vec<libc::sock_filter>> {
         instruction(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
         instruction(LOAD, OFFSET_NUMBER),
     ];
-    #[cfg(target_arch = "x86_64")]
-    {
-        program.push(jump(ANY_BIT, X32_BIT, 0, 1));
-        program.push(answer(Verdict::Refuse(libc::ENOSYS)));
-    }
-    // The guarded calls come first: they are asked every time, all others are cached by the kernel.
-    for guard in guards(choices) {
-        let body = guard_body(&guard)?;
-        program.push(jump(EQUAL, number(guard.number)?, 0, u8::try_from(body.len()).ok()?));
-        program.extend(body);
-    }
+    program.extend(search(&ranges(choices)?)?);
+    Some(program)
+}
+
+/// Numbers from `first` up to the next range's first, with what answers them.
+struct Range {
+    first: u32,
+    answer: Vec<libc::sock_filter>,
+}
+
+/// All numbers in order, neighbours with the same answer joined. What nobody reviewed, the x32 entry above all others
+/// included, does not exist.
+fn ranges(choices: Choices) -> Option<Vec<Range>> {
+    let mut answers: BTreeMap<u32, Vec<libc::sock_filter>> = BTreeMap::new();
     for (calls, verdict) in [(ALLOWED, Verdict::Allow), (DENIED, Verdict::Refuse(libc::EPERM))] {
         for call in calls.iter().flat_map(|group| group.calls) {
-            program.push(jump(EQUAL, number(*call)?, 0, 1));
-            program.push(answer(verdict));
+            answers.insert(number(*call)?, vec![answer(verdict)]);
         }
     }
-    program.push(answer(Verdict::Refuse(libc::ENOSYS)));
-    Some(program)
+    for guard in guards(choices) {
+        answers.insert(number(guard.number)?, guard_body(&guard)?);
+    }
+    let unknown = || vec![answer(Verdict::Refuse(libc::ENOSYS))];
+    let mut ranges = vec![Range { first: 0, answer: unknown() }];
+    let mut next = 0;
+    for (number, answer) in answers {
+        if number > next {
+            join(&mut ranges, Range { first: next, answer: unknown() });
+        }
+        join(&mut ranges, Range { first: number, answer });
+        next = number + 1;
+    }
+    join(&mut ranges, Range { first: next, answer: unknown() });
+    Some(ranges)
+}
+
+fn join(ranges: &mut Vec<Range>, range: Range) {
+    let same = |last: &Range| match (last.answer.as_slice(), range.answer.as_slice()) {
+        ([last], [new]) => last.k == new.k,
+        (_, _) => false,
+    };
+    match ranges.last_mut() {
+        Some(last) if last.first == range.first => *last = range,
+        Some(last) if same(last) => {}
+        Some(_) | None => ranges.push(range),
+    }
+}
+
+/// The steps that find a number among the ranges.
+fn search(ranges: &[Range]) -> Option<Vec<libc::sock_filter>> {
+    if let [only] = ranges {
+        return Some(only.answer.clone());
+    }
+    let (low, high) = ranges.split_at(ranges.len() / 2);
+    let first = high.first()?.first;
+    let (low, high) = (search(low)?, search(high)?);
+    let mut steps = match u8::try_from(low.len()) {
+        Ok(near) => vec![jump(AT_LEAST, first, near, 0)],
+        Err(_) => vec![jump(AT_LEAST, first, 0, 1), instruction(GO, u32::try_from(low.len()).ok()?)],
+    };
+    steps.extend(low);
+    steps.extend(high);
+    Some(steps)
 }
 
 fn guard_body(guard: &Guard) -> Option<Vec<libc::sock_filter>> {
@@ -225,6 +272,8 @@ mod tests {
                 }
                 AND => acc &= step.k,
                 EQUAL => at += usize::from(if acc == step.k { step.jt } else { step.jf }),
+                AT_LEAST => at += usize::from(if acc >= step.k { step.jt } else { step.jf }),
+                GO => at += step.k as usize,
                 ANY_BIT => at += usize::from(if acc & step.k != 0 { step.jt } else { step.jf }),
                 RETURN => return step.k,
                 other => panic!("unknown instruction {other}"),
@@ -237,6 +286,9 @@ mod tests {
     }
 
     const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+    /// x86-64 numbers with this bit are the x32 entry: other structures, unreviewed.
+    #[cfg(target_arch = "x86_64")]
+    const X32_BIT: u32 = 0x4000_0000;
 
     fn refused(errno: i32) -> u32 {
         libc::SECCOMP_RET_ERRNO | errno as u32
@@ -323,6 +375,24 @@ mod tests {
         for call in [libc::SYS_memfd_create, libc::SYS_shmget] {
             assert_eq!(verdict(sampled, call, [0; 6]), refused(libc::ENOSYS));
             assert_eq!(verdict(Choices::STRICT, call, [0; 6]), ALLOW);
+        }
+    }
+
+    #[test]
+    fn box_1_every_listed_number_gets_its_own_answer_and_every_other_does_not_exist() {
+        let guarded: Vec<i64> = guards(Choices::STRICT).iter().map(|guard| guard.number).collect();
+        let listed = |groups: &[super::super::l08_tables::Group], call: i64| {
+            groups.iter().any(|group| group.calls.contains(&call))
+        };
+        let program = assemble(Choices::STRICT).expect("assembles");
+        assert!(program.len() < 500, "{} steps", program.len());
+        for call in (0..1_200).filter(|call| !guarded.contains(call)) {
+            let want = match (listed(ALLOWED, call), listed(DENIED, call)) {
+                (true, _) => ALLOW,
+                (false, true) => refused(libc::EPERM),
+                (false, false) => refused(libc::ENOSYS),
+            };
+            assert_eq!(ask(&program, ARCH, call as u32, [0; 6]), want, "{call}");
         }
     }
 

@@ -8,7 +8,6 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::WaitOptions;
 
 use super::l03_reexec::{Broken, status_pipe};
 use super::{l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
@@ -16,7 +15,7 @@ use crate::bridge::Bridge;
 use crate::control::{Channel, TAG_EXITED, TAG_READY};
 use crate::outcome::Layer;
 use crate::plan::{CommandPlan, SandboxPlan};
-use crate::sys::{self, CArgs, CloneSpec, Forked};
+use crate::sys::{self, CArgs, Reaped};
 
 /// The host name inside, for everybody.
 const HOST_NAME: &str = "sandbox";
@@ -26,6 +25,8 @@ const EXIT_NOT_EXECUTED: i32 = 127;
 
 /// Puts on layers 4 to 9 and stays until the command ends.
 pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
+    // Only root may; an ordinary user's groups stay, but name nothing that is mounted inside.
+    sys::best_effort(rustix::thread::set_thread_groups(&[]));
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let bridge = plan.bridge.as_ref().map(|(socket, port)| Bridge::open(socket, *port)).transpose()?;
     let root = l04_rootfs::build(plan)?;
@@ -43,21 +44,25 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
     l06_privileges::drop_all()?;
     let children =
         sys::child_signals().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "watch for children"))?;
-    let starting = Starting::fork(plan)?;
+    let command = start(plan)?;
+    leave_output()?;
     // This process reads nothing that the command writes, has no capability and cannot be traced; the filter is for the
     // command. With a bridge it must also reach the host's unix socket.
     if let Some(bridge) = bridge {
         bridge.serve()?;
     }
-    let (code, signal) = wait_for(starting.pid, channel, &children)?;
-    starting.check()?;
-    let others = count_others();
-    let mut news = vec![code, signal];
+    let ended = wait_for(command, channel, &children)?;
+    let others = match ended.company {
+        Company::Alone => 0,
+        // Seen to be there, even if it is gone by now: never the number that says "alone".
+        Company::Others => count_others().max(1),
+    };
+    let mut news = vec![ended.code, ended.signal];
     news.extend_from_slice(&others.to_le_bytes());
     // A launcher that is gone cannot be told; leaving ends the namespace all the same.
     drop(channel.send(TAG_EXITED, &news));
-    sys::signal_all(libc::SIGKILL);
-    Ok(0)
+    // The kernel takes everybody else with this process.
+    sys::exit_now(0)
 }
 
 fn name_and_loopback() -> Result<(), Broken> {
@@ -70,41 +75,35 @@ fn name_and_loopback() -> Result<(), Broken> {
         .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "bring the loopback interface up"))
 }
 
-/// The forked command and the pipe on which it says why it could not be executed.
-struct Starting {
-    pid: rustix::process::Pid,
-    status: OwnedFd,
+/// Starts the command, which puts on the last layers itself and says on a pipe why it could not be executed.
+fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, Broken> {
+    let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
+    let pid = sys::start_sharing_memory(&mut || run_child(plan, &status_in))
+        .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "start the command"))?;
+    drop(status_in);
+    let mut report = Vec::new();
+    let mut buffer = [0_u8; 4096];
+    while let Ok(count @ 1..) = sys::read_some(&status, &mut buffer) {
+        report.extend_from_slice(buffer.get(..count).unwrap_or_default());
+    }
+    match report.as_slice() {
+        [] => Ok(pid),
+        [layer, a, b, c, d, what @ ..] => Err(Broken::new(
+            Layer::from_code(*layer).unwrap_or(Layer::Pid1),
+            i32::from_le_bytes([*a, *b, *c, *d]),
+            String::from_utf8_lossy(what).into_owned(),
+        )),
+        [..] => Err(pid1(0, "start the command")),
+    }
 }
 
-impl Starting {
-    fn fork(plan: &SandboxPlan) -> Result<Self, Broken> {
-        let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
-        let forked = sys::clone_process(CloneSpec { flags: 0, cgroup: None })
-            .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "fork the command"))?;
-        let Forked::Parent(pid) = forked else {
-            drop(status);
-            run_child(plan, &status_in)
-        };
-        Ok(Self { pid, status })
+/// The output pipes are the command's alone from now on: they end with its tree and not with this process.
+fn leave_output() -> Result<(), Broken> {
+    for stream in [1, 2] {
+        sys::place_fd(sys::stdio(0), stream)
+            .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "leave the output to the command"))?;
     }
-
-    /// After the end: whether the command was executed at all. Asking only now saves a wake-up at every start.
-    fn check(self) -> Result<(), Broken> {
-        let mut report = Vec::new();
-        let mut buffer = [0_u8; 4096];
-        while let Ok(count @ 1..) = sys::read_some(&self.status, &mut buffer) {
-            report.extend_from_slice(buffer.get(..count).unwrap_or_default());
-        }
-        match report.as_slice() {
-            [] => Ok(()),
-            [layer, a, b, c, d, what @ ..] => Err(Broken::new(
-                Layer::from_code(*layer).unwrap_or(Layer::Pid1),
-                i32::from_le_bytes([*a, *b, *c, *d]),
-                String::from_utf8_lossy(what).into_owned(),
-            )),
-            [..] => Err(pid1(0, "start the command")),
-        }
-    }
+    Ok(())
 }
 
 /// In the child: puts on the last layers and becomes the command, or says why not.
@@ -141,7 +140,7 @@ fn prepare(plan: &SandboxPlan) -> Result<(), Broken> {
         Err(broken) if plan.landlock_required == 1 => return Err(broken),
         Ok(()) | Err(_) => {}
     }
-    sys::reset_signals();
+    sys::unblock_signals();
     l08_seccomp::apply(l08_seccomp::Choices::from_bits(plan.filter))
 }
 
@@ -188,10 +187,29 @@ fn not_started(errno: i32, program: &str) -> Broken {
     Broken::new(Layer::Command, errno, format!("run `{program}`"))
 }
 
+/// How the command ended.
+struct CommandEnd {
+    code: u8,
+    signal: u8,
+    company: Company,
+}
+
+/// Whether anybody but this process was left when the command had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Company {
+    /// Proven: no child is left, and every orphan of the namespace is our child.
+    Alone,
+    /// Somebody lives.
+    Others,
+}
+
 /// Reaps everything until the command itself has ended. When the launcher goes, this process goes, and with it the
 /// namespace: the death signal alone would miss a launcher that died before it was set.
-fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd) -> Result<(u8, u8), Broken> {
+fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd) -> Result<CommandEnd, Broken> {
     loop {
+        if let Some(ended) = reap(command)? {
+            return Ok(ended);
+        }
         let mut fds = [
             PollFd::from_borrowed_fd(children.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(channel.as_fd(), PollFlags::IN),
@@ -208,29 +226,23 @@ fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd
         if !child.revents().is_empty() {
             sys::drain_signals(children.as_fd());
         }
-        if let Some(ended) = reap(command)? {
-            return Ok(ended);
-        }
     }
 }
 
-/// Reaps whoever has ended; the command's code and signal if it is among them.
-fn reap(command: rustix::process::Pid) -> Result<Option<(u8, u8)>, Broken> {
+/// Reaps whoever has ended; says how the command did if it is among them.
+fn reap(command: rustix::process::Pid) -> Result<Option<CommandEnd>, Broken> {
     let mut found = None;
-    loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) if pid == command => {
-                let code = status.exit_status().and_then(|code| u8::try_from(code).ok());
-                let signal = status.terminating_signal().and_then(|signal| u8::try_from(signal).ok());
-                if code.is_some() || signal.is_some() {
-                    found = Some((code.unwrap_or(0), signal.unwrap_or(0)));
-                }
+    let company = loop {
+        match sys::reap_one().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "wait for the command"))? {
+            Reaped::Ended { pid, code, signal } if pid == command.as_raw_nonzero().get() => {
+                found = Some((code, signal));
             }
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(found),
-            Err(errno) => return Err(pid1(errno.raw_os_error(), "wait for the command")),
+            Reaped::Ended { .. } => {}
+            Reaped::AllAlive => break Company::Others,
+            Reaped::Alone => break Company::Alone,
         }
-    }
+    };
+    Ok(found.map(|(code, signal)| CommandEnd { code, signal, company }))
 }
 
 /// Processes beside this one, as its own `/proc` shows them.

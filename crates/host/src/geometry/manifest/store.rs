@@ -168,21 +168,4 @@ mod tests {
             assert_eq!(Manifest::load(&file).unwrap().live().consecutive_failures, round);
         }
     }
-
-    /// What reading and updating a manifest costs.
-    #[test]
-    #[ignore = "a measurement, not a check"]
-    #[expect(clippy::print_stderr, reason = "it reports figures")]
-    fn measure_reading_and_updating() {
-        let dir = TestDir::new();
-        let mut read = fresh(&dir);
-        let start = std::time::Instant::now();
-        (0..1_000).for_each(|_| drop(Manifest::load(&read.file).unwrap()));
-        eprintln!("read: {:?}", start.elapsed() / 1_000);
-        let start = std::time::Instant::now();
-        for count in 1..=200 {
-            read = update(&read, &[Edit::new("safety.iteration_count", NewValue::Number(count))]).unwrap();
-        }
-        eprintln!("update, with its syncs: {:?}", start.elapsed() / 200);
-    }
 }
