@@ -8,6 +8,7 @@
 mod asking;
 mod calls;
 pub mod ending;
+pub mod fallback;
 pub mod line;
 mod reading;
 pub mod record;

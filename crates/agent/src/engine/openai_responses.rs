@@ -77,7 +77,6 @@ pub(super) struct Responses {
     spoken: BTreeSet<u64>,
     items: Vec<Value>,
     reasons: bool,
-    refuses: bool,
 }
 
 impl Decoder for Responses {
@@ -94,7 +93,9 @@ impl Decoder for Responses {
             "response.output_text.delta" | "response.refusal.delta" => {
                 let piece: Piece = chunk(data)?;
                 self.spoken.insert(piece.output_index);
-                self.refuses |= kind == "response.refusal.delta";
+                if kind == "response.refusal.delta" {
+                    draft.end = Some(End::Refused);
+                }
                 draft.say(&piece.delta)?;
             }
             "response.output_item.added" => {
@@ -144,7 +145,9 @@ impl Responses {
             "message" if !self.spoken.contains(&output_index) => {
                 for part in finished.content.iter().flatten() {
                     draft.say(part.text.as_deref().or(part.refusal.as_deref()).unwrap_or_default())?;
-                    self.refuses |= part.refusal.is_some();
+                    if part.refusal.is_some() {
+                        draft.end = Some(End::Refused);
+                    }
                 }
             }
             "reasoning" => self.reasons = true,
@@ -162,8 +165,7 @@ impl Responses {
         draft.usage = response.usage.map(|usage| usage.neutral());
         let reason = response.incomplete_details.and_then(|details| details.reason);
         draft.end = Some(match reason.as_deref() {
-            None if self.refuses => End::Refused,
-            None => End::Finished,
+            None => draft.end.take().unwrap_or(End::Finished),
             Some("max_output_tokens") => End::OutputLimit,
             Some("content_filter") => End::Refused,
             Some(other) => End::Other(other.to_owned()),

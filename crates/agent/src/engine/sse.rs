@@ -29,10 +29,10 @@ pub(super) enum SseError {
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     line: Vec<u8>,
+    lines: u64,
     skip_newline: bool,
-    started: bool,
-    event: Event,
-    has_data: bool,
+    name: String,
+    data: Option<String>,
 }
 
 impl Reader {
@@ -60,32 +60,34 @@ impl Reader {
 
     /// Whether something is left over that no empty line has completed.
     pub(super) fn is_in_the_middle(&self) -> bool {
-        !self.line.is_empty() || self.has_data
+        !self.line.is_empty() || self.data.is_some()
     }
 
     fn line_ended(&mut self) -> Result<Option<Event>, SseError> {
         let line = std::mem::take(&mut self.line);
         let mut line = std::str::from_utf8(&line).map_err(|_| SseError::NotUtf8)?;
-        if !std::mem::replace(&mut self.started, true) {
+        if self.lines == 0 {
             line = line.strip_prefix('\u{feff}').unwrap_or(line);
         }
+        self.lines += 1;
         if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
-            return Ok(std::mem::take(&mut self.has_data).then_some(event));
+            let name = std::mem::take(&mut self.name);
+            return Ok(self.data.take().map(|data| Event { name, data }));
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.event.data.push('\n');
-                }
-                self.event.data.push_str(value);
-                if self.event.data.len() > LINE_BYTES_MAX {
+                let data = match self.data.take() {
+                    Some(before) => before + "\n" + value,
+                    None => value.to_owned(),
+                };
+                if data.len() > LINE_BYTES_MAX {
                     return Err(SseError::LineTooLong);
                 }
+                self.data = Some(data);
             }
-            "event" => value.clone_into(&mut self.event.name),
+            "event" => value.clone_into(&mut self.name),
             // A comment (an empty field), `id`, `retry` or something newer than we are.
             _ => {}
         }

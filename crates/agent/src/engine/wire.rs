@@ -199,15 +199,11 @@ fn work(agent: &Agent, post: &Post, sender: &SyncSender<Piece>) {
 
 /// What went wrong before any header came: not reached at all, or reached and not understood.
 fn before_the_head(error: ureq::Error) -> Fault {
-    let broken = match &error {
-        ureq::Error::Io(io) => matches!(
-            io.kind(),
-            ErrorKind::UnexpectedEof
-                | ErrorKind::ConnectionReset
-                | ErrorKind::ConnectionAborted
-                | ErrorKind::BrokenPipe
-        ),
-        other => matches!(other, ureq::Error::Protocol(_) | ureq::Error::Http(_)),
+    let torn = |kind| {
+        use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        matches!(kind, UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe)
     };
+    let broken = matches!(&error, ureq::Error::Io(io) if torn(io.kind()))
+        || matches!(&error, ureq::Error::Protocol(_) | ureq::Error::Http(_));
     if broken { Fault::Broken(format!("the connection broke: {error}")) } else { Fault::Unreachable(error.to_string()) }
 }

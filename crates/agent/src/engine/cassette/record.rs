@@ -87,9 +87,10 @@ fn of_answer(answer: &Answer) -> WireEntry {
 
 /// A call. Arguments stand as an object only where that gives back the same bytes.
 fn of_call(call: &ToolCall) -> WireCall {
-    let object = serde_json::from_str::<Value>(&call.arguments)
-        .ok()
-        .filter(|value| value.is_object() && value.to_string() == call.arguments);
+    let object = serde_json::from_str::<Value>(&call.arguments).ok().filter(|value| {
+        let written = value.to_string();
+        value.is_object() && written == call.arguments
+    });
     let arguments = object.unwrap_or_else(|| Value::from(call.arguments.as_str()));
     WireCall { id: call.id.clone(), tool: call.tool.clone(), arguments }
 }
