@@ -27,8 +27,9 @@ bench:
     cargo bench --package tripwire-core
 
 # The hook on the path of every tool call, against an empty process
-bench-hook:
-    cargo bench --package tripwire-cli --bench hook
+bench-hook: static
+    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/release/tripwire" \
+        cargo bench --package tripwire-cli --bench hook
 
 # The cost of entering and leaving the sandbox
 bench-sandbox:
@@ -49,3 +50,8 @@ deny:
 fuzz seconds="60":
     mkdir -p fuzz/corpus/decode_event
     cargo +nightly fuzz run decode_event fuzz/corpus/decode_event fuzz/seeds/decode_event -- -max_total_time={{ seconds }} -max_len=65536
+
+# The hooks' decoders against random bytes, for so many seconds
+fuzz-hook seconds="60":
+    mkdir -p fuzz/corpus/decode_hook
+    cargo +nightly fuzz run decode_hook fuzz/corpus/decode_hook fuzz/seeds/decode_hook -- -max_total_time={{ seconds }} -max_len=65536

@@ -9,12 +9,14 @@ mod arrange;
 mod ending;
 mod folder;
 mod guard;
+mod latecomers;
 mod program;
 mod prompt;
 mod records;
 mod report;
 mod serve;
 mod shift;
+mod sources;
 mod stream;
 mod verify;
 mod watch;
@@ -93,6 +95,12 @@ pub enum RunError {
         /// The program.
         program: OsString,
     },
+    /// The program is not there.
+    #[error("`{}` is not found", program.display())]
+    NotFound {
+        /// The program.
+        program: OsString,
+    },
     /// A person's order stands.
     #[error("`.geometry/{0}` stands: nothing begins")]
     Blocked(&'static str),
@@ -126,6 +134,7 @@ impl RunError {
             Self::UnknownClient { .. } => "start claude, codex or gemini, or say which of them it is with `--client`; \
                  other commands run confined with `tripwire sandbox run`"
                 .to_owned(),
+            Self::NotFound { .. } => "install the client, or give its path".to_owned(),
             Self::Blocked(_) => "`tripwire resume` takes the order back".to_owned(),
             Self::Arrange(error) => error.hint().to_owned(),
             Self::Driver(error) => error.hint(),
@@ -146,6 +155,9 @@ pub fn run(wish: &Wish, teller: Arc<dyn Teller>) -> Result<RunReport, RunError> 
     let mut fallbacks = Vec::new();
     for words in &wish.fallbacks {
         fallbacks.push((find(words, None)?, words.clone()));
+    }
+    for command in [&wish.command].into_iter().chain(&wish.fallbacks) {
+        is_there(command, wish)?;
     }
     nothing_blocks(&wish.workspace)?;
     let setup = |what| move |error| RunError::Setup { what, error };
@@ -169,6 +181,19 @@ fn find(command: &[OsString], named: Option<Client>) -> Result<Program, RunError
         Some(_) | None => Program::find(command),
     };
     found.ok_or_else(|| RunError::UnknownClient { program: command.first().cloned().unwrap_or_default() })
+}
+
+/// Whether the program can be found: what is not there is told before anything begins.
+fn is_there(command: &[OsString], wish: &Wish) -> Result<(), RunError> {
+    let program = command.first().cloned().unwrap_or_default();
+    let found = if program.as_encoded_bytes().contains(&b'/') {
+        wish.cwd.join(&program).is_file()
+    } else {
+        let path = wish.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+        let folders = path.unwrap_or_else(|| "/usr/bin:/bin".into());
+        std::env::split_paths(&folders).any(|folder| wish.cwd.join(folder).join(&program).is_file())
+    };
+    if found { Ok(()) } else { Err(RunError::NotFound { program }) }
 }
 
 /// A leftover order blocks a new session before it is begun.

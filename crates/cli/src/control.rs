@@ -7,6 +7,7 @@ use crate::problem::Problem;
 use crate::step;
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use std::time::Duration;
 use tripwire_core::chain::View;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, Report, What};
@@ -17,12 +18,14 @@ use tripwire_host::driver::Driver;
 use tripwire_host::geometry::file::Removed;
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::geometry::reports::Report as File;
+use tripwire_host::supervised::{self, StopReceipt, Waited};
 use tripwire_host::workspace::Workspace;
 
 /// Stop every session of the workspace, and let no new one begin.
 ///
-/// Writes `.geometry/STOP` and journals the act in the newest session. Sessions that are running stop at their next
-/// step. `tripwire resume` takes it back.
+/// Writes `.geometry/STOP` and journals the act in the newest session. A client under `tripwire run` is ended at once, with
+/// its receipt: how many processes ended, and that none survived. Other sessions stop at their next step. `tripwire
+/// resume` takes it back.
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
@@ -107,19 +110,57 @@ impl ReportName {
 /// Runs `tripwire stop`.
 pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
     let (given, after) = order(&args.order, Order::Stop)?;
-    let holds = after.view().is_none_or(|view| view.stopped.is_some());
+    let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
     let mut said = Said::new("stop", after.session());
     said.say(match given {
         Given::Now => "`.geometry/STOP` is written: no session of this workspace goes on, and none begins",
         Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
     });
-    said.say("no supervised process: a client that runs on its own is refused at its next step, and not killed");
+    holds &= receipt(&args.order.which, &after, &mut said)?;
     said.journaled(&after);
     said.next("tripwire resume");
     said.json = args.order.json;
     said.print()?;
     Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
 }
+
+/// Waits for the receipt of a supervised client, and says whether nothing is left that should not be.
+fn receipt(which: &Which, after: &After, said: &mut Said) -> Result<bool, Problem> {
+    let workspace = which.place.open()?;
+    let session = after.driver.as_ref().map(Driver::session);
+    let waited = match session {
+        Some(session) => supervised::wait(workspace.layout(), session, RECEIPT_WITHIN)?,
+        None => Waited::NotSupervised,
+    };
+    Ok(match waited {
+        Waited::NotSupervised => {
+            said.say(
+                "no supervised process: a client that runs on its own is refused at its next step, and not killed",
+            );
+            true
+        }
+        Waited::Ended(end) => {
+            let receipt = end.receipt;
+            said.say(&format!(
+                "receipt: {} processes ended, {} survivors, {} ms",
+                receipt.ended, receipt.survivors, receipt.took_ms
+            ));
+            said.receipt = Some(receipt);
+            receipt.survivors == 0
+        }
+        Waited::Lost => {
+            said.say("the supervisor went away without a receipt; its client's processes went with it");
+            false
+        }
+        Waited::Late => {
+            said.say("no receipt came: the supervised client may still run");
+            false
+        }
+    })
+}
+
+/// How long a supervisor may take to end its client.
+const RECEIPT_WITHIN: Duration = Duration::from_secs(20);
 
 /// Runs `tripwire pause`.
 pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
@@ -305,12 +346,13 @@ struct Said {
     session: Option<String>,
     lines: Vec<String>,
     next: Option<&'static str>,
+    receipt: Option<StopReceipt>,
     json: bool,
 }
 
 impl Said {
     const fn new(verb: &'static str, session: Option<String>) -> Self {
-        Self { verb, session, lines: Vec::new(), next: None, json: false }
+        Self { verb, session, lines: Vec::new(), next: None, receipt: None, json: false }
     }
 
     fn say(&mut self, line: &str) {
@@ -332,9 +374,13 @@ impl Said {
 
     fn print(&self) -> Result<(), Problem> {
         let mut out = Out::lock();
-        let Self { verb, session, lines, next, json: _ } = self;
+        let Self { verb, session, lines, next, receipt, json: _ } = self;
         if self.json {
-            out.line(&json!({"verb": verb, "session": session, "done": lines, "next": next}).to_string())?;
+            let mut object = json!({"verb": verb, "session": session, "done": lines, "next": next});
+            if let Some(receipt) = receipt {
+                object["receipt"] = json!(receipt);
+            }
+            out.line(&object.to_string())?;
         } else {
             for line in &self.lines {
                 out.line(line)?;

@@ -6,10 +6,10 @@ use crate::problem::Problem;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tripwire_adapters::hooks::desk::{Attempt, Desk};
-use tripwire_adapters::hooks::{self, Client, HookCall, Reply, WAIT_MAX};
+use tripwire_adapters::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
 use tripwire_adapters::socket::{
     self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
 };
@@ -17,8 +17,8 @@ use tripwire_core::policy::OnGuardFailure;
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError};
 use tripwire_host::foreign::Foreign;
+use tripwire_host::workspace::Workspace;
 use tripwire_host::workspace::session::SessionId;
-use tripwire_host::workspace::{Places, Workspace};
 
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
 ///
@@ -132,7 +132,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
     let homes = crate::place::homes();
     let desk = Desk { workspace, homes: &homes, clock: clock::now };
     let mut driver = session(call, workspace)?.signed_by(crate::place::signing(workspace));
-    let until = Instant::now() + WAIT_MAX;
+    let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
     loop {
         let handled = desk.handle(call, &mut driver, attempt)?;
@@ -154,9 +154,19 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
         Some(session) => Driver::resume(workspace.layout(), &session),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
+            // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+            if foreign.known(workspace.layout()).is_none()
+                && let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root())
+            {
+                crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+            }
             foreign.open(workspace.layout(), clock::now())
         }
     }
+}
+
+fn time_limit() -> TimeLimit {
+    TimeLimit::of(std::env::var(SECONDS_VARIABLE).ok().as_deref())
 }
 
 /// What a broken guard means: read from the manifest only now, because the quiet path has no time for it.
@@ -166,7 +176,5 @@ fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let places = Places { xdg_state_home: variable("XDG_STATE_HOME"), home: variable("HOME") };
-    Workspace::open(start, &places).map_err(|error| format!("{error}; {}", error.hint()))
+    Workspace::open(start, &crate::place::places()).map_err(|error| format!("{error}; {}", error.hint()))
 }

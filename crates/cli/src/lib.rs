@@ -11,6 +11,7 @@ mod explain;
 mod export;
 mod hook;
 mod journaled;
+mod judge;
 mod log;
 mod memory;
 mod not_a_loop;
@@ -28,6 +29,7 @@ mod sandbox_network;
 mod sandbox_print;
 mod scan;
 mod status;
+mod statusline;
 mod step;
 mod verify;
 mod why;
@@ -77,7 +79,9 @@ enum Verb {
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
     Explain(explain::ExplainArgs),
+    Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
+    Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
     Doctor(sandbox::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -91,6 +95,19 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
+/// The sandbox verbs alone: describing all verbs to the parser costs a twentieth of a short sandboxed run.
+#[derive(Debug, Parser)]
+#[command(name = "tripwire", disable_help_subcommand = true)]
+struct SandboxCli {
+    #[command(subcommand)]
+    verb: SandboxOnly,
+}
+
+#[derive(Debug, Subcommand)]
+enum SandboxOnly {
+    Sandbox(Box<sandbox::SandboxArgs>),
+}
+
 /// Runs the command with these arguments and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -100,6 +117,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(problem) => output::problem(&problem).into(),
         };
     }
+    if arguments.get(1).is_some_and(|verb| verb == "sandbox")
+        && let Ok(SandboxCli { verb: SandboxOnly::Sandbox(args) }) = SandboxCli::try_parse_from(&arguments)
+    {
+        return sandbox::run(&args);
+    }
+    // Help and every complaint come from the whole parser, so that they read the same for all verbs.
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error).into(),
@@ -125,7 +148,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
+        Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
         Verb::Doctor(args) => return sandbox::doctor(&args),
         Verb::Completions(args) => completions::run(&args),

@@ -44,6 +44,11 @@ impl Where {
         self.workspace.as_deref()
     }
 
+    /// The folder that was named, or the current one, as it really is.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
+        self.start().canonicalize().map_err(|error| Problem::open(self.start(), error))
+    }
+
     fn start(&self) -> &Path {
         self.workspace.as_deref().unwrap_or(Path::new("."))
     }
@@ -64,7 +69,7 @@ impl Which {
     }
 }
 
-/// What the environment says about folders.
+/// Where a workspace's state may live, by the environment.
 pub(crate) fn places() -> Places {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }

@@ -11,7 +11,7 @@ use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_host::bundle::BundleError;
 use tripwire_host::driver::DriverError;
-use tripwire_host::geometry::file::FileError;
+use tripwire_host::geometry::file::{FileError, ReadError};
 use tripwire_host::journal::JournalError;
 use tripwire_host::memory::MemoryError;
 use tripwire_host::policy_file::PolicyFileError;
@@ -128,6 +128,9 @@ pub(crate) enum Problem {
     /// A file of `.geometry/` cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A file of `.geometry/` is not what it should be.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// An order stands, but could not be journaled.
     #[error("`{}` is written and binds, but the act was not journaled: {error}", file.display())]
     Unjournaled {
@@ -219,7 +222,7 @@ impl Problem {
             | Self::NoAnswer(_)
             | Self::Since { .. } => Exit::Usage,
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
-            Self::Workspace(_) | Self::File(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
+            Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
             Self::Run(error) => of_run(error),
             Self::Driver(error) => of_driver(error),
@@ -282,6 +285,8 @@ impl Problem {
             Self::Driver(error) => error.hint(),
             Self::Journal(error) => error.hint().to_owned(),
             Self::File(error) => error.hint(),
+            Self::Read(ReadError::File(error)) => error.hint(),
+            Self::Read(ReadError::TooBig { .. }) => "remove the file: it is none of ours".to_owned(),
             Self::Unjournaled { error, .. } => error.hint(),
             Self::NoDecision { .. } => "list the decisions with `tripwire log`".to_owned(),
             Self::NoAlarm { .. } => "find the alarms with `tripwire log --level override`".to_owned(),
@@ -340,7 +345,9 @@ impl From<SessionError> for Problem {
 
 fn of_run(error: &RunError) -> Exit {
     match error {
-        RunError::UnknownClient { .. } | RunError::Arrange(_) | RunError::Tree(_) => Exit::Usage,
+        RunError::UnknownClient { .. } | RunError::NotFound { .. } | RunError::Arrange(_) | RunError::Tree(_) => {
+            Exit::Usage
+        }
         RunError::Blocked("STOP") => Exit::Stopped,
         RunError::Blocked(_) => Exit::Held,
         RunError::Driver(error) => of_driver(error),

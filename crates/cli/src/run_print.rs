@@ -57,7 +57,8 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
         let (decision, level) = (finding.decision.get(), name(&finding.level));
         lines.push(format!("  alarm     {decision:>6}  {level}: {} [{}]", finding.reason, finding.rule));
     }
-    lines.push("  next      `tripwire why`, `tripwire log`, `tripwire replay`".to_owned());
+    let why = report.findings.last().map(|finding| format!("`tripwire why {}`, ", finding.decision.get()));
+    lines.push(format!("  next      {}`tripwire log`, `tripwire replay {}`", why.unwrap_or_default(), report.session));
     lines
 }
 

@@ -11,6 +11,7 @@ use tripwire_core::input::Mode;
 use tripwire_host::control::ControlFile;
 use tripwire_host::driver::{Driver, views};
 use tripwire_host::geometry::manifest::Manifest;
+use tripwire_host::supervised::{self, RunRecord, Supervisor};
 use tripwire_host::workspace::session::SessionId;
 use tripwire_host::workspace::{StatePlace, Workspace};
 
@@ -41,6 +42,8 @@ struct Status<'a> {
     workspace: &'a Workspace,
     sessions: Vec<SessionId>,
     session: Option<Driver>,
+    /// Who guards it.
+    guard: String,
     /// What a person has to do, each with its command.
     waits: Vec<String>,
     /// What is wrong with the guard itself, each with its fix.
@@ -54,11 +57,13 @@ impl<'a> Status<'a> {
             workspace,
             sessions: views::sessions(layout)?,
             session: None,
+            guard: HOOKS_ALONE.to_owned(),
             waits: Vec::new(),
             broken: Vec::new(),
         };
         if let Some(session) = which.find_if_any(layout)? {
             let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
+            status.look_at_supervisor(&session);
             match opened {
                 Ok(driver) => status.session = Some(driver),
                 Err(error) => {
@@ -97,6 +102,39 @@ impl<'a> Status<'a> {
         {
             self.broken.push(format!("the manifest is refused: {error}; {}", error.hint()));
         }
+    }
+
+    /// Who supervises the session, or did.
+    fn look_at_supervisor(&mut self, session: &SessionId) {
+        let seen = match supervised::look(self.workspace.layout(), session) {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return,
+            Err(error) => {
+                self.broken.push(format!("the record of the run cannot be read: {error}; start a new run"));
+                return;
+            }
+        };
+        let RunRecord { pid, client, shielded, end, .. } = seen.record;
+        let reach = if shielded { SHIELDED } else { NOT_SHIELDED };
+        self.guard = match (seen.supervisor, end) {
+            (Supervisor::Alive, _) => format!("process {pid} supervises {client}: the only writer; {reach}"),
+            (Supervisor::Gone, Some(end)) => {
+                let receipt = end.receipt;
+                if let Some(why) = &end.broken {
+                    self.broken.push(format!("the guard of the last run did not hold: {why}; see `tripwire log`"));
+                }
+                format!(
+                    "the supervised run of {client} ended: {}; {} processes ended, {} survivors",
+                    end.how, receipt.ended, receipt.survivors
+                )
+            }
+            (Supervisor::Gone, None) => {
+                self.broken.push(format!(
+                    "process {pid}, which supervised {client}, is gone without a receipt; start a new run"
+                ));
+                format!("none: the supervisor of {client} is gone")
+            }
+        };
     }
 
     fn look_at_session(&mut self) {
@@ -140,7 +178,7 @@ impl<'a> Status<'a> {
         }
         lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
         lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
-        lines.push("guard       hooks alone: tamper-evident, not tamper-proof".to_owned());
+        lines.push(format!("guard       {}", self.guard));
         lines.join("\n")
     }
 
@@ -155,7 +193,7 @@ impl<'a> Status<'a> {
         json!({
             "workspace": self.workspace.root(), "state": self.workspace.layout().folder(),
             "sessions": self.sessions.len(), "session": session, "waits": self.waits, "broken": self.broken,
-            "guard": "hooks alone: tamper-evident, not tamper-proof",
+            "guard": self.guard,
         })
         .to_string()
     }
@@ -218,6 +256,13 @@ fn dollars(micro_usd: u64) -> String {
 fn ratio(millionths: u32) -> String {
     format!("{}.{:02}", millionths / 1_000_000, millionths % 1_000_000 / 10_000)
 }
+
+/// What hooks without a supervisor can promise.
+const HOOKS_ALONE: &str = "hooks alone: tamper-evident, not tamper-proof";
+/// What the supervised client's processes see.
+const SHIELDED: &str = "its processes see .geometry/ read-only and no key";
+/// The same where the system keeps nothing from them.
+const NOT_SHIELDED: &str = "its processes can reach .geometry/: tamper-evident, not tamper-proof";
 
 /// Earlier sessions that fit a line.
 const SESSIONS_SHOWN: usize = 2;

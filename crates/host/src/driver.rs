@@ -384,6 +384,15 @@ impl<S: Storage> Driver<S> {
         Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
     }
 
+    /// Writes `BLOCKER_REPORT.md` from the newest alarm: the run ends here, and a person is to look at it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn report_blocker(&mut self, now: WallClock) -> Result<(), DriverError> {
+        let Self { layout, session, kept, .. } = self;
+        Ok(effects::write_blocker(layout, session, &kept.memo, &mut kept.seen, now)?)
+    }
+
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
     ///
     /// # Errors

@@ -44,6 +44,12 @@ impl Foreign<'_> {
         Ok(driver)
     }
 
+    /// Our session for it, if one was begun; makes nothing.
+    #[must_use]
+    pub fn known(self, layout: &Layout) -> Option<SessionId> {
+        read(&self.path(layout))
+    }
+
     /// What the hooks of this session have seen of late; a lost one is begun anew and only finds more to be new.
     #[must_use]
     pub fn observer(self, layout: &Layout) -> Observer {
@@ -95,7 +101,7 @@ impl Notes {
     /// What the hook before left; empty at first.
     #[must_use]
     pub fn read(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(NOTES_BYTES_USUAL);
         match (&self.file).take(NOTES_BYTES_MAX).read_to_end(&mut bytes) {
             Ok(_) => bytes,
             Err(_) => Vec::new(),
@@ -136,6 +142,8 @@ fn locked(path: &Path) -> Result<File, FileError> {
 const LOCK_WAIT: Duration = Duration::from_secs(8);
 /// The time between two looks at a lock.
 const LOCK_STEP: Duration = Duration::from_millis(1);
+/// What notes usually need, so that reading them is one system call.
+const NOTES_BYTES_USUAL: usize = 16 * 1_024;
 /// The longest notes that are read back.
 const NOTES_BYTES_MAX: u64 = 256 * 1_024;
 

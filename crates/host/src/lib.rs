@@ -11,6 +11,7 @@ pub mod files;
 pub mod foreign;
 pub mod geometry;
 pub mod journal;
+pub mod judge;
 pub mod lines;
 pub mod memory;
 pub mod notify;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// What is known of a supervised run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +145,48 @@ pub fn look(layout: &Layout, session: &SessionId) -> Result<Option<SeenRecord>, 
     Ok(Some(SeenRecord { record, supervisor }))
 }
 
+/// Waits for the end of a supervised run; nothing if the session is not supervised, or was not ended within this time.
+///
+/// # Errors
+/// See [`look`].
+pub fn wait(layout: &Layout, session: &SessionId, within: Duration) -> Result<Waited, ReadError> {
+    let until = Instant::now() + within;
+    let mut supervised = false;
+    loop {
+        match look(layout, session)? {
+            Some(SeenRecord { record: RunRecord { end: Some(end), .. }, .. }) if supervised => {
+                return Ok(Waited::Ended(end));
+            }
+            // It ended before, or was never there: there is nothing that could be waited for.
+            None | Some(SeenRecord { supervisor: Supervisor::Gone, .. }) if !supervised => {
+                return Ok(Waited::NotSupervised);
+            }
+            None | Some(SeenRecord { supervisor: Supervisor::Gone, .. }) => return Ok(Waited::Lost),
+            Some(SeenRecord { supervisor: Supervisor::Alive, .. }) => supervised = true,
+        }
+        if Instant::now() >= until {
+            return Ok(Waited::Late);
+        }
+        std::thread::sleep(WAIT_STEP);
+    }
+}
+
+/// What came of waiting for a run's end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Waited {
+    /// Nobody supervises the session.
+    NotSupervised,
+    /// It ended, with its receipt.
+    Ended(RunEnd),
+    /// Its supervisor went away without a word; the client's processes went with it.
+    Lost,
+    /// It did not end in time.
+    Late,
+}
+
+/// The time between two looks at a run that is to end.
+const WAIT_STEP: Duration = Duration::from_millis(20);
+
 fn lock_error(error: TryLockError) -> std::io::Error {
     match error {
         TryLockError::WouldBlock => std::io::ErrorKind::WouldBlock.into(),
@@ -188,7 +231,9 @@ mod tests {
         let receipt = StopReceipt { ended: 3, survivors: 0, took_ms: 4 };
         let end = RunEnd { how: "x".repeat(9_000), broken: None, receipt };
         held.write(&RunRecord { end: Some(end), ..record() }).unwrap();
+        assert_eq!(wait(&layout, &session, Duration::ZERO).unwrap(), Waited::Late, "it holds its record still");
         drop(held);
+        assert_eq!(wait(&layout, &session, Duration::ZERO).unwrap(), Waited::NotSupervised);
         let seen = look(&layout, &session).unwrap().unwrap();
         assert_eq!(seen.supervisor, Supervisor::Gone);
         assert_eq!(seen.record.end.unwrap().receipt, receipt, "what matters is kept when the words are too long");

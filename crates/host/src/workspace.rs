@@ -5,7 +5,7 @@
 //! plain, writable folder of ours is refused: everything else would let it be pointed somewhere else.
 
 pub mod exclude;
-mod git;
+pub(crate) mod git;
 pub mod hash;
 pub mod session;
 pub mod test_command;

@@ -87,7 +87,6 @@ impl Attempt<'_> {
         let survivors = group.as_ref().map_or(0, |group| group.members().len());
         drop(group.take());
         drop(placeholders);
-        let findings = self.scan();
         let mut receipt = ended.receipt;
         receipt.survivors += u64::try_from(survivors).unwrap_or(u64::MAX);
         Ok(Report {
@@ -97,7 +96,7 @@ impl Attempt<'_> {
             wall: self.start.elapsed(),
             layers: std::mem::take(&mut self.layers),
             receipt,
-            findings,
+            findings: ended.findings,
             memory_kills,
             profile: self.spec.profile,
             stage: self.spec.stage.clone(),
@@ -255,7 +254,7 @@ impl Attempt<'_> {
     }
 
     /// Waits for the end, whatever brings it, and then for the last process.
-    fn follow(&self, mut running: Running) -> Result<Ended, Broken> {
+    fn follow(&mut self, mut running: Running) -> Result<Ended, Broken> {
         let event = running.next(self.deadline());
         let decided = Instant::now();
         let seen = || Alive::Seen(procfs::descendants(running.started.pid.as_raw_nonzero().get()));
@@ -266,16 +265,19 @@ impl Attempt<'_> {
             // The last layers are put on by the command itself, so this is where their failure is heard.
             Ok(Event::News(News::Failed { layer, errno, what })) => {
                 failed = Some(Broken::new(layer, errno, what));
-                (End::Signaled(SIGKILL), Alive::Counted(0))
+                (End::Signaled(SIGKILL), seen())
             }
             Ok(Event::TimedOut) => (End::TimedOut, seen()),
             Ok(Event::Interrupted) => (End::Interrupted, seen()),
             Ok(Event::Spent(budget)) => (End::OverBudget(budget), seen()),
             Ok(Event::Gone | Event::News(News::Ready { .. } | News::Started)) | Err(_) => {
-                (End::Signaled(SIGKILL), Alive::Counted(0))
+                (End::Signaled(SIGKILL), seen())
             }
         };
         running.started.kill();
+        // A first process that was alone is taken down by the kernel while the workspace is looked at; nobody is left who
+        // could change it. In every other case the look comes when all are gone.
+        let early = alive.is_nobody().then(|| self.scan());
         running.started.reap().map_err(|error| {
             Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
         })?;
@@ -283,7 +285,8 @@ impl Attempt<'_> {
             return Err(broken);
         }
         let receipt = alive.receipt(decided.elapsed());
-        Ok(Ended { end, receipt, stdout: running.stdout, stderr: running.stderr })
+        let findings = early.unwrap_or_else(|| self.scan());
+        Ok(Ended { end, receipt, findings, stdout: running.stdout, stderr: running.stderr })
     }
 
     fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> Sight {

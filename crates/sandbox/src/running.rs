@@ -9,7 +9,7 @@ use crate::capture::Capture;
 use crate::control::{Channel, News};
 use crate::interrupt::Interrupt;
 use crate::layers::l02_namespaces::Started;
-use crate::outcome::{Budget, End, Receipt};
+use crate::outcome::{Budget, End, Finding, Receipt};
 use crate::procfs::{self, Identity};
 use crate::watchdog::Watch;
 
@@ -99,19 +99,25 @@ impl Running {
 pub(crate) struct Ended {
     pub(crate) end: End,
     pub(crate) receipt: Receipt,
+    pub(crate) findings: Vec<Finding>,
     pub(crate) stdout: Capture,
     pub(crate) stderr: Capture,
 }
 
 /// Who was alive when the end began.
 pub(crate) enum Alive {
-    /// The first process counted from inside.
+    /// The first process counted from inside; none means that it was alone for sure.
     Counted(u32),
     /// Seen from outside.
     Seen(Vec<Identity>),
 }
 
 impl Alive {
+    /// Whether the first process has proven that it was alone.
+    pub(crate) fn is_nobody(&self) -> bool {
+        matches!(self, Self::Counted(0))
+    }
+
     pub(crate) fn receipt(self, took: Duration) -> Receipt {
         match self {
             Self::Counted(others) => Receipt { ended: u64::from(others) + 1, survivors: 0, took },

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::Pid;
 
+use crate::layers::l02_namespaces::INNER_NAME;
+use crate::layers::l03_reexec::be_inner;
+
 /// Signals are reset up to this number before a program is executed.
 const SIGNAL_MAX: i32 = 64;
 
@@ -138,6 +141,26 @@ pub(crate) fn reap_one() -> io::Result<Reaped> {
         }
     }
 }
+
+/// The inner stage begins here, when the C library is ready and before the language's own start, which reads the memory map
+/// and sets up a second stack for nothing. Where the C library passes no arguments, `inner_main` begins it a little later.
+#[used]
+#[unsafe(link_section = ".init_array")]
+pub(crate) static EARLY_START: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
+    extern "C" fn early_start(count: libc::c_int, arguments: *const *const libc::c_char) {
+        if count != 1 || !cfg!(target_env = "gnu") {
+            return;
+        }
+        // SAFETY: this C library passes the arguments of `main`, of which there is one.
+        let first = unsafe { *arguments };
+        // SAFETY: an argument is a string that ends in zero and lives as long as the process.
+        let first = unsafe { CStr::from_ptr(first) };
+        if first.to_bytes() == INNER_NAME.as_bytes() {
+            exit_now(i32::from(be_inner()));
+        }
+    }
+    early_start
+};
 
 /// Null-terminated arguments, built before a fork so that the child need not allocate.
 #[derive(Debug)]

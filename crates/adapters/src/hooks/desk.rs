@@ -6,10 +6,11 @@
 use super::alive::{self, Life};
 use super::answer::{self, Answer};
 use super::call::{Event, HookCall, Source};
+use super::figures;
 use super::inputs::{self, Scene, Verified};
 use super::memory::Memory;
 use super::protected::{Homes, Reach};
-use super::{Reply, say};
+use super::{Reply, say, window};
 use std::time::Duration;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, SafetyVeto};
@@ -67,10 +68,11 @@ impl Desk<'_> {
         let mut memory = Memory::read(&notes.read());
         let mut taken = Vec::new();
         let answer = match &call.event {
-            Event::SessionStarted(source) => self.begin(call, *source)?,
-            Event::SessionEnded => {
-                self.mark(call, Life::Ended)?;
-                Answer::Pass
+            Event::SessionStarted(source) => {
+                if *source == Source::Resumed {
+                    figures::skip(call, &mut memory);
+                }
+                self.begin(call, *source)?
             }
             Event::Compacting => {
                 driver.brief((self.clock)())?;
@@ -84,6 +86,7 @@ impl Desk<'_> {
             | Event::AgentStarted
             | Event::AgentEnded
             | Event::Compacted
+            | Event::SessionEnded
             | Event::Other => self.decide(call, driver, (&mut memory, attempt), &mut taken)?,
         };
         notes.write(memory.text().as_bytes())?;
@@ -102,11 +105,13 @@ impl Desk<'_> {
         let reach = Reach::new(self.workspace, self.homes);
         let scene = Scene { call, root: self.workspace.root(), reach: &reach };
         let mut before = Vec::new();
+        let mut newcomers = 0;
         if attempt == Attempt::First {
             inputs::note_starter(call, memory);
             before.extend(inputs::newcomer(call, memory));
+            newcomers = before.len();
+            before.extend(figures::new(call, memory, window::told(self.workspace.layout(), &call.session)));
         }
-        let newcomers = before.len();
         let Some(last) = self.last_input(&scene, driver, memory)?.or_else(|| before.pop()) else {
             return Ok(Answer::Pass);
         };
@@ -129,13 +134,19 @@ impl Desk<'_> {
         let call = scene.call;
         Ok(match &call.event {
             Event::Asked(tool) => Some(scene.request(tool)),
-            Event::ModelAsked { model } => Some(Scene::model_request(model)),
+            Event::ModelAsked { model } => {
+                memory.model_requests = memory.model_requests.saturating_add(1);
+                Some(Scene::model_request(model))
+            }
+            Event::SessionEnded => {
+                self.mark(call, Life::Ended)?;
+                None
+            }
             Event::Done(tool, outcome) => {
                 let foreign = Foreign { client: call.client.name(), session: &call.session };
                 let mut observer = foreign.observer(self.workspace.layout());
-                let mut event = scene.event(tool, outcome, &mut observer);
+                let event = scene.event(tool, outcome, (&mut observer, memory));
                 foreign.keep_observer(self.workspace.layout(), &observer);
-                inputs::sign(call, memory, &mut event);
                 Some(What::Event(event))
             }
             Event::Prompt => {
@@ -148,12 +159,9 @@ impl Desk<'_> {
                 Some(scene.claim(if verified { Verified::SoFar } else { Verified::No }))
             }
             Event::Compacted => Some(inputs::compacted()),
-            Event::AgentStarted
-            | Event::AgentEnded
-            | Event::SessionStarted(_)
-            | Event::SessionEnded
-            | Event::Compacting
-            | Event::Other => None,
+            Event::AgentStarted | Event::AgentEnded | Event::SessionStarted(_) | Event::Compacting | Event::Other => {
+                None
+            }
         })
     }
 

@@ -1,6 +1,7 @@
 //! From a client's event to the inputs of the engine.
 
 use super::call::{Event, HookCall, Outcome, Tool};
+use super::figures;
 use super::memory::Memory;
 use super::protected::{self, Reach};
 use std::path::Path;
@@ -58,11 +59,24 @@ impl Scene<'_> {
     }
 
     /// A call with its result.
-    pub(super) fn event(&self, tool: &Tool, outcome: &Outcome, observer: &mut Observer) -> AgentEvent {
-        let raw = RawCall { output: Some(&outcome.output), error: outcome.failed, ..self.raw(tool) };
+    pub(super) fn event(
+        &self,
+        tool: &Tool,
+        outcome: &Outcome,
+        (observer, memory): (&mut Observer, &mut Memory),
+    ) -> AgentEvent {
+        let exit_code = figures::exit_code(self.call, memory, tool.call_id.as_deref());
+        let raw = RawCall { output: Some(&outcome.output), error: outcome.failed, exit_code, ..self.raw(tool) };
         let facts = observer.observe(&raw);
         let workspace_hash = if facts.flags.has(Flag::Test) { self.workspace_hash() } else { None };
-        AgentEvent { latency_ms: RunMillis::new(outcome.duration_ms), workspace_hash, ..event_of(facts) }
+        let mut event = AgentEvent {
+            latency_ms: RunMillis::new(outcome.duration_ms),
+            turn_id: figures::step(self.call, memory, tool.call_id.as_deref()),
+            workspace_hash,
+            ..event_of(facts)
+        };
+        sign(self.call, memory, &mut event);
+        event
     }
 
     /// A call that was refused: the client tells nobody of its end, and an agent that hammers at a closed door loops.
@@ -102,7 +116,7 @@ pub(super) enum Verified {
 }
 
 /// Marks an event with who acted, and with a person's word before it.
-pub(super) fn sign(call: &HookCall, memory: &mut Memory, event: &mut AgentEvent) {
+fn sign(call: &HookCall, memory: &mut Memory, event: &mut AgentEvent) {
     event.user_turn = std::mem::take(&mut memory.person_spoke);
     if let Some(agent) = &call.agent {
         event.agent_id = Some(Label::cut(&agent.id));

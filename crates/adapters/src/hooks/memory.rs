@@ -2,13 +2,17 @@
 //!
 //! All of it was journaled as facts of events; losing it costs sharpness and never a decision that was taken.
 
+use crate::usage::Record;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use tripwire_core::label::Fingerprint;
 
 /// Remarks that wait for a result to be told with.
 const TOLD_MAX: usize = 8;
 /// Sub-agents that are remembered; the policy allows fewer.
 const AGENTS_MAX: usize = 64;
+/// Transcripts that are remembered: the main one and those of the newest sub-agents.
+const RECORDS_MAX: usize = 16;
 
 /// The memory of a session's hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -24,6 +28,10 @@ pub(super) struct Memory {
     starters: Vec<String>,
     /// Who started which sub-agent, the newest last.
     parents: Vec<(Fingerprint, String)>,
+    /// What was read of which transcript, the newest last.
+    records: Vec<(Fingerprint, Record)>,
+    /// Model requests that the client announced, for clients that do so.
+    pub(super) model_requests: u64,
 }
 
 impl Memory {
@@ -39,7 +47,22 @@ impl Memory {
         }
         keep_newest(&mut self.agents, AGENTS_MAX);
         keep_newest(&mut self.parents, AGENTS_MAX);
+        keep_newest(&mut self.records, RECORDS_MAX);
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What was read of a transcript.
+    pub(super) fn record(&mut self, path: &Path) -> &mut Record {
+        let key = Fingerprint::of(path.as_os_str().as_encoded_bytes());
+        let at = self.records.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+            self.records.push((key, Record::default()));
+            self.records.len() - 1
+        });
+        // The one that is read now must not be the next to be forgotten.
+        let entry = self.records.remove(at);
+        self.records.push(entry);
+        let newest = self.records.len() - 1;
+        &mut self.records[newest].1
     }
 
     /// Whether the engine let this sub-agent in.

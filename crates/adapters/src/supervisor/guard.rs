@@ -10,14 +10,18 @@ pub(crate) use clerk::Clerk;
 pub(crate) use pulse::{Orders, Pulse};
 
 use super::Teller;
+use super::sources::{self, Sources};
 use crate::hooks::desk::{Attempt, Desk, Handled};
 use crate::hooks::protected::Homes;
-use crate::hooks::{self, Client, Event, HookCall, Reply};
+use crate::hooks::{self, Client, Event, HookCall, Reply, Tool};
 use crate::socket::Question;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tripwire_core::chain::event::Flag;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::What;
+use tripwire_core::observe::{RawCall, observe};
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError, Taken};
 use tripwire_host::workspace::Workspace;
@@ -37,9 +41,11 @@ pub(crate) struct Guard {
     homes: Homes,
     presence: Presence,
     teller: Arc<dyn Teller>,
+    sources: Sources,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
     changed: Condvar,
+    served: AtomicUsize,
 }
 
 impl Guard {
@@ -50,8 +56,9 @@ impl Guard {
         teller: Arc<dyn Teller>,
         driver: Driver,
     ) -> Self {
-        let pulse = Mutex::new(Pulse::of(&driver));
-        Self { workspace, homes, presence, teller, engine: Mutex::new(driver), pulse, changed: Condvar::new() }
+        let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), Sources::of(workspace.root()));
+        let (engine, changed) = (Mutex::new(driver), Condvar::new());
+        Self { workspace, homes, presence, teller, sources, engine, pulse, changed, served: AtomicUsize::new(0) }
     }
 
     /// How things stand now.
@@ -75,8 +82,21 @@ impl Guard {
         self.changed.notify_all();
     }
 
-    /// Answers one event of the client; waits as long as the session is paused, a throttle lasts, or a person is asked.
+    /// How many hooks are being served now.
+    pub(crate) fn served(&self) -> usize {
+        self.served.load(Ordering::SeqCst)
+    }
+
+    /// Answers one event of the client; waits as long as need be.
     pub(crate) fn answer(&self, question: &Question) -> Reply {
+        self.served.fetch_add(1, Ordering::SeqCst);
+        let reply = self.answer_one(question);
+        self.served.fetch_sub(1, Ordering::SeqCst);
+        reply
+    }
+
+    /// Answers one event of the client; waits as long as the session is paused, a throttle lasts, or a person is asked.
+    fn answer_one(&self, question: &Question) -> Reply {
         let call = match hooks::read(question.client, &question.input) {
             Ok(call) => call,
             Err(error) => {
@@ -90,7 +110,7 @@ impl Guard {
         }
         let mut attempt = Attempt::First;
         loop {
-            let handled = match self.handle(&call, attempt) {
+            let handled = match self.note_unseen_change(&call).and_then(|()| self.handle(&call, attempt)) {
                 Ok(handled) => handled,
                 Err(error) => {
                     let why = format!("{error}; {}", error.hint());
@@ -114,6 +134,31 @@ impl Guard {
                     return handled.reply;
                 }
             }
+        }
+    }
+
+    /// Before tests run and when the agent says that it is done: sources that changed unseen make the code modified.
+    fn note_unseen_change(&self, call: &HookCall) -> Result<(), DriverError> {
+        let matters = match &call.event {
+            Event::Claimed(_) => true,
+            Event::Asked(tool) => is_test(tool),
+            Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Done(..)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => false,
+        };
+        if !matters || self.lock_pulse().view.dirty_bits.code_modified != Some(false) {
+            return Ok(());
+        }
+        match self.sources.changed() {
+            Some(path) => self.take(sources::event(&path)).map(drop),
+            None => Ok(()),
         }
     }
 
@@ -215,6 +260,11 @@ impl Guard {
         }
     }
 
+    /// Writes the report of a run that ends here for a person to look at.
+    pub(crate) fn report_blocker(&self) -> Result<(), DriverError> {
+        self.with_engine(|driver| driver.report_blocker(clock::now()))
+    }
+
     /// Writes the briefing for a fresh worker.
     pub(crate) fn brief(&self) -> Result<(), DriverError> {
         self.with_engine(|driver| driver.brief(clock::now()))
@@ -274,6 +324,11 @@ enum Waited {
 const WITHHELD_MAX: Duration = Duration::from_secs(30);
 /// How often somebody who waits looks by itself.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Whether a call runs the tests.
+fn is_test(tool: &Tool) -> bool {
+    observe(&RawCall { tool: &tool.name, args: &tool.input, ..RawCall::default() }).flags.has(Flag::Test)
+}
 
 /// Whether an event asks for leave to go on.
 const fn asks(event: &Event) -> bool {

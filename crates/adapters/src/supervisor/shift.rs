@@ -4,6 +4,7 @@ use super::arrange::{self, ArrangeError, Arranged, Scene};
 use super::ending::{Ending, Facts};
 use super::folder::RunFolder;
 use super::guard::{Clerk, Guard};
+use super::latecomers::Latecomers;
 use super::program::Program;
 use super::report::{EngineSwitch, RunReport};
 use super::stream::{self, LastWords, Passing};
@@ -200,6 +201,8 @@ impl<'a> Shifts<'a> {
             teller: &self.teller,
             presence: self.wish.presence,
             witness: Witness::new(client),
+            latecomers: Latecomers::default(),
+            folder: self.folder.path().to_owned(),
             next,
             tree,
             awake: Awake::new(),
@@ -284,6 +287,11 @@ impl<'a> Shifts<'a> {
     fn close(mut self, ending: Ending) -> RunReport {
         let mut ending = self.journal(ending);
         let verified = self.verify(&mut ending);
+        if matches!(ending, Ending::Held(HoldReason::Loop | HoldReason::NoProgress))
+            && let Err(error) = self.guard.report_blocker()
+        {
+            self.teller.say(&format!("note: the blocker report is not written: {error}"));
+        }
         if self.receipt.survivors > 0 {
             ending = Ending::GuardBroken(format!("{} processes survived", self.receipt.survivors));
         }

@@ -1,9 +1,11 @@
 //! The watch over one worker: freezes, thaws and ends its tree as the guard decides, and never waits for a disk itself.
 
 use super::guard::{Guard, Pulse};
+use super::latecomers::{self, Latecomers};
 use super::witness::Witness;
 use super::{Presence, Teller};
 use crate::hooks::Client;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
@@ -64,6 +66,10 @@ pub(crate) struct Watch<'a> {
     pub(crate) presence: Presence,
     /// What the client's own records say.
     pub(crate) witness: Witness,
+    /// Hooks on their way.
+    pub(crate) latecomers: Latecomers,
+    /// The run's folder, by which its hooks are known.
+    pub(crate) folder: PathBuf,
     /// Whether another engine stands ready.
     pub(crate) next: Next,
     /// The worker.
@@ -119,6 +125,10 @@ impl Watch<'_> {
                 read = Instant::now();
                 if let Some(proof) = self.witness.look(&pulse, self.awake.now()) {
                     return Ok(Over::Broken(proof));
+                }
+                let (served, folder) = (self.guard.served(), &self.folder);
+                if self.latecomers.look(self.awake.now(), served, || latecomers::started(folder)) {
+                    return Ok(Over::Broken("a hook was started and does not answer".to_owned()));
                 }
             }
             if let Some(over) = self.alarm(&pulse, ended) {

@@ -1,6 +1,7 @@
 //! Claude Code.
 
 use crate::cases;
+use crate::support::clients::Client;
 use crate::support::clients::Kind::Claude;
 
 #[test]
@@ -32,4 +33,13 @@ fn loop_1_the_real_claude_code_is_stopped_when_it_repeats_itself() {
         assert_eq!(ran.shown("hook_stopped"), 1, "{user:?}: the client says who ended the turn");
         assert!(ran.has(".geometry/BLOCKER_REPORT.md"), "{user:?}");
     }
+}
+
+#[test]
+fn gate_8_the_real_claude_code_stops_asking_when_its_money_is_gone() {
+    let Some(client) = Client::find(Claude) else { return };
+    let ran = cases::with_ten_cents(&client);
+    // 1.75 cents an answer: the sixth crosses the budget.
+    assert!((6..=7).contains(&ran.asked.len()), "{} requests where 21 were scripted", ran.asked.len());
+    assert!(ran.asked.iter().any(|body| body.contains("left of the budget: wrap up")), "told at 80 %");
 }

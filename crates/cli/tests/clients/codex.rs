@@ -1,6 +1,7 @@
 //! Codex CLI.
 
 use crate::cases;
+use crate::support::clients::Client;
 use crate::support::clients::Kind::Codex;
 
 #[test]
@@ -34,4 +35,14 @@ fn loop_1_no_further_command_of_a_loop_runs_on_the_real_codex() {
         assert!(ran.asked.iter().any(|body| body.contains("LOOP_OVERRIDE")), "{user:?}: told before it was stopped");
         assert!(ran.has(".geometry/BLOCKER_REPORT.md"), "{user:?}");
     }
+}
+
+#[test]
+fn gate_8_no_command_runs_on_the_real_codex_when_its_money_is_gone() {
+    let Some(client) = Client::find(Codex) else { return };
+    let ran = cases::with_ten_cents(&client);
+    // Its model has no known price, so the dearest counts.
+    let commands = ran.shown("\"type\":\"command_execution\"") / 2;
+    assert!(commands < 12, "{commands} commands ran where 20 were scripted");
+    assert!(ran.asked.iter().any(|body| body.contains("budget is used up")), "the agent is told");
 }

@@ -1,6 +1,7 @@
 //! Gemini CLI, with its own loop guard off.
 
 use crate::cases;
+use crate::support::clients::Client;
 use crate::support::clients::Kind::Gemini;
 
 #[test]
@@ -31,4 +32,12 @@ fn loop_1_the_real_gemini_is_stopped_when_it_repeats_itself() {
         assert!(ran.asked.iter().any(|body| body.contains("LOOP_OVERRIDE")), "{user:?}: told before it was stopped");
         assert!(ran.has(".geometry/BLOCKER_REPORT.md"), "{user:?}");
     }
+}
+
+#[test]
+fn gate_8_the_real_gemini_stops_asking_when_its_money_is_gone() {
+    let Some(client) = Client::find(Gemini) else { return };
+    let ran = cases::with_ten_cents(&client);
+    // 0.625 cents an answer: the sixteenth reaches the budget, and the next model request is refused.
+    assert!((14..=17).contains(&ran.asked.len()), "{} requests where 21 were scripted", ran.asked.len());
 }

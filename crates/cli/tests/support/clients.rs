@@ -119,21 +119,26 @@ impl Client {
     /// Runs the client headless against a model on loopback.
     pub(crate) fn run(&self, run: Run<'_>) -> Output {
         let home = tempfile::tempdir().expect("a throw-away home");
+        wait(self.command(run, home.path()))
+    }
+
+    /// The command that runs the client headless against a model on loopback, with this throw-away home.
+    pub(crate) fn command(&self, run: Run<'_>, home: &Path) -> Command {
         let mut command = Command::new(self.program.first().expect("a program"));
         command.args(self.program.iter().skip(1)).current_dir(run.workspace).env_clear();
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8").env("HOME", home.path());
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8").env("HOME", home);
         command.env("DO_NOT_TRACK", "1").env("NO_COLOR", "1").env("TERM", "dumb");
         match self.kind {
-            Kind::Claude => claude(&mut command, run, home.path()),
-            Kind::Codex => codex(&mut command, run, home.path()),
-            Kind::Gemini => gemini(&mut command, run, home.path()),
+            Kind::Claude => claude(&mut command, run, home),
+            Kind::Codex => codex(&mut command, run, home),
+            Kind::Gemini => gemini(&mut command, run, home),
         }
         if run.user == User::Ordinary {
-            give(home.path());
+            give(home);
             give(run.workspace);
             command.uid(SOMEONE).gid(SOMEONE);
         }
-        wait(command)
+        command
     }
 }
 
@@ -220,11 +225,12 @@ fn codex(command: &mut Command, run: Run<'_>, home: &Path) {
         ));
     }
     fs::write(folder.join("config.toml"), config).expect("the settings");
-    command
+    command.args(["exec", "--json", "--skip-git-repo-check"]);
+    if run.hook.is_some() {
         // The hooks are ours and the home is thrown away: nothing else could be trusted by this.
-        .args(["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "Do the task."])
-        .env("CODEX_HOME", folder)
-        .env("SCRIPTED_KEY", "sk-made-up");
+        command.arg("--dangerously-bypass-hook-trust");
+    }
+    command.arg("Do the task.").env("CODEX_HOME", folder).env("SCRIPTED_KEY", "sk-made-up");
 }
 
 fn gemini(command: &mut Command, run: Run<'_>, home: &Path) {
@@ -273,6 +279,7 @@ fn gemini(command: &mut Command, run: Run<'_>, home: &Path) {
         ]);
 }
 
+/// Waits for a command that must end, and takes what it said.
 fn wait(mut command: Command) -> Output {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the client starts");

@@ -3,7 +3,7 @@
 //! Everything else (freezing, killing, prompting) is handed to whoever asked, who alone can do it. A view that cannot be
 //! written does not stop the guard: the journal is the truth, and the notice tells the person.
 
-use super::recent::Progress;
+use super::recent::{Memo, Progress};
 use crate::control::{ControlFile, Presence, Seen};
 use crate::geometry::file::FileError;
 use crate::geometry::layout::Layout;
@@ -102,6 +102,32 @@ fn write_report(
             seen.set(ControlFile::Checkpoint, Presence::There);
         }
     }
+    Ok(())
+}
+
+/// Writes the blocker report of a run that ends with a hold, from the strictest of its newest alarms.
+pub(super) fn write_blocker(
+    layout: &Layout,
+    session: &SessionId,
+    memo: &Memo,
+    seen: &mut Seen,
+    now: WallClock,
+) -> Result<(), FileError> {
+    let alarm = memo.findings.iter().max_by_key(|finding| (finding.level, finding.decision));
+    let text = BlockerReport {
+        at: now,
+        session: session.as_str().to_owned(),
+        rule: alarm.map_or_else(String::new, |finding| finding.rule.clone()),
+        reason: alarm.map_or_else(String::new, |finding| finding.reason.clone()),
+        signature: None,
+        evidence: alarm.map(|finding| finding.decision.get() * 2 + 1).into_iter().collect(),
+        price: None,
+        last_output: None,
+        tried: Vec::new(),
+    }
+    .text();
+    File::Blocker.write(layout, &text)?;
+    seen.set(ControlFile::BlockerReport, Presence::There);
     Ok(())
 }
 
@@ -217,7 +243,9 @@ fn edits(shown: &Live, view: &View) -> Vec<Edit> {
     };
     number("safety.iteration_count", shown.iteration_count, view.iterations.get());
     number("safety.consecutive_failures", shown.consecutive_failures, view.consecutive_failures.get());
-    number("context.estimated_usage_pct", shown.estimated_usage_pct, view.context_percent.get());
+    if is_worth_showing(shown.estimated_usage_pct, view.context_percent.get()) {
+        number("context.estimated_usage_pct", shown.estimated_usage_pct, view.context_percent.get());
+    }
     let looping = view.held == Some(tripwire_core::effect::HoldReason::Loop);
     let bits = &view.dirty_bits;
     for (path, old, new) in [
@@ -233,6 +261,15 @@ fn edits(shown: &Live, view: &View) -> Vec<Edit> {
         }
     }
     edits
+}
+
+/// Whether a new figure of the context is worth a write of the manifest: each point where the gate's tiers are, and steps
+/// of five below, because writing costs more than everything else on the path of a tool call.
+fn is_worth_showing(shown: u64, now: u32) -> bool {
+    const TIERS_FROM: u64 = 70;
+    const STEP: u64 = 5;
+    let now = u64::from(now);
+    now.max(shown) >= TIERS_FROM || now / STEP != shown / STEP
 }
 
 /// The JSON name of one of our enums' values.

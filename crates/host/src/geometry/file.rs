@@ -119,7 +119,9 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
         return Err(FileError::at(path, FileAction::Read)(cause).into());
     }
-    let mut bytes = Vec::new();
+    // Room for the whole file at once: growing step by step costs a system call each, on the path of every tool call.
+    let size = usize::try_from(metadata.len().min(limit)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(size.saturating_add(64));
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(FileError::at(path, FileAction::Read))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
         return Err(ReadError::TooBig { path: path.to_owned(), limit });

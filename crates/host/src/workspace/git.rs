@@ -10,12 +10,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The nearest ancestor that is a git work tree.
-pub(super) fn top_level(start: &Path) -> Option<PathBuf> {
+pub(crate) fn top_level(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|folder| common_folder(folder).is_some()).map(Path::to_owned)
 }
 
 /// The folder with what all work trees of a repository share, for a folder that has a `.git`.
-pub(super) fn common_folder(top: &Path) -> Option<PathBuf> {
+pub(crate) fn common_folder(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     let own = if dot_git.is_dir() {
         dot_git
@@ -89,14 +89,14 @@ impl GitError {
 }
 
 /// A work tree to ask.
-pub(super) struct Repository {
+pub(crate) struct Repository {
     root: PathBuf,
     overrides: Vec<OsString>,
 }
 
 impl Repository {
     /// Prepares the overrides that keep a repository's own programs from running.
-    pub(super) fn open(root: &Path) -> Result<Self, GitError> {
+    pub(crate) fn open(root: &Path) -> Result<Self, GitError> {
         let mut repository = Self { root: root.to_owned(), overrides: Vec::new() };
         let names = repository.ask("config", &["config", "--list", "--name-only", "-z"])?;
         for name in names.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok()) {
@@ -130,7 +130,7 @@ impl Repository {
     }
 
     /// Runs one read-only command.
-    fn ask(&self, name: &'static str, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn ask(&self, name: &'static str, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         let mut command = Command::new("git");
         command
             .env_clear()

@@ -82,6 +82,8 @@ impl Group {
                 self.add_v1(hierarchies, controller, name)?;
             }
             self.limit_v1(limits)?;
+            // A confined tree is ended by its pid namespace and never frozen: it needs no more than its budgets.
+            return Ok(());
         }
         match unified.map(|hierarchy| make(&hierarchy.own, name)) {
             Some(Ok(dir)) => self.v2 = Some(opened(dir)?),

@@ -37,21 +37,28 @@ const EXIT_BROKEN: u8 = 71;
 /// Returns `None` for an ordinary start, and the exit code otherwise.
 #[must_use]
 pub fn inner_main() -> Option<u8> {
+    // The mention keeps the early start in the binary.
+    std::hint::black_box(&sys::EARLY_START);
     if std::env::args_os().next()? != INNER_NAME {
         return None;
     }
+    Some(be_inner())
+}
+
+/// The inner stage from its first step to its exit code.
+pub(crate) fn be_inner() -> u8 {
     let Ok(fd) = sys::take_fd(CONTROL_FD) else {
-        return Some(EXIT_BROKEN);
+        return EXIT_BROKEN;
     };
     let channel = Channel::from_fd(fd);
-    Some(match inner(&channel) {
+    match inner(&channel) {
         Ok(code) => code,
         Err(broken) => {
             // If the launcher is gone there is nobody left to tell, and nothing was run.
             drop(channel.send_failure(broken.layer, broken.errno, &broken.what));
             EXIT_BROKEN
         }
-    })
+    }
 }
 
 fn inner(channel: &Channel) -> Result<u8, Broken> {

@@ -5,6 +5,7 @@
 //! the protected name away.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,7 +28,6 @@ use super::l03_reexec::Broken;
 /// Where the new root is built; any folder that exists everywhere will do, it is only covered.
 const BASE: &str = "/tmp";
 /// Names in the new root that exist while it is built.
-const SCRATCH: &str = ".scratch";
 const MASK_FILE: &str = ".mask-file";
 const MASK_DIR: &str = ".mask-dir";
 const PLACEHOLDERS: &str = ".placeholders";
@@ -46,10 +46,15 @@ pub(crate) struct Root {
 pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(at("make mounts private"))?;
-    let sources = plan.steps.iter().map(open_source).collect::<Result<Vec<_>, _>>()?;
+    let mut sources = plan.steps.iter().map(open_source).collect::<Result<Vec<_>, _>>()?;
     let base = new_base()?;
     let mut builder = Builder { base, made: BTreeSet::new(), buffer: Vec::new() };
     let scratch = builder.new_scratch(plan)?;
+    for (step, source) in plan.steps.iter().zip(&mut sources) {
+        if let Step::Scratch { path } = step {
+            *source = Source::Tree(scratch_folder(&scratch, path)?);
+        }
+    }
     for (step, source) in plan.steps.iter().zip(sources) {
         builder.take(step, source)?;
     }
@@ -85,6 +90,13 @@ fn open_source(step: &Step) -> Result<Source, Broken> {
         | Step::Protect { .. }
         | Step::Mask { .. } => Ok(Source::None),
     }
+}
+
+/// A folder of the private file system, taken before anything covers it.
+fn scratch_folder(scratch: &OwnedFd, path: &Path) -> Result<OwnedFd, Broken> {
+    let name = path.to_string_lossy().replace('/', "_");
+    mkdirat(scratch, name.as_str(), Mode::from_raw_mode(0o755)).map_err(at_path("make", path))?;
+    open_tree(scratch, name.as_str(), clone_flags()).map_err(at_path("take", path))
 }
 
 fn clone_tree(path: &Path) -> Result<OwnedFd, Broken> {
@@ -125,7 +137,7 @@ fn enter(base: &OwnedFd) -> Result<(), Broken> {
 struct Builder {
     base: OwnedFd,
     /// Folders of the new root that were made here and that nothing covers: below them no path needs a second look.
-    made: BTreeSet<PathBuf>,
+    made: BTreeSet<OsString>,
     buffer: Vec<u8>,
 }
 
@@ -143,7 +155,7 @@ impl Builder {
             (Step::Bind { path, access } | Step::BindAs { path, access, .. }, Source::Tree(tree)) => {
                 self.place(&tree, path, attributes(*access))
             }
-            (Step::Scratch { path }, _) => self.bind_scratch(path),
+            (Step::Scratch { path }, Source::Tree(tree)) => self.place(&tree, path, ATTR_NOSUID | ATTR_NODEV),
             (Step::Proc { path }, _) => self.mount_proc(path),
             (Step::Overlay { path, placeholders, .. }, Source::Overlay { lower, upper, work }) => {
                 self.mount_overlay(path, placeholders, &[lower, upper, work])
@@ -151,9 +163,13 @@ impl Builder {
             (Step::Pin { path }, _) => self.cover_with_itself(path, ATTR_NOSUID | ATTR_NODEV),
             (Step::Protect { path }, _) => self.cover_with_itself(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV),
             (Step::Mask { path }, _) => self.mask(path),
-            (Step::Bind { path, .. } | Step::BindAs { path, .. } | Step::Overlay { path, .. }, _) => {
-                Err(Broken::new(Layer::Rootfs, libc::EINVAL, format!("no source for `{}`", path.display())))
-            }
+            (
+                Step::Bind { path, .. }
+                | Step::BindAs { path, .. }
+                | Step::Overlay { path, .. }
+                | Step::Scratch { path },
+                _,
+            ) => Err(Broken::new(Layer::Rootfs, libc::EINVAL, format!("no source for `{}`", path.display()))),
         }
     }
 
@@ -166,7 +182,7 @@ impl Builder {
     /// Makes the path in the new root, with all its parents, where it is missing; no component may be a symbolic link.
     fn ensure(&mut self, path: &Path, kind: Kind) -> Result<(), Broken> {
         let path = relative(path);
-        if path == Path::new("") || self.made.contains(path) {
+        if path == Path::new("") || self.made.contains(path.as_os_str()) {
             return Ok(());
         }
         self.ensure_parent(path)?;
@@ -181,7 +197,7 @@ impl Builder {
         match made {
             Ok(()) => {
                 if kind == Kind::Dir && self.is_plain(path.parent()) {
-                    self.made.insert(path.to_path_buf());
+                    self.made.insert(path.as_os_str().to_owned());
                 }
                 Ok(())
             }
@@ -199,7 +215,7 @@ impl Builder {
 
     /// Whether a folder was made here and is not covered.
     fn is_plain(&self, folder: Option<&Path>) -> bool {
-        folder.is_some_and(|folder| folder == Path::new("") || self.made.contains(folder))
+        folder.is_some_and(|folder| folder == Path::new("") || self.made.contains(folder.as_os_str()))
     }
 
     fn write_file(&mut self, path: &Path, content: &[u8]) -> Result<(), Broken> {
@@ -235,7 +251,7 @@ impl Builder {
     /// In folders that were made here a path is safe to walk; anywhere else it is walked without following a link.
     fn attach_at(&mut self, tree: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<()> {
         let path = relative(path);
-        self.made.remove(path);
+        self.made.remove(path.as_os_str());
         if self.is_plain(path.parent()) {
             return move_mount(tree, "", &self.base, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH);
         }
@@ -264,22 +280,26 @@ impl Builder {
 
     fn mount_proc(&mut self, path: &Path) -> Result<(), Broken> {
         self.ensure(path, Kind::Dir)?;
-        self.made.remove(relative(path));
+        self.made.remove(relative(path).as_os_str());
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         // Only the process folders: no `sys`, no `kallsyms`, nothing that root owns by uid.
         mount("proc", base_path(path), "proc", flags, c"subset=pid").map_err(at("mount `/proc` with subset=pid"))
     }
 
+    /// Mounts the private file system where its first folder will be shown: that folder, a mount of its own, covers it, so
+    /// nothing is left to be unmounted, which would wait for the whole machine.
     fn new_scratch(&mut self, plan: &SandboxPlan) -> Result<OwnedFd, Broken> {
         self.write_masks().map_err(at_io("make the masks"))?;
-        self.ensure(Path::new(SCRATCH), Kind::Dir)?;
-        self.made.remove(Path::new(SCRATCH));
+        let first =
+            plan.steps.iter().find_map(|step| if let Step::Scratch { path } = step { Some(path) } else { None });
+        let place = first.ok_or_else(|| at("find a place for the scratch space")(rustix::io::Errno::INVAL))?;
+        self.ensure(place, Kind::Dir)?;
+        self.made.remove(relative(place).as_os_str());
         let options = format!("mode=0755,size={},nr_inodes={}\0", plan.scratch_bytes, plan.scratch_inodes);
         let options = std::ffi::CStr::from_bytes_with_nul(options.as_bytes()).unwrap_or_default();
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", base_path(Path::new(SCRATCH)), "tmpfs", flags, options)
-            .map_err(at("mount the scratch space"))?;
-        openat(&self.base, SCRATCH, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        mount("tmpfs", base_path(place), "tmpfs", flags, options).map_err(at("mount the scratch space"))?;
+        openat(&self.base, relative(place), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(at("open the scratch space"))
     }
 
@@ -289,14 +309,6 @@ impl Builder {
         let dir = base_path(Path::new(MASK_DIR));
         fs::create_dir(&dir)?;
         fs::set_permissions(dir, fs::Permissions::from_mode(0o000))
-    }
-
-    fn bind_scratch(&mut self, path: &Path) -> Result<(), Broken> {
-        let name = path.to_string_lossy().replace('/', "_");
-        let dir = Path::new(SCRATCH).join(name);
-        mkdirat(&self.base, &dir, Mode::from_raw_mode(0o755)).map_err(at_path("make", path))?;
-        let tree = open_tree(&self.base, &dir, clone_flags()).map_err(at_path("take", path))?;
-        self.place(&tree, path, ATTR_NOSUID | ATTR_NODEV)
     }
 
     /// Mounts the workspace with an overlay; `parts` are the lower, upper and work folders.
@@ -339,8 +351,6 @@ impl Builder {
 
     /// Takes the names away that were only needed while building; what is mounted from them stays.
     fn clean(&self) -> Result<(), Broken> {
-        unmount(base_path(Path::new(SCRATCH)), UnmountFlags::DETACH).map_err(at("let go of the scratch space"))?;
-        fs::remove_dir(base_path(Path::new(SCRATCH))).map_err(at_io("clean the new root"))?;
         fs::remove_file(base_path(Path::new(MASK_FILE))).map_err(at_io("clean the new root"))?;
         fs::remove_dir(base_path(Path::new(MASK_DIR))).map_err(at_io("clean the new root"))
     }

@@ -4,8 +4,6 @@
 //! `EPERM`; a number that nobody reviewed answers `ENOSYS`, as on an older kernel, so that programs fall back. The 32-bit entry
 //! kills: its numbers mean other calls. The tables with their reasons are in `l08_tables.rs`.
 
-use std::collections::BTreeMap;
-
 use crate::outcome::Layer;
 use crate::sys;
 
@@ -150,62 +148,73 @@ fn assemble(choices: Choices) -> Option<Vec<libc::sock_filter>> {
         instruction(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
         instruction(LOAD, OFFSET_NUMBER),
     ];
-    program.extend(search(&ranges(choices)?)?);
+    let guards = guards(choices);
+    program.extend(search(&ranges(&guards)?, &guards)?);
     Some(program)
 }
 
-/// Numbers from `first` up to the next range's first, with what answers them.
-struct Range {
-    first: u32,
-    answer: Vec<libc::sock_filter>,
+/// What a number leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leads {
+    To(Verdict),
+    /// The guard at this place of the list.
+    ToGuard(usize),
 }
 
-/// All numbers in order, neighbours with the same answer joined. What nobody reviewed, the x32 entry above all others
-/// included, does not exist.
-fn ranges(choices: Choices) -> Option<Vec<Range>> {
-    let mut answers: BTreeMap<u32, Vec<libc::sock_filter>> = BTreeMap::new();
-    for (calls, verdict) in [(ALLOWED, Verdict::Allow), (DENIED, Verdict::Refuse(libc::EPERM))] {
-        for call in calls.iter().flat_map(|group| group.calls) {
-            answers.insert(number(*call)?, vec![answer(verdict)]);
-        }
+/// Numbers from `first` up to the next range's first.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    first: u32,
+    leads: Leads,
+}
+
+/// What nobody reviewed does not exist; the x32 entry, above all other numbers, is part of that.
+const UNKNOWN: Leads = Leads::To(Verdict::Refuse(libc::ENOSYS));
+
+/// All numbers in order, neighbours with the same answer joined.
+fn ranges(guards: &[Guard]) -> Option<Vec<Range>> {
+    let mut calls: Vec<(i64, Leads)> = Vec::new();
+    for (groups, verdict) in [(ALLOWED, Verdict::Allow), (DENIED, Verdict::Refuse(libc::EPERM))] {
+        calls.extend(groups.iter().flat_map(|group| group.calls).map(|call| (*call, Leads::To(verdict))));
     }
-    for guard in guards(choices) {
-        answers.insert(number(guard.number)?, guard_body(&guard)?);
+    for (place, guard) in guards.iter().enumerate() {
+        let leads = if guard.arms.is_empty() { Leads::To(guard.otherwise) } else { Leads::ToGuard(place) };
+        calls.push((guard.number, leads));
     }
-    let unknown = || vec![answer(Verdict::Refuse(libc::ENOSYS))];
-    let mut ranges = vec![Range { first: 0, answer: unknown() }];
+    calls.sort_unstable_by_key(|(call, _)| *call);
+    let mut ranges = vec![Range { first: 0, leads: UNKNOWN }];
     let mut next = 0;
-    for (number, answer) in answers {
-        if number > next {
-            join(&mut ranges, Range { first: next, answer: unknown() });
+    for (call, leads) in calls {
+        let call = number(call)?;
+        if call > next {
+            join(&mut ranges, Range { first: next, leads: UNKNOWN });
         }
-        join(&mut ranges, Range { first: number, answer });
-        next = number + 1;
+        join(&mut ranges, Range { first: call, leads });
+        next = call + 1;
     }
-    join(&mut ranges, Range { first: next, answer: unknown() });
+    join(&mut ranges, Range { first: next, leads: UNKNOWN });
     Some(ranges)
 }
 
 fn join(ranges: &mut Vec<Range>, range: Range) {
-    let same = |last: &Range| match (last.answer.as_slice(), range.answer.as_slice()) {
-        ([last], [new]) => last.k == new.k,
-        (_, _) => false,
-    };
     match ranges.last_mut() {
         Some(last) if last.first == range.first => *last = range,
-        Some(last) if same(last) => {}
+        Some(last) if last.leads == range.leads => {}
         Some(_) | None => ranges.push(range),
     }
 }
 
 /// The steps that find a number among the ranges.
-fn search(ranges: &[Range]) -> Option<Vec<libc::sock_filter>> {
+fn search(ranges: &[Range], guards: &[Guard]) -> Option<Vec<libc::sock_filter>> {
     if let [only] = ranges {
-        return Some(only.answer.clone());
+        return match only.leads {
+            Leads::To(verdict) => Some(vec![answer(verdict)]),
+            Leads::ToGuard(place) => guard_body(guards.get(place)?),
+        };
     }
     let (low, high) = ranges.split_at(ranges.len() / 2);
     let first = high.first()?.first;
-    let (low, high) = (search(low)?, search(high)?);
+    let (low, high) = (search(low, guards)?, search(high, guards)?);
     let mut steps = match u8::try_from(low.len()) {
         Ok(near) => vec![jump(AT_LEAST, first, near, 0)],
         Err(_) => vec![jump(AT_LEAST, first, 0, 1), instruction(GO, u32::try_from(low.len()).ok()?)],

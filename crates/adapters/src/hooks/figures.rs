@@ -1,0 +1,106 @@
+//! The tokens, the context and the money behind a client's event, as events of their own.
+
+use super::Client;
+use super::call::{Event, HookCall};
+use super::memory::Memory;
+use crate::usage::{self, Figures};
+use std::path::PathBuf;
+use tripwire_core::chain::event::AgentEvent;
+use tripwire_core::input::What;
+use tripwire_core::label::Label;
+use tripwire_core::units::Tokens;
+use tripwire_host::prices::Basis;
+
+/// What the transcripts tell that was not told before: the main agent's, then that of the sub-agent that acts.
+pub(super) fn new(call: &HookCall, memory: &mut Memory, window: Option<Tokens>) -> Vec<What> {
+    let mut told = Vec::new();
+    let main = call.transcript.clone().map(|path| (path, None));
+    let agent = call.agent.as_ref().and_then(|agent| Some((agent_transcript(call)?, Some(agent.id.as_str()))));
+    let mut unread = call.transcript.is_none();
+    for (path, agent) in main.into_iter().chain(agent) {
+        match usage::read(call.client, &path, memory.record(&path)) {
+            Ok(Some(figures)) => told.push(event(&figures, agent, window)),
+            Ok(None) => {}
+            Err(_) if agent.is_none() => unread = true,
+            // A sub-agent that has said nothing yet has no transcript.
+            Err(_) => {}
+        }
+    }
+    // Without a record the tokens are estimated from what is seen: they must never count as nothing.
+    if let (Event::Done(tool, outcome), true) = (&call.event, unread) {
+        told.push(event(&usage::estimate(&tool.input, &outcome.output), None, None));
+    }
+    if call.client == Client::Gemini {
+        // This client numbers its model requests for us, and its calls are told apart by that number too.
+        let step = step(call, memory, None);
+        told.iter_mut().for_each(|event| event.turn_id.clone_from(&step));
+    }
+    told.into_iter().map(What::Event).collect()
+}
+
+/// Reads the transcripts and counts nothing: what an earlier session left is not this one's.
+pub(super) fn skip(call: &HookCall, memory: &mut Memory) {
+    if let Some(path) = &call.transcript {
+        drop(usage::read(call.client, path, memory.record(path)));
+    }
+}
+
+/// The step that a call belongs to: the answer that asked for it, or the announced model request.
+pub(super) fn step(call: &HookCall, memory: &mut Memory, call_id: Option<&str>) -> Option<Label> {
+    match call.client {
+        Client::Claude | Client::Codex => {
+            let path = agent_transcript(call).or_else(|| call.transcript.clone())?;
+            memory.record(&path).answer_of(call_id?).map(|answer| Label::cut(&answer))
+        }
+        Client::Gemini => {
+            (memory.model_requests > 0).then(|| Label::cut(&format!("model-request-{}", memory.model_requests)))
+        }
+    }
+}
+
+/// The exit code that the client's record tells for a call.
+pub(super) fn exit_code(call: &HookCall, memory: &mut Memory, call_id: Option<&str>) -> Option<i32> {
+    let path = agent_transcript(call).or_else(|| call.transcript.clone())?;
+    memory.record(&path).exit_code_of(call_id?)
+}
+
+/// Where a sub-agent's own transcript is: where the client says, else where Claude Code keeps it.
+fn agent_transcript(call: &HookCall) -> Option<PathBuf> {
+    let agent = call.agent.as_ref()?;
+    if let Some(path) = &agent.transcript {
+        return Some(path.clone());
+    }
+    let plain = !agent.id.is_empty() && agent.id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    match call.client {
+        Client::Claude if plain => {
+            let folder = call.transcript.as_ref()?.with_extension("").join("subagents");
+            Some(folder.join(format!("agent-{}.jsonl", agent.id)))
+        }
+        Client::Claude | Client::Codex | Client::Gemini => None,
+    }
+}
+
+fn event(figures: &Figures, agent: Option<&str>, window: Option<Tokens>) -> AgentEvent {
+    let tokens = &figures.tokens;
+    let output = tokens.output.plus(tokens.reasoning);
+    let model = match figures.basis {
+        Basis::Known => Label::cut(&figures.model),
+        Basis::Dearest => Label::cut(&format!("{} (no price known: the dearest is taken)", figures.model)),
+    };
+    AgentEvent {
+        agent_id: agent.map(Label::cut),
+        cache_read_tokens: Some(tokens.cache_read),
+        cache_write_tokens: Some(tokens.cache_write.plus(tokens.cache_write_long)),
+        context_tokens: figures.context,
+        // What the client itself says about its window is better than any table.
+        context_window: figures.context.and(window.or(figures.window)),
+        cost_micro_usd: Some(figures.cost),
+        input_tokens: Some(tokens.fresh_input),
+        model: Some(model),
+        output_tokens: Some(output),
+        reasoning_tokens: Some(tokens.reasoning),
+        token_count: tokens.input().plus(output),
+        turn_id: figures.answer.is_some().then(|| Label::cut(&figures.answer.to_string())),
+        ..AgentEvent::default()
+    }
+}

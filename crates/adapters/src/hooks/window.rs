@@ -1,0 +1,48 @@
+//! The size of the context window as the client itself tells it to its status line: better than any table of models.
+
+use std::path::PathBuf;
+use tripwire_core::record::chain::Digest;
+use tripwire_core::units::Tokens;
+use tripwire_host::geometry::file::{self, FileError};
+use tripwire_host::geometry::layout::Layout;
+
+fn path(layout: &Layout, session: &str) -> PathBuf {
+    let digest = Digest::of(session.as_bytes()).to_string();
+    layout.state().join("clients").join(format!("window-{}", digest.get(..32).unwrap_or(&digest)))
+}
+
+/// Remembers what the client told; hooks read it with the next figures.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn tell(layout: &Layout, session: &str, window: Tokens) -> Result<(), FileError> {
+    if told(layout, session) == Some(window) {
+        return Ok(());
+    }
+    file::make_folder(&layout.state())?;
+    file::make_folder(&layout.state().join("clients"))?;
+    file::replace(&path(layout, session), window.to_string().as_bytes())
+}
+
+/// What the client told, if it did.
+#[must_use]
+pub fn told(layout: &Layout, session: &str) -> Option<Tokens> {
+    let bytes = file::read_bounded(&path(layout, session), 32).ok()?;
+    let window = std::str::from_utf8(&bytes).ok()?.trim().parse().ok()?;
+    (window > 0).then(|| Tokens::new(window))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctx_1_the_clients_own_window_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        assert_eq!(told(&layout, "s"), None);
+        tell(&layout, "s", Tokens::new(1_000_000)).unwrap();
+        assert_eq!(told(&layout, "s"), Some(Tokens::new(1_000_000)));
+        assert_eq!(told(&layout, "another"), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Hooks that were started and do not come to the socket: a program that sleeps in the place of ours.
+//!
+//! A client starts its hook through a shell whose command line names this run's own folder, so its processes can be
+//! counted from outside. More of them than are being served, for too long, means that a hook does not answer.
+
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a hook may take from its start to its question.
+pub(crate) const QUESTION_WITHIN: Duration = Duration::from_secs(20);
+/// How often the processes are counted.
+const COUNT_EVERY: Duration = Duration::from_secs(2);
+
+/// The watch over hooks on their way.
+#[derive(Debug, Default)]
+pub(crate) struct Latecomers {
+    counted: Duration,
+    since: Option<Duration>,
+}
+
+impl Latecomers {
+    /// Counts again if it is time (of a clock that stands still while the client is frozen), and says whether a hook is
+    /// late.
+    pub(crate) fn look(&mut self, now: Duration, served: usize, started: impl FnOnce() -> usize) -> bool {
+        if now.saturating_sub(self.counted) < COUNT_EVERY {
+            return false;
+        }
+        self.counted = now;
+        if started() <= served {
+            self.since = None;
+            return false;
+        }
+        now.saturating_sub(*self.since.get_or_insert(now)) > QUESTION_WITHIN
+    }
+}
+
+/// How many hook shells of a run there are: processes whose command line names the run's folder and our closing words.
+pub(crate) fn started(folder: &Path) -> usize {
+    let folder = folder.as_os_str().as_encoded_bytes();
+    let Ok(listed) = std::fs::read_dir("/proc") else { return 0 };
+    let lines = listed
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit))
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let holds = |line: &[u8], part: &[u8]| line.windows(part.len()).any(|window| window == part);
+    lines.filter(|line| is_shell(line) && holds(line, folder) && holds(line, b"guard failed")).count()
+}
+
+/// Whether a command line is a shell's with its command: the client's own arguments may hold the same words.
+fn is_shell(line: &[u8]) -> bool {
+    let mut words = line.split(|byte| *byte == 0);
+    let program = words.next().unwrap_or_default();
+    let name = program.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    name.ends_with(b"sh") && words.next().is_some_and(|flag| flag.starts_with(b"-") && flag.ends_with(b"c"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn const_5_a_hook_that_does_not_come_is_late_and_one_that_is_served_is_not() {
+        let second = Duration::from_secs;
+        let mut watch = Latecomers::default();
+        for now in 1..=22 {
+            assert!(!watch.look(second(now), 0, || 1), "{now}");
+        }
+        assert!(watch.look(second(24), 0, || 1));
+        let mut watch = Latecomers::default();
+        for now in 1..200 {
+            let served = usize::from(now % 20 > 2);
+            assert!(!watch.look(second(now), served, || 1), "it comes and goes: {now}");
+        }
+    }
+
+    #[test]
+    fn only_a_shell_with_its_command_counts() {
+        assert!(is_shell(b"/bin/sh\0-c\0'/tmp/x/guard/tripwire' hook\0"));
+        assert!(is_shell(b"bash\0-lc\0x\0"));
+        assert!(!is_shell(b"/usr/bin/codex\0-c\0hooks.PreToolUse=[]\0"));
+        assert!(!is_shell(b""));
+    }
+}

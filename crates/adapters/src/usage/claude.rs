@@ -1,0 +1,99 @@
+//! Claude Code's transcript: one line per block of an answer, each repeating the answer's figures.
+
+use super::{Answer, News};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use tripwire_core::label::Fingerprint;
+use tripwire_core::units::Tokens;
+use tripwire_host::prices::TokenClasses;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(default, rename = "isSidechain")]
+    sidechain: bool,
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    usage: Option<Usage>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Usage {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+    cache_creation: Option<Creation>,
+    output_tokens_details: Option<Details>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Creation {
+    ephemeral_1h_input_tokens: u64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Details {
+    thinking_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+}
+
+/// Takes one line in; lines that hold no answer are passed over.
+pub(super) fn line(text: &str, news: &mut News<'_>) {
+    if !text.contains("\"usage\"") {
+        return;
+    }
+    let Ok(Line { kind, sidechain, message: Some(message) }) = serde_json::from_str(text) else { return };
+    let (Some(id), Some(usage)) = (&message.id, &message.usage) else { return };
+    if kind != "assistant" {
+        return;
+    }
+    if let Some(blocks) = message.content.and_then(|content| serde_json::from_str::<Vec<Block<'_>>>(content.get()).ok())
+    {
+        let answer = Fingerprint::of(id.as_bytes());
+        for call in blocks.iter().filter(|block| block.kind == "tool_use").filter_map(|block| block.id.as_ref()) {
+            news.record.calls.push((Fingerprint::of(call.as_bytes()), answer));
+        }
+    }
+    let tokens = usage.classes();
+    let context = (!sidechain).then(|| tokens.input());
+    news.answer(&Answer { id, model: message.model.as_deref(), tokens, context });
+}
+
+impl Usage {
+    /// Cached tokens are outside the input here; reasoning is inside the output.
+    fn classes(&self) -> TokenClasses {
+        let long = self.cache_creation.as_ref().map_or(0, |creation| creation.ephemeral_1h_input_tokens);
+        let reasoning = self.output_tokens_details.as_ref().map_or(0, |details| details.thinking_tokens);
+        TokenClasses {
+            fresh_input: Tokens::new(self.input_tokens),
+            cache_read: Tokens::new(self.cache_read_input_tokens),
+            cache_write: Tokens::new(self.cache_creation_input_tokens.saturating_sub(long)),
+            cache_write_long: Tokens::new(long.min(self.cache_creation_input_tokens)),
+            output: Tokens::new(self.output_tokens.saturating_sub(reasoning)),
+            reasoning: Tokens::new(reasoning.min(self.output_tokens)),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Codex CLI's rollout: the tokens of the whole thread, told again and again as they grow.
+
+use super::{Answer, News};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use tripwire_core::label::Fingerprint;
+use tripwire_core::units::Tokens;
+use tripwire_host::prices::TokenClasses;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+/// The fields of all payloads that matter.
+#[derive(Deserialize)]
+struct Payload<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    call_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    response_id: Option<Cow<'a, str>>,
+    usage: Option<Usage>,
+    thread_token_usage: Option<Usage>,
+    info: Option<Info>,
+    model_context_window: Option<u64>,
+    #[serde(borrow)]
+    item: Option<Item<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    total_token_usage: Option<Usage>,
+    last_token_usage: Option<Usage>,
+    model_context_window: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    exit_code: Option<i32>,
+}
+
+#[derive(Deserialize, Clone, Copy, Default)]
+#[serde(default)]
+struct Usage {
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    cache_write_input_tokens: u64,
+    output_tokens: u64,
+    reasoning_output_tokens: u64,
+}
+
+/// Takes one line in.
+pub(super) fn line(text: &str, news: &mut News<'_>) {
+    let Ok(Line { kind, payload: Some(raw) }) = serde_json::from_str(text) else { return };
+    if !matches!(kind.as_ref(), "turn_context" | "response_item" | "token_usage_record" | "event_msg") {
+        return;
+    }
+    let Ok(payload) = serde_json::from_str::<Payload<'_>>(raw.get()) else { return };
+    match (kind.as_ref(), payload.kind.as_deref()) {
+        ("turn_context", _) => news.record.model = payload.model.map(Cow::into_owned),
+        ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => {
+            news.record.open_calls.extend(payload.call_id.map(|id| Fingerprint::of(id.as_bytes())));
+        }
+        ("token_usage_record", _) => {
+            let id = payload.response_id.unwrap_or_default();
+            let answer = Fingerprint::of(id.as_bytes());
+            let calls = std::mem::take(&mut news.record.open_calls);
+            news.record.calls.extend(calls.into_iter().map(|call| (call, answer)));
+            told(news, &id, payload.thread_token_usage, payload.usage);
+        }
+        ("event_msg", Some("token_count")) => {
+            let Some(info) = payload.info else { return };
+            if info.model_context_window.is_some() {
+                news.record.window = info.model_context_window;
+            }
+            told(news, "", info.total_token_usage, info.last_token_usage);
+        }
+        ("event_msg", Some("task_started")) if payload.model_context_window.is_some() => {
+            news.record.window = payload.model_context_window;
+        }
+        ("event_msg", Some("item_completed")) => {
+            if let Some(Item { id: Some(id), exit_code: Some(code) }) = payload.item {
+                news.record.exits.push((Fingerprint::of(id.as_bytes()), code));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn told(news: &mut News<'_>, id: &str, total: Option<Usage>, last: Option<Usage>) {
+    let Some(total) = total else { return };
+    let context = last.map(|last| Tokens::new(last.input_tokens));
+    news.total(&Answer { id, model: None, tokens: total.classes(), context });
+}
+
+impl Usage {
+    /// Cached tokens are inside the input here, and reasoning inside the output.
+    fn classes(self) -> TokenClasses {
+        let cached = self.cached_input_tokens.saturating_add(self.cache_write_input_tokens);
+        TokenClasses {
+            fresh_input: Tokens::new(self.input_tokens.saturating_sub(cached)),
+            cache_read: Tokens::new(self.cached_input_tokens),
+            cache_write: Tokens::new(self.cache_write_input_tokens),
+            cache_write_long: Tokens::ZERO,
+            output: Tokens::new(self.output_tokens.saturating_sub(self.reasoning_output_tokens)),
+            reasoning: Tokens::new(self.reasoning_output_tokens),
+        }
+    }
+}

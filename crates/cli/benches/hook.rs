@@ -1,0 +1,170 @@
+//! The hook on the path of every tool call, against an empty process that reads the same input: CPU time and wall time.
+//!
+//! All programs run in turn, one after the other, so that a busy machine hurts them alike. The promise is about CPU time:
+//! at most three times that of an empty static Rust process in the same run. A Python and a Node hook that do nothing but
+//! read their input are measured for comparison, where these are installed.
+//!
+//! `just bench-hook` builds the static binary first and names it in `TRIPWIRE_BENCH_BINARY`; without that the binary of
+//! the bench profile is taken, which is dynamic and starts slower.
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark that cannot run must say so and stop")]
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often each program is started.
+const ROUNDS: usize = 300;
+/// Rounds before anything is measured: caches fill and the session begins.
+const WARM_UP: usize = 20;
+/// The promise: CPU time in multiples of an empty process.
+const RATIO_MAX: f64 = 3.0;
+
+struct Subject {
+    name: &'static str,
+    program: PathBuf,
+    words: Vec<String>,
+    input: fn(&Path, usize) -> String,
+    cpu: Vec<Duration>,
+    wall: Vec<Duration>,
+}
+
+impl Subject {
+    fn new(name: &'static str, program: impl Into<PathBuf>, words: &[&str], input: fn(&Path, usize) -> String) -> Self {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Self { name, program: program.into(), words, input, cpu: Vec::new(), wall: Vec::new() }
+    }
+
+    fn run(&mut self, place: &Path, round: usize) {
+        let input = (self.input)(place, round);
+        let started = Instant::now();
+        let mut child = Command::new(&self.program)
+            .args(&self.words)
+            .current_dir(place)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", place.with_file_name("home"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        child.stdin.take().expect("its input").write_all(input.as_bytes()).expect("it reads");
+        let cpu = cpu_at_the_end(&child);
+        let wall = started.elapsed();
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success() && output.stdout.is_empty(), "{}: {output:?}", self.name);
+        if round >= WARM_UP {
+            self.cpu.push(cpu);
+            self.wall.push(wall);
+        }
+    }
+}
+
+/// The CPU time of a process that has ended and was not yet waited for, to the nanosecond: that of its main thread, which
+/// is all of it for everything here but Node.
+fn cpu_at_the_end(child: &Child) -> Duration {
+    let pid = Pid::from_child(child);
+    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).expect("it ends");
+    let text = fs::read_to_string(format!("/proc/{}/schedstat", child.id())).expect("the scheduler's figures");
+    Duration::from_nanos(text.split(' ').next().and_then(|ran| ran.parse().ok()).expect("a number"))
+}
+
+fn pre(place: &Path, round: usize) -> String {
+    call(place, "PreToolUse", round, "")
+}
+
+fn post(place: &Path, round: usize) -> String {
+    call(
+        place,
+        "PostToolUse",
+        round,
+        r#","tool_response":{"stdout":"one line of output\nand another one","stderr":""},"duration_ms":12"#,
+    )
+}
+
+/// A call as Claude Code sends it, a different one each time.
+fn call(place: &Path, event: &str, round: usize, more: &str) -> String {
+    let place = place.display();
+    format!(
+        r#"{{"session_id":"e602ff05-4981-4837-a99d-5a311f1f3787","transcript_path":"{place}/transcript.jsonl","cwd":"{place}","prompt_id":"3a16f517-fb3f-4f07-b02d-55718351be61","permission_mode":"bypassPermissions","hook_event_name":"{event}","tool_name":"Bash","tool_input":{{"command":"cargo test -p part{round}","description":"run the tests of one part"}},"tool_use_id":"toolu_{round}"{more}}}"#
+    )
+}
+
+fn main() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = &folder.path().join("work");
+    fs::create_dir_all(place.join(".geometry")).expect("a folder");
+    fs::create_dir(folder.path().join("home")).expect("a folder");
+    // Sixty calls a minute is the policy's limit, and this makes thousands.
+    let manifest = "gate:\n  max_tool_calls_per_minute: 1000000\n  tool_call_warning_threshold: 999999\n";
+    fs::write(place.join(".geometry/MANIFEST.yaml"), manifest).expect("a manifest");
+    fs::write(place.join("transcript.jsonl"), "").expect("a transcript");
+    let tripwire =
+        std::env::var_os("TRIPWIRE_BENCH_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_tripwire").into(), PathBuf::from);
+    let mut subjects = vec![
+        Subject::new("empty static Rust process", empty(place), &[], pre),
+        Subject::new("tripwire hook claude, before a tool", &tripwire, &["hook", "claude"], pre),
+        Subject::new("tripwire hook claude, after a tool", &tripwire, &["hook", "claude"], post),
+    ];
+    for (name, program, words) in [
+        ("Python hook that only reads", "/usr/bin/python3", ["-c", "import json,sys; json.load(sys.stdin)"]),
+        ("Node hook that only reads", "node", ["-e", "JSON.parse(require('fs').readFileSync(0))"]),
+    ] {
+        if Command::new(program).arg("--version").output().is_ok() {
+            subjects.push(Subject::new(name, program, &words, pre));
+        }
+    }
+    for round in 0..WARM_UP + ROUNDS {
+        for subject in &mut subjects {
+            subject.run(place, round);
+        }
+    }
+    report(&mut subjects, &tripwire);
+}
+
+/// An empty program that reads its input, compiled here: what any hook costs at least.
+fn empty(place: &Path) -> PathBuf {
+    let (source, program) = (place.join("empty.rs"), place.join("empty"));
+    let text = "fn main(){let mut b=Vec::new();std::io::Read::read_to_end(&mut std::io::stdin(),&mut b).ok();}";
+    fs::write(&source, text).expect("a source");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let built = Command::new(rustc)
+        .args(["-O", "-C", "panic=abort", "-C", "target-feature=+crt-static", "-C", "strip=symbols", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "the empty program is built");
+    program
+}
+
+fn report(subjects: &mut [Subject], tripwire: &Path) {
+    println!("{ROUNDS} rounds; binary `{}`\n", tripwire.file_name().unwrap_or_default().to_string_lossy());
+    println!("| program | CPU median | of empty | wall p50 | wall p99 |");
+    println!("| --- | --- | --- | --- | --- |");
+    let base = median(&mut subjects[0].cpu).as_secs_f64();
+    let mut worst: f64 = 0.0;
+    for subject in subjects {
+        let cpu = median(&mut subject.cpu).as_secs_f64();
+        subject.wall.sort_unstable();
+        let wall = |share: usize| ms(subject.wall[(subject.wall.len() * share / 100).min(subject.wall.len() - 1)]);
+        let ratio = cpu / base;
+        println!("| {} | {:.2} ms | {ratio:.2} | {} | {} |", subject.name, cpu * 1e3, wall(50), wall(99));
+        if subject.name.starts_with("tripwire") {
+            worst = worst.max(ratio);
+        }
+    }
+    let verdict = if worst <= RATIO_MAX { "holds" } else { "DOES NOT HOLD" };
+    println!("\nat most {RATIO_MAX} times an empty process: {verdict} ({worst:.2})");
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}

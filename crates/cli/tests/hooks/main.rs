@@ -1,0 +1,12 @@
+//! `tripwire hook` through the binary, with inputs in the clients' forms, and `tripwire statusline`.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
+
+mod agents;
+mod bed;
+mod broken;
+mod claude;
+mod dialects;
+mod figures;
+mod reach;
+mod statusline;
+mod supervised;

@@ -1,0 +1,148 @@
+//! The cases that every client has to pass under the supervisor, and what each of them shows.
+
+use crate::bed::{Bed, finish, last_text, users};
+use crate::support::clients::{Kind, User};
+use crate::support::model::{Model, Turn};
+use std::fs;
+use std::time::Duration;
+
+fn shell(command: impl Into<String>) -> Turn {
+    Turn::Shell(command.into())
+}
+
+fn say(text: &str) -> Turn {
+    Turn::Say(text.to_owned())
+}
+
+/// The same call twelve times: told at the third or fourth, stopped by the sixth model call, nobody left.
+pub(crate) fn identical_loop(kind: Kind) {
+    for (client, user) in users(kind) {
+        let bed = Bed::new(&client, user, Model::repeating("echo tick", 12), &[]);
+        let ran = bed.run(&[]);
+        ran.ended(7);
+        assert_eq!(ran.report["clients"][0], client.name());
+        let asked = bed.model.asked();
+        assert!(asked.len() <= 6, "{user:?}: {} requests where 13 were scripted", asked.len());
+        let told = asked.iter().position(|body| body.contains("LOOP_OVERRIDE"));
+        assert!(told.is_some_and(|request| request == 3 || request == 4), "{user:?}: told in request {told:?}");
+        assert!(bed.geometry("BLOCKER_REPORT.md").contains("Blocker Report"), "{user:?}");
+        assert!(ran.stderr.contains("identical actions"), "{user:?}: {}", ran.stderr);
+    }
+}
+
+/// Forty different files: nothing is held, and the result is the one of a run without us.
+pub(crate) fn distinct_work(kind: Kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+        let script = || {
+            let part = |n| Turn::Write(format!("part_{n:02}.txt"), format!("part {n} of 40, {}", n * n));
+            Model::scripted((0..40).map(part).collect())
+        };
+        let (guarded, alone) = (Bed::new(&client, user, script(), &[]), Bed::new(&client, user, script(), &[]));
+        let ran = guarded.run(&[]);
+        let output = alone.run_alone();
+        assert!(!ran.held(), "{}", ran.stderr);
+        assert_eq!(ran.report["receipt"]["survivors"], 0);
+        assert_eq!(guarded.tree().len(), 40, "{}", ran.stderr);
+        assert_eq!(guarded.tree(), alone.tree(), "the workspace is the same");
+        let text = last_text(&String::from_utf8_lossy(&output.stdout));
+        assert_eq!(last_text(&ran.stdout), text, "the final text is the same");
+        assert!(!text.is_empty());
+    }
+}
+
+/// A poll whose output moves on is no loop.
+pub(crate) fn polling(kind: Kind) {
+    for (client, user) in users(kind) {
+        let poll = "n=$(cat n); echo $((n + 1)) > n; echo \"$n of 12 done\"";
+        let bed = Bed::new(&client, user, Model::repeating(poll, 12), &[("n", "0\n")]);
+        let ran = bed.run(&[]);
+        ran.ended(0);
+        assert!(!ran.held(), "{user:?}: {}", ran.stderr);
+        assert_eq!(bed.model.asked().len(), 13, "{user:?}");
+    }
+}
+
+/// An agent that says it is done without having run the tests is sent back twice, and then let go unverified.
+pub(crate) fn claims_without_tests(kind: Kind) {
+    for (client, user) in users(kind) {
+        let turns =
+            vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let ran = bed.run(&[]);
+        ran.ended(4);
+        assert_eq!(ran.report["verdict"], "UNVERIFIED");
+        let asked = bed.model.asked();
+        assert_eq!(asked.len(), 4, "{user:?}: sent back twice: {}", ran.stderr);
+        assert!(asked[2].contains("haven't run tests"), "{user:?}: the agent is told why");
+    }
+}
+
+/// Tests that pass after the last change are the end, at once.
+pub(crate) fn tests_pass(kind: Kind) {
+    for (client, user) in users(kind) {
+        let turns = vec![Turn::Write("calc.py".to_owned(), "x = 2".to_owned()), shell("./gradlew test"), say("Done.")];
+        // A test command that is known by its name and needs nothing installed.
+        let files = [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo '1 passed'\n")];
+        let bed = Bed::new(&client, user, Model::scripted(turns), &files);
+        let ran = bed.run(&[]);
+        ran.ended(0);
+        assert_eq!(ran.report["verdict"], "VERIFIED", "{user:?}: {}", ran.stderr);
+        assert_eq!(bed.model.asked().len(), 3, "{user:?}: accepted at the first attempt");
+    }
+}
+
+/// `touch .geometry/STOP`: no model call after the current one.
+pub(crate) fn stop_in_the_middle(kind: Kind) {
+    for (client, user) in users(kind) {
+        let turns = (0..60).map(|n| shell(format!("sleep 0.2; echo step {n}"))).collect();
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let child = bed.start(&[]);
+        bed.wait_for_requests(3);
+        let before = bed.model.asked().len();
+        fs::write(bed.place.path().join(".geometry/STOP"), "").expect("the order");
+        let ran = finish(child);
+        ran.ended(10);
+        let after = bed.model.asked().len();
+        assert!(after <= before + 1, "{user:?}: {before} requests before the order, {after} in all");
+    }
+}
+
+/// A pause freezes everything, and a resume goes on as if nothing had been.
+pub(crate) fn pause_and_resume(kind: Kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+        let turns: Vec<Turn> = (0..8).map(|n| shell(format!("sleep 0.1; echo {n} >> steps"))).collect();
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let child = bed.start(&[]);
+        bed.wait_for_requests(3);
+        assert!(bed.verb(&["pause"]).status().expect("the verb").success());
+        std::thread::sleep(Duration::from_millis(800));
+        let asked = bed.model.asked().len();
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!(bed.model.asked().len(), asked, "nothing is asked while everything stands still");
+        assert!(bed.verb(&["resume"]).status().expect("the verb").success());
+        let ran = finish(child);
+        ran.ended(0);
+        assert_eq!(bed.model.asked().len(), 9, "{}", ran.stderr);
+        let steps = fs::read_to_string(bed.place.path().join("steps")).expect("the steps");
+        assert_eq!(steps, "0\n1\n2\n3\n4\n5\n6\n7\n", "each step was made once");
+    }
+}
+
+/// The guard's files and the hook settings are out of the agent's reach, and an attempt is logged.
+pub(crate) fn out_of_reach(kind: Kind) {
+    for (client, user) in users(kind) {
+        let turns = vec![
+            Turn::Write(".geometry/MANIFEST.yaml".to_owned(), "profile: strict".to_owned()),
+            shell("echo '{}' > .claude/settings.json; echo '{}' > .gemini/settings.json"),
+            shell("rm -rf .geometry"),
+            shell("touch went-on"),
+        ];
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let ran = bed.run(&[]);
+        ran.ended(0);
+        assert!(!bed.geometry("MANIFEST.yaml").contains("profile: strict"), "{user:?}");
+        assert!(bed.geometry("safety_log.json").contains("PERMISSION_DENIED"), "{user:?}: it is logged");
+        assert!(bed.place.path().join("went-on").exists(), "{user:?}: everything else may be done: {}", ran.stderr);
+        assert!(!bed.place.path().join(".claude").exists() && !bed.place.path().join(".gemini").exists());
+    }
+}

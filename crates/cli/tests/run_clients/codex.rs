@@ -1,0 +1,44 @@
+//! Codex under the supervisor.
+
+use crate::cases;
+use crate::support::clients::Kind;
+
+#[test]
+fn loop_1_the_real_codex_is_told_stopped_and_gone() {
+    cases::identical_loop(Kind::Codex);
+}
+
+#[test]
+fn loop_3_the_real_codex_does_forty_different_things_as_without_us() {
+    cases::distinct_work(Kind::Codex);
+}
+
+#[test]
+fn loop_3_the_real_codex_may_poll() {
+    cases::polling(Kind::Codex);
+}
+
+#[test]
+fn dirty_1_the_real_codex_claims_without_tests() {
+    cases::claims_without_tests(Kind::Codex);
+}
+
+#[test]
+fn dirty_1_the_real_codex_runs_its_tests() {
+    cases::tests_pass(Kind::Codex);
+}
+
+#[test]
+fn ctrl_1_the_real_codex_is_stopped_in_the_middle() {
+    cases::stop_in_the_middle(Kind::Codex);
+}
+
+#[test]
+fn ctrl_1_the_real_codex_is_paused_and_goes_on() {
+    cases::pause_and_resume(Kind::Codex);
+}
+
+#[test]
+fn ctrl_3_the_real_codex_cannot_reach_the_guard() {
+    cases::out_of_reach(Kind::Codex);
+}

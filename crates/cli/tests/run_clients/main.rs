@@ -1,0 +1,11 @@
+//! `tripwire run` over the real clients, which talk to a scripted model on loopback: as whoever runs the tests and, where
+//! that is root, as an ordinary user. A client that is not installed is skipped, loudly.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bed;
+mod cases;
+mod claude;
+mod codex;
+mod gemini;

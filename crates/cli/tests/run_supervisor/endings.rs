@@ -1,0 +1,98 @@
+//! How runs end: done, proved or not, in a loop, at a wall clock, with the client's own failure.
+
+use crate::bed::{Bed, alive};
+use std::time::{Duration, Instant};
+
+#[test]
+fn an_agent_that_is_done_ends_with_0_and_its_streams_pass_untouched() {
+    let bed = Bed::new("begin; echo out; echo err >&2; printf 'no line end'; tool 'echo hi'; finish; exit 0");
+    let ran = bed.run(&[]);
+    ran.ended(0);
+    assert_eq!(ran.stdout, "out\nno line end");
+    assert!(ran.stderr.starts_with("err\n"), "{}", ran.stderr);
+    assert_eq!(ran.report["verdict"], "NOTHING_TO_VERIFY");
+    assert_eq!(ran.report["clients"][0], "claude");
+    let journal = std::fs::read_dir(bed.geometry("journal")).unwrap().count();
+    assert_eq!(journal, 1, "one run is one session");
+}
+
+#[test]
+fn loop_1_an_agent_that_ignores_its_stop_is_ended_with_all_its_children() {
+    let mark = format!("7{:07}", std::process::id());
+    let script = format!(
+        "begin; (setsid sh -c 'trap \"\" TERM HUP INT; sleep {mark}' &) ; sleep {mark} &
+         for i in 1 2 3 4 5 6 7 8 9 10 11 12; do tool 'echo tick'; done; touch survived_the_loop; sleep {mark}"
+    );
+    let bed = Bed::new(&script);
+    let ran = bed.run(&[]);
+    ran.ended(7);
+    assert!(bed.home_text("told").contains("LOOP_OVERRIDE"), "the agent was told before it was stopped");
+    assert!(bed.home_text("refused").contains("\"continue\":false"), "and was told to end its turn");
+    assert!(bed.geometry("BLOCKER_REPORT.md").exists());
+    assert!(ran.report["receipt"]["ended"].as_u64().unwrap() >= 3, "{}", ran.stderr);
+    assert_eq!(alive(&mark), 0);
+    assert!(ran.report["findings"].as_array().unwrap().iter().any(|found| found["level"] == "stop"));
+}
+
+#[test]
+fn dirty_1_unproved_work_ends_with_4_and_proved_work_with_0() {
+    let edit = "begin; tool 'echo x > a.py'; event Stop '\"stop_hook_active\":false' >> $HOME/stop
+        event Stop '\"stop_hook_active\":true' >> $HOME/stop; event Stop '\"stop_hook_active\":true' >> $HOME/stop; exit 0";
+    let unproved = Bed::new(edit);
+    let ran = unproved.run(&[]);
+    ran.ended(4);
+    assert_eq!(ran.report["verdict"], "UNVERIFIED");
+    assert_eq!(unproved.home_text("stop").matches("\"block\"").count(), 2, "sent back twice, then let go");
+    let proved = Bed::new(edit).run(&["--verify", "test -f a.py"]);
+    proved.ended(0);
+    assert_eq!((&proved.report["verdict"], &proved.report["verify"]), (&"VERIFIED".into(), &"passed".into()));
+    let named = Bed::new(edit);
+    let failed = named.run(&["--verify", "echo looking; exit 3"]);
+    failed.ended(4);
+    assert_eq!((&failed.report["verdict"], &failed.report["verify"]), (&"FAILED".into(), &"failed with 3".into()));
+    assert!(failed.stderr.contains("looking") && !failed.stdout.contains("looking"), "its output is talk");
+    assert!(named.home_text("stop").contains("echo looking; exit 3"), "the agent is told the person's own command");
+}
+
+#[test]
+fn dirty_1_a_change_that_no_call_showed_counts() {
+    let script = "begin; tool './change'; finish; finish; finish; exit 0";
+    let bed = Bed::new(script);
+    std::fs::write(bed.place().join("a.rs"), "old").unwrap();
+    let change = bed.place().join("change");
+    std::fs::write(&change, "#!/bin/sh\necho new > a.rs\n").unwrap();
+    std::fs::set_permissions(&change, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    bed.run(&[]).ended(4);
+}
+
+#[test]
+fn term_1_the_wall_clock_cuts_what_hangs() {
+    let mark = format!("8{:07}", std::process::id());
+    let bed = Bed::new(&format!("begin; sleep {mark} & exec sleep {mark}"));
+    let start = Instant::now();
+    let ran = bed.run(&["--max-runtime", "3s"]);
+    ran.ended(8);
+    assert!(start.elapsed() >= Duration::from_secs(3) && start.elapsed() < Duration::from_secs(20));
+    assert_eq!(alive(&mark), 0);
+}
+
+#[test]
+fn a_client_that_fails_is_not_taken_for_done() {
+    let failed = Bed::new("begin; tool 'echo a'; exit 5").run(&[]);
+    failed.ended(3);
+    assert!(failed.report["how"].as_str().unwrap().contains("exit code 5"), "{}", failed.stderr);
+    // A client that was killed may exit with 0: what counts is that it was let go.
+    let silent = Bed::new("begin; tool 'echo a'; exit 0").run(&[]);
+    silent.ended(3);
+    let killed = Bed::new("begin; kill -9 $$").run(&[]);
+    killed.ended(3);
+}
+
+#[test]
+fn run_4_a_provider_without_room_parks_the_run() {
+    let script = "begin; echo '{\"type\":\"assistant\",\"isApiErrorMessage\":true,\"message\":{\"content\":[{\"type\":\"text\",\
+        \"text\":\"API Error: 529 Overloaded\"}]}}' >> $record; sleep 0.2; exit 1";
+    let ran = Bed::new(script).run(&[]);
+    ran.ended(75);
+    assert!(ran.report["how"].as_str().unwrap().contains("529"), "{}", ran.stderr);
+}

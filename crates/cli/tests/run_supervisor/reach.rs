@@ -1,0 +1,54 @@
+//! What is out of the client's reach under `tripwire run`: the guard's files, its key, its settings, its socket.
+
+use crate::bed::Bed;
+
+#[test]
+fn ctrl_3_the_clients_processes_cannot_write_the_guards_files_nor_read_its_key() {
+    let bed = Bed::new(
+        "begin; tool 'echo a'
+         { echo x >> .geometry/MANIFEST.yaml && echo wrote-manifest
+           rm -rf .geometry/journal && echo removed-journal
+           mv .geometry elsewhere && echo moved
+           touch .geometry/STOP && echo made-stop
+           echo x >> \"$2\" && echo wrote-settings
+           rm -f \"$guard/tripwire\" && echo removed-program
+           cat $HOME/.local/state/tripwire/keys/journal.key && echo read-key
+           cat .geometry/MANIFEST.yaml > /dev/null && echo read-manifest; } >> result 2> /dev/null
+         finish; exit 0",
+    );
+    let ran = bed.run(&[]);
+    ran.ended(0);
+    let result = std::fs::read_to_string(bed.place().join("result")).unwrap();
+    if ran.report["guard"]["shielded"] == false {
+        eprintln!("SKIPPED, NOT TESTED: this system keeps no path from the client's processes");
+        assert!(ran.stderr.contains("tamper-evident, not tamper-proof"), "{}", ran.stderr);
+        return;
+    }
+    assert_eq!(result, "read-manifest\n", "the manifest may be read, and nothing else is possible");
+}
+
+#[test]
+fn ctrl_3_a_program_that_is_not_ours_gets_no_answer_from_the_supervisor() {
+    let bed = Bed::new(
+        "begin; cp \"$guard/tripwire\" ./mine
+         echo '{\"session_id\":\"s\",\"cwd\":\"/\",\"hook_event_name\":\"UserPromptSubmit\"}' | ./mine hook claude || touch turned-away
+         rm mine; finish; exit 0",
+    );
+    let ran = bed.run(&[]);
+    ran.ended(0);
+    assert!(bed.place().join("turned-away").exists());
+}
+
+#[test]
+fn ctrl_3_an_agent_that_asks_to_change_the_guard_is_refused_and_it_is_logged() {
+    let bed = Bed::new(
+        "begin; n=1; input='\"tool_name\":\"Write\",\"tool_input\":{\"file_path\":\".geometry/MANIFEST.yaml\",\"content\":\"x\"},\"tool_use_id\":\"w\"'
+         event PreToolUse \"$input\" >> answer; tool 'tripwire resume'; finish; exit 0",
+    );
+    let ran = bed.run(&[]);
+    ran.ended(0);
+    assert!(std::fs::read_to_string(bed.place().join("answer")).unwrap().contains("\"deny\""));
+    assert!(bed.home_text("refused").contains("\"deny\""), "an agent does not use people's controls");
+    let log = std::fs::read_to_string(bed.geometry("safety_log.json")).unwrap();
+    assert!(log.contains("PERMISSION_DENIED"), "{log}");
+}

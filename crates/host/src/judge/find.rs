@@ -1,0 +1,164 @@
+//! `find`: which files a search would hit, as far as its tests can be followed; a test that cannot only widens it.
+
+use super::call::Call;
+use super::field::{Atom, Field, fits};
+use super::walk::Walker;
+use super::world::{Spot, Zone};
+use std::path::Path;
+
+/// Most entries that a search looks at.
+const ENTRIES_MAX: usize = 20_000;
+
+/// A search.
+pub(super) struct Search {
+    roots: Vec<Field>,
+    names: Vec<(Vec<Atom>, On)>,
+    any_name: bool,
+    kind: Option<char>,
+    depth_max: usize,
+    only_empty: bool,
+    /// Whether it deletes what it finds.
+    pub(super) deletes: bool,
+    /// The commands it runs on what it finds.
+    pub(super) executes: Vec<Vec<Field>>,
+}
+
+/// What a test looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum On {
+    Name,
+    NameInAnyCase,
+    Path,
+}
+
+impl Search {
+    /// Reads the arguments of `find`.
+    pub(super) fn read(call: &Call) -> Self {
+        let args = call.args.get(1..).unwrap_or_default();
+        let starts_test = |field: &Field| {
+            let text = field.text();
+            (text.starts_with('-') && text.len() > 1) || matches!(text.as_str(), "!" | "(")
+        };
+        let options = |field: &&Field| matches!(field.text().as_str(), "-L" | "-H" | "-P");
+        let args: Vec<&Field> = args.iter().skip_while(options).collect();
+        let roots: Vec<Field> = args.iter().take_while(|field| !starts_test(field)).map(|field| (*field).clone()).collect();
+        let mut tests = args.into_iter().skip(roots.len());
+        let mut search = Self {
+            roots: if roots.is_empty() { vec![Field::of(".")] } else { roots },
+            names: Vec::new(),
+            any_name: false,
+            kind: None,
+            depth_max: usize::MAX,
+            only_empty: false,
+            deletes: false,
+            executes: Vec::new(),
+        };
+        let mut negated = false;
+        while let Some(field) = tests.next() {
+            let text = field.text();
+            let was_negated = std::mem::replace(&mut negated, matches!(text.as_str(), "!" | "-not"));
+            match text.as_str() {
+                "-name" | "-iname" | "-path" | "-wholename" | "-ipath" => {
+                    let on = match text.as_str() {
+                        "-name" => On::Name,
+                        "-iname" => On::NameInAnyCase,
+                        _ => On::Path,
+                    };
+                    let pattern = tests.next().map(|field| field.text()).unwrap_or_default();
+                    let mut atoms = Field::default();
+                    atoms.push_pattern(&if on == On::NameInAnyCase { pattern.to_lowercase() } else { pattern });
+                    if !was_negated {
+                        search.names.push((atoms.atoms, on));
+                    }
+                }
+                "-o" | "-or" => search.any_name = true,
+                "-type" => search.kind = tests.next().and_then(|field| field.text().chars().next()).filter(|_| !was_negated),
+                "-maxdepth" => {
+                    search.depth_max = tests.next().and_then(|field| field.text().parse().ok()).unwrap_or(usize::MAX);
+                }
+                "-empty" => search.only_empty = !was_negated,
+                "-delete" => search.deletes = true,
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let end = |field: &&Field| !matches!(field.text().as_str(), ";" | "+");
+                    search.executes.push(tests.by_ref().take_while(end).cloned().collect());
+                }
+                _ => {}
+            }
+        }
+        search
+    }
+
+    /// What it would hit. A search that names nothing hits its whole roots; so does one that begins outside.
+    pub(super) fn hits(&self, walker: &Walker<'_>) -> Vec<String> {
+        if self.only_empty {
+            return Vec::new();
+        }
+        let mut hits = Vec::new();
+        for root in &self.roots {
+            for spot in walker.world.spots(root, walker.state.cwd()) {
+                let path = match spot {
+                    Spot::Path(path) => path,
+                    Spot::Contents(path) => {
+                        hits.push(format!("{}/*", path.display()));
+                        continue;
+                    }
+                    Spot::Unknown(..) => {
+                        hits.push(root.shown());
+                        continue;
+                    }
+                };
+                let near = matches!(
+                    walker.world.zone(&path),
+                    Zone::Inside | Zone::Workspace | Zone::Temporary | Zone::TemporaryRoot
+                ) && walker.world.workspace().parent() != Some(Path::new("/"));
+                let narrow = self.names.iter().any(|(pattern, _)| {
+                    pattern.iter().any(|atom| matches!(atom, Atom::Text(text) if text.chars().any(char::is_alphanumeric)))
+                });
+                let within = path.starts_with(walker.world.workspace()) || walker.world.zone(&path) == Zone::Temporary || walker.world.zone(&path) == Zone::TemporaryRoot;
+                if near && narrow && within {
+                    self.collect(&path, &mut hits);
+                } else {
+                    hits.push(path.display().to_string());
+                }
+            }
+        }
+        hits
+    }
+
+    fn collect(&self, root: &Path, hits: &mut Vec<String>) {
+        let mut todo = vec![(root.to_owned(), 0_usize)];
+        let mut seen = 0_usize;
+        while let Some((path, depth)) = todo.pop() {
+            seen += 1;
+            if seen > ENTRIES_MAX {
+                break;
+            }
+            let Ok(metadata) = path.symlink_metadata() else { continue };
+            let kind = match self.kind {
+                Some('f') => metadata.is_file(),
+                Some('d') => metadata.is_dir(),
+                Some('l') => metadata.is_symlink(),
+                Some(_) | None => true,
+            };
+            if kind && self.fits(&path, root) {
+                hits.push(path.display().to_string());
+                continue;
+            }
+            if metadata.is_dir() && depth < self.depth_max {
+                let children = path.read_dir().into_iter().flatten().filter_map(|child| child.ok());
+                todo.extend(children.map(|child| (child.path(), depth + 1)));
+            }
+        }
+    }
+
+    fn fits(&self, path: &Path, root: &Path) -> bool {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let below = path.strip_prefix(root).map(|rest| format!("./{}", rest.display())).unwrap_or_default();
+        let test = |(pattern, on): &(Vec<Atom>, On)| match on {
+            On::Name => fits(pattern, &name),
+            On::NameInAnyCase => fits(pattern, &name.to_lowercase()),
+            On::Path => fits(pattern, &below) || fits(pattern, &path.display().to_string()),
+        };
+        if self.any_name { self.names.iter().any(test) } else { self.names.iter().all(test) }
+    }
+}

@@ -1,0 +1,111 @@
+//! What a judgement says: the rule, the reason, and what would be hit.
+
+use super::effect::Effect;
+use serde::Serialize;
+
+/// The rules of the floor. Each names one way to lose what nobody gets back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FloorRule {
+    /// Deleting the root or a folder of the system.
+    DeleteSystem,
+    /// Deleting a home.
+    DeleteHome,
+    /// Deleting a repository's `.git`.
+    DeleteGit,
+    /// Deleting the workspace itself.
+    DeleteWorkspace,
+    /// Deleting outside the workspace.
+    DeleteOutside,
+    /// Deleting work inside the workspace that no commit holds.
+    DeleteWork,
+    /// Deleting something that cannot be known before it runs.
+    DeleteUnknown,
+    /// Rewriting or deleting a protected branch on a remote.
+    ForcePush,
+    /// Throwing away uncommitted changes.
+    DiscardChanges,
+    /// Throwing away untracked files through git.
+    GitClean,
+    /// Throwing away commits or stashes that nothing else holds.
+    GitHistory,
+    /// Writing to disks, partitions, file systems.
+    Disk,
+    /// Deleting tables, databases, keys.
+    Database,
+    /// Running code that came from the network or cannot be read.
+    PipeToShell,
+    /// Overwriting what nobody gets back.
+    Overwrite,
+    /// Changing owners or modes of a whole system or home.
+    Permissions,
+    /// Deleting things of a service: clusters, buckets, repositories, packages.
+    Service,
+    /// Ending the machine, its users, its processes or its firewall.
+    System,
+    /// Processes that multiply without end.
+    ForkBomb,
+    /// A line too long, too deep or too large to be judged.
+    TooComplex,
+}
+
+impl FloorRule {
+    /// The name as verdicts and refusals write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DeleteSystem => "delete-system",
+            Self::DeleteHome => "delete-home",
+            Self::DeleteGit => "delete-git",
+            Self::DeleteWorkspace => "delete-workspace",
+            Self::DeleteOutside => "delete-outside",
+            Self::DeleteWork => "delete-work",
+            Self::DeleteUnknown => "delete-unknown",
+            Self::ForcePush => "force-push",
+            Self::DiscardChanges => "discard-changes",
+            Self::GitClean => "git-clean",
+            Self::GitHistory => "git-history",
+            Self::Disk => "disk",
+            Self::Database => "database",
+            Self::PipeToShell => "pipe-to-shell",
+            Self::Overwrite => "overwrite",
+            Self::Permissions => "permissions",
+            Self::Service => "service",
+            Self::System => "system",
+            Self::ForkBomb => "fork-bomb",
+            Self::TooComplex => "too-complex",
+        }
+    }
+}
+
+/// Why a command is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hold {
+    /// The rule that holds it.
+    pub(super) rule: FloorRule,
+    /// Why, in words for a person.
+    pub(super) reason: String,
+    /// What would be hit.
+    pub(super) effect: Effect,
+}
+
+impl Hold {
+    /// A hold that hits nothing that could be counted.
+    pub(super) fn plain(rule: FloorRule, reason: &str) -> Self {
+        Self { rule, reason: reason.to_owned(), effect: Effect::default() }
+    }
+
+    /// A hold with its card.
+    pub(super) fn with(rule: FloorRule, reason: String, effect: Effect) -> Self {
+        Self { rule, reason, effect }
+    }
+}
+
+/// One command of the line with what was found about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The text as written.
+    pub(super) command: String,
+    /// Why it is held, if it is.
+    pub(super) hold: Option<Hold>,
+}

@@ -1,0 +1,230 @@
+//! What would be lost for good if a path inside the workspace were deleted.
+//!
+//! The line is drawn at what nobody gets back: tracked and unchanged files come back with git, build products come back
+//! with a build, what the run made itself is its own. Uncommitted changes, files that git does not know, secrets and
+//! data that git ignores, and repositories with commits found nowhere else do not come back.
+
+use super::effect::{Count, ENTRIES_MAX, Effect, Target};
+use super::repository::Repo;
+use super::world::World;
+use std::path::{Path, PathBuf};
+
+/// Folders that a build or an installation makes again.
+const PRODUCTS: [&str; 60] = [
+    "target", "node_modules", "dist", "build", "out", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",
+    ".tox", ".nox", ".venv", "venv", ".cache", ".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", "coverage",
+    "htmlcov", ".nyc_output", ".gradle", "obj", ".eggs", "CMakeFiles", "DerivedData", "Pods", ".dart_tool",
+    ".terraform", "_build", "elm-stuff", ".stack-work", "dist-newstyle", "zig-cache", "zig-out", ".zig-cache",
+    "bower_components", ".serverless", ".aws-sam", "_site", "tmp", "temp", ".tmp", ".hypothesis",
+    ".ipynb_checkpoints", ".output", ".vite", ".angular", ".docusaurus", "storybook-static", ".expo", ".pnpm-store",
+    ".yarn", "bazel-out", "bazel-bin", ".pytype", ".import-cache", "cmake-build-debug", "cmake-build-release",
+];
+/// Endings of files that are made again or meant to be thrown away.
+const JUNK: [&str; 24] = [
+    ".o", ".obj", ".a", ".so", ".pyc", ".pyo", ".class", ".log", ".tmp", ".temp", ".swp", ".swo", ".orig", ".rej",
+    ".cache", ".gcda", ".gcno", ".profraw", ".rlib", ".rmeta", ".tsbuildinfo", ".egg-info", ".DS_Store", "~",
+];
+/// Names of files that hold secrets or data, whatever git thinks of them.
+const SECRET_ENDINGS: [&str; 14] = [
+    ".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks", ".sqlite", ".sqlite3", ".db", ".tfstate", ".ovpn", ".keystore",
+    ".gpg", ".asc",
+];
+
+/// What would be lost.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Losses {
+    /// The card.
+    pub(super) effect: Effect,
+    /// Whether git was asked and gave no answer.
+    pub(super) unanswered: Option<PathBuf>,
+}
+
+impl Losses {
+    /// Whether something is lost for good.
+    pub(super) fn is_empty(&self) -> bool {
+        let Effect { uncommitted, untracked, secrets, repositories, .. } = &self.effect;
+        let none = uncommitted.is_empty() && untracked.is_empty() && secrets.is_empty() && repositories.is_empty();
+        none && self.unanswered.is_none()
+    }
+
+    /// The kinds of loss, in words.
+    pub(super) fn words(&self) -> String {
+        let Effect { uncommitted, untracked, secrets, repositories, .. } = &self.effect;
+        let mut words = Vec::new();
+        if !uncommitted.is_empty() {
+            words.push("uncommitted changes");
+        }
+        if !untracked.is_empty() {
+            words.push("files that git does not know");
+        }
+        if !secrets.is_empty() {
+            words.push("secrets or data that git ignores");
+        }
+        if !repositories.is_empty() {
+            words.push("a repository with work found nowhere else");
+        }
+        if self.unanswered.is_some() {
+            words.push("what git could not tell");
+        }
+        words.join(" and ")
+    }
+}
+
+/// What lies below a path.
+#[derive(Default)]
+struct Seen {
+    files: Vec<PathBuf>,
+    repositories: Vec<PathBuf>,
+    count: u64,
+    bytes: u64,
+    counted: Count,
+}
+
+/// Counts what lies at a path, for a card.
+pub(super) fn count(path: &Path) -> Target {
+    let seen = look(path);
+    Target { path: path.display().to_string(), files: seen.count, bytes: seen.bytes, counted: seen.counted }
+}
+
+/// Repositories at or below a path whose work is found nowhere else.
+pub(super) fn busy_repositories(world: &World, path: &Path, effect: &mut Effect) {
+    for root in look(path).repositories.iter().take(8) {
+        if world.repository(root).is_some_and(|repo| is_busy(&repo)) {
+            effect.repositories.add(root);
+        }
+    }
+}
+
+/// What would be lost with this path.
+pub(super) fn losses(world: &World, path: &Path) -> Losses {
+    let mut losses = Losses::default();
+    let Ok(metadata) = path.symlink_metadata() else { return losses };
+    if metadata.is_symlink() {
+        return losses;
+    }
+    let seen = look(path);
+    losses.effect.targets.push(Target {
+        path: shown(world, path),
+        files: seen.count,
+        bytes: seen.bytes,
+        counted: seen.counted,
+    });
+    for root in seen.repositories.iter().take(8) {
+        if world.repository(root).is_some_and(|repo| is_busy(&repo)) {
+            losses.effect.repositories.add(root);
+        }
+    }
+    let own = |file: &&PathBuf| !seen.repositories.iter().any(|root| file.starts_with(root));
+    let files: Vec<&PathBuf> = seen.files.iter().filter(own).filter(|file| !is_of_the_run(world, file)).collect();
+    let repository = path.parent().and_then(|parent| world.repository(parent));
+    match repository {
+        Some(repo) => tracked_losses(world, &repo, path, &files, &mut losses),
+        None => {
+            for file in files.into_iter().filter(|file| !is_product(world, file)) {
+                losses.effect.untracked.add(&relative(world, file));
+            }
+        }
+    }
+    losses
+}
+
+fn tracked_losses(world: &World, repo: &Repo, path: &Path, files: &[&PathBuf], losses: &mut Losses) {
+    let Some(status) = repo.status() else {
+        losses.unanswered = Some(repo.root().to_owned());
+        return;
+    };
+    for file in status.dirty().into_iter().filter(|file| file.starts_with(path)) {
+        losses.effect.uncommitted.add(&relative(world, file));
+    }
+    let ignored = |file: &Path| status.ignored.iter().any(|entry| file.starts_with(entry));
+    for file in files {
+        if is_product(world, file) {
+            continue;
+        }
+        if status.untracked.contains(file) {
+            losses.effect.untracked.add(&relative(world, file));
+        } else if is_secret(file) && ignored(file) {
+            losses.effect.secrets.add(&relative(world, file));
+        }
+    }
+}
+
+/// Whether a repository holds work that is found nowhere else.
+fn is_busy(repo: &Repo) -> bool {
+    let Some(status) = repo.status() else { return true };
+    if !status.dirty().is_empty() || !status.untracked.is_empty() {
+        return true;
+    }
+    let unpushed = repo.count(&["rev-list", "--count", "--all", "--not", "--remotes"]);
+    // A repository without a commit has nothing to lose.
+    unpushed.is_some_and(|count| count > 0)
+}
+
+/// Whether a file is made again by a build or meant to be thrown away. A path outside the workspace never is.
+pub(super) fn is_product(world: &World, path: &Path) -> bool {
+    let inside = path.strip_prefix(world.workspace()).unwrap_or(path);
+    is_product_name(inside)
+}
+
+/// The same by the names alone.
+pub(super) fn is_product_name(path: &Path) -> bool {
+    let folder = path.components().any(|part| PRODUCTS.iter().any(|name| part.as_os_str() == *name) || ends(part.as_os_str(), &[".egg-info"]));
+    folder || path.file_name().is_some_and(|name| ends(name, &JUNK))
+}
+
+/// Whether a file's name says that it holds secrets or data.
+pub(super) fn is_secret(path: &Path) -> bool {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
+    let example = ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
+    let named = name == ".env" || name.starts_with(".env.") || name == ".envrc" || name.starts_with("id_rsa")
+        || name.starts_with("id_ed25519") || name.starts_with("credentials") || name.starts_with("secrets");
+    (named && !example) || ends(name.as_ref(), &SECRET_ENDINGS)
+}
+
+/// Whether a file was born after the session began.
+fn is_of_the_run(world: &World, file: &Path) -> bool {
+    let Some(began) = world.facts.began else { return false };
+    file.symlink_metadata().and_then(|metadata| metadata.created()).is_ok_and(|born| born >= began)
+}
+
+fn ends(name: &std::ffi::OsStr, endings: &[&str]) -> bool {
+    name.to_str().is_some_and(|name| endings.iter().any(|ending| name.ends_with(ending)))
+}
+
+/// A path as a card shows it.
+pub(super) fn shown(world: &World, path: &Path) -> String {
+    relative(world, path).display().to_string()
+}
+
+fn relative(world: &World, path: &Path) -> PathBuf {
+    path.strip_prefix(world.workspace()).map_or_else(|_| path.to_owned(), Path::to_owned)
+}
+
+/// Walks a path without following links, up to the bound.
+fn look(path: &Path) -> Seen {
+    let mut seen = Seen::default();
+    let mut todo = vec![path.to_owned()];
+    let mut entries = 0_u64;
+    while let Some(next) = todo.pop() {
+        let Ok(metadata) = next.symlink_metadata() else { continue };
+        entries += 1;
+        if entries > ENTRIES_MAX {
+            seen.counted = Count::AtLeast;
+            break;
+        }
+        if !metadata.is_dir() {
+            seen.count += 1;
+            seen.bytes += metadata.len();
+            seen.files.push(next);
+            continue;
+        }
+        let Ok(children) = next.read_dir() else { continue };
+        let mut children: Vec<PathBuf> = children.filter_map(|child| child.ok().map(|child| child.path())).collect();
+        children.sort();
+        if children.iter().any(|child| child.file_name().is_some_and(|name| name == ".git")) {
+            seen.repositories.push(next);
+        }
+        todo.extend(children.into_iter().rev());
+    }
+    seen
+}

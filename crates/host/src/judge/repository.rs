@@ -1,0 +1,133 @@
+//! One repository's facts, each asked once and only when a rule needs it.
+
+use crate::workspace::git::{Repository, common_folder};
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+/// A repository.
+pub(super) struct Repo {
+    root: PathBuf,
+    handle: OnceCell<Option<Repository>>,
+    status: OnceCell<Option<Status>>,
+}
+
+/// What differs from the last commit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Status {
+    /// Tracked files that differ in the index.
+    pub(super) staged: Vec<PathBuf>,
+    /// Tracked files that differ in the work tree.
+    pub(super) changed: Vec<PathBuf>,
+    /// Files that git does not know.
+    pub(super) untracked: Vec<PathBuf>,
+    /// Files and folders that git ignores.
+    pub(super) ignored: Vec<PathBuf>,
+    /// The branch that this one follows.
+    pub(super) upstream: Option<String>,
+}
+
+impl Repo {
+    pub(super) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), handle: OnceCell::new(), status: OnceCell::new() }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The branch that is checked out; `None` for a detached head.
+    pub(super) fn branch(&self) -> Option<String> {
+        let dot_git = self.root.join(".git");
+        let own = if dot_git.is_dir() {
+            dot_git
+        } else {
+            let pointer = std::fs::read_to_string(&dot_git).ok()?;
+            self.root.join(pointer.strip_prefix("gitdir:")?.trim())
+        };
+        let head = std::fs::read_to_string(own.join("HEAD")).ok()?;
+        head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+    }
+
+    /// The branch that a remote's HEAD names.
+    pub(super) fn remote_head(&self, remote: &str) -> Option<String> {
+        let file = common_folder(&self.root)?.join("refs/remotes").join(remote).join("HEAD");
+        let text = std::fs::read_to_string(file).ok()?;
+        text.trim().strip_prefix(&format!("ref: refs/remotes/{remote}/")).map(str::to_owned)
+    }
+
+    /// One line of the repository's configuration.
+    pub(super) fn config(&self, key: &str) -> Option<String> {
+        self.ask("config", &["config", "--get", key]).map(|text| text.trim().to_owned())
+    }
+
+    /// A number that git counts.
+    pub(super) fn count(&self, arguments: &[&str]) -> Option<u64> {
+        self.ask("rev-list", arguments)?.trim().parse().ok()
+    }
+
+    /// Whether a name is a commit here.
+    pub(super) fn is_commit(&self, name: &str) -> bool {
+        let commit = format!("{name}^{{commit}}");
+        self.ask("rev-parse", &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_some()
+    }
+
+    /// What git says to a question that changes nothing; `None` if it says no or cannot be asked.
+    pub(super) fn ask(&self, name: &'static str, arguments: &[&str]) -> Option<String> {
+        let handle = self.handle.get_or_init(|| Repository::open(&self.root).ok()).as_ref()?;
+        let bytes = handle.ask(name, arguments).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What differs from the last commit; `None` if git gives no answer, and then nothing here is known to be safe.
+    pub(super) fn status(&self) -> Option<&Status> {
+        let arguments = [
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "-z",
+            "--untracked-files=all",
+            "--ignored=matching",
+            "--no-renames",
+            "--ignore-submodules=none",
+        ];
+        self.status.get_or_init(|| self.ask("status", &arguments).map(|text| self.read(&text))).as_ref()
+    }
+
+    fn read(&self, text: &str) -> Status {
+        let mut status = Status::default();
+        for line in text.split('\0') {
+            let Some((kind, rest)) = line.split_once(' ') else { continue };
+            let path = |fields: usize| rest.splitn(fields, ' ').last().map(|path| self.root.join(path));
+            match kind {
+                "#" => {
+                    status.upstream = rest.strip_prefix("branch.upstream ").map(str::to_owned).or(status.upstream);
+                }
+                "1" => {
+                    // A deleted file has nothing left to lose: the commit holds it.
+                    let mut marks = rest.chars();
+                    if marks.next().is_some_and(|mark| !matches!(mark, '.' | 'D')) {
+                        status.staged.extend(path(8));
+                    }
+                    if marks.next().is_some_and(|mark| !matches!(mark, '.' | 'D')) {
+                        status.changed.extend(path(8));
+                    }
+                }
+                "u" => status.changed.extend(path(10)),
+                "?" => status.untracked.push(self.root.join(rest)),
+                "!" => status.ignored.push(self.root.join(rest)),
+                _ => {}
+            }
+        }
+        status
+    }
+}
+
+impl Status {
+    /// Tracked files with changes that no commit holds.
+    pub(super) fn dirty(&self) -> Vec<&PathBuf> {
+        let mut all: Vec<&PathBuf> = self.staged.iter().chain(&self.changed).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}

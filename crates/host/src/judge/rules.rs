@@ -1,0 +1,31 @@
+//! The rules, by one line: *what nobody gets back, and the run may not lose*.
+//!
+//! Each file holds one family. A call belongs to at most a few; the first that holds it names the reason.
+
+mod code;
+mod database;
+mod delete;
+mod disk;
+mod git;
+mod git_paths;
+mod overwrite;
+mod push;
+mod service;
+mod sql;
+mod system;
+
+use super::call::Call;
+use super::hold::Hold;
+use super::walk::Walker;
+
+/// Judges one call.
+pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+    delete::judge(walker, call)
+        .or_else(|| git::judge(walker, call))
+        .or_else(|| overwrite::judge(walker, call))
+        .or_else(|| disk::judge(walker, call))
+        .or_else(|| database::judge(walker, call))
+        .or_else(|| service::judge(call))
+        .or_else(|| system::judge(walker, call))
+        .or_else(|| code::judge(walker, call))
+}

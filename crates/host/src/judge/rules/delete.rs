@@ -1,0 +1,285 @@
+//! Deleting: `rm`, `unlink`, `shred`, `find -delete`, `rsync --delete`, moving a home away.
+
+use crate::judge::call::{Call, Place};
+use crate::judge::effect::Effect;
+use crate::judge::field::Field;
+use crate::judge::find::Search;
+use crate::judge::hold::{FloorRule, Hold};
+use crate::judge::losses::{self, Losses};
+use crate::judge::walk::Walker;
+use crate::judge::world::{Spot, Zone};
+use std::path::{Path, PathBuf};
+
+/// How a deletion goes about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::judge) enum Manner {
+    /// Folders with everything in them.
+    Recursive,
+    /// Single files.
+    Files,
+}
+
+/// Plain `rm` of files that git does not know is everyday work; a pattern that hits this many is not.
+const UNKNOWN_FILES_MAX: usize = 3;
+
+/// Judges a call that may delete.
+pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+    match call.name().as_str() {
+        "rm" | "grm" => {
+            let recursive = call.has_short(&['r', 'R']) || call.has_any(&["--recursive"]);
+            let manner = if recursive { Manner::Recursive } else { Manner::Files };
+            fields(walker, call.place, manner, &owned(call.operands()))
+        }
+        "unlink" | "shred" | "srm" | "wipe" => fields(walker, call.place, Manner::Files, &owned(call.operands())),
+        "rimraf" | "del-cli" | "trash-empty" => {
+            fields(walker, call.place, Manner::Recursive, &owned(call.operands()))
+        }
+        "find" | "gfind" => find(walker, call),
+        "rsync" => rsync(walker, call),
+        "mv" => moved(walker, call),
+        "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" => permissions(walker, call),
+        _ => None,
+    }
+}
+
+fn owned(fields: Vec<&Field>) -> Vec<Field> {
+    fields.into_iter().cloned().collect()
+}
+
+/// Judges a deletion of what these arguments name.
+pub(in crate::judge) fn fields(walker: &Walker<'_>, place: Place, manner: Manner, targets: &[Field]) -> Option<Hold> {
+    match place {
+        Place::Container => return None,
+        Place::Remote => return remote(manner, targets),
+        Place::Here => {}
+    }
+    let cwds: Vec<Option<PathBuf>> = match walker.state.cwds.as_slice() {
+        [] => vec![None],
+        cwds => cwds.iter().cloned().map(Some).collect(),
+    };
+    for cwd in cwds {
+        let spots: Vec<Spot> = targets.iter().flat_map(|field| walker.world.spots(field, cwd.as_deref())).collect();
+        let hold = judge_spots(walker, manner, &spots);
+        if hold.is_some() {
+            return hold;
+        }
+    }
+    None
+}
+
+/// Another machine: every file there is somebody's, except what is temporary by its name.
+fn remote(manner: Manner, targets: &[Field]) -> Option<Hold> {
+    let temporary = |field: &Field| {
+        let text = field.text();
+        ["/tmp/", "/var/tmp/"].iter().any(|folder| text.strip_prefix(folder).is_some_and(|rest| !rest.is_empty() && rest != "*"))
+    };
+    if manner == Manner::Files || targets.iter().all(temporary) {
+        return None;
+    }
+    let shown: Vec<String> = targets.iter().map(Field::shown).collect();
+    let reason = format!("it deletes `{}` on another machine or through a mounted folder", shown.join(" "));
+    Some(Hold::plain(FloorRule::DeleteOutside, &reason))
+}
+
+fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[Spot]) -> Option<Hold> {
+    let mut work = Losses::default();
+    for spot in spots {
+        let (path, whole) = match spot {
+            Spot::Path(path) => (path, path.as_path()),
+            Spot::Contents(path) => (path, path.as_path()),
+            Spot::Unknown(shown, end) => match (manner, end) {
+                (Manner::Files, _) => continue,
+                (Manner::Recursive, Some(end)) if demanded_or_product(shown, end) => continue,
+                (Manner::Recursive, _) => return Some(unknown_target(shown)),
+            },
+        };
+        if walker.state.made.contains(path) && !path.exists() {
+            continue;
+        }
+        match walker.world.zone(whole) {
+            Zone::Inside => add(&mut work, losses::losses(walker.world, path)),
+            Zone::Temporary if owned_elsewhere(walker, path) => {
+                return Some(of_zone(walker, Zone::Outside, path));
+            }
+            Zone::Temporary => {}
+            Zone::Git if is_passing_lock(path) => {}
+            Zone::Guard if manner == Manner::Files => {}
+            zone @ (Zone::System | Zone::Home | Zone::Workspace | Zone::TemporaryRoot) => {
+                // `rm` without `-r` refuses folders; a pattern there still hits their files.
+                let only_folder = manner == Manner::Files && matches!(spot, Spot::Path(path) if path.is_dir());
+                if !only_folder {
+                    return Some(of_zone(walker, zone, path));
+                }
+            }
+            zone @ (Zone::Git | Zone::Guard | Zone::Outside) => return Some(of_zone(walker, zone, path)),
+        }
+    }
+    let few = manner == Manner::Files && work.effect.untracked.count < UNKNOWN_FILES_MAX;
+    if few {
+        work.effect.untracked = crate::judge::effect::Names::default();
+    }
+    if work.is_empty() {
+        return None;
+    }
+    let reason = format!("it deletes {} that nobody gets back", work.words());
+    Some(Hold::with(FloorRule::DeleteWork, reason, work.effect))
+}
+
+/// `${X:?}/name` stops when it is empty, and a build product is one wherever it lies.
+fn demanded_or_product(shown: &str, end: &str) -> bool {
+    shown.starts_with("${") || losses::is_product_name(Path::new(end))
+}
+
+fn unknown_target(shown: &str) -> Hold {
+    let reason = format!("what `{shown}` stands for cannot be known before it runs; it may be everything");
+    Hold::plain(FloorRule::DeleteUnknown, &reason)
+}
+
+/// Something temporary that belongs to another user, or that holds a repository with work found nowhere else.
+fn owned_elsewhere(walker: &Walker<'_>, path: &Path) -> bool {
+    let mut effect = Effect::default();
+    losses::busy_repositories(walker.world, path, &mut effect);
+    !effect.repositories.is_empty()
+}
+
+/// Lock files inside `.git` that a crashed git leaves behind.
+fn is_passing_lock(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "lock")
+}
+
+fn add(work: &mut Losses, more: Losses) {
+    let Losses { effect, unanswered } = more;
+    work.effect.targets.extend(effect.targets);
+    for (mine, theirs) in [
+        (&mut work.effect.uncommitted, effect.uncommitted),
+        (&mut work.effect.untracked, effect.untracked),
+        (&mut work.effect.secrets, effect.secrets),
+        (&mut work.effect.repositories, effect.repositories),
+    ] {
+        mine.count += theirs.count;
+        mine.first.extend(theirs.first);
+        mine.first.truncate(5);
+    }
+    work.unanswered = work.unanswered.take().or(unanswered);
+}
+
+/// A hold because of where the path is.
+fn of_zone(walker: &Walker<'_>, zone: Zone, path: &Path) -> Hold {
+    let shown = path.display();
+    let (rule, reason) = match zone {
+        Zone::System => (FloorRule::DeleteSystem, format!("it deletes `{shown}`, which belongs to the system")),
+        Zone::Home => (FloorRule::DeleteHome, format!("it deletes `{shown}`, which is or holds a home")),
+        Zone::Git => (FloorRule::DeleteGit, format!("it deletes `{shown}`: the history of a repository")),
+        Zone::Guard => (FloorRule::DeleteGit, format!("it deletes `{shown}`: the guard's own records")),
+        Zone::Workspace => (FloorRule::DeleteWorkspace, format!("it deletes the workspace `{shown}` itself")),
+        Zone::TemporaryRoot => {
+            (FloorRule::DeleteOutside, format!("it deletes everything in `{shown}`, also what others put there"))
+        }
+        Zone::Outside | Zone::Inside | Zone::Temporary => {
+            (FloorRule::DeleteOutside, format!("it deletes `{shown}`, outside the workspace"))
+        }
+    };
+    let mut effect = Effect { targets: vec![losses::count(path)], ..Effect::default() };
+    losses::busy_repositories(walker.world, path, &mut effect);
+    Hold::with(rule, reason, effect)
+}
+
+fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+    let search = Search::read(call);
+    let hits: Vec<Field> = search.hits(walker).iter().map(|hit| Field::of(hit)).collect();
+    if search.deletes {
+        let hold = fields(walker, call.place, Manner::Recursive, &hits);
+        if hold.is_some() {
+            return hold;
+        }
+    }
+    for command in &search.executes {
+        let sample: Vec<Field> = if hits.is_empty() { Vec::new() } else { hits.iter().take(256).cloned().collect() };
+        let one_by_one = command.iter().any(|field| field.text() != "{}" && field.text().contains("{}"));
+        let calls: Vec<Vec<Field>> = if one_by_one {
+            sample.iter().map(|hit| command.iter().map(|field| crate::judge::invoke::fill(field, "{}", hit)).collect()).collect()
+        } else {
+            vec![command.iter().flat_map(|field| if field.text() == "{}" { sample.clone() } else { vec![field.clone()] }).collect()]
+        };
+        for args in calls.into_iter().filter(|_| !sample.is_empty()) {
+            let _written = walker.invoke(&call.with_args(args));
+        }
+    }
+    None
+}
+
+fn rsync(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    let deletes = call.words().iter().any(|word| word.starts_with("--del") || word == "--remove-source-files");
+    if !deletes || call.has_any(&["--dry-run"]) || call.has_short(&['n']) {
+        return None;
+    }
+    let operands = call.operands();
+    let target = operands.last().filter(|_| operands.len() > 1)?;
+    if target.text().contains(':') {
+        let reason = format!("it deletes what differs at `{}`, on another machine", target.shown());
+        return Some(Hold::plain(FloorRule::DeleteOutside, &reason));
+    }
+    fields(walker, call.place, Manner::Recursive, &[(*target).clone()])
+}
+
+/// Moving away what others stand on, or into nothing.
+fn moved(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    let operands = call.operands();
+    let named = call.option(&["-t", "--target-directory"]);
+    let (target, sources) = match (&named, operands.split_last()) {
+        (Some(target), _) => (target.clone(), operands.as_slice()),
+        (None, Some((target, sources))) => ((*target).clone(), sources),
+        (None, None) => return None,
+    };
+    if target.text() == "/dev/null" {
+        return fields(walker, call.place, Manner::Recursive, &owned(sources.to_vec()));
+    }
+    if call.place != Place::Here {
+        return None;
+    }
+    for source in sources {
+        for spot in walker.world.spots(source, walker.state.cwd()) {
+            let (Spot::Path(path) | Spot::Contents(path)) = spot else { continue };
+            let zone = walker.world.zone(&path);
+            let catastrophic = match zone {
+                Zone::System | Zone::Home | Zone::Workspace | Zone::Guard => true,
+                Zone::Git => path.file_name().is_some_and(|name| name == ".git"),
+                Zone::Inside | Zone::Temporary | Zone::TemporaryRoot | Zone::Outside => false,
+            };
+            if catastrophic {
+                let mut hold = of_zone(walker, zone, &path);
+                hold.reason = hold.reason.replace("it deletes", "it moves away");
+                return Some(hold);
+            }
+        }
+    }
+    None
+}
+
+/// Owners and modes of a whole system or home cannot be put back.
+fn permissions(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    if !(call.has_short(&['R']) || call.has_any(&["--recursive"])) || call.place == Place::Container {
+        return None;
+    }
+    let skip = usize::from(call.option(&["--reference"]).is_none());
+    for field in call.operands().into_iter().skip(skip) {
+        let cwd = walker.state.cwd();
+        for spot in walker.world.spots(field, cwd) {
+            let path = match spot {
+                Spot::Path(path) | Spot::Contents(path) => path,
+                Spot::Unknown(shown, _) => {
+                    let reason = format!("what `{shown}` stands for cannot be known, and its modes or owners cannot be put back");
+                    return Some(Hold::plain(FloorRule::Permissions, &reason));
+                }
+            };
+            let zone = walker.world.zone(&path);
+            let root = path == walker.world.workspace();
+            if matches!(zone, Zone::System | Zone::Home | Zone::Outside | Zone::TemporaryRoot) || (zone == Zone::Workspace && !root) {
+                let reason = format!("it changes modes or owners of everything in `{}`, which nobody can put back", path.display());
+                let effect = Effect { targets: vec![losses::count(&path)], ..Effect::default() };
+                return Some(Hold::with(FloorRule::Permissions, reason, effect));
+            }
+        }
+    }
+    None
+}

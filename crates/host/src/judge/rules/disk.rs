@@ -1,0 +1,70 @@
+//! Disk tools: partitions, file systems, volumes, secure erasure.
+
+use crate::judge::call::{Call, Place};
+use crate::judge::field::Field;
+use crate::judge::hold::{FloorRule, Hold};
+use crate::judge::walk::Walker;
+use crate::judge::world::{Spot, Zone};
+
+/// Judges a call of a disk tool.
+pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    let name = call.name();
+    if call.has_any(&["--help", "--version", "-V", "-h"]) {
+        return None;
+    }
+    let makes = name.starts_with("mkfs") || matches!(name.as_str(), "mke2fs" | "mkswap" | "mkdosfs" | "newfs");
+    if makes {
+        return (!is_image(walker, call)).then(|| held("it makes a new file system over what is there"));
+    }
+    let words = call.words();
+    let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let listing = call.has_any(&["-l", "--list", "-p", "--print", "-i", "--info"]) || says(&["print", "list"]);
+    let reason = match name.as_str() {
+        "wipefs" if call.has_short(&['a', 'o']) || call.has_any(&["--all", "--offset"]) => "it wipes file system signatures",
+        "fdisk" | "sfdisk" | "cfdisk" | "gdisk" | "cgdisk" | "sgdisk" | "parted" | "gparted" if !listing => {
+            "it changes the partitions of a disk"
+        }
+        "blkdiscard" => "it discards everything on a device",
+        "cryptsetup" if says(&["luksFormat", "luksErase", "erase", "reencrypt", "luksRemoveKey", "luksKillSlot", "luksKillslot"]) => {
+            "it makes an encrypted volume unreadable"
+        }
+        "lvremove" | "vgremove" | "pvremove" => "it removes a volume",
+        "zpool" | "zfs" if says(&["destroy", "labelclear", "rollback"]) => "it destroys a pool, a data set or newer snapshots",
+        "btrfs" if says(&["delete"]) => "it deletes a subvolume or a device",
+        "mdadm" if call.has_any(&["--zero-superblock"]) => "it erases the description of a disk array",
+        "hdparm" if words.iter().any(|word| word.starts_with("--security-erase")) => "it erases a disk",
+        "nvme" if says(&["format", "sanitize"]) => "it erases a disk",
+        "badblocks" if call.has_short(&['w']) => "it writes test patterns over a disk",
+        "diskutil" if words.iter().any(|word| word.to_lowercase().starts_with("erase") || word.starts_with("partition") || word == "zeroDisk") => "it erases a disk",
+        "shred" | "wipe" if devices(walker, call) => "it overwrites a device",
+        _ => return None,
+    };
+    Some(held(reason))
+}
+
+fn held(reason: &str) -> Hold {
+    Hold::plain(FloorRule::Disk, reason)
+}
+
+fn devices(walker: &Walker<'_>, call: &Call) -> bool {
+    call.operands().into_iter().filter_map(Field::known).any(|name| walker.world.is_device(std::path::Path::new(&name)))
+}
+
+/// Whether every operand that looks like a path is a plain file of the run: a disk image.
+fn is_image(walker: &Walker<'_>, call: &Call) -> bool {
+    let paths = call.operands().into_iter().filter(|field| field.text().contains(['/', '.']));
+    let mut any = false;
+    for field in paths {
+        let near = walker.world.spots(field, walker.state.cwd()).into_iter().all(|spot| match spot {
+            Spot::Path(path) => {
+                matches!(walker.world.zone(&path), Zone::Inside | Zone::Temporary) && !walker.world.is_device(&path)
+            }
+            Spot::Contents(_) | Spot::Unknown(..) => false,
+        });
+        if !near {
+            return false;
+        }
+        any = true;
+    }
+    any && call.place == Place::Here
+}

@@ -1,0 +1,277 @@
+//! git: what throws away work or history that nothing else holds, judged by the repository's real state.
+//!
+//! A moved branch tip passes (the reflog keeps its commits); what the reflog does not keep is held: uncommitted
+//! changes, untracked files, stashes, unmerged branches, the reflog itself, and other people's branches on a remote.
+
+use super::git_paths as paths;
+use crate::judge::call::{Call, Place};
+use crate::judge::effect::Effect;
+use crate::judge::field::Field;
+use crate::judge::hold::{FloorRule, Hold};
+use crate::judge::repository::Repo;
+use crate::judge::walk::Walker;
+use crate::judge::world::{Last, Spot};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// A git command with the folder it works in.
+pub(super) struct Git {
+    /// The subcommand.
+    pub(super) verb: String,
+    /// The subcommand and its arguments, as a call.
+    pub(super) call: Call,
+    /// The folder, where it can be known.
+    pub(super) folder: Option<PathBuf>,
+    /// The repository, where there is one.
+    pub(super) repo: Option<Rc<Repo>>,
+}
+
+/// Judges a call of git.
+pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+    if call.name() != "git" {
+        return None;
+    }
+    let cwds = walker.state.cwds.clone();
+    let cwds: Vec<Option<PathBuf>> =
+        if cwds.is_empty() { vec![None] } else { cwds.into_iter().map(Some).collect() };
+    for cwd in cwds {
+        let (git, aliases) = read(walker, call, cwd)?;
+        if let Some((_, text)) = aliases.iter().find(|(name, _)| *name == git.verb) {
+            run_alias(walker, text, &git);
+            continue;
+        }
+        let hold = judge_verb(walker, &git);
+        if hold.is_some() {
+            return hold;
+        }
+    }
+    None
+}
+
+/// Reads git's own options: where it works, and what `-c alias.x=…` would make of a word.
+fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<(Git, Vec<(String, String)>)> {
+    let mut folder = cwd;
+    let mut aliases = Vec::new();
+    let mut at = 1;
+    while let Some(field) = call.args.get(at) {
+        let text = field.text();
+        let value = call.args.get(at + 1);
+        match text.as_str() {
+            "-C" | "--work-tree" => {
+                folder = value.and_then(|value| Some(folder?.join(value.known()?)));
+                at += 2;
+            }
+            "-c" | "--config-env" => {
+                let setting = value.map(Field::text).unwrap_or_default();
+                if let Some((name, alias)) = setting.strip_prefix("alias.").and_then(|rest| rest.split_once('=')) {
+                    aliases.push((name.to_owned(), alias.to_owned()));
+                }
+                at += 2;
+            }
+            "--git-dir" | "--namespace" | "--exec-path" | "--super-prefix" => {
+                if text == "--git-dir" {
+                    folder = git_folder(value, folder);
+                }
+                at += 2;
+            }
+            option if option.starts_with("--git-dir=") => {
+                folder = git_folder(Some(&field.without_prefix("--git-dir=".len())), folder);
+                at += 1;
+            }
+            option if option.starts_with("--work-tree=") => {
+                let named = field.without_prefix("--work-tree=".len()).known();
+                folder = named.and_then(|named| Some(folder?.join(named)));
+                at += 1;
+            }
+            option if option.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    let args = call.args.get(at..).filter(|args| !args.is_empty())?.to_vec();
+    let folder = folder.map(|path| walker.world.real(&path, Last::Followed));
+    let here = call.place == Place::Here;
+    let repo = folder.as_ref().filter(|_| here).and_then(|path| walker.world.repository(path));
+    Some((Git { verb: args.first()?.text(), call: call.with_args(args), folder, repo }, aliases))
+}
+
+/// The work tree of a `--git-dir`, where it is the usual one.
+fn git_folder(value: Option<&Field>, folder: Option<PathBuf>) -> Option<PathBuf> {
+    let named = folder?.join(value?.known()?);
+    if named.ends_with(".git") { named.parent().map(std::path::Path::to_owned) } else { Some(named) }
+}
+
+/// An alias is a git command, or with `!` a shell command.
+fn run_alias(walker: &mut Walker<'_>, text: &str, git: &Git) {
+    let rest: Vec<String> = git.call.args.iter().skip(1).map(crate::judge::invoke::as_text).collect();
+    let code = match text.strip_prefix('!') {
+        Some(code) => format!("{code} {}", rest.join(" ")),
+        None => format!("git {text} {}", rest.join(" ")),
+    };
+    let stdin = git.call.stdin.clone();
+    let _written = walker.code(&code, &stdin, git.call.place);
+}
+
+fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
+    match git.verb.as_str() {
+        "push" | "send-pack" => super::push::judge(walker, git),
+        "reset" if git.call.has_any(&["--hard", "--merge"]) => paths::discard_all(git),
+        "read-tree" if git.call.has_any(&["--reset"]) && git.call.has_short(&['u']) => paths::discard_all(git),
+        "checkout" => paths::checkout(walker, git),
+        "checkout-index" if git.call.has_short(&['f']) || git.call.has_any(&["--force"]) => paths::discard_all(git),
+        "restore" => paths::restore(walker, git),
+        "switch" if git.call.has_short(&['f']) || git.call.has_any(&["--force", "--discard-changes"]) => {
+            paths::discard_all(git)
+        }
+        "clean" => paths::clean(walker, git),
+        "rm" => paths::removed(walker, git),
+        "stash" => stash(git),
+        "branch" => branch(git),
+        "reflog" if git.call.operands().first().is_some_and(|word| matches!(word.text().as_str(), "expire" | "delete")) => {
+            Some(history("it empties the reflog, the only way back to commits that no branch holds"))
+        }
+        "gc" | "prune" => prune(git),
+        "filter-branch" | "filter-repo" if !git.call.has_any(&["--dry-run", "--analyze", "--help", "-h"]) => {
+            Some(history("it rewrites the whole history of the repository"))
+        }
+        "update-ref" if git.call.has_short(&['d']) || git.call.has_any(&["--stdin"]) => {
+            Some(history("it deletes a ref by hand; its commits may be held by nothing else"))
+        }
+        "worktree" => worktree(walker, git),
+        "submodule" => submodule(walker, git),
+        "bisect" => nested(walker, git, "run"),
+        "rebase" => {
+            if let Some(code) = git.call.option(&["-x", "--exec"]) {
+                let _written = walker.code(&crate::judge::invoke::as_text(&code), &git.call.stdin, git.call.place);
+            }
+            None
+        }
+        "config" | "commit" | "add" | "status" | "log" | "diff" | "show" | "fetch" | "pull" | "clone" | "init"
+        | "merge" | "tag" | "ls-files" | "rev-parse" | "remote" | "blame" | "grep" | "mv" | "cherry-pick" | "revert"
+        | "apply" | "am" | "describe" | "cat-file" | "rev-list" | "shortlog" | "archive" | "notes" | "help"
+        | "version" | "switch" | "reset" | "check-ignore" | "ls-remote" | "ls-tree" | "hash-object" | "sparse-checkout" => None,
+        _ => configured_alias(walker, git),
+    }
+}
+
+/// A word that git does not know may be an alias of this repository.
+fn configured_alias(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
+    let plain = git.verb.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
+    let text = git.repo.as_ref().filter(|_| plain)?.config(&format!("alias.{}", git.verb))?;
+    // An alias that names itself would never end; git refuses it as well.
+    if text.split_whitespace().next() != Some(git.verb.as_str()) {
+        run_alias(walker, &text, git);
+    }
+    None
+}
+
+fn history(reason: &str) -> Hold {
+    Hold::plain(FloorRule::GitHistory, reason)
+}
+
+/// Stashes are found nowhere else; without one there is nothing to drop.
+fn stash(git: &Git) -> Option<Hold> {
+    let verb = git.call.operands().first().map(|word| word.text())?;
+    if !matches!(verb.as_str(), "drop" | "clear") {
+        return None;
+    }
+    let kept = match &git.repo {
+        Some(repo) => repo.count(&["rev-list", "--count", "--walk-reflogs", "refs/stash", "--"]).unwrap_or(0),
+        None if git.folder.is_some() && git.call.place == Place::Here => 0,
+        None => 1,
+    };
+    let lost = if verb == "clear" { kept } else { kept.min(1) };
+    let effect = Effect { commits: Some(lost), ..Effect::default() };
+    (lost > 0).then(|| Hold::with(FloorRule::GitHistory, format!("it throws away {lost} stash(es), found nowhere else"), effect))
+}
+
+/// `git branch -D` of commits that no other branch, tag or remote holds.
+fn branch(git: &Git) -> Option<Hold> {
+    let forced = git.call.has_short(&['D'])
+        || (git.call.has_any(&["--delete", "-d"]) && (git.call.has_any(&["--force"]) || git.call.has_short(&['f'])));
+    if !forced {
+        return None;
+    }
+    for name in git.call.operands() {
+        let Some(name) = name.known() else {
+            return Some(history("which branch it deletes cannot be known before it runs"));
+        };
+        let Some(repo) = &git.repo else { continue };
+        let remote = git.call.has_short(&['r']) || git.call.has_any(&["--remotes"]);
+        if remote {
+            continue;
+        }
+        let exclude = format!("--exclude=refs/heads/{name}");
+        let full = format!("refs/heads/{name}");
+        let question = ["rev-list", "--count", &full, "--not", &exclude, "--branches", "--tags", "--remotes"];
+        let lost = repo.count(&question).unwrap_or(0);
+        if lost > 0 {
+            let reason = format!("it deletes the branch `{name}` with {lost} commit(s) that nothing else holds");
+            let effect = Effect { branch: Some(name), commits: Some(lost), ..Effect::default() };
+            return Some(Hold::with(FloorRule::GitHistory, reason, effect));
+        }
+    }
+    None
+}
+
+fn prune(git: &Git) -> Option<Hold> {
+    let dry = git.call.has_any(&["-n", "--dry-run"]);
+    let now = git.call.words().iter().any(|word| {
+        matches!(word.as_str(), "--prune=now" | "--prune=all" | "--expire=now" | "--expire=all" | "--prune=0" | "now")
+    });
+    let whole = git.verb == "prune" && !git.call.words().iter().any(|word| word.starts_with("--expire"));
+    (!dry && (now || whole)).then(|| history("it deletes objects at once that only the reflog could bring back"))
+}
+
+fn worktree(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+    let operands = git.call.operands();
+    let (verb, target) = (operands.first()?.text(), operands.get(1)?);
+    let forced = git.call.has_short(&['f']) || git.call.has_any(&["--force"]);
+    if verb != "remove" || !forced {
+        return None;
+    }
+    for spot in walker.world.spots(target, git.folder.as_deref()) {
+        let Spot::Path(path) = spot else { return Some(history("which work tree it removes cannot be known")) };
+        let Some(status) = walker.world.repository(&path).and_then(|repo| repo.status().cloned()) else { continue };
+        let mut effect = Effect::default();
+        status.dirty().into_iter().for_each(|file| effect.uncommitted.add(file));
+        status.untracked.iter().for_each(|file| effect.untracked.add(file));
+        if !effect.is_empty() {
+            let reason = "it removes a work tree with changes that no commit holds".to_owned();
+            return Some(Hold::with(FloorRule::DiscardChanges, reason, effect));
+        }
+    }
+    None
+}
+
+fn submodule(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
+    let words = git.call.words();
+    let forced = git.call.has_short(&['f']) || git.call.has_any(&["--force"]);
+    match words.first().map(String::as_str) {
+        Some("foreach") => nested(walker, git, "foreach"),
+        Some("deinit" | "update") if forced => {
+            let root = git.repo.as_ref()?.root().to_owned();
+            let mut effect = Effect::default();
+            for target in git.call.operands().into_iter().skip(1) {
+                let path = root.join(target.known()?);
+                let busy = walker.world.repository(&path).filter(|repo| repo.root() == path);
+                if busy.is_some_and(|repo| repo.status().is_none_or(|status| !status.dirty().is_empty())) {
+                    effect.repositories.add(&path);
+                }
+            }
+            let reason = "it throws away changes in a submodule that no commit holds".to_owned();
+            (!effect.is_empty()).then(|| Hold::with(FloorRule::DiscardChanges, reason, effect))
+        }
+        _ => None,
+    }
+}
+
+/// A command that git runs for somebody: what stands behind the word.
+fn nested(walker: &mut Walker<'_>, git: &Git, word: &str) -> Option<Hold> {
+    let at = git.call.args.iter().position(|field| field.text() == word)?;
+    let rest: Vec<Field> = git.call.args.iter().skip(at + 1).filter(|field| !field.text().starts_with("--")).cloned().collect();
+    let text: Vec<String> = rest.iter().map(crate::judge::invoke::as_text).collect();
+    if !text.is_empty() {
+        let _written = walker.code(&text.join(" "), &git.call.stdin, git.call.place);
+    }
+    None
+}

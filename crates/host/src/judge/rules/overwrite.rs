@@ -1,0 +1,158 @@
+//! Overwriting: redirections, `tee`, `truncate`, `cp`, `dd` onto what nobody gets back.
+//!
+//! Writing new content into a file of the workspace is everyday work and passes, also when the file is dirty. Emptying
+//! a file with uncommitted changes does not, nor does overwriting git's own files, files outside, or a device.
+
+use crate::judge::call::{Call, Place};
+use crate::judge::field::Field;
+use crate::judge::hold::{FloorRule, Hold};
+use crate::judge::losses;
+use crate::judge::shell::RedirectKind;
+use crate::judge::walk::Walker;
+use crate::judge::world::{Last, Spot, Zone};
+use std::path::Path;
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// Everything in it goes, and nothing comes.
+    Emptied,
+    /// Something else stands in it afterwards.
+    Replaced,
+    /// Something is added at its end.
+    Appended,
+}
+
+impl Walker<'_> {
+    /// Judges a redirection of output.
+    pub(in crate::judge) fn judge_redirect(
+        &self,
+        kind: &RedirectKind,
+        target: &Field,
+        place: Place,
+        call: Option<&Call>,
+    ) -> Option<Hold> {
+        let writing = match kind {
+            RedirectKind::Append | RedirectKind::ReadWrite => Writing::Appended,
+            RedirectKind::Write => match call {
+                None => Writing::Emptied,
+                Some(call) => emptied_by(call),
+            },
+            RedirectKind::Read
+            | RedirectKind::Duplicate
+            | RedirectKind::HereDocument(_)
+            | RedirectKind::HereString => return None,
+        };
+        written(self, target, writing, place)
+    }
+}
+
+/// Commands that write nothing: their redirection only empties.
+fn emptied_by(call: &Call) -> Writing {
+    let words = call.words();
+    let nothing = match call.name().as_str() {
+        ":" | "true" => true,
+        "cat" => words == ["/dev/null"],
+        "echo" => words == ["-n"] || words == ["-n", ""],
+        "printf" => words == [""],
+        _ => false,
+    };
+    if nothing { Writing::Emptied } else { Writing::Replaced }
+}
+
+/// Judges one written file.
+fn written(walker: &Walker<'_>, target: &Field, writing: Writing, place: Place) -> Option<Hold> {
+    if place != Place::Here || target.unknown().is_some() {
+        return None;
+    }
+    let cwd = walker.state.cwd();
+    walker.world.spots(target, cwd).into_iter().find_map(|spot| match spot {
+        Spot::Path(path) => {
+            let path = walker.world.real(&path, Last::Followed);
+            judge_path(walker, &path, writing)
+        }
+        Spot::Contents(_) | Spot::Unknown(..) => None,
+    })
+}
+
+fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold> {
+    let shown = path.display();
+    if walker.world.is_device(path) {
+        return Some(Hold::plain(FloorRule::Disk, &format!("it writes over the device `{shown}`")));
+    }
+    if writing == Writing::Appended {
+        return None;
+    }
+    let full = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+    match walker.world.zone(path) {
+        Zone::Git if is_history(path) => {
+            Some(Hold::plain(FloorRule::Overwrite, &format!("it overwrites `{shown}`, which is git's own")))
+        }
+        Zone::System | Zone::Home | Zone::Outside if full && !path.starts_with("/proc") && !path.starts_with("/dev") => {
+            let reason = format!("it overwrites `{shown}`, outside the workspace");
+            let effect = crate::judge::effect::Effect { targets: vec![losses::count(path)], ..Default::default() };
+            Some(Hold::with(FloorRule::Overwrite, reason, effect))
+        }
+        Zone::Inside if writing == Writing::Emptied && full => {
+            let lost = losses::losses(walker.world, path);
+            let uncommitted = !lost.effect.uncommitted.is_empty();
+            let reason = format!("it empties `{shown}`, which has uncommitted changes");
+            uncommitted.then(|| Hold::with(FloorRule::Overwrite, reason, lost.effect))
+        }
+        Zone::Git
+        | Zone::System
+        | Zone::Home
+        | Zone::Outside
+        | Zone::Inside
+        | Zone::Guard
+        | Zone::Workspace
+        | Zone::Temporary
+        | Zone::TemporaryRoot => None,
+    }
+}
+
+/// The parts of `.git` that hold history; hooks, notes to git and messages are written every day.
+fn is_history(path: &Path) -> bool {
+    let after: Vec<String> = path
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .skip_while(|part| part != ".git")
+        .skip(1)
+        .collect();
+    let first = after.first().map(String::as_str).unwrap_or_default();
+    matches!(first, "HEAD" | "index" | "packed-refs" | "refs" | "objects" | "logs" | "config" | "ORIG_HEAD")
+}
+
+/// Judges a call that may overwrite.
+pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    let each = |fields: Vec<&Field>, writing| fields.into_iter().find_map(|field| written(walker, field, writing, call.place));
+    match call.name().as_str() {
+        "tee" => {
+            let appended = call.has_short(&['a']) || call.has_any(&["--append"]);
+            each(call.operands(), if appended { Writing::Appended } else { Writing::Replaced })
+        }
+        "truncate" => {
+            let size = call.option(&["-s", "--size"]);
+            let grows = size.as_ref().is_some_and(|size| size.text().starts_with(['+', '>', '%', '/']));
+            let files = call.operands().into_iter().filter(|field| size.as_ref() != Some(*field)).collect();
+            each(files, if grows { Writing::Appended } else { Writing::Emptied })
+        }
+        "cp" | "install" => {
+            let operands = call.operands();
+            let (target, sources) = operands.split_last()?;
+            let nothing = sources.iter().all(|field| field.text() == "/dev/null");
+            let backed = call.has_short(&['b', 'n', 'i']) || call.has_any(&["--backup", "--no-clobber", "--interactive"]);
+            let writing = match (nothing, backed) {
+                (_, true) => Writing::Appended,
+                (true, false) => Writing::Emptied,
+                (false, false) => Writing::Replaced,
+            };
+            if sources.is_empty() { None } else { written(walker, target, writing, call.place) }
+        }
+        "dd" => {
+            let target = call.args.iter().find(|field| field.text().starts_with("of="))?;
+            written(walker, &target.without_prefix("of=".len()), Writing::Replaced, call.place)
+        }
+        _ => None,
+    }
+}

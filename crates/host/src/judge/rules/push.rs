@@ -1,0 +1,190 @@
+//! `git push`: rewriting or deleting a branch that others stand on.
+//!
+//! A branch is protected if it is `main`, `master`, the branch that the remote's HEAD names, `release/*`, or fits a
+//! pattern that a person gave. A lease guards against overwriting what one has not seen, not against rewriting: on a
+//! protected branch it counts as force, on any other branch both pass.
+
+use super::git::Git;
+use crate::judge::call::Place;
+use crate::judge::effect::Effect;
+use crate::judge::field::{Field, fits};
+use crate::judge::hold::{FloorRule, Hold};
+use crate::judge::walk::Walker;
+
+/// Branches that are protected everywhere.
+const PROTECTED: [&str; 3] = ["main", "master", "release/*"];
+
+/// What a push would do to a branch on the remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Act {
+    Rewrite(String),
+    Delete(String),
+    /// Every branch, or one that nobody can know.
+    Any(&'static str),
+}
+
+/// What the options of a push say about all its refspecs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Plain,
+    Forced,
+    Deleting,
+}
+
+/// Judges a push.
+pub(super) fn judge(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+    let call = &git.call;
+    if call.has_any(&["--dry-run"]) || call.has_short(&['n']) {
+        return None;
+    }
+    let values = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
+    let mut operands = operands(&call.args, &values);
+    let remote = if operands.is_empty() { None } else { Some(operands.remove(0)) };
+    let remote = remote.and_then(|field| field.known()).or_else(|| call.option(&["--repo"])?.known());
+    let remote = remote.unwrap_or_else(|| default_remote(git));
+    for act in acts(git, &operands, &remote) {
+        let (branch, verb) = match &act {
+            Act::Rewrite(branch) => (branch.as_str(), "rewrites"),
+            Act::Delete(branch) => (branch.as_str(), "deletes"),
+            Act::Any(reason) => return Some(Hold::plain(FloorRule::ForcePush, reason)),
+        };
+        if is_protected(walker, git, &remote, branch) {
+            let reason = format!("it {verb} the protected branch `{branch}` on `{remote}`");
+            let effect = Effect { branch: Some(format!("{remote}/{branch}")), commits: lost(git, &remote, branch), ..Effect::default() };
+            return Some(Hold::with(FloorRule::ForcePush, reason, effect));
+        }
+    }
+    None
+}
+
+fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
+    let mut out = Vec::new();
+    let mut args = args.iter().skip(1);
+    while let Some(field) = args.next() {
+        let text = field.text();
+        if values.contains(&text.as_str()) {
+            args.next();
+        } else if !text.starts_with('-') {
+            out.push(field.clone());
+        }
+    }
+    out
+}
+
+fn default_remote(git: &Git) -> String {
+    let repo = git.repo.as_ref();
+    let named = repo.and_then(|repo| repo.config(&format!("branch.{}.remote", repo.branch()?)));
+    named.unwrap_or_else(|| "origin".to_owned())
+}
+
+fn acts(git: &Git, specs: &[Field], remote: &str) -> Vec<Act> {
+    let call = &git.call;
+    if call.has_any(&["--mirror"]) {
+        return vec![Act::Any("it makes the remote a mirror: every branch there that is not here is deleted")];
+    }
+    let short = |letter| {
+        call.words().iter().any(|word| {
+            word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && !rest.starts_with('o') && rest.contains(letter))
+        })
+    };
+    let forced = short('f') || call.words().iter().any(|word| word == "--force" || word.starts_with("--force-with-lease") || word.starts_with("--force-w"));
+    let deletes = short('d') || call.has_any(&["--delete"]);
+    if call.has_any(&["--prune"]) {
+        return vec![Act::Any("it deletes every branch on the remote that is not here")];
+    }
+    if forced && call.has_any(&["--all", "--branches"]) {
+        return vec![Act::Any("it rewrites every branch on the remote")];
+    }
+    let mode = match (deletes, forced) {
+        (true, _) => Mode::Deleting,
+        (false, true) => Mode::Forced,
+        (false, false) => Mode::Plain,
+    };
+    let mut acts = Vec::new();
+    for spec in specs {
+        let Some(text) = spec.known() else {
+            let plus = spec.text().starts_with(['+', ':']);
+            if mode != Mode::Plain || plus {
+                acts.push(Act::Any("which branch it rewrites or deletes cannot be known before it runs"));
+            }
+            continue;
+        };
+        acts.extend(act_of(git, &text, mode));
+    }
+    if specs.is_empty() && forced && !call.has_any(&["--tags"]) {
+        acts.extend(implicit(git, remote));
+    }
+    acts
+}
+
+/// What one refspec does.
+fn act_of(git: &Git, text: &str, mode: Mode) -> Option<Act> {
+    let forced = mode == Mode::Forced;
+    let (plus, text) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
+    let (source, target) = text.split_once(':').unwrap_or((text, text));
+    let target = if target.is_empty() { source } else { target };
+    if target.contains('*') && (plus || forced) {
+        return Some(Act::Any("it rewrites every branch on the remote"));
+    }
+    let target = target.strip_prefix("refs/heads/").or_else(|| target.strip_prefix("heads/")).unwrap_or(target);
+    if target.starts_with("refs/tags/") || target.starts_with("tags/") {
+        return None;
+    }
+    let target = match target {
+        "HEAD" | "@" => match git.repo.as_ref().and_then(|repo| repo.branch()) {
+            Some(branch) => branch,
+            None if plus || forced => return Some(Act::Any("which branch HEAD is cannot be known")),
+            None => return None,
+        },
+        other => other.to_owned(),
+    };
+    if mode == Mode::Deleting || (source.is_empty() && text.starts_with(':')) {
+        return Some(Act::Delete(target));
+    }
+    (plus || forced).then_some(Act::Rewrite(target))
+}
+
+/// A forced push without a refspec: the current branch, the branch it follows, and what the configuration says.
+fn implicit(git: &Git, remote: &str) -> Vec<Act> {
+    let Some(repo) = &git.repo else {
+        return vec![Act::Any("which branch it rewrites cannot be known: there is no repository to ask")];
+    };
+    if repo.config(&format!("remote.{remote}.mirror")).is_some_and(|value| value == "true") {
+        return vec![Act::Any("the remote is a mirror: every branch there is rewritten")];
+    }
+    let mut acts = Vec::new();
+    if let Some(spec) = repo.config(&format!("remote.{remote}.push")) {
+        acts.extend(act_of(git, &spec, Mode::Forced));
+    }
+    if repo.config("push.default").is_some_and(|value| value == "matching") {
+        acts.push(Act::Any("`push.default` is `matching`: every branch of the same name is rewritten"));
+    }
+    let Some(branch) = repo.branch() else { return acts };
+    let follows = repo.config(&format!("branch.{branch}.merge"));
+    let follows = follows.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned));
+    acts.extend(follows.map(Act::Rewrite));
+    acts.push(Act::Rewrite(branch));
+    acts
+}
+
+fn is_protected(walker: &Walker<'_>, git: &Git, remote: &str, branch: &str) -> bool {
+    let patterns = PROTECTED.iter().copied().chain(walker.world.facts.protected.iter().map(String::as_str));
+    let fits_one = |pattern: &str| {
+        let mut field = Field::default();
+        field.push_pattern(pattern);
+        fits(&field.atoms, branch)
+    };
+    let mut patterns = patterns;
+    if patterns.any(fits_one) {
+        return true;
+    }
+    let here = git.call.place == Place::Here;
+    let head = git.repo.as_ref().filter(|_| here).and_then(|repo| repo.remote_head(remote));
+    head.is_some_and(|head| head == branch)
+}
+
+/// Commits that only the remote's branch holds, as far as the last fetch knows.
+fn lost(git: &Git, remote: &str, branch: &str) -> Option<u64> {
+    let there = format!("refs/remotes/{remote}/{branch}");
+    git.repo.as_ref()?.count(&["rev-list", "--count", &there, "--not", "HEAD"])
+}

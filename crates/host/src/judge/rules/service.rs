@@ -1,0 +1,98 @@
+//! Services: clusters, clouds, containers with data, packages and repositories that others rely on.
+
+use crate::judge::call::Call;
+use crate::judge::hold::{FloorRule, Hold};
+
+/// Judges a call of a service's client.
+pub(super) fn judge(call: &Call) -> Option<Hold> {
+    if call.has_any(&["--dry-run", "--dryrun", "--help", "--what-if", "-h", "--version"]) {
+        return None;
+    }
+    let words = call.words();
+    let plain: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    let says = |wanted: &[&str]| plain.iter().any(|word| wanted.contains(word));
+    let reason = match call.name().as_str() {
+        "kubectl" | "oc" if says(&["delete"]) => cluster(call, &plain)?,
+        "helm" if says(&["uninstall", "delete"]) => "it removes a release from a cluster",
+        "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "cdktf" => infrastructure(call, &plain)?,
+        "serverless" | "sls" | "sam" if says(&["remove", "delete"]) => "it removes a deployed stack",
+        "docker" | "podman" | "nerdctl" => containers(call, &plain)?,
+        "docker-compose" if says(&["down", "rm"]) && (call.has_short(&['v']) || call.has_any(&["--volumes"])) => VOLUMES,
+        "aws" => amazon(call, &plain)?,
+        "gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci" if says(&["delete", "destroy", "purge"]) => {
+            "it deletes something in the cloud"
+        }
+        "gsutil" if says(&["rb"]) || (says(&["rm"]) && call.has_short(&['r', 'R'])) => "it deletes a bucket or everything in it",
+        "rclone" if says(&["purge", "delete", "sync"]) => "it deletes files at a remote store",
+        "gh" | "glab" => forge(call, &plain)?,
+        "heroku" if plain.iter().any(|word| word.ends_with(":destroy") || word.ends_with(":reset") || word.ends_with(":delete")) => {
+            "it destroys an application or its data"
+        }
+        "fly" | "flyctl" if says(&["destroy"]) => "it destroys an application or its data",
+        "vercel" | "netlify" | "firebase" if says(&["remove", "rm", "sites:delete", "projects:delete", "firestore:delete", "hosting:disable"]) => {
+            "it deletes a deployed project or its data"
+        }
+        "npm" | "pnpm" | "yarn" if says(&["unpublish"]) => "it removes a published package",
+        "gem" if says(&["yank"]) => "it removes a published package",
+        "etcdctl" if says(&["del"]) && call.has_any(&["--prefix", "--from-key"]) => "it deletes many keys of a cluster",
+        "consul" if says(&["delete"]) && call.has_any(&["-recurse"]) => "it deletes many keys of a cluster",
+        "vault" if says(&["delete", "destroy"]) => "it deletes secrets of a vault",
+        "restic" if says(&["forget"]) && call.has_any(&["--prune"]) => "it deletes backups",
+        "borg" if says(&["delete", "prune"]) => "it deletes backups",
+        _ => return None,
+    };
+    Some(Hold::plain(FloorRule::Service, reason))
+}
+
+const VOLUMES: &str = "it deletes volumes with the data in them";
+
+fn cluster(call: &Call, plain: &[&str]) -> Option<&'static str> {
+    let kinds = [
+        "ns", "namespace", "namespaces", "pv", "pvc", "persistentvolume", "persistentvolumes", "persistentvolumeclaim",
+        "persistentvolumeclaims", "crd", "crds", "customresourcedefinition", "customresourcedefinitions", "node", "nodes",
+        "statefulset", "statefulsets", "sts", "secret", "secrets",
+    ];
+    let named = plain.iter().flat_map(|word| word.split([',', '/'])).any(|word| kinds.contains(&word));
+    let all = call.has_any(&["--all", "-A", "--all-namespaces"]) || plain.contains(&"all");
+    (named || all).then_some("it deletes a namespace, volumes or everything of a kind in a cluster")
+}
+
+fn infrastructure(call: &Call, plain: &[&str]) -> Option<&'static str> {
+    let destroys = plain.contains(&"destroy") || (plain.contains(&"apply") && call.has_any(&["-destroy", "--destroy"]));
+    let plans = plain.contains(&"plan") || plain.contains(&"preview");
+    (destroys && !plans).then_some("it destroys the infrastructure that a project describes")
+}
+
+fn containers(call: &Call, plain: &[&str]) -> Option<&'static str> {
+    let volumes = call.has_short(&['v']) || call.has_any(&["--volumes"]);
+    let lost = match plain {
+        ["system", "prune", ..] => call.has_any(&["--volumes"]),
+        ["volume", "rm" | "remove" | "prune", ..] => true,
+        words if words.contains(&"compose") && words.contains(&"down") => volumes,
+        words if words.contains(&"compose") && words.contains(&"rm") => volumes,
+        _ => false,
+    };
+    lost.then_some(VOLUMES)
+}
+
+fn amazon(call: &Call, plain: &[&str]) -> Option<&'static str> {
+    let lost = match plain {
+        ["s3", "rm", ..] => call.has_any(&["--recursive"]),
+        ["s3", "rb", ..] => true,
+        ["s3", "sync", ..] => call.has_any(&["--delete"]),
+        [_, verb, ..] => verb.starts_with("delete-") || verb.starts_with("terminate-") || verb.starts_with("purge-"),
+        _ => false,
+    };
+    lost.then_some("it deletes something in the cloud")
+}
+
+fn forge(call: &Call, plain: &[&str]) -> Option<&'static str> {
+    let method = call.option(&["-X", "--method"]).map(|field| field.text().to_uppercase());
+    let lost = match plain {
+        ["repo" | "release" | "project" | "secret" | "gist", "delete" | "remove", ..] => true,
+        ["repo", "archive" | "rename", ..] => false,
+        ["api", ..] => method.is_some_and(|method| method == "DELETE"),
+        _ => false,
+    };
+    lost.then_some("it deletes something at the forge that others rely on")
+}

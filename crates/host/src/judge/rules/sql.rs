@@ -1,0 +1,97 @@
+//! SQL read as statements: comments and texts are data.
+
+/// Whose comments run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// `/*! … */` is code, and tables are dropped outside of transactions.
+    MySql,
+    /// Everybody else.
+    Other,
+}
+
+/// The first statement that deletes tables, databases or all rows.
+pub(super) fn destructive(text: &str, dialect: Dialect) -> Option<String> {
+    let statements = statements(text, dialect);
+    let says = |word: &str| statements.iter().any(|statement| statement.first().is_some_and(|first| first == word));
+    let taken_back = dialect == Dialect::Other && says("ROLLBACK") && (says("BEGIN") || says("START")) && !says("COMMIT");
+    if taken_back {
+        return None;
+    }
+    statements.iter().find(|statement| is_destructive(statement)).map(|statement| statement.iter().take(4).cloned().collect::<Vec<_>>().join(" "))
+}
+
+fn is_destructive(words: &[String]) -> bool {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["DROP", "TEMPORARY" | "TEMP" | "INDEX" | "VIEW" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY" | "RULE", ..] => false,
+        ["DROP", _, ..] => true,
+        ["TRUNCATE", _, ..] => true,
+        ["ALTER", "TABLE", rest @ ..] => rest.windows(2).any(|pair| matches!(pair, ["DROP", what] if !matches!(*what, "CONSTRAINT" | "DEFAULT" | "INDEX" | "KEY" | "NOT" | "FOREIGN" | "PRIMARY" | "IDENTITY"))),
+        ["DELETE", "FROM", rest @ ..] => !rest.contains(&"WHERE") && !rest.is_empty() && !rest.contains(&"USING"),
+        ["WITH", rest @ ..] => rest.windows(2).any(|pair| pair == ["DELETE", "FROM"]) && !rest.contains(&"WHERE"),
+        _ => false,
+    }
+}
+
+/// The statements as words in upper case; texts become `''`.
+fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
+    let mut statements = vec![Vec::new()];
+    let mut word = String::new();
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        if let Some(length) = skipped(rest, dialect) {
+            end_word(&mut word, &mut statements);
+            rest = rest.get(length..).unwrap_or_default();
+            continue;
+        }
+        rest = rest.get(letter.len_utf8()..).unwrap_or_default();
+        if letter == ';' {
+            end_word(&mut word, &mut statements);
+            statements.push(Vec::new());
+        } else if letter.is_whitespace() || "(),\"`*!/[]".contains(letter) {
+            end_word(&mut word, &mut statements);
+        } else if letter == '\\' && word.is_empty() && statements.last().is_some_and(Vec::is_empty) {
+            // A client's own command, such as `\dt`: to the end of its line.
+            rest = rest.split_once('\n').map_or("", |(_, after)| after);
+        } else {
+            word.extend(letter.to_uppercase());
+        }
+    }
+    end_word(&mut word, &mut statements);
+    statements.retain(|statement| !statement.is_empty());
+    statements
+}
+
+fn end_word(word: &mut String, statements: &mut [Vec<String>]) {
+    if !word.is_empty() {
+        let done = std::mem::take(word);
+        if let Some(statement) = statements.last_mut() {
+            statement.push(done);
+        }
+    }
+}
+
+/// How many bytes at the start are a comment or a text.
+fn skipped(rest: &str, dialect: Dialect) -> Option<usize> {
+    let line = || rest.find('\n').unwrap_or(rest.len());
+    let until = |open: usize, close: &str| {
+        rest.get(open..).and_then(|inside| inside.find(close)).map_or(rest.len(), |at| open + at + close.len())
+    };
+    if rest.starts_with("--") || (rest.starts_with('#') && dialect == Dialect::MySql) {
+        return Some(line());
+    }
+    if rest.starts_with("/*") && !(dialect == Dialect::MySql && rest.starts_with("/*!")) {
+        return Some(until(2, "*/"));
+    }
+    if rest.starts_with('\'') {
+        return Some(until(1, "'"));
+    }
+    if let Some(inside) = rest.strip_prefix('$') {
+        let tag = inside.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        if inside.as_bytes().get(tag) == Some(&b'$') {
+            let mark = rest.get(..tag + 2).unwrap_or_default();
+            return Some(until(tag + 2, mark));
+        }
+    }
+    None
+}

@@ -1,0 +1,52 @@
+//! The machine itself: its power, its users, all its processes, its firewall, its schedule.
+
+use crate::judge::call::{Call, Place};
+use crate::judge::hold::{FloorRule, Hold};
+use crate::judge::walk::Walker;
+
+/// Judges a call that may end the machine or what others run on it.
+pub(super) fn judge(_walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    if call.place == Place::Container || call.has_any(&["--help", "--version"]) {
+        return None;
+    }
+    let words = call.words();
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let reason = match call.name().as_str() {
+        "shutdown" if !says(&["-c", "--show"]) => "it switches the machine off",
+        "reboot" | "halt" | "poweroff" => "it switches the machine off or restarts it",
+        "init" | "telinit" if matches!(first, "0" | "6") => "it switches the machine off or restarts it",
+        "systemctl" if says(&["reboot", "poweroff", "halt", "kexec", "suspend", "hibernate", "rescue", "emergency"]) => {
+            "it switches the machine off or restarts it"
+        }
+        "kill" if ends_everything(&words) => "it ends every process that this user may end",
+        "killall5" => "it ends every process",
+        "pkill" | "killall" if says(&["-u", "-U", "--user", "--euid"]) && call.operands().len() <= 1 => {
+            "it ends every process of a user"
+        }
+        "userdel" | "deluser" | "groupdel" | "delgroup" => "it deletes a user or a group",
+        "iptables" | "ip6tables" if says(&["-F", "--flush", "-X"]) => "it empties the firewall",
+        "nft" if says(&["flush"]) => "it empties the firewall",
+        "ufw" if says(&["reset"]) => "it empties the firewall",
+        "crontab" if call.has_short(&['r']) => "it deletes the whole schedule of a user",
+        _ => return None,
+    };
+    Some(Hold::plain(FloorRule::System, reason))
+}
+
+/// `kill -9 -1` in its forms: the last word is a process group, not a signal.
+fn ends_everything(words: &[String]) -> bool {
+    let mut targets = words.iter().map(String::as_str).peekable();
+    match targets.peek() {
+        Some(&"-s" | &"-n" | &"--signal") => {
+            targets.next();
+            targets.next();
+        }
+        Some(word) if word.starts_with('-') && words.len() > 1 => {
+            targets.next();
+        }
+        _ => {}
+    }
+    let mut targets = targets.filter(|word| *word != "--");
+    targets.any(|word| word == "-1")
+}

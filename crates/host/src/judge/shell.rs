@@ -1,0 +1,243 @@
+//! A shell command line as a tree: what bash would run, told apart from what it would only pass on as data.
+//!
+//! The parser is our own because its bounds are part of the guard: it is linear, never recurses deeper than
+//! [`DEPTH_MAX`] and never panics, whatever an agent writes (why no crate: `docs/decisions`). It accepts a little more
+//! than bash does; what it refuses, bash refuses too.
+
+mod dollar;
+mod grammar;
+mod heredoc;
+mod lexer;
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// Deepest nesting of commands and expansions inside each other; people stay below 10.
+pub(super) const DEPTH_MAX: usize = 40;
+
+/// A list of pipelines.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Script {
+    /// In the order in which they are written.
+    pub(super) items: Vec<Item>,
+}
+
+/// One pipeline, and how it hangs together with the one before.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    /// What connects it with the one before.
+    pub(super) join: Join,
+    /// Whether the shell waits for it.
+    pub(super) wait: Wait,
+    /// The commands, each reading what the one before writes.
+    pub(super) pipeline: Vec<Command>,
+}
+
+/// What stands before a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Join {
+    /// `;`, a new line, or nothing.
+    Then,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+}
+
+/// Whether a pipeline runs beside the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// The shell waits.
+    Foreground,
+    /// `&`
+    Background,
+}
+
+/// One command.
+#[derive(Debug, Clone)]
+pub(super) enum Command {
+    /// A program with its arguments.
+    Simple(Simple),
+    /// A compound with its redirections.
+    Compound(Compound, Vec<Redirect>),
+    /// A function is only defined, not run.
+    Function(String, Rc<Command>),
+}
+
+/// The compounds of the language.
+#[derive(Debug, Clone)]
+pub(super) enum Compound {
+    /// `( … )`
+    Subshell(Script),
+    /// `{ …; }`
+    Group(Script),
+    /// `if`: conditions and branches in their order.
+    If(Vec<Script>),
+    /// `while` and `until`: condition, body.
+    Loop(Script, Script),
+    /// `for` and `select`.
+    For(String, Option<Vec<Word>>, Script),
+    /// `case`: the word and the arms.
+    Case(Word, Vec<Script>),
+    /// `[[ … ]]`, `(( … ))`: nothing runs except what their words substitute.
+    Test(Vec<Word>),
+}
+
+/// A program with its arguments.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Simple {
+    /// `NAME=value` before the program.
+    pub(super) assignments: Vec<Assignment>,
+    /// The program and its arguments.
+    pub(super) words: Vec<Word>,
+    /// Where its input and output go.
+    pub(super) redirects: Vec<Redirect>,
+    /// The text as written, for the verdict.
+    pub(super) source: String,
+}
+
+/// One assignment.
+#[derive(Debug, Clone)]
+pub(super) struct Assignment {
+    /// The variable.
+    pub(super) name: String,
+    /// Its value.
+    pub(super) value: Word,
+    /// The elements, where it is an array.
+    pub(super) elements: Option<Vec<Word>>,
+    /// Whether it is added to what is there.
+    pub(super) how: Assign,
+}
+
+/// The two forms of assignment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Assign {
+    /// `=`
+    Set,
+    /// `+=`
+    Append,
+}
+
+/// One redirection.
+#[derive(Debug, Clone)]
+pub(super) struct Redirect {
+    /// The descriptor, where it is given.
+    pub(super) fd: Option<u32>,
+    /// What it does.
+    pub(super) kind: RedirectKind,
+    /// The file, the text, or the delimiter.
+    pub(super) target: Word,
+}
+
+/// The redirections.
+#[derive(Debug, Clone)]
+pub(super) enum RedirectKind {
+    /// `<`
+    Read,
+    /// `>`, `>|`, `&>`
+    Write,
+    /// `>>`, `&>>`
+    Append,
+    /// `<>`
+    ReadWrite,
+    /// `>&`, `<&`
+    Duplicate,
+    /// `<<`, with its body once it was read.
+    HereDocument(Rc<OnceCell<Word>>),
+    /// `<<<`
+    HereString,
+}
+
+/// One word, as pieces.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Word {
+    /// In the order in which they are written.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A piece of a word.
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    /// Text outside quotes: braces, tildes and patterns mean something.
+    Bare(String),
+    /// Text that stands for itself.
+    Quoted(String),
+    /// `$name`, `${…}`
+    Parameter(Parameter, Quote),
+    /// `$(…)` and backquotes.
+    Command(Rc<Script>, Quote),
+    /// `<(…)`, `>(…)`
+    Process(Rc<Script>),
+    /// `$((…))`: a number, and what it substitutes on the way.
+    Arithmetic(Word),
+}
+
+/// Whether an expansion stands inside double quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quote {
+    /// It does, and is never split.
+    Double,
+    /// It does not.
+    None,
+}
+
+/// A parameter expansion.
+#[derive(Debug, Clone)]
+pub(super) struct Parameter {
+    /// The variable, number or special character.
+    pub(super) name: String,
+    /// What is done with its value.
+    pub(super) operation: Option<(Operation, Word)>,
+}
+
+/// What is done with a parameter's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// `:-`, `-`, `:=`, `=`
+    Default,
+    /// `:?`, `?`
+    Demand,
+    /// `:+`, `+`
+    Alternative,
+    /// `%`
+    CutShortestEnd,
+    /// `%%`
+    CutLongestEnd,
+    /// `#`
+    CutShortestStart,
+    /// `##`
+    CutLongestStart,
+    /// Substrings, replacements, changes of case, lengths, indirections, subscripts.
+    Other,
+}
+
+/// Why a text is no command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SyntaxError {
+    /// bash would refuse it as well, and run nothing of it.
+    #[error("{0}")]
+    Refused(&'static str),
+    /// It is nested deeper than anybody writes.
+    #[error("it is nested more than {DEPTH_MAX} levels deep")]
+    TooDeep,
+}
+
+/// Reads a whole command line.
+pub(super) fn parse(text: &str) -> Result<Script, SyntaxError> {
+    parse_at(text, 0)
+}
+
+/// Reads a command line that stands inside others.
+fn parse_at(text: &str, depth: usize) -> Result<Script, SyntaxError> {
+    lexer::Lexer::new(text, depth).whole()
+}
+
+impl Word {
+    /// The text, if nothing in it is expanded: the only form in which a word can be a keyword or a name.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Bare(text)] => Some(text),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! What a command writes, as far as it can be known without running it: code piped into a shell must be read first.
+
+use super::call::Call;
+use super::field::{Field, Origin};
+use super::walk::Walker;
+use base64::Engine as _;
+
+/// What flows from one command to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Nothing, or the terminal.
+    Closed,
+    /// Exactly this text.
+    Known(String),
+    /// Names of files that were found.
+    Paths(Paths),
+    /// Bytes from the network.
+    Downloaded,
+    /// Text that was transformed so that it cannot be read here.
+    Decoded,
+    /// What a local command writes.
+    Unknown,
+}
+
+/// Names of files, as a command lists them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Paths(pub(super) Vec<String>);
+
+impl Paths {
+    /// One name a line.
+    pub(super) fn listed(&self) -> String {
+        self.0.join("\n")
+    }
+}
+
+impl Stream {
+    /// The stream of a text that may hold something unknown.
+    pub(super) fn of(field: &Field) -> Self {
+        match (field.known(), field.foreign()) {
+            (Some(text), _) => Self::Known(text),
+            (None, Some(Origin::Downloaded)) => Self::Downloaded,
+            (None, Some(Origin::Decoded)) => Self::Decoded,
+            (None, Some(Origin::Variable(_) | Origin::Output) | None) => Self::Unknown,
+        }
+    }
+
+    /// What two commands write one after the other.
+    pub(super) fn then(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::Closed, other) | (other, Self::Closed) => other,
+            (Self::Known(first), Self::Known(second)) => Self::Known(first + &second),
+            (Self::Downloaded, _) | (_, Self::Downloaded) => Self::Downloaded,
+            (Self::Decoded, _) | (_, Self::Decoded) => Self::Decoded,
+            (Self::Paths(first), Self::Paths(second)) => Self::Paths(Paths([first.0, second.0].concat())),
+            (Self::Known(_) | Self::Paths(_) | Self::Unknown, Self::Known(_) | Self::Paths(_) | Self::Unknown) => {
+                Self::Unknown
+            }
+        }
+    }
+}
+
+/// Programs that fetch from the network and write what they got.
+pub(super) const FETCHERS: [&str; 10] =
+    ["curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "nc", "ncat"];
+/// Programs that turn text into other text.
+const TRANSFORMERS: [&str; 15] = [
+    "rev", "tr", "xxd", "openssl", "gpg", "gunzip", "zcat", "uudecode", "base32", "sed", "awk", "gawk", "perl", "cut",
+    "paste",
+];
+
+impl Walker<'_> {
+    /// What a call writes to its standard output.
+    pub(super) fn output(&mut self, call: &Call) -> Stream {
+        let name = call.name();
+        match name.as_str() {
+            "echo" => echo(call),
+            "printf" => printf(call),
+            "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "nl" => self.passed_on(call),
+            "base64" => decode(call),
+            "pwd" => self.state.cwd().map_or(Stream::Unknown, |path| Stream::Known(format!("{}\n", path.display()))),
+            "mktemp" => Stream::Known(format!("{}\n", self.temporary(call))),
+            // Their words can be part of a name and never a path.
+            "date" | "uuidgen" | "hostname" | "whoami" | "id" | "nproc" | "uname" | "seq" => {
+                Stream::Known("x\n".to_owned())
+            }
+            "which" | "type" => last_known(call),
+            "command" if call.has_any(&["-v", "-V"]) => last_known(call),
+            "dirname" | "basename" | "realpath" | "readlink" => self.path_part(call),
+            "git" => self.git_output(call),
+            "find" | "fd" | "ls" => self.listing(call),
+            "true" | "false" | ":" | "cd" | "test" | "[" | "rm" | "mkdir" | "cp" | "mv" | "touch" | "export" => {
+                Stream::Closed
+            }
+            name if FETCHERS.contains(&name) => Stream::Downloaded,
+            name if TRANSFORMERS.contains(&name) && call.stdin != Stream::Downloaded => Stream::Decoded,
+            _ => match call.stdin {
+                Stream::Downloaded => Stream::Downloaded,
+                Stream::Decoded => Stream::Decoded,
+                Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Unknown => Stream::Unknown,
+            },
+        }
+    }
+
+    /// What comes in, or what the named files hold.
+    fn passed_on(&self, call: &Call) -> Stream {
+        let plain = matches!(call.name().as_str(), "cat" | "tee");
+        let stream = match call.operands().first().filter(|_| call.name() != "tee") {
+            None => call.stdin.clone(),
+            Some(file) if file.text() == "-" => call.stdin.clone(),
+            Some(file) => {
+                let path = file.known().and_then(|name| self.state.absolute(&name));
+                path.and_then(|path| self.state.files.get(&path).cloned()).unwrap_or(Stream::Unknown)
+            }
+        };
+        match stream {
+            Stream::Known(_) if !plain => Stream::Decoded,
+            other => other,
+        }
+    }
+
+    /// The name that `mktemp` would make, with `x` for what it chooses.
+    fn temporary(&self, call: &Call) -> String {
+        let template = call.operands().first().and_then(|field| field.known()).unwrap_or_default();
+        if template.contains('/') {
+            return template;
+        }
+        let folder = self.world.temporary_folder();
+        format!("{}/tripwire-mktemp-{template}x", folder.display())
+    }
+
+    fn path_part(&self, call: &Call) -> Stream {
+        let Some(path) = call.operands().last().and_then(|field| field.known()) else { return Stream::Unknown };
+        let part = match call.name().as_str() {
+            "dirname" => match path.trim_end_matches('/').rsplit_once('/') {
+                Some(("", _)) => "/".to_owned(),
+                Some((parent, _)) => parent.to_owned(),
+                None => ".".to_owned(),
+            },
+            "basename" => path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
+            _ => match self.state.absolute(&path) {
+                Some(path) => path.display().to_string(),
+                None => return Stream::Unknown,
+            },
+        };
+        Stream::Known(part + "\n")
+    }
+
+    fn git_output(&self, call: &Call) -> Stream {
+        let words: Vec<String> = call.args.iter().skip(1).map(Field::text).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["rev-parse", "--show-toplevel"] => match self.state.cwd().and_then(|path| self.world.repository(path)) {
+                Some(repository) => Stream::Known(format!("{}\n", repository.root().display())),
+                None => Stream::Unknown,
+            },
+            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] => {
+                let branch = self.state.cwd().and_then(|path| self.world.repository(path)?.branch());
+                branch.map_or(Stream::Unknown, |branch| Stream::Known(branch + "\n"))
+            }
+            ["rev-parse", ..] | ["describe", ..] => Stream::Known("x\n".to_owned()),
+            _ => Stream::Unknown,
+        }
+    }
+
+    /// What `find`, `fd` and `ls` list.
+    fn listing(&self, call: &Call) -> Stream {
+        match call.name().as_str() {
+            "find" => {
+                let search = super::find::Search::read(call);
+                Stream::Paths(Paths(search.hits(self)))
+            }
+            "ls" => {
+                let names: Vec<String> = call.operands().iter().filter_map(|field| field.known()).collect();
+                let whole = names.is_empty();
+                Stream::Paths(Paths(if whole { vec!["*".to_owned()] } else { names }))
+            }
+            _ => Stream::Unknown,
+        }
+    }
+}
+
+fn echo(call: &Call) -> Stream {
+    let mut joined = Field::default();
+    let options = |field: &&Field| matches!(field.text().as_str(), "-n" | "-e" | "-E" | "-ne" | "-en");
+    for (number, field) in call.args.iter().skip(1).skip_while(options).enumerate() {
+        if number > 0 {
+            joined.push_text(" ");
+        }
+        joined.atoms.extend(field.atoms.iter().cloned());
+    }
+    joined.push_text("\n");
+    match Stream::of(&joined) {
+        Stream::Known(text) if call.args.get(1).is_some_and(|option| option.text().contains('e')) => {
+            Stream::Known(unescape(&text))
+        }
+        other => other,
+    }
+}
+
+/// `printf` with `%s`, `%b`, `%d` and escapes; anything finer is unreadable.
+fn printf(call: &Call) -> Stream {
+    let skip = if call.args.get(1).is_some_and(|field| field.text() == "--") { 2 } else { 1 };
+    let mut args = call.args.iter().skip(skip);
+    let Some(format) = args.next() else { return Stream::Closed };
+    let Some(format) = format.known().map(|format| unescape(&format)) else { return Stream::of(format) };
+    let mut joined = Field::default();
+    let values: Vec<&Field> = args.collect();
+    let mut values = values.into_iter();
+    loop {
+        let mut used = 0;
+        let mut rest = format.as_str();
+        while let Some((before, after)) = rest.split_once('%') {
+            joined.push_text(before);
+            match after.chars().next() {
+                Some('s' | 'b' | 'd' | 'q' | 'i') => {
+                    if let Some(value) = values.next() {
+                        joined.atoms.extend(value.atoms.iter().cloned());
+                    }
+                    used += 1;
+                }
+                Some('%') => joined.push_text("%"),
+                _ => return Stream::Decoded,
+            }
+            rest = after.get(1..).unwrap_or_default();
+        }
+        joined.push_text(rest);
+        if used == 0 || values.len() == 0 {
+            break;
+        }
+    }
+    match Stream::of(&joined) {
+        Stream::Known(text) => Stream::Known(unescape(&text)),
+        other => other,
+    }
+}
+
+/// The escapes that `echo -e` and `printf` know.
+fn unescape(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let mut out: Vec<u8> = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.extend(before.bytes());
+        let kind = after.chars().next().unwrap_or('\\');
+        let tail = after.get(kind.len_utf8()..).unwrap_or_default();
+        rest = match kind {
+            'n' | 't' | 'r' => {
+                out.push(match kind {
+                    'n' => b'\n',
+                    't' => b'\t',
+                    _ => b'\r',
+                });
+                tail
+            }
+            'x' => numbered(tail, 16, 2, &mut out),
+            '0' => numbered(tail, 8, 3, &mut out),
+            '1'..='7' => numbered(after, 8, 3, &mut out),
+            other => {
+                out.extend(other.encode_utf8(&mut [0; 4]).bytes());
+                tail
+            }
+        };
+    }
+    out.extend(rest.bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Reads the number of an escape and gives back what stands behind it.
+fn numbered<'t>(text: &'t str, radix: u32, most: usize, out: &mut Vec<u8>) -> &'t str {
+    let length = text.chars().take(most).take_while(|digit| digit.is_digit(radix)).count();
+    let (digits, rest) = text.split_at(length);
+    out.extend(u32::from_str_radix(digits, radix).ok().and_then(|value| u8::try_from(value & 0xff).ok()));
+    rest
+}
+
+fn decode(call: &Call) -> Stream {
+    if !call.has_any(&["-d", "-D", "--decode", "-di", "-id"]) {
+        return Stream::Decoded;
+    }
+    let Stream::Known(text) = &call.stdin else { return Stream::Decoded };
+    let packed: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let bytes = base64::engine::general_purpose::STANDARD.decode(packed);
+    bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()).map_or(Stream::Decoded, Stream::Known)
+}
+
+fn last_known(call: &Call) -> Stream {
+    call.args.last().and_then(Field::known).map_or(Stream::Unknown, |name| Stream::Known(name + "\n"))
+}

@@ -1,0 +1,371 @@
+//! The walk through a command line: every command in every position, in the surroundings it would have.
+
+use super::call::{Call, Place};
+use super::field::Field;
+use super::hold::{FloorRule, Hold, Segment};
+use super::shell::{Assign, Assignment, Command, Compound, Item, Join, Redirect, RedirectKind, Script, Simple, Wait};
+use super::state::State;
+use super::stream::Stream;
+use super::world::World;
+use std::rc::Rc;
+
+/// Most commands that are looked at; a line that unrolls into more cannot be judged.
+const STEPS_MAX: usize = 4_000;
+/// Deepest nesting of code inside code: `bash -c`, `eval`, functions.
+const CODE_DEPTH_MAX: usize = 12;
+/// Most values of a loop that are tried one by one.
+const LOOP_MAX: usize = 64;
+
+/// One walk.
+pub(super) struct Walker<'w> {
+    /// What is asked about the disk and the repositories.
+    pub(super) world: &'w World,
+    /// The surroundings of the next command.
+    pub(super) state: State,
+    /// What was found so far.
+    pub(super) segments: Vec<Segment>,
+    /// The text of the command that is being judged.
+    pub(super) source: String,
+    /// Functions that are running.
+    calls: Vec<(String, usize)>,
+    /// How many pipelines and background jobs surround the command.
+    parallel: usize,
+    depth: usize,
+    steps: usize,
+}
+
+impl<'w> Walker<'w> {
+    pub(super) fn new(world: &'w World, state: State) -> Self {
+        let source = String::new();
+        Self { world, state, segments: Vec::new(), source, calls: Vec::new(), parallel: 0, depth: 0, steps: 0 }
+    }
+
+    /// Walks code that stands inside the line: a text that some shell would run.
+    pub(super) fn code(&mut self, text: &str, stdin: &Stream, place: Place) -> Stream {
+        if self.depth >= CODE_DEPTH_MAX {
+            self.hold(Hold::plain(FloorRule::TooComplex, "code is nested in code more than 12 levels deep"));
+            return Stream::Unknown;
+        }
+        match super::shell::parse(text) {
+            Ok(script) => {
+                self.depth += 1;
+                let stream = self.script(&script, stdin, place);
+                self.depth -= 1;
+                stream
+            }
+            // bash runs nothing of what it cannot parse.
+            Err(super::shell::SyntaxError::Refused(_)) => Stream::Closed,
+            Err(error @ super::shell::SyntaxError::TooDeep) => {
+                self.hold(Hold::plain(FloorRule::TooComplex, &error.to_string()));
+                Stream::Unknown
+            }
+        }
+    }
+
+    /// Walks a list.
+    pub(super) fn script(&mut self, script: &Script, stdin: &Stream, place: Place) -> Stream {
+        let mut stream = Stream::Closed;
+        for item in &script.items {
+            self.settle_folder(item);
+            stream = stream.then(self.item(item, stdin, place));
+        }
+        stream
+    }
+
+    /// After a `cd` that may fail, a command joined with `&&` runs only in the new folder; any other may run in both.
+    fn settle_folder(&mut self, item: &Item) {
+        if self.state.fallback.is_empty() {
+            return;
+        }
+        match item.join {
+            Join::And => {}
+            Join::Or if leaves(item) => self.state.fallback.clear(),
+            Join::Or | Join::Then => {
+                let old = std::mem::take(&mut self.state.fallback);
+                self.state.cwds.extend(old);
+            }
+        }
+    }
+
+    fn item(&mut self, item: &Item, stdin: &Stream, place: Place) -> Stream {
+        let beside = item.pipeline.len() > 1 || item.wait == Wait::Background;
+        self.parallel += usize::from(beside);
+        let mut stream = stdin.clone();
+        for command in &item.pipeline {
+            let before = beside.then(|| self.state.clone());
+            stream = self.command(command, &stream, place);
+            if let Some(before) = before {
+                // Each command of a pipeline has a shell of its own; only its files stay.
+                let files = std::mem::replace(&mut self.state, before);
+                self.state.files.extend(files.files);
+                self.state.made.extend(files.made);
+            }
+        }
+        self.parallel -= usize::from(beside);
+        stream
+    }
+
+    fn command(&mut self, command: &Command, stdin: &Stream, place: Place) -> Stream {
+        match command {
+            Command::Simple(simple) => self.simple(simple, stdin, place),
+            Command::Function(name, body) => {
+                self.state.functions.insert(name.clone(), Rc::clone(body));
+                Stream::Closed
+            }
+            Command::Compound(compound, redirects) => {
+                let stdin = self.input(redirects, stdin);
+                let stream = self.compound(compound, &stdin, place);
+                self.write_to(redirects, stream, place, None)
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &Compound, stdin: &Stream, place: Place) -> Stream {
+        match compound {
+            Compound::Subshell(script) => {
+                let before = self.state.clone();
+                let stream = self.script(script, stdin, place);
+                let inside = std::mem::replace(&mut self.state, before);
+                self.state.files.extend(inside.files);
+                self.state.made.extend(inside.made);
+                stream
+            }
+            Compound::Group(script) => self.script(script, stdin, place),
+            Compound::If(parts) => self.branches(parts, stdin, place),
+            Compound::Case(word, arms) => {
+                let _value = self.one(word);
+                self.branches(arms, stdin, place)
+            }
+            Compound::Loop(condition, body) => {
+                let mut stream = Stream::Closed;
+                for line in lines_of(stdin) {
+                    let before = self.state.clone();
+                    stream = stream.then(self.script(condition, &line, place));
+                    stream = stream.then(self.script(body, &line, place));
+                    self.state.merge(&before);
+                }
+                stream
+            }
+            Compound::For(name, words, body) => {
+                let values = match words {
+                    Some(words) => self.fields(words),
+                    None => self.state.positional.clone(),
+                };
+                let mut stream = Stream::Closed;
+                for value in self.loop_values(values) {
+                    self.state.variables.insert(name.clone(), value);
+                    stream = stream.then(self.script(body, stdin, place));
+                }
+                stream
+            }
+            Compound::Test(words) => {
+                let _values = self.fields(words);
+                Stream::Closed
+            }
+        }
+    }
+
+    /// Every branch is walked, each from the same start; afterwards only what all agree on is known.
+    fn branches(&mut self, parts: &[Script], stdin: &Stream, place: Place) -> Stream {
+        let before = self.state.clone();
+        let mut after = before.clone();
+        let mut stream = Stream::Closed;
+        for part in parts {
+            self.state = before.clone();
+            stream = stream.then(self.script(part, stdin, place));
+            after.merge(&self.state);
+        }
+        self.state = after;
+        stream
+    }
+
+    /// The values of a loop: patterns become the names they fit, and too many become one unknown.
+    fn loop_values(&self, values: Vec<Field>) -> Vec<Field> {
+        let mut out = Vec::new();
+        for value in values {
+            let names = self.world.glob_names(&value, self.state.cwd());
+            match names {
+                Some(names) if !names.is_empty() => out.extend(names.iter().map(|name| Field::of(name))),
+                Some(_) | None => out.push(value),
+            }
+        }
+        if out.len() > LOOP_MAX {
+            out.truncate(LOOP_MAX);
+        }
+        out
+    }
+
+    fn simple(&mut self, simple: &Simple, stdin: &Stream, place: Place) -> Stream {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            self.hold(Hold::plain(FloorRule::TooComplex, "the line unrolls into more than 4000 commands"));
+            return Stream::Unknown;
+        }
+        let outer = std::mem::replace(&mut self.source, simple.source.clone());
+        let env: Vec<(String, Field)> = simple.assignments.iter().map(|one| self.assigned(one)).collect();
+        let stdin = self.input(&simple.redirects, stdin);
+        let args = self.fields(&simple.words);
+        let found = self.segments.len();
+        let (stream, call) = if args.is_empty() {
+            self.state.variables.extend(env);
+            for one in &simple.assignments {
+                self.keep_array(one);
+            }
+            // `$(curl …)` as the whole command: what was fetched is run.
+            (Stream::Closed, None)
+        } else {
+            let call = Call { args, env, stdin, place };
+            let stream = self.invoke(&call);
+            (stream, Some(call))
+        };
+        let stream = self.write_to(&simple.redirects, stream, place, call.as_ref());
+        if self.segments.len() == found && self.depth == 0 && !simple.words.is_empty() {
+            self.segments.push(Segment { command: self.source.clone(), hold: None });
+        }
+        self.source = outer;
+        stream
+    }
+
+    fn assigned(&mut self, assignment: &Assignment) -> (String, Field) {
+        let mut value = self.one(&assignment.value);
+        if assignment.how == Assign::Append {
+            let mut before = self.state.variable(&assignment.name);
+            before.atoms.append(&mut value.atoms);
+            value = before;
+        }
+        (assignment.name.clone(), value)
+    }
+
+    fn keep_array(&mut self, assignment: &Assignment) {
+        let Some(elements) = &assignment.elements else { return };
+        let values = self.fields(elements);
+        self.state.variables.insert(assignment.name.clone(), values.first().cloned().unwrap_or_default());
+        match assignment.how {
+            Assign::Set => self.state.arrays.insert(assignment.name.clone(), values).map_or((), drop),
+            Assign::Append => self.state.arrays.entry(assignment.name.clone()).or_default().extend(values),
+        }
+    }
+
+    /// What a command reads after its redirections.
+    fn input(&mut self, redirects: &[Redirect], stdin: &Stream) -> Stream {
+        let mut input = stdin.clone();
+        for redirect in redirects {
+            match &redirect.kind {
+                RedirectKind::HereDocument(body) => {
+                    let field = body.get().map(|word| self.one(word)).unwrap_or_default();
+                    input = Stream::of(&field);
+                }
+                RedirectKind::HereString => {
+                    let mut field = self.one(&redirect.target);
+                    field.push_text("\n");
+                    input = Stream::of(&field);
+                }
+                RedirectKind::Read => {
+                    let name = self.one(&redirect.target).known();
+                    let path = name.and_then(|name| self.state.absolute(&name));
+                    input = path.map_or(Stream::Unknown, |path| self.contents(&path));
+                }
+                RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite | RedirectKind::Duplicate => {}
+            }
+        }
+        input
+    }
+
+    /// What a file holds: what the line wrote there, or what is on the disk, if it is short.
+    pub(super) fn contents(&self, path: &std::path::Path) -> Stream {
+        match self.state.files.get(path) {
+            Some(stream) => stream.clone(),
+            None => self.world.short_text(path).map_or(Stream::Unknown, Stream::Known),
+        }
+    }
+
+    /// Judges where the output goes and remembers what was written; gives what is left for a pipe.
+    fn write_to(&mut self, redirects: &[Redirect], stream: Stream, place: Place, call: Option<&Call>) -> Stream {
+        let mut left = stream.clone();
+        for redirect in redirects {
+            let target = match redirect.kind {
+                RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => self.one(&redirect.target),
+                RedirectKind::Read
+                | RedirectKind::Duplicate
+                | RedirectKind::HereDocument(_)
+                | RedirectKind::HereString => continue,
+            };
+            let to_file = redirect.fd.is_none_or(|fd| fd == 1);
+            if let Some(hold) = self.judge_redirect(&redirect.kind, &target, place, call) {
+                self.hold(hold);
+            }
+            if to_file {
+                left = Stream::Closed;
+                if let Some(path) = target.known().and_then(|name| self.state.absolute(&name)) {
+                    self.state.files.insert(path, stream.clone());
+                }
+            }
+        }
+        left
+    }
+
+    /// What a substitution writes; it runs in a shell of its own.
+    pub(super) fn substitute(&mut self, script: &Script) -> Stream {
+        let before = self.state.clone();
+        let source = self.source.clone();
+        let stream = self.script(script, &Stream::Closed, Place::Here);
+        let inside = std::mem::replace(&mut self.state, before);
+        self.state.files.extend(inside.files);
+        self.source = source;
+        stream
+    }
+
+    /// Runs a function's body with its arguments.
+    pub(super) fn function(&mut self, name: &str, body: &Rc<Command>, call: &Call) -> Stream {
+        if let Some((_, since)) = self.calls.iter().find(|(running, _)| running == name) {
+            if self.parallel > *since {
+                let reason = format!("`{name}` starts itself more than once each time: a fork bomb");
+                self.hold(Hold::plain(FloorRule::ForkBomb, &reason));
+            }
+            return Stream::Unknown;
+        }
+        if self.depth >= CODE_DEPTH_MAX {
+            return Stream::Unknown;
+        }
+        let outer = std::mem::replace(&mut self.state.positional, call.args.iter().skip(1).cloned().collect());
+        self.calls.push((name.to_owned(), self.parallel));
+        self.depth += 1;
+        let stream = self.command(&Rc::clone(body), &call.stdin, call.place);
+        self.depth -= 1;
+        self.calls.pop();
+        self.state.positional = outer;
+        stream
+    }
+
+    /// Notes that the command at hand is held.
+    pub(super) fn hold(&mut self, hold: Hold) {
+        self.segments.push(Segment { command: self.source.clone(), hold: Some(hold) });
+    }
+}
+
+/// Whether a pipeline ends the shell: then nothing behind it runs.
+fn leaves(item: &Item) -> bool {
+    let names = ["exit", "return", "break", "continue"];
+    item.pipeline.iter().any(|command| match command {
+        Command::Simple(simple) => {
+            simple.words.first().and_then(|word| word.literal()).is_some_and(|name| names.contains(&name))
+        }
+        Command::Compound(Compound::Group(script) | Compound::Subshell(script), _) => {
+            script.items.last().is_some_and(leaves)
+        }
+        Command::Compound(..) | Command::Function(..) => false,
+    })
+}
+
+/// A loop reads its input line by line, if that is known; else once.
+fn lines_of(stdin: &Stream) -> Vec<Stream> {
+    match stdin {
+        Stream::Known(text) if text.lines().count() <= LOOP_MAX && !text.is_empty() => {
+            text.lines().map(|line| Stream::Known(line.to_owned())).collect()
+        }
+        Stream::Paths(paths) if paths.0.len() <= LOOP_MAX && !paths.0.is_empty() => {
+            paths.0.iter().map(|path| Stream::Known(path.clone())).collect()
+        }
+        other => vec![other.clone()],
+    }
+}

@@ -1,0 +1,311 @@
+//! What is asked about the world: paths as they really are, folders and what they mean, what files hold.
+
+use super::Facts;
+use super::field::{Atom, Field, Fill, fits};
+use super::repository::Repo;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+/// Largest file whose text is read as code or SQL.
+const TEXT_BYTES_MAX: u64 = 256 * 1024;
+/// Most names that one pattern may fit.
+const NAMES_MAX: usize = 2_000;
+
+/// The world around one judgement.
+pub(super) struct World {
+    /// What the door told.
+    pub(super) facts: Facts,
+    workspace: PathBuf,
+    home: Option<PathBuf>,
+    temporary: Vec<PathBuf>,
+    repositories: RefCell<BTreeMap<PathBuf, Option<Rc<Repo>>>>,
+}
+
+/// What a path is to the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Zone {
+    /// The root, or a folder of the system.
+    System,
+    /// A home, or a folder that holds it.
+    Home,
+    /// A repository's `.git`, or inside it.
+    Git,
+    /// The guard's own folder.
+    Guard,
+    /// The workspace, or a folder that holds it.
+    Workspace,
+    /// Inside the workspace.
+    Inside,
+    /// Inside the system's temporary folder.
+    Temporary,
+    /// The temporary folder itself.
+    TemporaryRoot,
+    /// Anywhere else.
+    Outside,
+}
+
+/// What an argument names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// One path.
+    Path(PathBuf),
+    /// Everything in a folder.
+    Contents(PathBuf),
+    /// A path below something that cannot be known, with the known name at its end.
+    Unknown(String, Option<String>),
+}
+
+/// Folders that belong to the system.
+const SYSTEM: [&str; 21] = [
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr",
+    "var", "home", "Applications", "Library", "System", "Users",
+];
+
+impl World {
+    pub(super) fn new(facts: &Facts) -> Self {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| super::state::plain(path));
+        Self {
+            workspace: real(&facts.workspace),
+            home: facts.home.as_deref().map(real),
+            temporary: facts.temporary.iter().map(|path| real(path)).collect(),
+            facts: facts.clone(),
+            repositories: RefCell::new(BTreeMap::new()),
+        }
+    }
+
+    pub(super) fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    pub(super) fn temporary_folder(&self) -> &Path {
+        self.facts.temporary.first().map_or(Path::new("/tmp"), PathBuf::as_path)
+    }
+
+    /// What a path is to the run. The path is real: no link in it but perhaps its last name.
+    pub(super) fn zone(&self, path: &Path) -> Zone {
+        if path.components().any(|part| part.as_os_str() == ".git") {
+            return Zone::Git;
+        }
+        if path == self.workspace || self.workspace.starts_with(path) {
+            let home = self.home.as_ref().is_some_and(|home| home.starts_with(path));
+            return match (path.parent(), home) {
+                (None, _) => Zone::System,
+                (Some(_), true) => Zone::Home,
+                (Some(_), false) if self.temporary.iter().any(|folder| folder == path) => Zone::TemporaryRoot,
+                (Some(_), false) => Zone::Workspace,
+            };
+        }
+        if let Ok(inside) = path.strip_prefix(&self.workspace) {
+            return if inside.starts_with(".geometry") { Zone::Guard } else { Zone::Inside };
+        }
+        if let Some(home) = &self.home {
+            if home.starts_with(path) {
+                return if path.parent().is_none() { Zone::System } else { Zone::Home };
+            }
+            if path.starts_with(home) {
+                return Zone::Outside;
+            }
+        }
+        if self.temporary.iter().any(|folder| folder == path) {
+            return Zone::TemporaryRoot;
+        }
+        if self.temporary.iter().any(|folder| self.is_temporary(folder, path)) {
+            return Zone::Temporary;
+        }
+        let first = path.components().nth(1).map(|part| part.as_os_str().to_owned());
+        match first {
+            None => Zone::System,
+            Some(name) if SYSTEM.iter().any(|own| name == *own) => Zone::System,
+            Some(_) => Zone::Outside,
+        }
+    }
+
+    /// Whether a path is something temporary: below the folder, and not beside the workspace or a home that lie there.
+    fn is_temporary(&self, folder: &Path, path: &Path) -> bool {
+        let Some(first) = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next()) else { return false };
+        let top = folder.join(first);
+        !self.workspace.starts_with(&top) && !self.home.as_ref().is_some_and(|home| home.starts_with(&top))
+    }
+
+    /// The path as the kernel would walk it: links resolved on the way, `..` taken physically.
+    pub(super) fn real(&self, path: &Path, last: Last) -> PathBuf {
+        let parts: Vec<Component<'_>> = path.components().collect();
+        let mut out = PathBuf::new();
+        for (number, part) in parts.iter().enumerate() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    out.pop();
+                }
+                Component::Normal(_) | Component::RootDir | Component::Prefix(_) => {
+                    out.push(part);
+                    let follows = number + 1 < parts.len() || last == Last::Followed;
+                    if follows && out.is_symlink() {
+                        out = out.canonicalize().unwrap_or(out);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// What an argument names, seen from a folder.
+    pub(super) fn spots(&self, field: &Field, cwd: Option<&Path>) -> Vec<Spot> {
+        if field.unknown().is_some() {
+            return vec![self.unknown_spot(field, cwd)];
+        }
+        let text = field.known().unwrap_or_default();
+        if text.is_empty() {
+            return Vec::new();
+        }
+        let Some(base) = base(&text, cwd) else {
+            let last = text.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
+            return vec![Spot::Unknown(text, last)];
+        };
+        if !field.atoms.iter().any(|atom| matches!(atom, Atom::Glob(_))) {
+            let follow = if text.ends_with('/') || text.ends_with("/.") { Last::Followed } else { Last::Kept };
+            return vec![Spot::Path(self.real(&base.join(&text), follow))];
+        }
+        self.glob_spots(field, &base)
+    }
+
+    fn glob_spots(&self, field: &Field, base: &Path) -> Vec<Spot> {
+        let parts = components(field);
+        let absolute = field.text().starts_with('/');
+        let mut found = vec![if absolute { PathBuf::from("/") } else { base.to_owned() }];
+        for (number, part) in parts.iter().enumerate() {
+            let plain: Option<String> = Field { atoms: part.clone() }.known().filter(|_| !has_glob(part));
+            if let Some(name) = plain {
+                found = found.into_iter().map(|path| self.real(&path.join(&name), Last::Kept)).collect();
+                continue;
+            }
+            let letters = part.iter().any(|atom| matches!(atom, Atom::Text(text) if text.chars().any(|c| c != '.')));
+            if number + 1 == parts.len() && !letters {
+                // A last name of nothing but wildcards is everything in there.
+                return found.into_iter().map(|path| Spot::Contents(self.real(&path, Last::Followed))).collect();
+            }
+            found = found.iter().flat_map(|folder| names_in(folder, part)).take(NAMES_MAX).collect();
+        }
+        found.into_iter().map(Spot::Path).collect()
+    }
+
+    /// A path with something unknown in it: below a known folder it may be anything in there.
+    fn unknown_spot(&self, field: &Field, cwd: Option<&Path>) -> Spot {
+        let at = field.atoms.iter().position(|atom| matches!(atom, Atom::Unknown(..))).unwrap_or(0);
+        let before = Field { atoms: field.atoms.get(..at).unwrap_or_default().to_vec() }.text();
+        let after = Field { atoms: field.atoms.get(at + 1..).unwrap_or_default().to_vec() };
+        let demanded = matches!(field.atoms.get(at), Some(Atom::Unknown(_, Fill::Demanded)));
+        let named = after.text().trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+        let plain_end = !named.is_empty() && !after.atoms.iter().any(|atom| matches!(atom, Atom::Glob(_)));
+        if before.is_empty() || before.chars().all(|letter| "./".contains(letter)) && !before.contains("./") {
+            let end = Some(named).filter(|_| plain_end && after.text().starts_with('/') && demanded);
+            return Spot::Unknown(field.shown(), end);
+        }
+        match base(&before, cwd) {
+            None => Spot::Unknown(field.shown(), None),
+            Some(base) if before.ends_with('/') => Spot::Contents(self.real(&base.join(&before), Last::Followed)),
+            Some(base) => Spot::Path(self.real(&base.join(&before), Last::Kept)),
+        }
+    }
+
+    /// The names that a pattern fits, as a loop would get them; `None` if it is no pattern.
+    pub(super) fn glob_names(&self, field: &Field, cwd: Option<&Path>) -> Option<Vec<String>> {
+        if !has_glob(&field.atoms) || field.unknown().is_some() {
+            return None;
+        }
+        let base = base(&field.text(), cwd)?;
+        let parts = components(field);
+        let mut found = vec![if field.text().starts_with('/') { PathBuf::from("/") } else { base }];
+        for part in &parts {
+            let plain = Field { atoms: part.clone() }.known().filter(|_| !has_glob(part));
+            found = match plain {
+                Some(name) => found.into_iter().map(|path| path.join(&name)).collect(),
+                None => found.iter().flat_map(|folder| names_in(folder, part)).take(NAMES_MAX).collect(),
+            };
+        }
+        Some(found.iter().map(|path| path.display().to_string()).collect())
+    }
+
+    /// The text of a file, if it is a short plain one.
+    pub(super) fn short_text(&self, path: &Path) -> Option<String> {
+        let metadata = path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX)?;
+        let bytes = crate::geometry::file::read_bounded(path, metadata.len()).ok()?;
+        String::from_utf8(bytes).ok()
+    }
+
+    /// Whether a path is a disk or another device that keeps data.
+    pub(super) fn is_device(&self, path: &Path) -> bool {
+        let harmless = [
+            "null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "ptmx", "console", "kmsg",
+        ];
+        let Ok(name) = path.strip_prefix("/dev") else {
+            return path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
+        };
+        let first = name.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
+        !first.is_empty() && !harmless.contains(&first.as_str()) && !matches!(first.as_str(), "fd" | "pts" | "shm" | "tcp" | "udp")
+            && !first.starts_with("tty")
+    }
+
+    /// The repository that a path lies in.
+    pub(super) fn repository(&self, path: &Path) -> Option<Rc<Repo>> {
+        let top = crate::workspace::git::top_level(path)?;
+        let mut known = self.repositories.borrow_mut();
+        known.entry(top.clone()).or_insert_with(|| Some(Rc::new(Repo::new(&top)))).clone()
+    }
+}
+
+/// Whether the last name of a path is followed if it is a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    /// The link itself is meant.
+    Kept,
+    /// What it points to is meant.
+    Followed,
+}
+
+fn base(text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
+    if text.starts_with('/') { Some(PathBuf::from("/")) } else { cwd.map(Path::to_owned) }
+}
+
+fn has_glob(atoms: &[Atom]) -> bool {
+    atoms.iter().any(|atom| matches!(atom, Atom::Glob(_)))
+}
+
+/// A field split at its slashes.
+fn components(field: &Field) -> Vec<Vec<Atom>> {
+    let mut parts: Vec<Vec<Atom>> = Vec::new();
+    let mut part = Vec::new();
+    for atom in &field.atoms {
+        let Atom::Text(text) = atom else {
+            part.push(atom.clone());
+            continue;
+        };
+        for (number, piece) in text.split('/').enumerate() {
+            if number > 0 {
+                parts.push(std::mem::take(&mut part));
+            }
+            if !piece.is_empty() {
+                part.push(Atom::Text(piece.to_owned()));
+            }
+        }
+    }
+    parts.push(part);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// What a pattern fits in a folder; hidden names only if it begins with a dot.
+fn names_in(folder: &Path, pattern: &[Atom]) -> Vec<PathBuf> {
+    let hidden = matches!(pattern.first(), Some(Atom::Text(text)) if text.starts_with('.'));
+    let Ok(entries) = folder.read_dir() else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| (hidden || !name.starts_with('.')) && fits(pattern, name))
+        .take(NAMES_MAX)
+        .collect();
+    names.sort();
+    names.into_iter().map(|name| folder.join(name)).collect()
+}
