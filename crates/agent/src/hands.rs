@@ -10,17 +10,19 @@ use std::time::Instant;
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::{Authority, Grant, Permission, Request};
-use tripwire_core::label::Label;
+use tripwire_core::label::{Fingerprint, Label};
 use tripwire_core::observe::{Observer, RawCall, observe};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer};
 use tripwire_core::units::RunMillis;
 use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor};
+use tripwire_host::execution::spend;
 use tripwire_host::files::{Files, FilesError};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::memory::MemoryStore;
 use tripwire_host::memory::pointer::Pointer;
+use tripwire_host::staging::{StageError, Staging};
 
 /// Bytes that a transcript holds of one output as it came; more stands behind its pointer.
 const VERBATIM_BYTES_MAX: usize = 256 * 1_024;
@@ -34,6 +36,9 @@ pub enum HandsError {
     /// The workspace cannot be used.
     #[error(transparent)]
     Files(#[from] FilesError),
+    /// The staged copy cannot be made or read.
+    #[error(transparent)]
+    Stage(#[from] StageError),
 }
 
 impl HandsError {
@@ -43,6 +48,7 @@ impl HandsError {
         match self {
             Self::Registry(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::Files(error) => error.hint().to_owned(),
+            Self::Stage(_) => "give yourself room and rights below `.geometry/state`, or run without `--review`".to_owned(),
         }
     }
 }
@@ -58,6 +64,8 @@ pub struct Hands {
     role: Label,
     verify: String,
     observer: Observer,
+    /// The staged copy, where a change must be reviewed before it is applied.
+    staging: Option<Staging>,
     /// The last call that ran, for its event.
     last: Option<(String, Ran)>,
 }
@@ -77,8 +85,33 @@ impl Hands {
             role: Label::cut(role),
             verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
             observer: Observer::default(),
+            staging: None,
             last: None,
         })
+    }
+
+    /// Works on a staged copy from now on: nothing reaches the workspace before it was reviewed.
+    ///
+    /// # Errors
+    /// When the copy cannot be made.
+    pub fn stage(
+        mut self,
+        folder: &Path,
+        (root, layout): (&Path, &Layout),
+        policy: &Policy,
+    ) -> Result<Self, HandsError> {
+        let staging = Staging::open(folder, root)?;
+        self.files = staging.files(layout.folder())?;
+        let confinement = Confinement { writes: staging.writes(), ..confinement(root, policy) };
+        self.executor = SandboxedExecutor::new(confinement);
+        self.staging = Some(staging);
+        Ok(self)
+    }
+
+    /// The folder whose contents the agent changes.
+    #[must_use]
+    pub fn tree(&self) -> &Path {
+        self.files.tree()
     }
 
     /// The tools as a model is told about them.
@@ -243,15 +276,33 @@ impl Hands {
     ///
     /// # Errors
     /// When the stage cannot be read.
-    pub fn proposal(&self) -> Result<Option<(Digest, String)>, HandsError> {
-        Ok(None)
+    pub fn proposal(&self, root: &Path) -> Result<Option<(Digest, String)>, HandsError> {
+        let Some(staging) = &self.staging else { return Ok(None) };
+        let changes = staging.changes()?;
+        if changes.changes().is_empty() {
+            return Ok(None);
+        }
+        let digest = changes.digest().to_string().parse::<Digest>();
+        Ok(digest.ok().map(|digest| (digest, crate::change::told(&changes, root, self.tree()))))
     }
 
-    /// Applies the staged change, if it is still the one that was approved.
+    /// Applies the staged change, if it is still the one that was approved. The permit is used up.
     #[must_use]
-    pub fn apply(&mut self, permit: Option<Permit>, proposal: Digest) -> Returned {
-        drop(permit);
-        returned(Outcome::NotRun, format!("nothing is staged, so {proposal} was not applied"))
+    pub fn apply(&mut self, permit: Option<Permit>, action: Fingerprint, proposal: &Digest) -> Returned {
+        let Some(permit) = permit else {
+            return returned(Outcome::NotRun, "not applied: there is no permit".to_owned());
+        };
+        if let Err(error) = spend(permit, action) {
+            return returned(Outcome::Refused, error.to_string());
+        }
+        let wanted = proposal.to_string().parse();
+        let (Some(staging), Ok(wanted)) = (self.staging.take(), wanted) else {
+            return returned(Outcome::NotRun, "not applied: nothing is staged".to_owned());
+        };
+        match staging.apply(&wanted) {
+            Ok(changes) => returned(Outcome::Done, format!("{} changes applied", changes.changes().len())),
+            Err(error) => returned(Outcome::Failed, format!("not applied: {error}")),
+        }
     }
 }
 

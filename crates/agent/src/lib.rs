@@ -1,5 +1,6 @@
 //! tripwire's own agent loop: engines, tools, prompts.
 
+pub mod change;
 pub mod conversation;
 pub mod engine;
 pub mod hands;

@@ -127,7 +127,7 @@ pub enum Deadlock {
 }
 
 /// Why another engine is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SwitchReason {
     /// Verification failed more often than allowed in this session.

@@ -10,22 +10,25 @@ mod calls;
 pub mod ending;
 pub mod fallback;
 pub mod line;
+mod moves;
+mod phase;
 mod reading;
 pub mod record;
 mod review;
 
+pub use self::moves::{CallAnswer, Next, Recitation, RunInput, Saying, Told, View};
+
 use self::ending::Ending;
-use self::line::{Line, Switched};
+use self::line::Line;
+use self::phase::{Asked, Due, Execution, Phase, Turn};
 use self::reading::{Reading, Standing};
-use self::record::{Answer, Call, EngineFailure, Patience, Returned, Reviewed, RunRecord, Setup, Spoken};
+use self::record::{EngineFailure, Patience, Returned, RunRecord, Setup, Spoken};
 use crate::chain::gate::dirty_bits::Verification;
-use crate::decision::Decision;
 use crate::effect::{Deadlock, ExitStatus, HoldReason};
 use crate::input::What;
 use crate::label::Label;
 use crate::policy::Policy;
-use crate::record::chain::Digest;
-use crate::units::{Count, RunMillis};
+use crate::units::Count;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -65,197 +68,6 @@ struct Rules {
     recite_every: Count,
     repairs_max: Count,
     unverified_max: Count,
-}
-
-/// What is awaited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Phase {
-    Taking(Asked),
-    Asking,
-    Checking,
-    Executing(Execution),
-    Advising(Deadlock),
-    Reviewing,
-    Applying,
-    Waiting { ms: RunMillis, then: Asked },
-    Holding(HoldReason),
-    Done(Ending),
-}
-
-/// Whether a permitted call has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Execution {
-    Permitted,
-    Started,
-}
-
-/// What is put before the chain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Asked {
-    Iteration,
-    ModelRequest,
-    ModelEvent,
-    ToolRequest,
-    ToolResult,
-    ToolEvent,
-    Claim,
-    Compacted,
-    Advice,
-    Verdict,
-    ApplyRequest,
-    ApplyResult,
-}
-
-/// The model turn that is being carried out; its size is bounded by the engine's limits on an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Turn {
-    answer: Option<Answer>,
-    /// The call that is at hand.
-    at: usize,
-    /// The result of the call at hand.
-    result: Option<Returned>,
-    /// What the model will see.
-    answers: Vec<CallAnswer>,
-    /// What the advisor said.
-    advice: Option<Spoken>,
-    /// What the reviewer said.
-    reviewed: Option<Reviewed>,
-}
-
-/// What the chain asked for and is not done yet.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Due {
-    advisor: Option<Deadlock>,
-    /// An advisor was asked in vain: asking again would be a loop of our own.
-    advice_failed: bool,
-    fresh_context: bool,
-    /// The context was begun anew and no answer has come since.
-    just_fresh: bool,
-    switch: Option<String>,
-    /// What the model is told with the next turn.
-    words: Vec<String>,
-    /// The iteration is over, as the chain said.
-    iteration_over: bool,
-}
-
-/// The result of one call, as the model sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallAnswer {
-    /// The call.
-    pub call: Call,
-    /// The text.
-    pub text: String,
-    /// Whether it failed.
-    pub is_error: bool,
-}
-
-/// One fact that the machine takes in.
-#[derive(Debug, Clone, Copy)]
-pub enum RunInput<'a> {
-    /// A journaled record of the loop.
-    Record(&'a RunRecord),
-    /// A journaled input of the chain and what was decided on it.
-    Decided(&'a What, &'a Decision),
-    /// A decision on what a person did meanwhile.
-    Noticed(&'a Decision),
-}
-
-/// Something to carry out at once; carrying it out again after a crash does no harm.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum View {
-    /// Append to the transcript.
-    Line(Line),
-    /// Append to the conversation.
-    Say(Saying),
-    /// Begin the conversation anew.
-    Forget,
-    /// Write the briefing anew, with the step that was just done.
-    Brief,
-    /// Rewrite `todo.md`.
-    Recite(Recitation),
-}
-
-/// A turn of the conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Saying {
-    /// The loop speaks.
-    User(String),
-    /// The model spoke.
-    Model(Answer),
-    /// The results of its calls.
-    Results(Vec<CallAnswer>),
-}
-
-/// What `todo.md` says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recitation {
-    /// The objective, verbatim.
-    pub objective: String,
-    /// Steps done so far.
-    pub steps: Count,
-    /// The running iteration.
-    pub iteration: Count,
-    /// The step completed last.
-    pub last: Option<String>,
-    /// The next step.
-    pub next: Option<String>,
-}
-
-/// What to do now. Exactly one thing is awaited at any time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next<'a> {
-    /// Put this before the chain.
-    Take(Told<'a>),
-    /// Ask this engine with the conversation as it stands.
-    Ask {
-        /// Its place in the list.
-        engine: usize,
-    },
-    /// Check a call against the registry.
-    Check(&'a Call),
-    /// Carry out a permitted call: journal that it starts, then its result.
-    Execute(&'a Call),
-    /// Ask the advisor.
-    Advise(Deadlock),
-    /// Have the staged change reviewed.
-    Review,
-    /// Apply the approved change.
-    Apply(Digest),
-    /// Wait.
-    Wait(RunMillis),
-    /// Wait for a person.
-    AwaitPerson(HoldReason),
-    /// Nothing: it is over.
-    Finished(&'a Ending),
-}
-
-/// What is put before the chain, with the facts that the shell needs to say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'a> {
-    /// An iteration begins.
-    IterationStarted,
-    /// The model would be asked.
-    ModelRequest,
-    /// The model answered.
-    ModelEvent(&'a Answer),
-    /// A call would be carried out.
-    ToolRequest(&'a Call),
-    /// A call was carried out: the result for the gate.
-    ToolResult(&'a Returned),
-    /// A call was carried out: what it looks like from outside.
-    ToolEvent(&'a Call, &'a Returned),
-    /// The agent says that it is done.
-    Claim,
-    /// The context was begun anew.
-    Compacted,
-    /// The advisor answered.
-    Advice(&'a Spoken),
-    /// A reviewer answered.
-    Verdict(&'a Reviewed),
-    /// An approved change would be applied.
-    ApplyRequest(Digest),
-    /// An approved change was applied.
-    ApplyResult(&'a Returned),
 }
 
 impl Run {
@@ -466,7 +278,7 @@ impl Run {
             return;
         }
         if let Some(reason) = self.due.switch.take() {
-            self.switch(&reason, views);
+            self.switch_for(reason, views);
         }
         self.speak(views);
         let next = if self.iteration == Count::ZERO || self.due.iteration_over {
@@ -556,15 +368,6 @@ impl Run {
             word(&self.last),
             word(&self.next)
         )
-    }
-
-    /// Takes the next engine, announced, if there is one.
-    fn switch(&mut self, reason: &str, views: &mut Vec<View>) {
-        let next = self.engine.saturating_add(1);
-        let Some(to) = self.setup.engines.get(next).cloned() else { return };
-        let from = self.setup.engines.get(self.engine).cloned().unwrap_or_default();
-        views.push(View::Line(Line::EngineSwitch(Switched { from, reason: reason.into(), to })));
-        (self.engine, self.failures) = (next, Count::ZERO);
     }
 
     /// Another process goes on from here. What was awaited is awaited again, except a call that had begun: nobody knows

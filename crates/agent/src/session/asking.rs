@@ -57,7 +57,7 @@ impl Session<'_> {
     /// Has the staged change reviewed by its digest (REVIEW-1).
     pub(super) fn review(&mut self) -> Result<(), SessionError> {
         let begun = Instant::now();
-        let record = match self.hands.proposal() {
+        let record = match self.hands.proposal(&self.root) {
             Err(problem) => RunRecord::NoReview(EngineFailure {
                 engine: Label::cut("stage"),
                 kind: FailureKind::Refused,
@@ -86,7 +86,7 @@ impl Session<'_> {
     /// Applies what was approved; the permit is for exactly this change.
     pub(super) fn apply(&mut self, proposal: Digest) -> Result<(), SessionError> {
         let permit = self.permit.take();
-        let returned = self.hands.apply(permit, proposal);
+        let returned = self.hands.apply(permit, super::facts::apply_action().exact(), &proposal);
         self.learn(&RunRecord::Applied(returned), Duration::ZERO)
     }
 

@@ -16,6 +16,7 @@ use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::chain::Digest;
+use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FailureKind, Patience, RUN_VERSION, RunRecord, Setup};
 use tripwire_core::run::{Next, Run, View, engine_label};
@@ -117,6 +118,14 @@ impl Engines {
     }
 }
 
+/// Where an engine runs, in the words of the fallback table.
+const fn seat(place: Place) -> Seat {
+    match place {
+        Place::Local => Seat::Local,
+        Place::Remote => Seat::Remote,
+    }
+}
+
 /// The names of cassettes begin so.
 const CASSETTE: &str = "scripted";
 /// The shortest answer that every provider accepts as a limit.
@@ -175,6 +184,7 @@ impl<'a> Session<'a> {
         let frozen = BTreeMap::from([(PROMPT.to_owned(), prompt_sha256), (REGISTRY.to_owned(), *hands.digest())]);
         let driver = Driver::begin_frozen(&plan.layout, clock::now(), frozen, change)?.signed_by(plan.signing.clone());
         let sole = Sole::claim(&plan.layout, driver.session())?;
+        let hands = staged(hands, &plan, &driver)?;
         plan.engines.remembered(&plan.role).keep(&plan.layout, driver.session().as_str())?;
         let labels = |engines: &[Box<dyn Engine>]| engines.iter().map(|engine| engine_label(engine.name())).collect();
         let setup = Setup {
@@ -187,6 +197,7 @@ impl<'a> Session<'a> {
             registry_sha256: *hands.digest(),
             reviewer: plan.engines.reviewer.as_ref().map(|engine| engine_label(engine.name())),
             role: Label::cut(&plan.role),
+            seats: plan.engines.chain.iter().map(|engine| seat(engine.place())).collect(),
             version: RUN_VERSION,
         };
         let (run, views) = Run::new(setup.clone(), driver.policy());
@@ -217,7 +228,7 @@ impl<'a> Session<'a> {
             return Err(SessionError::Over { session: session(), ending: ending.clone() });
         }
         let driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());
-        let hands = Hands::new(&plan.root, &plan.layout, driver.policy(), &plan.role)?;
+        let hands = staged(Hands::new(&plan.root, &plan.layout, driver.policy(), &plan.role)?, &plan, &driver)?;
         for (what, frozen, now) in [
             ("system prompt", run.setup().prompt_sha256, Digest::of(prompt::SYSTEM.as_bytes())),
             ("tool registry", run.setup().registry_sha256, *hands.digest()),
@@ -262,6 +273,15 @@ impl<'a> Session<'a> {
             _sole: sole,
         })
     }
+}
+
+/// The hands on a staged copy, where a reviewer must approve what they did.
+fn staged(hands: Hands, plan: &Plan, driver: &Driver) -> Result<Hands, SessionError> {
+    if plan.engines.reviewer.is_none() {
+        return Ok(hands);
+    }
+    let folder = plan.layout.state().join(format!("{}.stage", driver.session()));
+    Ok(hands.stage(&folder, (&plan.root, &plan.layout), driver.policy())?)
 }
 
 /// The policy that the session would be frozen with.

@@ -16,6 +16,11 @@ const MODEL: &str = "model";
 /// The name under which applying a reviewed change is requested.
 const APPLY: &str = "apply";
 
+/// The action of applying a reviewed change.
+pub(super) fn apply_action() -> Action {
+    Action { tool: Label::cut(APPLY), ..Action::default() }
+}
+
 impl Session<'_> {
     /// What the machine wants said, with the facts.
     pub(super) fn what(&mut self, told: &ToldOwned) -> What {
@@ -105,7 +110,7 @@ impl Session<'_> {
 
     /// The workspace now; one that cannot be hashed proves nothing, and the verdict says so.
     fn workspace(&self) -> Option<Label> {
-        workspace_hash(&self.root).ok().map(|hash| Label::cut(&hash.digest))
+        workspace_hash(self.hands.tree()).ok().map(|hash| Label::cut(&hash.digest))
     }
 }
 

@@ -1,38 +1,15 @@
 //! Asking the model: the request to the gate, the answer, and what follows when there is none.
 
 use super::ending::Ending;
-use super::line::Line;
+use super::fallback::{self, Context, Matter, Position, Reason};
+use super::line::{Line, Switched};
+use super::phase::{Asked, Phase, Turn};
 use super::reading::{Permission, Reading};
 use super::record::{Answer, EngineFailure, FailureKind};
-use super::{Asked, Phase, Run, Saying, Turn, View};
-use crate::effect::ExitStatus;
-use crate::units::{Count, RunMillis};
-use alloc::format;
+use super::{Run, Saying, View};
+use crate::effect::{ExitStatus, SwitchReason};
+use crate::units::Count;
 use alloc::vec::Vec;
-
-/// Times that one engine is asked again after an overload or a broken answer before the next one is taken.
-const RETRIES_MAX: u32 = 3;
-/// The first wait between two of them; each further one is twice as long.
-const BACK_OFF_MS: u64 = 1_000;
-/// The longest wait for a rate limit inside a running session; beyond it the session is parked.
-const RATE_LIMIT_WAIT_MS_MAX: u64 = 60_000;
-
-/// What to do when an engine gave no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Remedy {
-    /// Ask the gate again: it knows why the call was cut off.
-    AskTheGate,
-    /// The same engine again, after a wait.
-    Again(RunMillis),
-    /// Begin the context anew.
-    FreshContext,
-    /// The next engine.
-    NextEngine,
-    /// End now, to be taken up later.
-    Park,
-    /// Nobody can answer.
-    GiveUp,
-}
 
 impl Run {
     pub(super) fn model_request_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
@@ -67,46 +44,70 @@ impl Run {
     pub(super) fn take_failure(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
         self.failures = self.failures.next();
         views.push(View::Line(Line::EngineError(failure.clone())));
-        match self.remedy(failure) {
-            Remedy::AskTheGate => self.phase = Phase::Taking(Asked::ModelRequest),
-            Remedy::Again(ms) => self.phase = Phase::Waiting { ms, then: Asked::ModelRequest },
-            Remedy::FreshContext => {
+        let Some(reason) = reason(failure) else {
+            // The gate knows why the call was cut off.
+            self.phase = Phase::Taking(Asked::ModelRequest);
+            return;
+        };
+        match self.fall_back(reason) {
+            fallback::Next::Again { after } => self.phase = Phase::Waiting { ms: after, then: Asked::ModelRequest },
+            fallback::Next::FreshContext => {
                 self.due.fresh_context = true;
                 self.go_on(views);
             }
-            Remedy::NextEngine => {
-                self.switch(&format!("{}", failure.said), views);
+            fallback::Next::Switch { to } => {
+                self.switch(to, &failure.said, views);
                 self.phase = Phase::Taking(Asked::ModelRequest);
             }
-            Remedy::Park => {
-                let (retry_after_ms, said) = (failure.retry_after_ms, failure.said.clone());
-                self.finish(Ending::Parked { retry_after_ms, said }, views);
+            fallback::Next::Park { retry_after } => {
+                self.finish(Ending::Parked { retry_after_ms: retry_after, said: failure.said.clone() }, views);
             }
-            Remedy::GiveUp => self.finish(Ending::NoEngine { said: failure.said.clone() }, views),
+            fallback::Next::GiveUp => self.finish(Ending::NoEngine { said: failure.said.clone() }, views),
         }
     }
 
-    fn remedy(&self, failure: &EngineFailure) -> Remedy {
-        let others = self.engine.saturating_add(1) < self.setup.engines.len();
-        let tried = self.failures.get();
-        let next = if others { Remedy::NextEngine } else { Remedy::GiveUp };
-        match failure.kind {
-            FailureKind::Cut => Remedy::AskTheGate,
-            FailureKind::Refused => next,
-            FailureKind::ContextExhausted if self.due.just_fresh => next,
-            FailureKind::ContextExhausted => Remedy::FreshContext,
-            FailureKind::RateLimited => match (failure.retry_after_ms, others) {
-                (Some(wait), _) if wait.get() <= RATE_LIMIT_WAIT_MS_MAX && tried <= RETRIES_MAX => Remedy::Again(wait),
-                (_, true) => Remedy::NextEngine,
-                (_, false) => Remedy::Park,
-            },
-            FailureKind::Overloaded | FailureKind::Unreachable | FailureKind::Broken if tried <= RETRIES_MAX => {
-                let doubled =
-                    BACK_OFF_MS.saturating_mul(1_u64.checked_shl(tried.saturating_sub(1)).unwrap_or(u64::MAX));
-                let wait = failure.retry_after_ms.map_or(doubled, |wait| wait.get().min(RATE_LIMIT_WAIT_MS_MAX));
-                Remedy::Again(RunMillis::new(wait))
-            }
-            FailureKind::Overloaded | FailureKind::Unreachable | FailureKind::Broken => next,
+    /// The chain of fallbacks, as one table says it.
+    fn fall_back(&self, reason: Reason) -> fallback::Next {
+        let position = Position {
+            seats: &self.setup.seats,
+            at: self.engine,
+            failures: self.failures,
+            matter: Matter::Open,
+            context: if self.due.just_fresh { Context::Fresh } else { Context::Grown },
+        };
+        fallback::next(reason, &position, &fallback::Patience::default())
+    }
+
+    /// The chain asks for another engine; without one the engine at hand goes on.
+    pub(super) fn switch_for(&mut self, reason: SwitchReason, views: &mut Vec<View>) {
+        let (reason, words) = match reason {
+            SwitchReason::VerificationFailed => (Reason::VerificationFailed, "verification failed too often"),
+            SwitchReason::ContextExhausted => (Reason::ContextExhausted, "the context is exhausted"),
+        };
+        if let fallback::Next::Switch { to } = self.fall_back(reason) {
+            self.switch(to, words, views);
         }
+    }
+
+    /// Takes another engine, announced.
+    fn switch(&mut self, next: usize, reason: &str, views: &mut Vec<View>) {
+        let name = |at: usize| self.setup.engines.get(at).cloned().unwrap_or_default();
+        let switched = Switched { from: name(self.engine), reason: reason.into(), to: name(next) };
+        views.push(View::Line(Line::EngineSwitch(switched)));
+        (self.engine, self.failures) = (next, Count::ZERO);
+    }
+}
+
+/// The reason by which the table chooses; none for a call that was cut off on purpose.
+const fn reason(failure: &EngineFailure) -> Option<Reason> {
+    let retry_after = failure.retry_after_ms;
+    match failure.kind {
+        FailureKind::Cut => None,
+        FailureKind::Overloaded => Some(Reason::Overloaded { retry_after }),
+        FailureKind::RateLimited => Some(Reason::RateLimited { retry_after }),
+        FailureKind::Unreachable => Some(Reason::Unreachable),
+        FailureKind::Broken => Some(Reason::Broken),
+        FailureKind::ContextExhausted => Some(Reason::ContextExhausted),
+        FailureKind::Refused => Some(Reason::Refused),
     }
 }

@@ -4,9 +4,10 @@
 
 use super::ending::Ending;
 use super::line::{Line, ResultLine};
+use super::phase::{Asked, Execution, Phase, Turn};
 use super::reading::{Permission, Reading};
 use super::record::{AnswerEnd, Call, CallFault, Checked, FaultKind, Outcome, Returned};
-use super::{Asked, CallAnswer, Execution, Phase, Run, Saying, Turn, View};
+use super::{CallAnswer, Run, Saying, View};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
 use crate::units::Count;
@@ -156,7 +157,7 @@ impl Run {
         self.unverified = self.unverified.next();
         if self.unverified > self.rules.unverified_max {
             self.unverified = Count::ZERO;
-            self.due.switch = Some(super::reading::switch_words(SwitchReason::VerificationFailed).into());
+            self.due.switch = Some(SwitchReason::VerificationFailed);
         }
         views.push(View::Line(Line::Claim { demand: Some(demand.clone()), verdict: None }));
         self.answer_call(&refused(demand), views);

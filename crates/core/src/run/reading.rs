@@ -1,10 +1,11 @@
 //! A decision as the loop reads it: how the session stands, and what is due.
 
 use super::line::Line;
-use super::{Asked, Phase, Run, View};
+use super::phase::{Asked, Phase};
+use super::{Run, View};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::decision::{Decision, SafetyVeto};
-use crate::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
+use crate::effect::{Effect, ExitStatus, HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError};
 use crate::units::RunMillis;
 use alloc::format;
@@ -140,7 +141,7 @@ impl Run {
                 Effect::WarnContext => self.due.words.push(CONTEXT_WARNING.into()),
                 Effect::Compact => self.due.fresh_context = true,
                 Effect::AskAdvisor(deadlock) => self.due.advisor = Some(*deadlock),
-                Effect::SwitchEngine(reason) => self.due.switch = Some(switch_words(*reason).into()),
+                Effect::SwitchEngine(reason) => self.due.switch = Some(*reason),
                 Effect::EndIteration(end) => {
                     views.push(View::Line(Line::IterationEnd {
                         exit_status: end.exit_status,
@@ -161,11 +162,3 @@ impl Run {
 
 /// What the model is told at the first tier of the context gate.
 const CONTEXT_WARNING: &str = "The context is nearly full: keep results short. At 80 % it begins anew with a briefing.";
-
-/// Why the chain asks for another engine.
-pub(super) const fn switch_words(reason: SwitchReason) -> &'static str {
-    match reason {
-        SwitchReason::VerificationFailed => "verification failed too often",
-        SwitchReason::ContextExhausted => "the context is exhausted",
-    }
-}

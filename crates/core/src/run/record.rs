@@ -1,5 +1,6 @@
 //! What our own loop learns from the world: each is journaled before it is used, so that the loop can be run again.
 
+use super::fallback::Seat;
 use crate::label::Label;
 use crate::record::chain::Digest;
 use crate::units::{RunMillis, Tokens};
@@ -66,6 +67,8 @@ pub struct Setup {
     pub reviewer: Option<Label>,
     /// The role under which the agent acts.
     pub role: Label,
+    /// Where each engine runs, in the same order.
+    pub seats: Vec<Seat>,
     /// The version of the records.
     pub version: u32,
 }

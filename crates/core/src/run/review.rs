@@ -2,9 +2,10 @@
 
 use super::ending::Ending;
 use super::line::Line;
+use super::phase::{Asked, Phase};
 use super::reading::{Permission, Reading};
 use super::record::{EngineFailure, Returned, ReviewAnswer, Reviewed};
-use super::{Asked, Phase, Run, View};
+use super::{Run, View};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::record::chain::Digest;
 use alloc::format;

@@ -12,6 +12,7 @@ use tripwire_core::observe::{RawCall, observe};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::ending::Ending;
+use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{
     Answer, AnswerEnd, Call, CallFault, Checked, EngineFailure, FailureKind, FaultKind, Outcome, Patience, RUN_VERSION,
@@ -78,6 +79,7 @@ pub(crate) fn setup() -> Setup {
         registry_sha256: Digest::of(b"tools"),
         reviewer: None,
         role: Label::cut("developer"),
+        seats: vec![Seat::Local, Seat::Local],
         version: RUN_VERSION,
     }
 }

@@ -14,7 +14,8 @@ fn switches(bed: &Bed) -> usize {
 }
 
 fn alone() -> Setup {
-    Setup { engines: setup().engines.into_iter().take(1).collect(), ..setup() }
+    let one = setup();
+    Setup { engines: one.engines[..1].to_vec(), seats: one.seats[..1].to_vec(), ..one }
 }
 
 #[test]

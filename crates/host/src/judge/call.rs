@@ -55,9 +55,10 @@ impl Call {
 
     /// Whether one of these letters is among the short options, alone or joined with others.
     pub(super) fn has_short(&self, letters: &[char]) -> bool {
-        self.words().iter().take_while(|word| *word != "--").any(|word| {
-            word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letters))
-        })
+        self.words()
+            .iter()
+            .take_while(|word| *word != "--")
+            .any(|word| word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letters)))
     }
 
     /// The arguments that are no options; everything behind `--` is one.

@@ -250,11 +250,9 @@ fn units(word: &Word) -> Vec<Unit> {
     for piece in &word.pieces {
         match piece {
             Piece::Bare(text) => units.extend(text.chars().map(Unit::Bare)),
-            Piece::Quoted(_)
-            | Piece::Parameter(..)
-            | Piece::Command(..)
-            | Piece::Process(_)
-            | Piece::Arithmetic(_) => units.push(Unit::Piece(piece.clone())),
+            Piece::Quoted(_) | Piece::Parameter(..) | Piece::Command(..) | Piece::Process(_) | Piece::Arithmetic(_) => {
+                units.push(Unit::Piece(piece.clone()))
+            }
         }
     }
     units

@@ -41,7 +41,8 @@ impl Search {
         };
         let options = |field: &&Field| matches!(field.text().as_str(), "-L" | "-H" | "-P");
         let args: Vec<&Field> = args.iter().skip_while(options).collect();
-        let roots: Vec<Field> = args.iter().take_while(|field| !starts_test(field)).map(|field| (*field).clone()).collect();
+        let roots: Vec<Field> =
+            args.iter().take_while(|field| !starts_test(field)).map(|field| (*field).clone()).collect();
         let mut tests = args.into_iter().skip(roots.len());
         let mut search = Self {
             roots: if roots.is_empty() { vec![Field::of(".")] } else { roots },
@@ -72,7 +73,9 @@ impl Search {
                     }
                 }
                 "-o" | "-or" => search.any_name = true,
-                "-type" => search.kind = tests.next().and_then(|field| field.text().chars().next()).filter(|_| !was_negated),
+                "-type" => {
+                    search.kind = tests.next().and_then(|field| field.text().chars().next()).filter(|_| !was_negated)
+                }
                 "-maxdepth" => {
                     search.depth_max = tests.next().and_then(|field| field.text().parse().ok()).unwrap_or(usize::MAX);
                 }
@@ -112,9 +115,13 @@ impl Search {
                     Zone::Inside | Zone::Workspace | Zone::Temporary | Zone::TemporaryRoot
                 ) && walker.world.workspace().parent() != Some(Path::new("/"));
                 let narrow = self.names.iter().any(|(pattern, _)| {
-                    pattern.iter().any(|atom| matches!(atom, Atom::Text(text) if text.chars().any(char::is_alphanumeric)))
+                    pattern
+                        .iter()
+                        .any(|atom| matches!(atom, Atom::Text(text) if text.chars().any(char::is_alphanumeric)))
                 });
-                let within = path.starts_with(walker.world.workspace()) || walker.world.zone(&path) == Zone::Temporary || walker.world.zone(&path) == Zone::TemporaryRoot;
+                let within = path.starts_with(walker.world.workspace())
+                    || walker.world.zone(&path) == Zone::Temporary
+                    || walker.world.zone(&path) == Zone::TemporaryRoot;
                 if near && narrow && within {
                     self.collect(&path, &mut hits);
                 } else {

@@ -101,7 +101,10 @@ impl Walker<'_> {
                 stream
             }
             Inner::Script(file) => {
-                let stream = file.known().and_then(|name| self.state.absolute(&name)).and_then(|path| self.state.files.get(&path).cloned());
+                let stream = file
+                    .known()
+                    .and_then(|name| self.state.absolute(&name))
+                    .and_then(|path| self.state.files.get(&path).cloned());
                 stream.map_or(Stream::Unknown, |stream| self.run_stream(&stream, call))
             }
             Inner::Stdin => self.run_stream(&call.stdin.clone(), call),
@@ -150,12 +153,20 @@ impl Walker<'_> {
     /// `xargs`: the words of the input become arguments.
     fn feed(&mut self, args: Vec<Field>, call: &Call) -> Stream {
         let items: Vec<Field> = match &call.stdin {
-            Stream::Known(text) => text.split(|letter: char| letter.is_whitespace() || letter == '\0').filter(|part| !part.is_empty()).map(Field::of).collect(),
-            Stream::Paths(paths) => paths.0.iter().map(|path| {
-                let mut field = Field::default();
-                field.push_pattern(path);
-                field
-            }).collect(),
+            Stream::Known(text) => text
+                .split(|letter: char| letter.is_whitespace() || letter == '\0')
+                .filter(|part| !part.is_empty())
+                .map(Field::of)
+                .collect(),
+            Stream::Paths(paths) => paths
+                .0
+                .iter()
+                .map(|path| {
+                    let mut field = Field::default();
+                    field.push_pattern(path);
+                    field
+                })
+                .collect(),
             Stream::Closed => Vec::new(),
             Stream::Downloaded => vec![unknown(Origin::Downloaded)],
             Stream::Decoded | Stream::Unknown => vec![unknown(Origin::Output)],
@@ -194,7 +205,8 @@ impl Walker<'_> {
                 }
             }
             name @ ("curl" | "wget") => {
-                let named = call.option(if name == "curl" { &["-o", "--output"] } else { &["-O", "--output-document"] });
+                let named =
+                    call.option(if name == "curl" { &["-o", "--output"] } else { &["-O", "--output-document"] });
                 let url = call.operands().into_iter().find_map(|field| field.known().filter(|text| text.contains('/')));
                 let last = url.and_then(|url| url.rsplit('/').next().map(str::to_owned));
                 let remote = name == "wget" || call.has_short(&['O']) || call.has_any(&["--remote-name"]);
@@ -204,7 +216,8 @@ impl Walker<'_> {
                 }
             }
             "cp" | "mv" => {
-                let names: Vec<PathBuf> = call.operands().iter().filter_map(|field| self.state.absolute(&field.known()?)).collect();
+                let names: Vec<PathBuf> =
+                    call.operands().iter().filter_map(|field| self.state.absolute(&field.known()?)).collect();
                 if let [from, to] = names.as_slice() {
                     if let Some(stream) = self.state.files.get(from).cloned() {
                         self.state.files.insert(to.clone(), stream);
@@ -283,7 +296,8 @@ impl Walker<'_> {
     fn change_folder(&mut self, call: &Call) {
         let home = self.state.variable("HOME");
         let target = call.operands().first().map_or(home, |field| (*field).clone());
-        let target = if target.text() == "-" && target.unknown().is_none() { self.state.variable("OLDPWD") } else { target };
+        let target =
+            if target.text() == "-" && target.unknown().is_none() { self.state.variable("OLDPWD") } else { target };
         self.enter_folder(&target);
     }
 

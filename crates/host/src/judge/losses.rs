@@ -11,23 +11,110 @@ use std::path::{Path, PathBuf};
 
 /// Folders that a build or an installation makes again.
 const PRODUCTS: [&str; 60] = [
-    "target", "node_modules", "dist", "build", "out", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",
-    ".tox", ".nox", ".venv", "venv", ".cache", ".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", "coverage",
-    "htmlcov", ".nyc_output", ".gradle", "obj", ".eggs", "CMakeFiles", "DerivedData", "Pods", ".dart_tool",
-    ".terraform", "_build", "elm-stuff", ".stack-work", "dist-newstyle", "zig-cache", "zig-out", ".zig-cache",
-    "bower_components", ".serverless", ".aws-sam", "_site", "tmp", "temp", ".tmp", ".hypothesis",
-    ".ipynb_checkpoints", ".output", ".vite", ".angular", ".docusaurus", "storybook-static", ".expo", ".pnpm-store",
-    ".yarn", "bazel-out", "bazel-bin", ".pytype", ".import-cache", "cmake-build-debug", "cmake-build-release",
+    "target",
+    "node_modules",
+    "dist",
+    "build",
+    "out",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".tox",
+    ".nox",
+    ".venv",
+    "venv",
+    ".cache",
+    ".next",
+    ".nuxt",
+    ".turbo",
+    ".parcel-cache",
+    ".svelte-kit",
+    "coverage",
+    "htmlcov",
+    ".nyc_output",
+    ".gradle",
+    "obj",
+    ".eggs",
+    "CMakeFiles",
+    "DerivedData",
+    "Pods",
+    ".dart_tool",
+    ".terraform",
+    "_build",
+    "elm-stuff",
+    ".stack-work",
+    "dist-newstyle",
+    "zig-cache",
+    "zig-out",
+    ".zig-cache",
+    "bower_components",
+    ".serverless",
+    ".aws-sam",
+    "_site",
+    "tmp",
+    "temp",
+    ".tmp",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".output",
+    ".vite",
+    ".angular",
+    ".docusaurus",
+    "storybook-static",
+    ".expo",
+    ".pnpm-store",
+    ".yarn",
+    "bazel-out",
+    "bazel-bin",
+    ".pytype",
+    ".import-cache",
+    "cmake-build-debug",
+    "cmake-build-release",
 ];
 /// Endings of files that are made again or meant to be thrown away.
 const JUNK: [&str; 24] = [
-    ".o", ".obj", ".a", ".so", ".pyc", ".pyo", ".class", ".log", ".tmp", ".temp", ".swp", ".swo", ".orig", ".rej",
-    ".cache", ".gcda", ".gcno", ".profraw", ".rlib", ".rmeta", ".tsbuildinfo", ".egg-info", ".DS_Store", "~",
+    ".o",
+    ".obj",
+    ".a",
+    ".so",
+    ".pyc",
+    ".pyo",
+    ".class",
+    ".log",
+    ".tmp",
+    ".temp",
+    ".swp",
+    ".swo",
+    ".orig",
+    ".rej",
+    ".cache",
+    ".gcda",
+    ".gcno",
+    ".profraw",
+    ".rlib",
+    ".rmeta",
+    ".tsbuildinfo",
+    ".egg-info",
+    ".DS_Store",
+    "~",
 ];
 /// Names of files that hold secrets or data, whatever git thinks of them.
 const SECRET_ENDINGS: [&str; 14] = [
-    ".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks", ".sqlite", ".sqlite3", ".db", ".tfstate", ".ovpn", ".keystore",
-    ".gpg", ".asc",
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".kdbx",
+    ".jks",
+    ".sqlite",
+    ".sqlite3",
+    ".db",
+    ".tfstate",
+    ".ovpn",
+    ".keystore",
+    ".gpg",
+    ".asc",
 ];
 
 /// What would be lost.
@@ -168,7 +255,9 @@ pub(super) fn is_product(world: &World, path: &Path) -> bool {
 
 /// The same by the names alone.
 pub(super) fn is_product_name(path: &Path) -> bool {
-    let folder = path.components().any(|part| PRODUCTS.iter().any(|name| part.as_os_str() == *name) || ends(part.as_os_str(), &[".egg-info"]));
+    let folder = path
+        .components()
+        .any(|part| PRODUCTS.iter().any(|name| part.as_os_str() == *name) || ends(part.as_os_str(), &[".egg-info"]));
     folder || path.file_name().is_some_and(|name| ends(name, &JUNK))
 }
 
@@ -176,8 +265,13 @@ pub(super) fn is_product_name(path: &Path) -> bool {
 pub(super) fn is_secret(path: &Path) -> bool {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
     let example = ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
-    let named = name == ".env" || name.starts_with(".env.") || name == ".envrc" || name.starts_with("id_rsa")
-        || name.starts_with("id_ed25519") || name.starts_with("credentials") || name.starts_with("secrets");
+    let named = name == ".env"
+        || name.starts_with(".env.")
+        || name == ".envrc"
+        || name.starts_with("id_rsa")
+        || name.starts_with("id_ed25519")
+        || name.starts_with("credentials")
+        || name.starts_with("secrets");
     (named && !example) || ends(name.as_ref(), &SECRET_ENDINGS)
 }
 

@@ -43,11 +43,17 @@ impl State {
     pub(super) fn variable(&self, name: &str) -> Field {
         match name {
             "PWD" => self.cwd().map_or_else(|| unknown(Origin::Variable("PWD".to_owned())), path_field),
-            "?" | "$" | "!" | "#" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" | "BASHPID" => Field::of("0"),
+            "?" | "$" | "!" | "#" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" | "BASHPID" => {
+                Field::of("0")
+            }
             "0" => Field::of("bash"),
             number if number.chars().all(|digit| digit.is_ascii_digit()) && !number.is_empty() => {
                 let index = number.parse::<usize>().unwrap_or(usize::MAX);
-                index.checked_sub(1).and_then(|index| self.positional.get(index)).cloned().unwrap_or_else(|| Field::of(""))
+                index
+                    .checked_sub(1)
+                    .and_then(|index| self.positional.get(index))
+                    .cloned()
+                    .unwrap_or_else(|| Field::of(""))
             }
             _ => self.variables.get(name).cloned().unwrap_or_else(|| unknown(Origin::Variable(name.to_owned()))),
         }

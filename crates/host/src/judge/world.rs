@@ -60,8 +60,27 @@ pub(super) enum Spot {
 
 /// Folders that belong to the system.
 const SYSTEM: [&str; 21] = [
-    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "opt", "proc", "root", "run", "sbin", "srv", "sys", "usr",
-    "var", "home", "Applications", "Library", "System", "Users",
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "lib",
+    "lib32",
+    "lib64",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "usr",
+    "var",
+    "home",
+    "Applications",
+    "Library",
+    "System",
+    "Users",
 ];
 
 impl World {
@@ -125,7 +144,9 @@ impl World {
 
     /// Whether a path is something temporary: below the folder, and not beside the workspace or a home that lie there.
     fn is_temporary(&self, folder: &Path, path: &Path) -> bool {
-        let Some(first) = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next()) else { return false };
+        let Some(first) = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next()) else {
+            return false;
+        };
         let top = folder.join(first);
         !self.workspace.starts_with(&top) && !self.home.as_ref().is_some_and(|home| home.starts_with(&top))
     }
@@ -231,7 +252,8 @@ impl World {
 
     /// The text of a file, if it is a short plain one.
     pub(super) fn short_text(&self, path: &Path) -> Option<String> {
-        let metadata = path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX)?;
+        let metadata =
+            path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX)?;
         let bytes = crate::geometry::file::read_bounded(path, metadata.len()).ok()?;
         String::from_utf8(bytes).ok()
     }
@@ -244,8 +266,11 @@ impl World {
         let Ok(name) = path.strip_prefix("/dev") else {
             return path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
         };
-        let first = name.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
-        !first.is_empty() && !harmless.contains(&first.as_str()) && !matches!(first.as_str(), "fd" | "pts" | "shm" | "tcp" | "udp")
+        let first =
+            name.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
+        !first.is_empty()
+            && !harmless.contains(&first.as_str())
+            && !matches!(first.as_str(), "fd" | "pts" | "shm" | "tcp" | "udp")
             && !first.starts_with("tty")
     }
 

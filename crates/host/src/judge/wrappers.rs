@@ -108,28 +108,54 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         }
         "eval" => Some(joined(args)),
         "." | "source" => args.first().map(|file| Inner::Script(file.clone())),
-        "trap" => call.operands().first().filter(|code| code.text() != "-").map(|code| Inner::Code((*code).clone(), Vec::new(), call.place)),
+        "trap" => call
+            .operands()
+            .first()
+            .filter(|code| code.text() != "-")
+            .map(|code| Inner::Code((*code).clone(), Vec::new(), call.place)),
         "watch" => Some(joined(&rest_of(args, &["-n", "--interval"], 0).1)),
-        "su" | "runuser" | "script" => call.option(&["-c", "--command", "--session-command"]).map(|code| Inner::Code(code, Vec::new(), call.place)),
+        "su" | "runuser" | "script" => {
+            call.option(&["-c", "--command", "--session-command"]).map(|code| Inner::Code(code, Vec::new(), call.place))
+        }
         "flock" => Some(match call.option(&["-c", "--command"]) {
             Some(code) => Inner::Code(code, Vec::new(), call.place),
             None => Inner::Call(rest_of(args, &["-w", "-E", "--timeout"], 1).1, Vec::new(), call.place),
         }),
-        "nix-shell" | "nix" => call.option(&["--run", "--command"]).map(|code| Inner::Code(code, Vec::new(), call.place)),
-        "direnv" if words.first().is_some_and(|word| word == "exec") => Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec())),
+        "nix-shell" | "nix" => {
+            call.option(&["--run", "--command"]).map(|code| Inner::Code(code, Vec::new(), call.place))
+        }
+        "direnv" if words.first().is_some_and(|word| word == "exec") => {
+            Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec()))
+        }
         "xargs" => {
-            let values = ["-I", "-n", "-P", "-L", "-d", "-s", "-E", "-a", "--max-args", "--max-procs", "--delimiter", "--arg-file"];
+            let values = [
+                "-I",
+                "-n",
+                "-P",
+                "-L",
+                "-d",
+                "-s",
+                "-E",
+                "-a",
+                "--max-args",
+                "--max-procs",
+                "--delimiter",
+                "--arg-file",
+            ];
             Some(Inner::Fed(rest_of(args, &values, 0).1))
         }
         "parallel" => Some(parallel(call)),
         "ssh" => ssh(call),
         "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => container(call),
-        "docker-compose" => container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat())),
+        "docker-compose" => {
+            container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat()))
+        }
         _ => {
             let all: Vec<String> = [vec![name], words].concat();
             let fits = |runner: &&&[&str]| all.len() > runner.len() && runner.iter().zip(&all).all(|(a, b)| a == b);
             let runner = RUNNERS.iter().find(fits)?;
-            let (env, rest) = rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
+            let (env, rest) =
+                rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
             (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
         }
     }
@@ -157,7 +183,8 @@ fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)
     }
     let rest: Vec<Field> = args.get(at..).unwrap_or_default().iter().skip(skip).cloned().collect();
     // `sudo VAR=x cmd` and `timeout 5 -- cmd` leave something to skip once more.
-    let rest = if rest.first().is_some_and(|field| field.text() == "--") { rest.into_iter().skip(1).collect() } else { rest };
+    let rest =
+        if rest.first().is_some_and(|field| field.text() == "--") { rest.into_iter().skip(1).collect() } else { rest };
     (env, rest)
 }
 
@@ -197,7 +224,9 @@ fn shell(call: &Call) -> Inner {
             }
         }
         args.next();
-        if matches!(text.as_str(), "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" | "-eo" | "-euo" | "-ueo") || (text.starts_with("-e") && text.ends_with('o')) {
+        if matches!(text.as_str(), "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" | "-eo" | "-euo" | "-ueo")
+            || (text.starts_with("-e") && text.ends_with('o'))
+        {
             args.next();
         }
         if text == "-s" {
@@ -206,9 +235,13 @@ fn shell(call: &Call) -> Inner {
     }
     let rest: Vec<Field> = args.filter(|field| field.text() != "--").cloned().collect();
     match (code, rest.as_slice()) {
-        (Code::Yes, [code, names @ ..]) => Inner::Code(code.clone(), names.get(1..).unwrap_or_default().to_vec(), call.place),
+        (Code::Yes, [code, names @ ..]) => {
+            Inner::Code(code.clone(), names.get(1..).unwrap_or_default().to_vec(), call.place)
+        }
         (Code::Yes, []) => Inner::Nothing,
-        (Code::No, [file, ..]) if !matches!(file.text().as_str(), "-" | "/dev/stdin" | "/proc/self/fd/0") => Inner::Script(file.clone()),
+        (Code::No, [file, ..]) if !matches!(file.text().as_str(), "-" | "/dev/stdin" | "/proc/self/fd/0") => {
+            Inner::Script(file.clone())
+        }
         (Code::No, _) => Inner::Stdin,
     }
 }
@@ -225,11 +258,20 @@ fn env(call: &Call) -> Inner {
     if let Some(split) = call.option(&["-S", "--split-string"]) {
         return Inner::Code(split, Vec::new(), call.place);
     }
-    let joined = args.iter().position(|field| field.text().starts_with("-S") || field.text().starts_with("-vS") || field.text().starts_with("-iS"));
+    let joined = args.iter().position(|field| {
+        field.text().starts_with("-S") || field.text().starts_with("-vS") || field.text().starts_with("-iS")
+    });
     if let Some(at) = joined {
         let rest = args.get(at..).unwrap_or_default();
-        let first = rest.first().map(|field| field.without_prefix(field.text().find('S').map_or(0, |at| at + 1))).unwrap_or_default();
-        return Inner::Code(join(&[vec![first], rest.get(1..).unwrap_or_default().to_vec()].concat()), Vec::new(), call.place);
+        let first = rest
+            .first()
+            .map(|field| field.without_prefix(field.text().find('S').map_or(0, |at| at + 1)))
+            .unwrap_or_default();
+        return Inner::Code(
+            join(&[vec![first], rest.get(1..).unwrap_or_default().to_vec()].concat()),
+            Vec::new(),
+            call.place,
+        );
     }
     let (env, rest) = rest_of(args, &["-u", "-C", "--unset", "--chdir"], 0);
     match call.option(&["-C", "--chdir"]) {
@@ -258,7 +300,10 @@ fn parallel(call: &Call) -> Inner {
 }
 
 fn ssh(call: &Call) -> Option<Inner> {
-    let values = ["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-b", "-c", "-e", "-m", "-O", "-Q", "-S", "-W", "-w", "-E", "-B", "-I"];
+    let values = [
+        "-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-b", "-c", "-e", "-m", "-O", "-Q", "-S", "-W", "-w",
+        "-E", "-B", "-I",
+    ];
     let (_, rest) = rest_of(call.args.get(1..)?, &values, 0);
     let command = rest.get(1..)?;
     Some(match command {
@@ -272,20 +317,54 @@ fn container(call: &Call) -> Option<Inner> {
     let words = call.words();
     let verb = words.iter().position(|word| matches!(word.as_str(), "exec" | "run"))?;
     let before = words.get(..verb)?;
-    let options_only = before.iter().all(|word| word.starts_with('-') || matches!(word.as_str(), "compose" | "container") || before.iter().any(|option| matches!(option.as_str(), "-f" | "-n" | "--file" | "--context" | "-p" | "--namespace")));
+    let options_only = before.iter().all(|word| {
+        word.starts_with('-')
+            || matches!(word.as_str(), "compose" | "container")
+            || before
+                .iter()
+                .any(|option| matches!(option.as_str(), "-f" | "-n" | "--file" | "--context" | "-p" | "--namespace"))
+    });
     if !options_only {
         return None;
     }
     let values = [
-        "-v", "--volume", "--mount", "-e", "--env", "-w", "--workdir", "-u", "--user", "--name", "-p", "--publish", "--network",
-        "--entrypoint", "--env-file", "-c", "--container", "-n", "--namespace", "-l", "--label", "--platform", "-h", "--hostname",
-        "--cpus", "-m", "--memory", "--image", "--gpus", "--shm-size",
+        "-v",
+        "--volume",
+        "--mount",
+        "-e",
+        "--env",
+        "-w",
+        "--workdir",
+        "-u",
+        "--user",
+        "--name",
+        "-p",
+        "--publish",
+        "--network",
+        "--entrypoint",
+        "--env-file",
+        "-c",
+        "--container",
+        "-n",
+        "--namespace",
+        "-l",
+        "--label",
+        "--platform",
+        "-h",
+        "--hostname",
+        "--cpus",
+        "-m",
+        "--memory",
+        "--image",
+        "--gpus",
+        "--shm-size",
     ];
     let (env, rest) = rest_of(call.args.get(verb + 2..)?, &values, 1);
     if rest.is_empty() {
         return None;
     }
-    let mounted = call.has_any(&["-v", "--volume", "--mount", "--volumes-from"]) || words.iter().any(|word| word.starts_with("-v"));
+    let mounted = call.has_any(&["-v", "--volume", "--mount", "--volumes-from"])
+        || words.iter().any(|word| word.starts_with("-v"));
     let far = matches!(call.name().as_str(), "kubectl" | "oc") || mounted;
     Some(Inner::Call(rest, env, if far { Place::Remote } else { Place::Container }))
 }

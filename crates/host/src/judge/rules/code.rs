@@ -12,13 +12,36 @@ use crate::judge::walk::Walker;
 
 /// Calls that delete a folder with everything in it.
 const REMOVERS: [&str; 12] = [
-    "shutil.rmtree(", "rmtree(", "fs.rmSync(", "rmSync(", "fs.rmdirSync(", "fs.rm(", "fs.promises.rm(", "FileUtils.rm_rf",
-    "FileUtils.rm_r", "FileUtils.remove_dir", "remove_tree(", "rimraf(",
+    "shutil.rmtree(",
+    "rmtree(",
+    "fs.rmSync(",
+    "rmSync(",
+    "fs.rmdirSync(",
+    "fs.rm(",
+    "fs.promises.rm(",
+    "FileUtils.rm_rf",
+    "FileUtils.rm_r",
+    "FileUtils.remove_dir",
+    "remove_tree(",
+    "rimraf(",
 ];
 /// Calls that run a shell command.
 const SHELLS: [&str; 16] = [
-    "os.system(", "os.popen(", "subprocess.run(", "subprocess.call(", "subprocess.check_call(", "subprocess.check_output(",
-    "subprocess.Popen(", "execSync(", "exec(", "spawnSync(", "system(", "system ", "shell_exec(", "passthru(", "popen(",
+    "os.system(",
+    "os.popen(",
+    "subprocess.run(",
+    "subprocess.call(",
+    "subprocess.check_call(",
+    "subprocess.check_output(",
+    "subprocess.Popen(",
+    "execSync(",
+    "exec(",
+    "spawnSync(",
+    "system(",
+    "system ",
+    "shell_exec(",
+    "passthru(",
+    "popen(",
     "getoutput(",
 ];
 
@@ -95,7 +118,9 @@ fn argument(walker: &Walker<'_>, arguments: &str) -> Field {
             field
         }
         _ if names_home => home,
-        Some(text) if first.trim_start().starts_with(['\'', '"', '`']) && text.starts_with('~') && text.len() < 3 => Field::of(text),
+        Some(text) if first.trim_start().starts_with(['\'', '"', '`']) && text.starts_with('~') && text.len() < 3 => {
+            Field::of(text)
+        }
         Some(text) if first.trim_start_matches([' ', '(']).starts_with(['\'', '"', '`']) => Field::of(text),
         _ => crate::judge::expand::unknown(crate::judge::field::Origin::Variable(first.trim().to_owned())),
     }

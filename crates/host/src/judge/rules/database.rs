@@ -43,18 +43,33 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         "redis-cli" | "valkey-cli" if keys(call, &lower) => "it deletes every key of a database",
         "mongosh" | "mongo" if mongo(call) => "it drops a database or a collection",
         "prisma" if says(&["reset"]) || says(&["--force-reset", "--accept-data-loss"]) => "it resets a database",
-        "rails" | "rake" | "bin/rails" if !test && lower.iter().any(|word| {
-            ["db:drop", "db:reset", "db:purge", "db:schema:load", "db:migrate:reset"].iter().any(|task| word.starts_with(task))
-        }) => "it drops or resets a database",
-        "python" | "python3" | "manage.py" | "django-admin" if lower.iter().any(|word| word.ends_with("manage.py")) || name.ends_with("manage.py") || name == "django-admin" => {
-            if !says(&["flush", "reset_db", "sqlflush"]) { return None }
+        "rails" | "rake" | "bin/rails"
+            if !test
+                && lower.iter().any(|word| {
+                    ["db:drop", "db:reset", "db:purge", "db:schema:load", "db:migrate:reset"]
+                        .iter()
+                        .any(|task| word.starts_with(task))
+                }) =>
+        {
+            "it drops or resets a database"
+        }
+        "python" | "python3" | "manage.py" | "django-admin"
+            if lower.iter().any(|word| word.ends_with("manage.py"))
+                || name.ends_with("manage.py")
+                || name == "django-admin" =>
+        {
+            if !says(&["flush", "reset_db", "sqlflush"]) {
+                return None;
+            }
             "it empties a database"
         }
         "sequelize" | "sequelize-cli" if !test && says(&["db:drop", "db:migrate:undo:all"]) => "it drops a database",
         "typeorm" if says(&["schema:drop"]) => "it drops every table",
         "knex" if says(&["migrate:rollback"]) && says(&["--all"]) => "it takes back every migration",
         "alembic" if says(&["downgrade"]) && says(&["base"]) => "it takes back every migration",
-        "php" | "artisan" if !test && says(&["migrate:fresh", "migrate:reset", "migrate:refresh", "db:wipe"]) => "it drops every table",
+        "php" | "artisan" if !test && says(&["migrate:fresh", "migrate:reset", "migrate:refresh", "db:wipe"]) => {
+            "it drops every table"
+        }
         "mix" if !test && says(&["ecto.drop", "ecto.reset"]) => "it drops a database",
         "supabase" if says(&["db"]) && says(&["reset"]) => "it resets a database",
         "diesel" | "sqlx" if says(&["database"]) && says(&["reset", "drop"]) => "it drops a database",
@@ -69,8 +84,13 @@ fn client_call(walker: &Walker<'_>, call: &Call, client: &str, options: (&[&str]
         return None;
     }
     let (statements, files) = options;
-    let dialect = if matches!(client, "mysql" | "mariadb" | "mycli") { sql::Dialect::MySql } else { sql::Dialect::Other };
-    let mut texts: Vec<String> = statements.iter().filter_map(|option| call.option(&[option])).map(|field| crate::judge::invoke::as_text(&field)).collect();
+    let dialect =
+        if matches!(client, "mysql" | "mariadb" | "mycli") { sql::Dialect::MySql } else { sql::Dialect::Other };
+    let mut texts: Vec<String> = statements
+        .iter()
+        .filter_map(|option| call.option(&[option]))
+        .map(|field| crate::judge::invoke::as_text(&field))
+        .collect();
     let operands = call.operands();
     match client {
         "sqlite3" | "duckdb" => {
@@ -122,5 +142,7 @@ fn mongo(call: &Call) -> bool {
         Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => String::new(),
     };
     let code = format!("{code}\n{piped}");
-    [".dropDatabase(", ".drop(", ".deleteMany({})", ".remove({})", ".dropCollection("].iter().any(|call| code.contains(call))
+    [".dropDatabase(", ".drop(", ".deleteMany({})", ".remove({})", ".dropCollection("]
+        .iter()
+        .any(|call| code.contains(call))
 }

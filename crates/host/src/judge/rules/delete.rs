@@ -31,9 +31,7 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
             fields(walker, call.place, manner, &owned(call.operands()))
         }
         "unlink" | "shred" | "srm" | "wipe" => fields(walker, call.place, Manner::Files, &owned(call.operands())),
-        "rimraf" | "del-cli" | "trash-empty" => {
-            fields(walker, call.place, Manner::Recursive, &owned(call.operands()))
-        }
+        "rimraf" | "del-cli" | "trash-empty" => fields(walker, call.place, Manner::Recursive, &owned(call.operands())),
         "find" | "gfind" => find(walker, call),
         "rsync" => rsync(walker, call),
         "mv" => moved(walker, call),
@@ -71,7 +69,9 @@ pub(in crate::judge) fn fields(walker: &Walker<'_>, place: Place, manner: Manner
 fn remote(manner: Manner, targets: &[Field]) -> Option<Hold> {
     let temporary = |field: &Field| {
         let text = field.text();
-        ["/tmp/", "/var/tmp/"].iter().any(|folder| text.strip_prefix(folder).is_some_and(|rest| !rest.is_empty() && rest != "*"))
+        ["/tmp/", "/var/tmp/"]
+            .iter()
+            .any(|folder| text.strip_prefix(folder).is_some_and(|rest| !rest.is_empty() && rest != "*"))
     };
     if manner == Manner::Files || targets.iter().all(temporary) {
         return None;
@@ -197,9 +197,17 @@ fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         let sample: Vec<Field> = if hits.is_empty() { Vec::new() } else { hits.iter().take(256).cloned().collect() };
         let one_by_one = command.iter().any(|field| field.text() != "{}" && field.text().contains("{}"));
         let calls: Vec<Vec<Field>> = if one_by_one {
-            sample.iter().map(|hit| command.iter().map(|field| crate::judge::invoke::fill(field, "{}", hit)).collect()).collect()
+            sample
+                .iter()
+                .map(|hit| command.iter().map(|field| crate::judge::invoke::fill(field, "{}", hit)).collect())
+                .collect()
         } else {
-            vec![command.iter().flat_map(|field| if field.text() == "{}" { sample.clone() } else { vec![field.clone()] }).collect()]
+            vec![
+                command
+                    .iter()
+                    .flat_map(|field| if field.text() == "{}" { sample.clone() } else { vec![field.clone()] })
+                    .collect(),
+            ]
         };
         for args in calls.into_iter().filter(|_| !sample.is_empty()) {
             let _written = walker.invoke(&call.with_args(args));
@@ -268,14 +276,21 @@ fn permissions(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
             let path = match spot {
                 Spot::Path(path) | Spot::Contents(path) => path,
                 Spot::Unknown(shown, _) => {
-                    let reason = format!("what `{shown}` stands for cannot be known, and its modes or owners cannot be put back");
+                    let reason = format!(
+                        "what `{shown}` stands for cannot be known, and its modes or owners cannot be put back"
+                    );
                     return Some(Hold::plain(FloorRule::Permissions, &reason));
                 }
             };
             let zone = walker.world.zone(&path);
             let root = path == walker.world.workspace();
-            if matches!(zone, Zone::System | Zone::Home | Zone::Outside | Zone::TemporaryRoot) || (zone == Zone::Workspace && !root) {
-                let reason = format!("it changes modes or owners of everything in `{}`, which nobody can put back", path.display());
+            if matches!(zone, Zone::System | Zone::Home | Zone::Outside | Zone::TemporaryRoot)
+                || (zone == Zone::Workspace && !root)
+            {
+                let reason = format!(
+                    "it changes modes or owners of everything in `{}`, which nobody can put back",
+                    path.display()
+                );
                 let effect = Effect { targets: vec![losses::count(&path)], ..Effect::default() };
                 return Some(Hold::with(FloorRule::Permissions, reason, effect));
             }

@@ -20,22 +20,42 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
     let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
     let listing = call.has_any(&["-l", "--list", "-p", "--print", "-i", "--info"]) || says(&["print", "list"]);
     let reason = match name.as_str() {
-        "wipefs" if call.has_short(&['a', 'o']) || call.has_any(&["--all", "--offset"]) => "it wipes file system signatures",
+        "wipefs" if call.has_short(&['a', 'o']) || call.has_any(&["--all", "--offset"]) => {
+            "it wipes file system signatures"
+        }
         "fdisk" | "sfdisk" | "cfdisk" | "gdisk" | "cgdisk" | "sgdisk" | "parted" | "gparted" if !listing => {
             "it changes the partitions of a disk"
         }
         "blkdiscard" => "it discards everything on a device",
-        "cryptsetup" if says(&["luksFormat", "luksErase", "erase", "reencrypt", "luksRemoveKey", "luksKillSlot", "luksKillslot"]) => {
+        "cryptsetup"
+            if says(&[
+                "luksFormat",
+                "luksErase",
+                "erase",
+                "reencrypt",
+                "luksRemoveKey",
+                "luksKillSlot",
+                "luksKillslot",
+            ]) =>
+        {
             "it makes an encrypted volume unreadable"
         }
         "lvremove" | "vgremove" | "pvremove" => "it removes a volume",
-        "zpool" | "zfs" if says(&["destroy", "labelclear", "rollback"]) => "it destroys a pool, a data set or newer snapshots",
+        "zpool" | "zfs" if says(&["destroy", "labelclear", "rollback"]) => {
+            "it destroys a pool, a data set or newer snapshots"
+        }
         "btrfs" if says(&["delete"]) => "it deletes a subvolume or a device",
         "mdadm" if call.has_any(&["--zero-superblock"]) => "it erases the description of a disk array",
         "hdparm" if words.iter().any(|word| word.starts_with("--security-erase")) => "it erases a disk",
         "nvme" if says(&["format", "sanitize"]) => "it erases a disk",
         "badblocks" if call.has_short(&['w']) => "it writes test patterns over a disk",
-        "diskutil" if words.iter().any(|word| word.to_lowercase().starts_with("erase") || word.starts_with("partition") || word == "zeroDisk") => "it erases a disk",
+        "diskutil"
+            if words.iter().any(|word| {
+                word.to_lowercase().starts_with("erase") || word.starts_with("partition") || word == "zeroDisk"
+            }) =>
+        {
+            "it erases a disk"
+        }
         "shred" | "wipe" if devices(walker, call) => "it overwrites a device",
         _ => return None,
     };

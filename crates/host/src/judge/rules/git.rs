@@ -32,8 +32,7 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         return None;
     }
     let cwds = walker.state.cwds.clone();
-    let cwds: Vec<Option<PathBuf>> =
-        if cwds.is_empty() { vec![None] } else { cwds.into_iter().map(Some).collect() };
+    let cwds: Vec<Option<PathBuf>> = if cwds.is_empty() { vec![None] } else { cwds.into_iter().map(Some).collect() };
     for cwd in cwds {
         let (git, aliases) = read(walker, call, cwd)?;
         if let Some((_, text)) = aliases.iter().find(|(name, _)| *name == git.verb) {
@@ -126,7 +125,9 @@ fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
         "rm" => paths::removed(walker, git),
         "stash" => stash(git),
         "branch" => branch(git),
-        "reflog" if git.call.operands().first().is_some_and(|word| matches!(word.text().as_str(), "expire" | "delete")) => {
+        "reflog"
+            if git.call.operands().first().is_some_and(|word| matches!(word.text().as_str(), "expire" | "delete")) =>
+        {
             Some(history("it empties the reflog, the only way back to commits that no branch holds"))
         }
         "gc" | "prune" => prune(git),
@@ -146,9 +147,10 @@ fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
             None
         }
         "config" | "commit" | "add" | "status" | "log" | "diff" | "show" | "fetch" | "pull" | "clone" | "init"
-        | "merge" | "tag" | "ls-files" | "rev-parse" | "remote" | "blame" | "grep" | "mv" | "cherry-pick" | "revert"
-        | "apply" | "am" | "describe" | "cat-file" | "rev-list" | "shortlog" | "archive" | "notes" | "help"
-        | "version" | "switch" | "reset" | "check-ignore" | "ls-remote" | "ls-tree" | "hash-object" | "sparse-checkout" => None,
+        | "merge" | "tag" | "ls-files" | "rev-parse" | "remote" | "blame" | "grep" | "mv" | "cherry-pick"
+        | "revert" | "apply" | "am" | "describe" | "cat-file" | "rev-list" | "shortlog" | "archive" | "notes"
+        | "help" | "version" | "switch" | "reset" | "check-ignore" | "ls-remote" | "ls-tree" | "hash-object"
+        | "sparse-checkout" => None,
         _ => configured_alias(walker, git),
     }
 }
@@ -181,7 +183,9 @@ fn stash(git: &Git) -> Option<Hold> {
     };
     let lost = if verb == "clear" { kept } else { kept.min(1) };
     let effect = Effect { commits: Some(lost), ..Effect::default() };
-    (lost > 0).then(|| Hold::with(FloorRule::GitHistory, format!("it throws away {lost} stash(es), found nowhere else"), effect))
+    (lost > 0).then(|| {
+        Hold::with(FloorRule::GitHistory, format!("it throws away {lost} stash(es), found nowhere else"), effect)
+    })
 }
 
 /// `git branch -D` of commits that no other branch, tag or remote holds.
@@ -268,7 +272,8 @@ fn submodule(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
 /// A command that git runs for somebody: what stands behind the word.
 fn nested(walker: &mut Walker<'_>, git: &Git, word: &str) -> Option<Hold> {
     let at = git.call.args.iter().position(|field| field.text() == word)?;
-    let rest: Vec<Field> = git.call.args.iter().skip(at + 1).filter(|field| !field.text().starts_with("--")).cloned().collect();
+    let rest: Vec<Field> =
+        git.call.args.iter().skip(at + 1).filter(|field| !field.text().starts_with("--")).cloned().collect();
     let text: Vec<String> = rest.iter().map(crate::judge::invoke::as_text).collect();
     if !text.is_empty() {
         let _written = walker.code(&text.join(" "), &git.call.stdin, git.call.place);

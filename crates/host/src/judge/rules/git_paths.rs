@@ -106,10 +106,18 @@ pub(super) fn checkout(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let status = match status(git) {
         Answer::Status(status) => status,
         Answer::Nothing => return None,
-        Answer::Silent => return call.args.iter().any(|field| matches!(field.text().as_str(), "--" | ".")).then(silent),
+        Answer::Silent => {
+            return call.args.iter().any(|field| matches!(field.text().as_str(), "--" | ".")).then(silent);
+        }
     };
     let dashes = call.args.iter().position(|field| field.text() == "--");
-    let operands: Vec<&Field> = call.args.iter().skip(1).take(dashes.unwrap_or(usize::MAX).saturating_sub(1)).filter(|field| !field.text().starts_with('-')).collect();
+    let operands: Vec<&Field> = call
+        .args
+        .iter()
+        .skip(1)
+        .take(dashes.unwrap_or(usize::MAX).saturating_sub(1))
+        .filter(|field| !field.text().starts_with('-'))
+        .collect();
     let (specs, lost) = match dashes {
         Some(at) => {
             let specs: Vec<&Field> = call.args.iter().skip(at + 1).collect();
@@ -160,7 +168,8 @@ pub(super) fn restore(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
 pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
     let forced = call.has_short(&['f']) || call.has_any(&["--force"]);
-    let optional = || git.repo.as_ref().and_then(|repo| repo.config("clean.requireForce")).is_some_and(|value| value == "false");
+    let optional =
+        || git.repo.as_ref().and_then(|repo| repo.config("clean.requireForce")).is_some_and(|value| value == "false");
     if call.has_short(&['n', 'i']) || call.has_any(&["--dry-run", "--interactive"]) || !(forced || optional()) {
         return None;
     }
@@ -176,7 +185,9 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let paths = if specs.is_empty() { vec![root.clone()] } else { named(walker, git, &specs) };
     let hit = |file: &Path| {
         let below = paths.iter().find(|path| file.starts_with(path));
-        below.is_some_and(|path| folders || !specs.is_empty() || file.parent() == Some(path.as_path()) || !is_in_untracked_folder(git, file))
+        below.is_some_and(|path| {
+            folders || !specs.is_empty() || file.parent() == Some(path.as_path()) || !is_in_untracked_folder(git, file)
+        })
     };
     let kept = |file: &Path| losses::is_product(walker.world, file);
     let mut effect = Effect::default();
@@ -186,7 +197,8 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         }
     }
     if call.has_short(&['x', 'X']) {
-        for file in status.ignored.iter().filter(|file| paths.iter().any(|path| file.starts_with(path)) && !kept(file)) {
+        for file in status.ignored.iter().filter(|file| paths.iter().any(|path| file.starts_with(path)) && !kept(file))
+        {
             let guard = file.components().any(|part| part.as_os_str() == ".geometry");
             if !guard && (folders || !file.is_dir()) {
                 effect.secrets.add(file);

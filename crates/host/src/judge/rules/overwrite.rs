@@ -38,10 +38,9 @@ impl Walker<'_> {
                 None => Writing::Emptied,
                 Some(call) => emptied_by(call),
             },
-            RedirectKind::Read
-            | RedirectKind::Duplicate
-            | RedirectKind::HereDocument(_)
-            | RedirectKind::HereString => return None,
+            RedirectKind::Read | RedirectKind::Duplicate | RedirectKind::HereDocument(_) | RedirectKind::HereString => {
+                return None;
+            }
         };
         written(self, target, writing, place)
     }
@@ -88,7 +87,9 @@ fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold
         Zone::Git if is_history(path) => {
             Some(Hold::plain(FloorRule::Overwrite, &format!("it overwrites `{shown}`, which is git's own")))
         }
-        Zone::System | Zone::Home | Zone::Outside if full && !path.starts_with("/proc") && !path.starts_with("/dev") => {
+        Zone::System | Zone::Home | Zone::Outside
+            if full && !path.starts_with("/proc") && !path.starts_with("/dev") =>
+        {
             let reason = format!("it overwrites `{shown}`, outside the workspace");
             let effect = crate::judge::effect::Effect { targets: vec![losses::count(path)], ..Default::default() };
             Some(Hold::with(FloorRule::Overwrite, reason, effect))
@@ -125,7 +126,8 @@ fn is_history(path: &Path) -> bool {
 
 /// Judges a call that may overwrite.
 pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
-    let each = |fields: Vec<&Field>, writing| fields.into_iter().find_map(|field| written(walker, field, writing, call.place));
+    let each =
+        |fields: Vec<&Field>, writing| fields.into_iter().find_map(|field| written(walker, field, writing, call.place));
     match call.name().as_str() {
         "tee" => {
             let appended = call.has_short(&['a']) || call.has_any(&["--append"]);
@@ -141,7 +143,8 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
             let operands = call.operands();
             let (target, sources) = operands.split_last()?;
             let nothing = sources.iter().all(|field| field.text() == "/dev/null");
-            let backed = call.has_short(&['b', 'n', 'i']) || call.has_any(&["--backup", "--no-clobber", "--interactive"]);
+            let backed =
+                call.has_short(&['b', 'n', 'i']) || call.has_any(&["--backup", "--no-clobber", "--interactive"]);
             let writing = match (nothing, backed) {
                 (_, true) => Writing::Appended,
                 (true, false) => Writing::Emptied,

@@ -50,7 +50,11 @@ pub(super) fn judge(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         };
         if is_protected(walker, git, &remote, branch) {
             let reason = format!("it {verb} the protected branch `{branch}` on `{remote}`");
-            let effect = Effect { branch: Some(format!("{remote}/{branch}")), commits: lost(git, &remote, branch), ..Effect::default() };
+            let effect = Effect {
+                branch: Some(format!("{remote}/{branch}")),
+                commits: lost(git, &remote, branch),
+                ..Effect::default()
+            };
             return Some(Hold::with(FloorRule::ForcePush, reason, effect));
         }
     }
@@ -84,10 +88,15 @@ fn acts(git: &Git, specs: &[Field], remote: &str) -> Vec<Act> {
     }
     let short = |letter| {
         call.words().iter().any(|word| {
-            word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && !rest.starts_with('o') && rest.contains(letter))
+            word.strip_prefix('-')
+                .is_some_and(|rest| !rest.starts_with('-') && !rest.starts_with('o') && rest.contains(letter))
         })
     };
-    let forced = short('f') || call.words().iter().any(|word| word == "--force" || word.starts_with("--force-with-lease") || word.starts_with("--force-w"));
+    let forced = short('f')
+        || call
+            .words()
+            .iter()
+            .any(|word| word == "--force" || word.starts_with("--force-with-lease") || word.starts_with("--force-w"));
     let deletes = short('d') || call.has_any(&["--delete"]);
     if call.has_any(&["--prune"]) {
         return vec![Act::Any("it deletes every branch on the remote that is not here")];

@@ -17,19 +17,31 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
         "terraform" | "tofu" | "terragrunt" | "pulumi" | "cdk" | "cdktf" => infrastructure(call, &plain)?,
         "serverless" | "sls" | "sam" if says(&["remove", "delete"]) => "it removes a deployed stack",
         "docker" | "podman" | "nerdctl" => containers(call, &plain)?,
-        "docker-compose" if says(&["down", "rm"]) && (call.has_short(&['v']) || call.has_any(&["--volumes"])) => VOLUMES,
+        "docker-compose" if says(&["down", "rm"]) && (call.has_short(&['v']) || call.has_any(&["--volumes"])) => {
+            VOLUMES
+        }
         "aws" => amazon(call, &plain)?,
-        "gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci" if says(&["delete", "destroy", "purge"]) => {
+        "gcloud" | "az" | "doctl" | "linode-cli" | "hcloud" | "ibmcloud" | "oci"
+            if says(&["delete", "destroy", "purge"]) =>
+        {
             "it deletes something in the cloud"
         }
-        "gsutil" if says(&["rb"]) || (says(&["rm"]) && call.has_short(&['r', 'R'])) => "it deletes a bucket or everything in it",
+        "gsutil" if says(&["rb"]) || (says(&["rm"]) && call.has_short(&['r', 'R'])) => {
+            "it deletes a bucket or everything in it"
+        }
         "rclone" if says(&["purge", "delete", "sync"]) => "it deletes files at a remote store",
         "gh" | "glab" => forge(call, &plain)?,
-        "heroku" if plain.iter().any(|word| word.ends_with(":destroy") || word.ends_with(":reset") || word.ends_with(":delete")) => {
+        "heroku"
+            if plain
+                .iter()
+                .any(|word| word.ends_with(":destroy") || word.ends_with(":reset") || word.ends_with(":delete")) =>
+        {
             "it destroys an application or its data"
         }
         "fly" | "flyctl" if says(&["destroy"]) => "it destroys an application or its data",
-        "vercel" | "netlify" | "firebase" if says(&["remove", "rm", "sites:delete", "projects:delete", "firestore:delete", "hosting:disable"]) => {
+        "vercel" | "netlify" | "firebase"
+            if says(&["remove", "rm", "sites:delete", "projects:delete", "firestore:delete", "hosting:disable"]) =>
+        {
             "it deletes a deployed project or its data"
         }
         "npm" | "pnpm" | "yarn" if says(&["unpublish"]) => "it removes a published package",
@@ -48,9 +60,26 @@ const VOLUMES: &str = "it deletes volumes with the data in them";
 
 fn cluster(call: &Call, plain: &[&str]) -> Option<&'static str> {
     let kinds = [
-        "ns", "namespace", "namespaces", "pv", "pvc", "persistentvolume", "persistentvolumes", "persistentvolumeclaim",
-        "persistentvolumeclaims", "crd", "crds", "customresourcedefinition", "customresourcedefinitions", "node", "nodes",
-        "statefulset", "statefulsets", "sts", "secret", "secrets",
+        "ns",
+        "namespace",
+        "namespaces",
+        "pv",
+        "pvc",
+        "persistentvolume",
+        "persistentvolumes",
+        "persistentvolumeclaim",
+        "persistentvolumeclaims",
+        "crd",
+        "crds",
+        "customresourcedefinition",
+        "customresourcedefinitions",
+        "node",
+        "nodes",
+        "statefulset",
+        "statefulsets",
+        "sts",
+        "secret",
+        "secrets",
     ];
     let named = plain.iter().flat_map(|word| word.split([',', '/'])).any(|word| kinds.contains(&word));
     let all = call.has_any(&["--all", "-A", "--all-namespaces"]) || plain.contains(&"all");

@@ -13,11 +13,15 @@ pub(super) enum Dialect {
 pub(super) fn destructive(text: &str, dialect: Dialect) -> Option<String> {
     let statements = statements(text, dialect);
     let says = |word: &str| statements.iter().any(|statement| statement.first().is_some_and(|first| first == word));
-    let taken_back = dialect == Dialect::Other && says("ROLLBACK") && (says("BEGIN") || says("START")) && !says("COMMIT");
+    let taken_back =
+        dialect == Dialect::Other && says("ROLLBACK") && (says("BEGIN") || says("START")) && !says("COMMIT");
     if taken_back {
         return None;
     }
-    statements.iter().find(|statement| is_destructive(statement)).map(|statement| statement.iter().take(4).cloned().collect::<Vec<_>>().join(" "))
+    statements
+        .iter()
+        .find(|statement| is_destructive(statement))
+        .map(|statement| statement.iter().take(4).cloned().collect::<Vec<_>>().join(" "))
 }
 
 fn is_destructive(words: &[String]) -> bool {

@@ -16,7 +16,9 @@ pub(super) fn judge(_walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         "shutdown" if !says(&["-c", "--show"]) => "it switches the machine off",
         "reboot" | "halt" | "poweroff" => "it switches the machine off or restarts it",
         "init" | "telinit" if matches!(first, "0" | "6") => "it switches the machine off or restarts it",
-        "systemctl" if says(&["reboot", "poweroff", "halt", "kexec", "suspend", "hibernate", "rescue", "emergency"]) => {
+        "systemctl"
+            if says(&["reboot", "poweroff", "halt", "kexec", "suspend", "hibernate", "rescue", "emergency"]) =>
+        {
             "it switches the machine off or restarts it"
         }
         "kill" if ends_everything(&words) => "it ends every process that this user may end",

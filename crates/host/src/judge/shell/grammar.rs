@@ -334,7 +334,8 @@ impl Lexer<'_> {
         }
         if self.peek() == Some(b'[') {
             let end = self.rest().find(']').unwrap_or(0);
-            self.at += if self.rest().get(..end).is_some_and(|inside| !inside.contains([' ', '\n'])) { end + 1 } else { 0 };
+            self.at +=
+                if self.rest().get(..end).is_some_and(|inside| !inside.contains([' ', '\n'])) { end + 1 } else { 0 };
         }
         let how = if self.take("+=") { Assign::Append } else { Assign::Set };
         if how == Assign::Set && !self.take("=") {
@@ -382,7 +383,8 @@ impl Lexer<'_> {
         let rest = self.rest();
         let mut digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if digits == 0 && rest.starts_with('{') {
-            let closed = rest.find('}').filter(|end| rest.as_bytes().get(end + 1).is_some_and(|next| b"<>".contains(next)));
+            let closed =
+                rest.find('}').filter(|end| rest.as_bytes().get(end + 1).is_some_and(|next| b"<>".contains(next)));
             digits = closed.map_or(0, |end| end + 1);
         }
         let fd = rest.get(..digits).and_then(|text| text.parse().ok());
