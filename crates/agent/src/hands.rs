@@ -48,7 +48,9 @@ impl HandsError {
         match self {
             Self::Registry(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::Files(error) => error.hint().to_owned(),
-            Self::Stage(_) => "give yourself room and rights below `.geometry/state`, or run without `--review`".to_owned(),
+            Self::Stage(_) => {
+                "give yourself room and rights below `.geometry/state`, or run without `--review`".to_owned()
+            }
         }
     }
 }

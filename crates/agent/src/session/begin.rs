@@ -255,6 +255,8 @@ impl<'a> Session<'a> {
         (mut driver, run, hands, sole): (Driver, Run, Hands, Sole),
         so_far: &str,
     ) -> Result<Self, SessionError> {
+        // What is journaled so far was told already, however old the state file is.
+        driver.refresh()?;
         driver.follow();
         Ok(Self {
             transcript: Transcript::open(&plan.layout, driver.session(), so_far)?,

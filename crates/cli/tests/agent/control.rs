@@ -1,6 +1,6 @@
 //! People and wall clocks: STOP, PAUSE and Ctrl-C bind while something runs, and nothing runs beyond its deadline.
 
-use crate::support::{Bed, finish, of_kind, shell, until};
+use crate::support::{Bed, finish, of_kind, shell, untested, until};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -72,15 +72,15 @@ fn ctrl_1_stop_ends_a_running_tool_and_everything_that_it_started() {
 #[test]
 fn ctrl_1_an_interrupt_from_the_terminal_is_journaled_and_ends_with_10_and_the_session_can_be_taken_up() {
     let bed = Bed::new();
-    let answers = [shell("echo one >> log"), slow(), shell("echo two >> log"), finish()];
-    let running = bed.start(&answers, &[]);
+    let one = shell("echo one >> log");
+    let running = bed.start(&[one.clone(), slow()], &[]);
     until("the first command ran", || bed.read("log") == "one\n" && bed.journal().len() > 15);
     let pid = rustix::process::Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     running.end().ended(10);
     let session = bed.sessions().pop().unwrap();
-    let engine = bed.cassette("model.jsonl", &[answers[0].clone(), shell("echo two >> log"), finish()]);
-    bed.run(&["agent", "--resume", &session, "--engine", &engine]).ended(0);
+    let engine = bed.cassette("model.jsonl", &untested(vec![one, shell("echo two >> log")]));
+    bed.run(&["agent", "--resume", &session, "--engine", &engine]).ended(4);
     assert_eq!(bed.read("log"), "one\ntwo\n");
     bed.run(&["replay", &session]).ended(0);
 }
@@ -88,7 +88,7 @@ fn ctrl_1_an_interrupt_from_the_terminal_is_journaled_and_ends_with_10_and_the_s
 #[test]
 fn ctrl_1_pause_holds_between_two_calls_and_removing_it_goes_on() {
     let bed = Bed::new();
-    let answers = [shell("sleep 1; echo one >> log"), shell("echo two >> log"), finish()];
+    let answers = untested(vec![shell("sleep 1; echo one >> log"), shell("echo two >> log")]);
     let mut running = bed.start(&answers, &[]);
     until("the session has begun", || bed.geometry().join("transcripts").exists());
     std::fs::write(bed.geometry().join("PAUSE"), "").unwrap();
@@ -98,7 +98,7 @@ fn ctrl_1_pause_holds_between_two_calls_and_removing_it_goes_on() {
     std::thread::sleep(Duration::from_millis(700));
     assert!(!running.is_over() && !bed.read("log").contains("two"), "{}", bed.read("log"));
     std::fs::remove_file(bed.geometry().join("PAUSE")).unwrap();
-    running.end().ended(0);
+    running.end().ended(4);
     assert!(bed.read("log").contains("two"));
 }
 

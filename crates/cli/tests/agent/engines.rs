@@ -1,6 +1,6 @@
 //! Engines that fail, and the advisor: announced, journaled, and never silent (RUN-4, RUN-5).
 
-use crate::support::{Bed, finish, of_kind, shell};
+use crate::support::{Bed, finish, of_kind, shell, untested};
 use serde_json::json;
 
 #[test]
@@ -31,11 +31,12 @@ fn run_4_a_short_overload_is_waited_for_and_written_down() {
 fn run_4_a_long_rate_limit_parks_the_session_and_it_can_be_taken_up() {
     let bed = Bed::new();
     let limited = json!({"error": {"kind": "rateLimited", "said": "come back later", "retryAfterMs": 7_200_000}});
-    let run = bed.agent(&[shell("echo a >> log"), limited, shell("echo b >> log"), finish()], &[]);
+    let answers = untested(vec![shell("echo a >> log"), limited, shell("echo b >> log")]);
+    let run = bed.agent(&answers, &[]);
     run.ended(75);
     assert!(run.stdout.contains("come back later"), "{}", run.stdout);
     let session = bed.sessions().pop().unwrap();
-    bed.run(&["agent", "--resume", &session]).ended(0);
+    bed.run(&["agent", "--resume", &session]).ended(4);
     assert_eq!(bed.read("log"), "a\nb\n");
 }
 

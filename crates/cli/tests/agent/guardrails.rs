@@ -105,7 +105,7 @@ fn term_1_max_steps_is_a_hard_limit_and_without_an_iteration_left_the_exit_code_
 #[test]
 fn dirty_1_a_change_without_a_test_run_is_released_as_unverified_with_exit_code_4() {
     let bed = Bed::new();
-    let answers = [call("write", json!({"path": "a.sh", "text": "true\n"})), finish(), finish(), finish()];
+    let answers = [call("write", json!({"path": "a.sh", "content": "true\n"})), finish(), finish(), finish()];
     let run = bed.agent(&answers, &["--verify", "sh a.sh"]);
     run.ended(4);
     let demands = of_kind(&bed.transcript(), "claim").iter().filter(|line| line["demand"].is_string()).count();

@@ -7,5 +7,7 @@ mod engines;
 mod example;
 mod guardrails;
 mod replay;
+mod review;
 mod smoke;
 mod support;
+mod users;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// A session with a bit of everything: reads, an edit, a failing command, a claim too early.
 fn story() -> Vec<Value> {
     vec![
-        call("write", json!({"path": "src/sum.sh", "text": "echo $(($1 + $2))\n"})),
+        call("write", json!({"path": "src/sum.sh", "content": "echo $(($1 + $2))\n"})),
         call("read_file", json!({"path": "src/sum.sh"})),
         shell("sh src/sum.sh 1 2; echo to stderr >&2; exit 3"),
         finish(),
@@ -88,7 +88,7 @@ fn box_1_smoke_4_sandbox_enforcement() {
 fn ctrl_3_no_tool_of_the_loop_writes_to_the_guards_files() {
     let bed = Bed::new();
     let answers = [
-        call("write", json!({"path": ".geometry/PAUSE", "text": "x"})),
+        call("write", json!({"path": ".geometry/PAUSE", "content": "x"})),
         shell("touch .geometry/STOP; rm -rf .geometry/journal; echo code $?"),
         finish(),
     ];

@@ -207,6 +207,12 @@ pub(crate) fn finish() -> Value {
     call("finish", json!({"summary": "done"}))
 }
 
+/// The ending of work that changed something and was never tested: refused twice, then released with exit code 4.
+pub(crate) fn untested(mut answers: Vec<Value>) -> Vec<Value> {
+    answers.extend([finish(), finish(), finish()]);
+    answers
+}
+
 /// The lines of one kind.
 pub(crate) fn of_kind<'a>(transcript: &'a [Value], kind: &str) -> Vec<&'a Value> {
     transcript.iter().filter(|line| line["kind"] == kind).collect()
