@@ -152,12 +152,13 @@ fn ask(
 
 /// An engine that was only slow, and not cut off by the session's wall clock, may be asked again or left.
 fn late_or(error: EngineError, until: Option<Instant>) -> EngineError {
-    match error {
-        EngineError::Deadline { engine } if until.is_none_or(|until| Instant::now() < until) => {
-            EngineError::Unreachable { engine, why: format!("no answer within {} s", ANSWER_TIME_MAX.as_secs()) }
-        }
-        error => error,
+    if let EngineError::Deadline { engine } = &error
+        && until.is_none_or(|until| Instant::now() < until)
+    {
+        let why = format!("no answer within {} s", ANSWER_TIME_MAX.as_secs());
+        return EngineError::Unreachable { engine: engine.clone(), why };
     }
+    error
 }
 
 fn missing(engine: Label) -> EngineFailure {

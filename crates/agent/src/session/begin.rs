@@ -312,12 +312,13 @@ impl Told {
                 let Ok(text) = line.text() else { return };
                 self.tail.push(&text);
                 self.text.extend([text.as_str(), "\n"]);
-                match line {
-                    Line::Answer(answer) => *self.had.entry(answer.engine.clone()).or_default() += 1,
-                    Line::EngineError(failure) if failure.kind != FailureKind::Cut => {
-                        *self.had.entry(failure.engine.clone()).or_default() += 1;
-                    }
-                    _ => {}
+                if let Line::Answer(answer) = line {
+                    *self.had.entry(answer.engine.clone()).or_default() += 1;
+                }
+                if let Line::EngineError(failure) = line
+                    && failure.kind != FailureKind::Cut
+                {
+                    *self.had.entry(failure.engine.clone()).or_default() += 1;
                 }
             }
             View::Say(saying) => self.conversation.say(saying),

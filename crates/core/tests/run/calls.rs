@@ -95,10 +95,10 @@ fn tool_2_an_answer_without_a_call_is_an_invalid_plan() {
 fn dirty_1_a_claim_before_the_tests_is_sent_back_with_the_prompt() {
     let (bed, ending) = Bed::played([edit(), finish(), test_run(), finish()]);
     assert_eq!(ending, verified());
-    let demand = bed.lines.iter().find_map(|line| match line {
-        Line::Claim { demand: Some(demand), .. } => Some(demand.clone()),
-        _ => None,
-    });
+    let demand = bed
+        .lines
+        .iter()
+        .find_map(|line| if let Line::Claim { demand: Some(demand), .. } = line { Some(demand.clone()) } else { None });
     assert!(demand.unwrap().starts_with("You modified code but haven't run tests."));
 }
 
