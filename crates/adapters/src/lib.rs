@@ -5,7 +5,11 @@
 
 #[cfg(unix)]
 pub mod allowlist;
+#[cfg(unix)]
+pub mod codex_hooks;
 pub mod hooks;
+#[cfg(unix)]
+pub mod install;
 #[cfg(unix)]
 pub mod socket;
 pub mod statusline;

@@ -30,6 +30,7 @@ struct Wire {
 
 #[derive(Deserialize)]
 struct Folders {
+    project_dir: Option<PathBuf>,
     current_dir: Option<PathBuf>,
 }
 
@@ -44,7 +45,9 @@ struct Window {
 /// When it is not JSON of the client's form.
 pub fn read(bytes: &[u8]) -> Result<Told, HookError> {
     let wire: Wire = serde_json::from_slice(bytes).map_err(|error| HookError { problem: error.to_string() })?;
-    let cwd = wire.cwd.or_else(|| wire.workspace.and_then(|folders| folders.current_dir));
+    // The folder in which the client was started, as the hooks take it.
+    let (project, current) = wire.workspace.map_or((None, None), |folders| (folders.project_dir, folders.current_dir));
+    let cwd = project.or(wire.cwd).or(current);
     let cwd = cwd.ok_or_else(|| HookError { problem: "it names no folder".to_owned() })?;
     let window = wire.context_window.and_then(|window| window.context_window_size).filter(|size| *size > 0);
     Ok(Told { session: wire.session_id, cwd, window: window.map(Tokens::new) })

@@ -4,19 +4,22 @@
 //! runs; what it came to goes back as facts.
 
 use crate::engine::{ToolCall, ToolSpec};
+use crate::tool::decode::Meaning;
 use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, World, decode, registry::FINISH};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::input::{Authority, Grant, Permission, Request};
-use tripwire_core::label::{Fingerprint, Label};
-use tripwire_core::observe::{Observer, RawCall, observe};
+use tripwire_core::input::{Grant, Permission, Verdict};
+use tripwire_core::label::Fingerprint;
+use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer};
 use tripwire_core::units::RunMillis;
-use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor};
+use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor, Writes};
+use tripwire_host::authority::{Permissions, Who, Writing};
+use tripwire_host::review::answer;
 use tripwire_host::execution::spend;
 use tripwire_host::files::{Files, FilesError};
 use tripwire_host::geometry::layout::Layout;
@@ -55,6 +58,43 @@ impl HandsError {
     }
 }
 
+/// How far the role's hands reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// What becomes of what commands write.
+    pub writes: Writes,
+    /// Which memories may be read.
+    pub memories: Memories,
+}
+
+impl Reach {
+    /// How far a role reaches by the session's permissions; without any, nowhere.
+    #[must_use]
+    pub fn of(permissions: Option<&Permissions>, role: &str) -> Self {
+        let who = Who::role(role);
+        let writing = permissions.map_or(Writing::Nothing, |permissions| permissions.writing(who));
+        let private = permissions.is_some_and(|permissions| {
+            permissions.grant(who, Permission::CanAccessPrivateMemories, PRIVATE) == Grant::Granted
+        });
+        Self {
+            writes: match writing {
+                Writing::Workspace => Writes::Workspace,
+                Writing::Nothing => Writes::Refused,
+            },
+            memories: if private { Memories::All } else { Memories::Public },
+        }
+    }
+
+    /// Nowhere: for a look at what could be done, before there is a session.
+    #[must_use]
+    pub const fn nowhere() -> Self {
+        Self { writes: Writes::Refused, memories: Memories::Public }
+    }
+}
+
+/// What private memories are called in a policy.
+const PRIVATE: &str = "private";
+
 /// The tools of one session.
 #[derive(Debug)]
 pub struct Hands {
@@ -63,7 +103,7 @@ pub struct Hands {
     memory: MemoryStore,
     executor: SandboxedExecutor,
     limits: Limits,
-    role: Label,
+    memories: Memories,
     verify: String,
     observer: Observer,
     /// The staged copy, where a change must be reviewed before it is applied.
@@ -77,14 +117,14 @@ impl Hands {
     ///
     /// # Errors
     /// When the workspace is no folder.
-    pub fn new(root: &Path, layout: &Layout, policy: &Policy, role: &str) -> Result<Self, HandsError> {
+    pub fn new(root: &Path, layout: &Layout, policy: &Policy, authority: Reach) -> Result<Self, HandsError> {
         Ok(Self {
             registry: Registry::new()?,
             files: Files::of(root, layout.folder())?,
             memory: MemoryStore::at(&layout.memory()),
-            executor: SandboxedExecutor::new(confinement(root, policy)),
+            executor: SandboxedExecutor::new(Confinement { writes: authority.writes, ..confinement(root, policy) }),
             limits: Limits::of(policy),
-            role: Label::cut(role),
+            memories: authority.memories,
             verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
             observer: Observer::default(),
             staging: None,
@@ -152,48 +192,22 @@ impl Hands {
         }
     }
 
-    /// The request for a call, with the authority that the role has for it.
+    /// What a call means for the gate; nothing for a call that does not decode, which is never asked for.
     #[must_use]
-    pub fn request(&self, call: &Call) -> Request {
-        match decode(&engine_call(call), &self.registry) {
-            Ok(decoded) => {
-                let meaning = decoded.meaning(&self.files, &self.memory);
-                let authority = Some(self.authority(&meaning.permissions));
-                Request { action: meaning.action, authority, proposal: None, reserve_micro_usd: None }
-            }
-            // A call that does not decode is never asked for; without authority the gate refuses it.
-            Err(_) => {
-                let raw = RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() };
-                Request { action: observe(&raw).action, authority: None, proposal: None, reserve_micro_usd: None }
-            }
-        }
-    }
-
-    /// The authority under which the loop itself asks: to run at all.
-    #[must_use]
-    pub fn authority_of_the_loop(&self) -> Authority {
-        self.authority(&[Permission::CanExecuteTasks])
-    }
-
-    fn authority(&self, needs: &[Permission]) -> Authority {
-        Authority {
-            grant: Grant::Granted,
-            identity: None,
-            permission: needs.last().copied().unwrap_or(Permission::CanExecuteTasks),
-            role: self.role.clone(),
-        }
+    pub fn meaning(&self, call: &Call) -> Option<Meaning> {
+        decode(&engine_call(call), &self.registry).ok().map(|decoded| decoded.meaning(&self.files, &self.memory))
     }
 
     /// Carries out a permitted call.
     pub fn execute(&mut self, permit: Permit, call: &Call, deadline: Option<Instant>) -> Returned {
-        let Self { registry, files, memory, executor, limits, .. } = self;
+        let Self { registry, files, memory, executor, limits, memories, .. } = self;
         let asked = engine_call(call);
         let decoded = match decode(&asked, registry) {
             Ok(decoded) => decoded,
             Err(fault) => return returned(Outcome::NotRun, fault.for_model()),
         };
         let mut world = World::new(files, memory, executor, *limits);
-        world.memories = Memories::Public;
+        world.memories = *memories;
         world.deadline = deadline;
         let ran = registry.run(permit, &decoded, &mut world);
         let told = Returned {
@@ -308,15 +322,13 @@ impl Hands {
     }
 }
 
-/// Reads a reviewer's answer.
+/// Reads a reviewer's answer: exactly one explicit word decides, and everything else decides nothing.
 #[must_use]
 pub fn read_verdict(text: &str) -> ReviewAnswer {
-    let said =
-        |word: &str| text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| *part == word).count();
-    match (said("APPROVED"), said("REJECTED")) {
-        (1, 0) => ReviewAnswer::Approved,
-        (0, 1) => ReviewAnswer::Rejected,
-        (_, _) => ReviewAnswer::Unclear,
+    match answer::read(text) {
+        Ok(Verdict::Approved) => ReviewAnswer::Approved,
+        Ok(Verdict::Rejected) => ReviewAnswer::Rejected,
+        Err(_) => ReviewAnswer::Unclear,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::agent_example::Example;
 use crate::agent_print::{Printer, Shown};
 use crate::exit::Exit;
 use crate::output::{self, Form, Out};
-use crate::place::{self, Where};
+use crate::place::{self, Acting, Where};
 use crate::problem::Problem;
 use crate::replay_agent::AgentParity;
 use crate::run_limits;
@@ -62,9 +62,8 @@ pub(crate) struct AgentArgs {
     /// Stage all changes and apply them only when this engine approves.
     #[arg(long, value_name = "ENGINE")]
     review: Option<String>,
-    /// The role under which the agent acts.
-    #[arg(long, value_name = "ROLE")]
-    role: Option<String>,
+    #[command(flatten)]
+    acting: Acting,
     #[command(flatten)]
     limits: LimitArgs,
     /// The command that runs the tests; by default the policy's, else what the project's files show.
@@ -103,8 +102,6 @@ const MAX_STEPS: Count = Count::new(10);
 const TASK_BYTES_MAX: u64 = 1 << 20;
 /// The engine that is asked when nobody names one.
 const ENGINE: &str = "scripted";
-/// The role of an agent that nobody gave another.
-const ROLE: &str = "developer";
 
 /// Runs the verb.
 pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
@@ -134,7 +131,6 @@ impl Start {
             engines,
             advisor: args.advisor.clone(),
             reviewer: args.review.clone(),
-            role: args.role.clone().unwrap_or_else(|| ROLE.to_owned()),
         };
         Ok(Self { objective: objective(args)?, workspace: args.place.look()?, names })
     }
@@ -144,7 +140,6 @@ impl Start {
             engines: vec![example.engine()],
             advisor: Some(example.advisor()),
             reviewer: None,
-            role: ROLE.to_owned(),
         };
         Self { objective: example.objective(), workspace: example.workspace(), names }
     }
@@ -175,7 +170,7 @@ fn begin(args: &AgentArgs, start: Start) -> Result<Exit, Problem> {
     let Start { objective, workspace, names } = start;
     let detected = test_command::detect(workspace.root());
     let change = |policy: &mut Policy| set(args, detected, policy);
-    Session::would_begin(workspace.layout(), workspace.root(), &names.role, change)?;
+    Session::would_begin(workspace.layout(), workspace.root(), change)?;
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     let mut engines = engines(args, &names)?;
     engines.probe(&interrupted)?;
@@ -184,7 +179,7 @@ fn begin(args: &AgentArgs, start: Start) -> Result<Exit, Problem> {
     if let Err(error) = exclude::exclude_geometry(workspace.root()) {
         output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
-    let plan = plan(objective, engines, &names, &workspace);
+    let plan = plan(objective, engines, &workspace);
     let mut printer = Printer::new(shown(args));
     let doors = Doors { interrupted: &interrupted, audience: &mut printer };
     let left = Session::begin(plan, doors, change)?.play()?;
@@ -201,22 +196,20 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
             engines: args.engine.iter().chain(&args.fallback).cloned().collect(),
             advisor: args.advisor.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.advisor.clone())),
             reviewer: args.review.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.reviewer.clone())),
-            role: kept.map_or_else(|_| ROLE.to_owned(), |kept| kept.role),
         },
     };
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
-    let plan = plan(String::new(), engines(args, &names)?, &names, &workspace);
+    let plan = plan(String::new(), engines(args, &names)?, &workspace);
     let mut printer = Printer::new(shown(args));
     let doors = Doors { interrupted: &interrupted, audience: &mut printer };
     let left = Session::resume(&id, plan, doors)?.play()?;
     leave(&workspace, &left, printer)
 }
 
-fn plan(objective: String, engines: Engines, names: &Remembered, workspace: &Workspace) -> Plan {
+fn plan(objective: String, engines: Engines, workspace: &Workspace) -> Plan {
     Plan {
         objective,
         engines,
-        role: names.role.clone(),
         patience: if std::io::stderr().is_terminal() { Patience::Wait } else { Patience::Leave },
         root: workspace.root().to_owned(),
         layout: workspace.layout().clone(),
@@ -249,6 +242,9 @@ fn set(args: &AgentArgs, detected: Option<&str>, policy: &mut Policy) -> Result<
     }
     if let Some(budget) = limits.budget {
         policy.money.budget_micro_usd = Limit::At(MicroUsd::new(budget));
+    }
+    if let Some(role) = args.acting.named() {
+        policy.set("identity.role", &role)?;
     }
     let command = match (&args.verify, policy.dirty_bits.test_command.as_str()) {
         (Some(verify), _) => Some(verify.as_str()),

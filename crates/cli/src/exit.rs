@@ -73,7 +73,8 @@ impl Exit {
         }
     }
 
-    fn of_refusal(last: &SafetyDecision) -> Self {
+    /// How a refused request ends a command.
+    pub(crate) fn of_refusal(last: &SafetyDecision) -> Self {
         match (last.allowed, last.veto_reason, &last.error) {
             (true, _, _) => Self::Done,
             (false, Some(SafetyVeto::RunawayDetected | SafetyVeto::LoopDetected), _) => Self::Loop,

@@ -13,10 +13,12 @@ use tripwire_adapters::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, 
 use tripwire_adapters::socket::{
     self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
 };
+use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError};
 use tripwire_host::foreign::Foreign;
+use tripwire_host::mode;
 use tripwire_host::workspace::Workspace;
 use tripwire_host::workspace::session::SessionId;
 
@@ -32,7 +34,7 @@ pub(crate) struct HookArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ClientName {
+pub(crate) enum ClientName {
     /// Claude Code.
     Claude,
     /// Codex CLI.
@@ -43,11 +45,18 @@ enum ClientName {
 
 /// Runs the verb.
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, Problem> {
-    answer_for(match args.client {
-        ClientName::Claude => Client::Claude,
-        ClientName::Codex => Client::Codex,
-        ClientName::Gemini => Client::Gemini,
-    })
+    answer_for(args.client.client())
+}
+
+impl ClientName {
+    /// The client of this name.
+    pub(crate) const fn client(self) -> Client {
+        match self {
+            Self::Claude => Client::Claude,
+            Self::Codex => Client::Codex,
+            Self::Gemini => Client::Gemini,
+        }
+    }
 }
 
 /// The client of a plain `hook CLIENT`, which is what clients call: the path of every tool call reads no more of the
@@ -122,7 +131,7 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
     if !call.concerns_the_engine() {
         return Ok(Reply::default());
     }
-    let workspace = workspace(&call.cwd)?;
+    let workspace = workspace(&project(&call))?;
     decide(&call, &workspace)
         .map_err(|error| Broken { why: format!("{error}; {}", error.hint()), policy: policy_on_failure(&workspace) })
 }
@@ -151,7 +160,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
 fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError> {
     let named = std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
     match named {
-        Some(session) => Driver::resume(workspace.layout(), &session),
+        Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::place::role_variable())),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
             // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
@@ -160,9 +169,21 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
             {
                 crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
-            foreign.open(workspace.layout(), clock::now())
+            let role = crate::place::role_variable();
+            let mut driver = foreign.open_as(workspace.layout(), clock::now(), role.as_deref())?;
+            follow_choice(&mut driver, workspace)?;
+            Ok(driver)
         }
     }
+}
+
+/// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.
+fn follow_choice(driver: &mut Driver, workspace: &Workspace) -> Result<(), DriverError> {
+    let wanted = mode::wanted(workspace.layout(), crate::place::state_home().as_deref());
+    if driver.view().guard != wanted {
+        driver.take_now(What::Human(HumanAct::SetMode(wanted)), clock::now)?;
+    }
+    Ok(())
 }
 
 fn time_limit() -> TimeLimit {
@@ -173,6 +194,18 @@ fn time_limit() -> TimeLimit {
 fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
     tripwire_host::policy_file::load(&workspace.layout().manifest())
         .map_or(OnGuardFailure::Hold, |loaded| loaded.policy.gate.on_guard_failure)
+}
+
+/// The folder that the client was started in, where it tells it: an agent may have gone elsewhere meanwhile, and must not
+/// leave its guard behind.
+fn project(call: &HookCall) -> PathBuf {
+    let names: &[&str] = match call.client {
+        Client::Claude => &["CLAUDE_PROJECT_DIR"],
+        Client::Codex => &[],
+        Client::Gemini => &["GEMINI_PROJECT_DIR"],
+    };
+    let told = names.iter().find_map(std::env::var_os).map(PathBuf::from);
+    told.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {

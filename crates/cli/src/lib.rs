@@ -3,13 +3,18 @@
 mod agent;
 mod agent_example;
 mod agent_print;
+mod authority;
+mod arm;
 mod completions;
 mod control;
 mod decide;
+mod denial;
 mod exit;
 mod explain;
 mod export;
 mod hook;
+mod identity;
+mod init;
 mod journaled;
 mod judge;
 mod log;
@@ -21,6 +26,7 @@ mod policy;
 mod problem;
 mod replay;
 mod replay_agent;
+mod review;
 mod run;
 mod run_limits;
 mod run_print;
@@ -78,7 +84,12 @@ enum Verb {
     Replay(replay::ReplayArgs),
     Scan(scan::ScanArgs),
     Policy(policy::PolicyArgs),
+    Review(review::ReviewArgs),
+    Identity(identity::IdentityArgs),
     Explain(explain::ExplainArgs),
+    Init(init::InitArgs),
+    Arm(arm::ArmArgs),
+    Disarm(arm::DisarmArgs),
     Judge(judge::JudgeArgs),
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
@@ -147,7 +158,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Replay(args) => replay::run(&args),
         Verb::Scan(args) => scan::run(&args),
         Verb::Policy(args) => policy::run(&args),
+        Verb::Review(args) => review::run(&args),
+        Verb::Identity(args) => identity::run(&args),
         Verb::Explain(args) => explain::run(&args),
+        Verb::Init(args) => init::run(&args),
+        Verb::Arm(args) => arm::arm(&args),
+        Verb::Disarm(args) => arm::disarm(&args),
         Verb::Judge(args) => judge::run(&args),
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),

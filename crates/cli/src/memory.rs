@@ -1,14 +1,19 @@
 //! `tripwire memory`: originals kept whole, compressed forms that point to them, exact bytes back.
 
+use crate::authority;
 use crate::exit::Exit;
 use crate::output::{self, Form as Printed, Out};
-use crate::place::Where;
+use crate::place::{Acting, Where};
 use crate::problem::Problem;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use tripwire_core::input::{Grant, Permission};
+use tripwire_host::authority::{Need, Who};
+use tripwire_host::driver::Driver;
 use tripwire_host::memory::{ENTRY_BYTES_MAX, Form, Listed, MemoryError, MemoryStore, StoredAs, Visibility};
+use tripwire_host::workspace::Workspace;
 
 /// Keep contents on disk and get exactly the same bytes back.
 #[derive(Debug, Args)]
@@ -38,6 +43,8 @@ struct PutArgs {
     #[arg(long)]
     private: bool,
     #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
     place: Where,
     #[command(flatten)]
     form: Printed,
@@ -54,6 +61,8 @@ struct CompressArgs {
     #[arg(long, value_name = "FORM", requires = "file")]
     form: Option<FormName>,
     #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
     place: Where,
     /// Write JSON.
     #[arg(long)]
@@ -65,6 +74,8 @@ struct GetArgs {
     /// The content, in full or by its first digits.
     pointer: String,
     #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
     place: Where,
     /// Write what is known about the content instead of its bytes.
     #[arg(long)]
@@ -73,6 +84,8 @@ struct GetArgs {
 
 #[derive(Debug, Args)]
 struct ListArgs {
+    #[command(flatten)]
+    acting: Acting,
     #[command(flatten)]
     place: Where,
     /// Write JSON, one object per content.
@@ -101,9 +114,9 @@ impl From<FormName> for Form {
 /// Runs the verb.
 pub(crate) fn run(args: &MemoryArgs) -> Result<Exit, Problem> {
     match &args.act {
-        Act::Put(args) => put(args),
-        Act::Compress(args) => compress(args),
-        Act::Get(args) => get(args),
+        Act::Put(args) => authority::told(put(args), args.form.json),
+        Act::Compress(args) => authority::told(compress(args), args.json),
+        Act::Get(args) => authority::told(get(args), args.json),
         Act::List(args) => list(args),
     }
 }
@@ -111,7 +124,9 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<Exit, Problem> {
 fn put(args: &PutArgs) -> Result<Exit, Problem> {
     let bytes = read(&args.file)?;
     let visibility = if args.private { Visibility::Private } else { Visibility::Public };
-    let pointer = store(args.place.open()?.layout()).put(&bytes, visibility)?;
+    let workspace = args.place.open()?;
+    Door::of(&workspace, &args.acting)?.write(visibility)?;
+    let pointer = store(workspace.layout()).put(&bytes, visibility)?;
     let line = match args.form.json {
         true => json!({"pointer": pointer, "bytes": bytes.len()}).to_string(),
         false => pointer.to_string(),
@@ -120,8 +135,13 @@ fn put(args: &PutArgs) -> Result<Exit, Problem> {
 }
 
 fn compress(args: &CompressArgs) -> Result<Exit, Problem> {
-    let store = store(args.place.open()?.layout());
+    let workspace = args.place.open()?;
+    let store = store(workspace.layout());
     let original = store.resolve(&args.pointer)?;
+    let visibility = store.record(&original)?.visibility;
+    let mut door = Door::of(&workspace, &args.acting)?;
+    door.read(visibility)?;
+    door.write(visibility)?;
     let (Some(file), Some(form)) = (&args.file, args.form) else {
         let stored = store.pack(&original)?;
         return print(&match args.json {
@@ -141,8 +161,10 @@ fn compress(args: &CompressArgs) -> Result<Exit, Problem> {
 }
 
 fn get(args: &GetArgs) -> Result<Exit, Problem> {
-    let store = store(args.place.look()?.layout());
+    let workspace = args.place.look()?;
+    let store = store(workspace.layout());
     let pointer = store.resolve(&args.pointer)?;
+    Door::of(&workspace, &args.acting)?.read(store.record(&pointer)?.visibility)?;
     let bytes = store.get(&pointer)?;
     if args.json {
         let record = store.record(&pointer)?;
@@ -159,7 +181,12 @@ fn get(args: &GetArgs) -> Result<Exit, Problem> {
 }
 
 fn list(args: &ListArgs) -> Result<Exit, Problem> {
-    let listed = store(args.place.look()?.layout()).list()?;
+    let workspace = args.place.look()?;
+    let mut listed = store(workspace.layout()).list()?;
+    let hidden = Door::of(&workspace, &args.acting)?.hide(&mut listed);
+    if hidden > 0 {
+        output::say(&format!("note: {hidden} private contents are not shown to this role"));
+    }
     let mut out = Out::lock();
     for content in &listed {
         out.line(&if args.json { as_json(content) } else { in_words(content) })?;
@@ -184,10 +211,7 @@ fn in_words(Listed { pointer, stored, record }: &Listed) -> String {
         StoredAs::Plain => "plain",
         StoredAs::Deflated => "packed",
     };
-    let visibility = match record.visibility {
-        Visibility::Public => "public",
-        Visibility::Private => "private",
-    };
+    let visibility = visible(record.visibility);
     let mut line = format!("{pointer}  {stored}  {visibility}");
     for form in &record.forms {
         line.push_str(&format!("\n  {} of it: {}", name(form.form), form.pointer));
@@ -203,6 +227,53 @@ const fn name(form: Form) -> &'static str {
         Form::Summary => "summary",
         Form::Diff => "diff",
         Form::Embedding => "embedding",
+    }
+}
+
+/// The door of an agent to the store. A person, who names no role, walks past it.
+struct Door(Option<Driver>);
+
+impl Door {
+    fn of(workspace: &Workspace, acting: &Acting) -> Result<Self, Problem> {
+        let role = acting.named();
+        role.map(|role| authority::session(workspace, Some(&role))).transpose().map(Self)
+    }
+
+    /// Asks for the right to store something.
+    fn write(&mut self, visibility: Visibility) -> Result<(), Problem> {
+        self.ask("memory.write", Permission::CanWriteMemories, visibility)
+    }
+
+    /// Asks for the right to read something; what is public anybody may read.
+    fn read(&mut self, visibility: Visibility) -> Result<(), Problem> {
+        match visibility {
+            Visibility::Public => Ok(()),
+            Visibility::Private => self.ask("memory.read", Permission::CanAccessPrivateMemories, visibility),
+        }
+    }
+
+    fn ask(&mut self, tool: &str, permission: Permission, visibility: Visibility) -> Result<(), Problem> {
+        let Some(driver) = &mut self.0 else { return Ok(()) };
+        let resource = visible(visibility);
+        authority::ask(driver, tool, Some(resource), &[Need::new(permission, resource)])
+    }
+
+    /// Takes out of a listing what the role may not see, and says how much that was.
+    fn hide(&self, listed: &mut Vec<Listed>) -> usize {
+        let Some(driver) = &self.0 else { return 0 };
+        let (who, before) = (Who::role(driver.role()), listed.len());
+        let may = driver.frozen().permissions.as_ref().is_some_and(|permissions| {
+            permissions.grant(who, Permission::CanAccessPrivateMemories, "private") == Grant::Granted
+        });
+        listed.retain(|content| may || content.record.visibility == Visibility::Public);
+        before - listed.len()
+    }
+}
+
+const fn visible(visibility: Visibility) -> &'static str {
+    match visibility {
+        Visibility::Public => "public",
+        Visibility::Private => "private",
     }
 }
 

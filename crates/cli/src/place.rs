@@ -69,10 +69,35 @@ impl Which {
     }
 }
 
+/// The role that a verb acts in.
+#[derive(Debug, Args)]
+pub(crate) struct Acting {
+    /// The role to act in; by default `TRIPWIRE_ROLE`, else the one of the policy.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+}
+
+impl Acting {
+    /// The role that somebody named, by the flag or in the environment.
+    pub(crate) fn named(&self) -> Option<String> {
+        self.role.clone().or_else(role_variable)
+    }
+}
+
+/// The role in the environment; an empty one is none.
+pub(crate) fn role_variable() -> Option<String> {
+    std::env::var("TRIPWIRE_ROLE").ok().filter(|role| !role.is_empty())
+}
+
 /// Where a workspace's state may live, by the environment.
 pub(crate) fn places() -> Places {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
+}
+
+/// Where the person's state lives; none without a home.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    places().state_home()
 }
 
 /// Where the person's key lives; none without a home.

@@ -1,13 +1,19 @@
 //! `tripwire policy`: the effective policy, where each value came from, and whether a file is good.
 
+use crate::denial::Denial;
 use crate::exit::Exit;
 use crate::output::{self, Out};
+use crate::place::Where;
 use crate::problem::Problem;
 use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tripwire_core::policy::{Policy, Profile};
-use tripwire_host::policy_file::{self, Loaded};
+use tripwire_host::authority::{self, current};
+use tripwire_host::geometry::layout::Layout;
+use tripwire_host::geometry::manifest::Manifest;
+use tripwire_host::policy_file::{self, Loaded, PolicyFileError};
 use tripwire_host::scenario::Header;
 
 /// Which policy a verb runs under.
@@ -86,7 +92,7 @@ pub(crate) struct PolicyArgs {
 enum Act {
     /// Print every setting with its value, its meaning and where the value came from.
     Show(ShowArgs),
-    /// Check a policy file: unknown settings, wrong values, contradictions.
+    /// Check a policy file: settings and roles of a manifest, or Cedar policies with their examples.
     Check(CheckArgs),
 }
 
@@ -101,8 +107,10 @@ struct ShowArgs {
 
 #[derive(Debug, Args)]
 struct CheckArgs {
-    /// The file, in the form of MANIFEST.yaml.
-    file: PathBuf,
+    /// MANIFEST.yaml or `policy.cedar`, or a file in the form of one; by default both of the workspace.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    place: Where,
     /// Write one JSON object.
     #[arg(long)]
     json: bool,
@@ -153,16 +161,56 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Problem> {
-    let loaded = policy_file::load(&args.file)?;
-    let hash = loaded.policy.hash()?;
-    let mut out = Out::lock();
-    if args.json {
-        out.line(
-            &serde_json::json!({"ok": true, "set": loaded.lines.len(), "policyHash": hash.to_string()}).to_string(),
-        )?;
-    } else {
-        out.line(&format!("{}: good, {} settings, hash sha256:{hash}", output::name(&args.file), loaded.lines.len()))?;
+    let layout = match &args.file {
+        Some(_) => None,
+        None => Some(args.place.look()?.layout().clone()),
+    };
+    let files: Vec<PathBuf> = match (&args.file, &layout) {
+        (Some(file), _) => vec![file.clone()],
+        (None, Some(layout)) => vec![layout.manifest(), layout.policy()],
+        (None, None) => Vec::new(),
+    };
+    let mut exit = Exit::Done;
+    for file in files.iter().filter(|file| args.file.is_some() || file.symlink_metadata().is_ok()) {
+        let is_cedar = file.extension().is_some_and(|kind| kind == "cedar");
+        let found = if is_cedar { check_cedar(args, file)? } else { check_manifest(args, file)? };
+        exit = if exit == Exit::Done { found } else { exit };
     }
+    Ok(exit)
+}
+
+fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
+    let loaded = policy_file::load(file)?;
+    let manifest = Manifest::load(file).map_err(PolicyFileError::from)?;
+    let roles = authority::of_manifest(&manifest)?;
+    let hash = loaded.policy.hash()?;
+    let (set, name) = (loaded.lines.len(), output::name(file));
+    let mut out = Out::lock();
+    out.line(&match args.json {
+        true => json!({"ok": true, "set": set, "roles": roles.len(), "policyHash": hash.to_string()}).to_string(),
+        false => format!("{name}: good, {set} settings, {} roles, hash sha256:{hash}", roles.len()),
+    })?;
     out.flush()?;
     Ok(Exit::Done)
+}
+
+/// Checks Cedar policies under the roles of the manifest beside them, and tells every example that does not hold.
+fn check_cedar(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let checked = authority::check(file, &current::roles(&Layout::at(folder))?)?;
+    let (name, held, count) = (output::name(file), checked.examples, checked.failed.len());
+    let mut out = Out::lock();
+    if args.json {
+        let failed: Vec<_> =
+            checked.failed.iter().map(|error| json!({"line": error.line(), "problem": error.to_string()})).collect();
+        let ok = checked.failed.is_empty();
+        out.line(&json!({"ok": ok, "policies": checked.policies, "examples": held, "failed": failed}).to_string())?;
+    } else {
+        checked.failed.iter().try_for_each(|error| out.line(&error.to_string()))?;
+        if checked.failed.is_empty() {
+            out.line(&format!("{name}: good, {} policies, {held} examples hold", checked.policies))?;
+        }
+    }
+    out.flush()?;
+    if count > 0 { Err(Denial::Examples { file: name, count }.into()) } else { Ok(Exit::Done) }
 }

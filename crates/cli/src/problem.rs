@@ -1,8 +1,10 @@
 //! What went wrong, for a person: what, where, why, and the next command.
 
+use crate::denial::Denial;
 use crate::exit::Exit;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_adapters::install::InstallError;
 use tripwire_adapters::supervisor::RunError;
 use tripwire_agent::engine::EngineError;
 use tripwire_agent::engine::open::OpenError;
@@ -80,6 +82,18 @@ pub(crate) enum Problem {
     /// A policy file is bad.
     #[error(transparent)]
     PolicyFile(#[from] PolicyFileError),
+    /// There is no home for what is a person's own.
+    #[error("`HOME` is not set")]
+    NoHome,
+    /// No client was found or named.
+    #[error("no client is on the search path: claude, codex and gemini are known")]
+    NoClient,
+    /// The program does not know where it is.
+    #[error("cannot find this program's own file: {0}")]
+    OwnProgram(io::Error),
+    /// A client's settings cannot be changed.
+    #[error(transparent)]
+    Install(#[from] InstallError),
     /// A policy contradicts itself.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -161,6 +175,9 @@ pub(crate) enum Problem {
     /// The memory store gave or took nothing.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Permissions, reviews or identity stand against it.
+    #[error(transparent)]
+    Denial(#[from] Denial),
     /// A moment that is none.
     #[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
     Since {
@@ -217,10 +234,15 @@ impl Problem {
             | Self::NoDecision { .. }
             | Self::NoAlarm { .. }
             | Self::NoLocalTime
+            | Self::NoHome
+            | Self::NoClient
+            | Self::OwnProgram(_)
+            | Self::Install(_)
             | Self::NoObjective
             | Self::Engine(_)
             | Self::NoAnswer(_)
             | Self::Since { .. } => Exit::Usage,
+            Self::Denial(denial) => denial.exit(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
@@ -256,6 +278,10 @@ impl Problem {
     /// What to do next.
     pub(crate) fn hint(&self) -> String {
         match self {
+            Self::NoHome => "set HOME, or use `--project`".to_owned(),
+            Self::NoClient => "name one with `tripwire init --client NAME`".to_owned(),
+            Self::OwnProgram(_) => "start it by its full path".to_owned(),
+            Self::Install(error) => error.hint(),
             Self::Open { .. } => "check the path; `-` reads standard input".to_owned(),
             Self::Exists { .. } | Self::Record { .. } => "choose another place with `--record FILE`".to_owned(),
             Self::Unpack { .. } => "pack it with `zstd FILE`, or give it a name without `.zst`".to_owned(),
@@ -292,6 +318,7 @@ impl Problem {
             Self::NoAlarm { .. } => "find the alarms with `tripwire log --level override`".to_owned(),
             Self::Bundle(error) => error.hint(),
             Self::Memory(error) => error.hint(),
+            Self::Denial(denial) => denial.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
             Self::Run(error) => error.hint(),
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
@@ -308,11 +335,12 @@ impl Problem {
 fn of_driver(error: &DriverError) -> Exit {
     match error {
         DriverError::Journal(error) => of_journal(error),
-        DriverError::PolicyFile(_) | DriverError::Policy(_) => Exit::Usage,
+        DriverError::PolicyFile(_) | DriverError::Policy(_) | DriverError::Authority(_) => Exit::Usage,
         DriverError::Canonical(_) | DriverError::Snapshot(_) => Exit::Internal,
         DriverError::Unknown(_)
         | DriverError::Fenced
         | DriverError::Control(_)
+        | DriverError::Configuration(_)
         | DriverError::Head(_)
         | DriverError::Record { .. }
         | DriverError::State(_)

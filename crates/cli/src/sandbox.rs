@@ -6,8 +6,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use tripwire_sandbox::{Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir};
+use tripwire_sandbox::{
+    Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
+};
 
+use tripwire_core::input::Permission;
+use tripwire_host::authority::{Need, Who, Writing};
+use tripwire_host::review;
+use tripwire_host::workspace::Workspace;
+
+use crate::authority;
+use crate::denial::Denial;
+use crate::place::{self, Acting};
+use crate::problem::Problem;
 use crate::sandbox_network::{self, Allowed};
 use crate::sandbox_print as print;
 
@@ -123,6 +134,8 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_enum, default_value_t = ProfileName::Strict)]
     profile: ProfileName,
     #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
     output: Output,
     /// The command.
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -182,9 +195,13 @@ pub(crate) fn run(args: &SandboxArgs) -> ExitCode {
 
 fn exec(args: &ExecArgs) -> ExitCode {
     let form = args.output.form();
+    let access = match permitted(args) {
+        Ok(access) => access,
+        Err(problem) => return print::denied(form, &problem),
+    };
     let stage = args.stage.then(|| stage_dir(&args.workspace));
     let spec = match specify(args, stage.as_deref()) {
-        Ok(spec) => spec,
+        Ok(spec) => spec.workspace_access(access),
         Err(error) => return print::not_asked_for(form, &error),
     };
     let allowed = Allowed { hosts: &args.allow_host, loopback_ports: &args.allow_loopback_port };
@@ -244,26 +261,34 @@ fn budgets(args: &ExecArgs) -> Budgets {
     }
 }
 
-/// CALL SITE of the review gate: where a review is required, only the gate applies a change set.
-fn review_required(workspace: &Path) -> bool {
-    workspace.join(".geometry/state/review-required").exists()
+/// The stage of a workspace.
+fn stage_dir(workspace: &Path) -> PathBuf {
+    review::stage_dir(&place::places(), workspace)
 }
 
-/// The stage of a workspace: one folder per workspace in the user's state folder.
-fn stage_dir(workspace: &Path) -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = state.or_else(home).unwrap_or_else(std::env::temp_dir);
-    let place = std::fs::canonicalize(workspace).unwrap_or_else(|_| workspace.to_path_buf());
-    // A readable, collision-free name: every byte that is no letter or digit is written as a number.
-    let name: String = place
-        .as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(*byte).to_string() } else { format!("_{byte:02x}") })
-        .collect();
-    base.join("tripwire/stages").join(name)
+/// What a role may do in the sandbox: run at all, reach these hosts, and write to the workspace or only look.
+fn permitted(args: &ExecArgs) -> Result<WorkspaceAccess, Problem> {
+    let Some(role) = args.acting.named() else { return Ok(WorkspaceAccess::Write) };
+    let workspace = Workspace::open(&args.workspace, &place::places())?;
+    let mut driver = authority::session(&workspace, Some(&role))?;
+    let mut needs = vec![Need::new(Permission::CanExecuteTasks, EXEC)];
+    needs.extend(args.write.iter().map(|path| Need::new(Permission::Write, &path.to_string_lossy())));
+    needs.extend(args.allow_host.iter().map(|host| {
+        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _port)| name);
+        Need::new(Permission::Reach, name)
+    }));
+    // The last need is the one that is named when all are granted.
+    needs.reverse();
+    authority::ask(&mut driver, EXEC, None, &needs)?;
+    let permissions = driver.frozen().permissions.as_ref();
+    Ok(match permissions.map(|permissions| permissions.writing(Who::role(&role))) {
+        Some(Writing::Workspace) => WorkspaceAccess::Write,
+        Some(Writing::Nothing) | None => WorkspaceAccess::Read,
+    })
 }
+
+/// The tool's name under which a confined command is journaled.
+const EXEC: &str = "sandbox.exec";
 
 fn diff(args: &StageArgs) -> ExitCode {
     let form = args.output.form();
@@ -275,8 +300,8 @@ fn diff(args: &StageArgs) -> ExitCode {
 
 fn apply(args: &ApplyArgs) -> ExitCode {
     let form = args.stage.output.form();
-    if review_required(&args.stage.workspace) {
-        return print::review_required();
+    if let Err(problem) = no_review_required(&args.stage.workspace) {
+        return print::denied(form, &problem);
     }
     let stage = match Stage::open(&stage_dir(&args.stage.workspace), &args.stage.workspace) {
         Ok(stage) => stage,
@@ -286,6 +311,12 @@ fn apply(args: &ApplyArgs) -> ExitCode {
         Ok(changes) => print::changes(form, &changes),
         Err(error) => print::apply_error(&error),
     }
+}
+
+/// Where a review is required, only the review gate applies a change set.
+fn no_review_required(workspace: &Path) -> Result<(), Problem> {
+    let workspace = Workspace::locate(workspace, &place::places())?;
+    if review::is_required(workspace.layout())? { Err(Denial::ReviewRequired.into()) } else { Ok(()) }
 }
 
 fn discard(args: &StageArgs) -> ExitCode {

@@ -9,6 +9,8 @@ use tripwire_sandbox::{
     StageError,
 };
 
+use crate::denial::Denial;
+use crate::problem::Problem;
 use crate::sandbox::SandboxExit;
 
 /// The most bytes that a captured stream takes in the JSON text; bytes that are no UTF-8 grow when they are shown.
@@ -218,17 +220,19 @@ pub(crate) fn stage_error(error: &StageError) -> ExitCode {
 pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
     match error {
-        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } => SandboxExit::Refused.code(),
-        ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } => SandboxExit::GuardBroken.code(),
+        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Busy => SandboxExit::Refused.code(),
+        ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. } => {
+            SandboxExit::GuardBroken.code()
+        }
     }
 }
 
-/// A review stands before the workspace.
-pub(crate) fn review_required() -> ExitCode {
-    talk(
-        "error: a review is required before these changes may be applied\nhint: register the digest with the review gate",
-    );
-    SandboxExit::Refused.code()
+/// Permissions or the review gate stand against it; nothing was run or changed.
+pub(crate) fn denied(form: Form, problem: &Problem) -> ExitCode {
+    if let (Form::Json, Problem::Denial(Denial::Refused(decision))) = (form, problem) {
+        out(&crate::authority::as_json(decision).to_string());
+    }
+    crate::output::problem(problem).into()
 }
 
 /// One line per layer.

@@ -9,8 +9,8 @@ use serde_json::json;
 use tripwire_core::chain::View;
 use tripwire_core::input::Mode;
 use tripwire_host::control::ControlFile;
-use tripwire_host::driver::run::PROMPT;
 use tripwire_host::driver::{Driver, views};
+use tripwire_host::identity::Part;
 use tripwire_host::geometry::manifest::Manifest;
 use tripwire_host::supervised::{self, RunRecord, Supervisor};
 use tripwire_host::workspace::session::SessionId;
@@ -65,7 +65,7 @@ impl<'a> Status<'a> {
         if let Some(session) = which.find_if_any(layout)? {
             let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
             if let Ok(driver) = &opened
-                && crate::journaled::head(driver.journal())?.frozen.contains_key(PROMPT)
+                && driver.frozen().identity.as_ref().is_some_and(|identity| identity.own.get(Part::Prompt).is_some())
             {
                 status.guard = OWN_LOOP.to_owned();
             }

@@ -2,15 +2,16 @@
 
 use crate::exit::Exit;
 use crate::output::{self, Form, Out};
-use crate::place::{self, Which};
+use crate::place::{self, Acting, Which};
 use crate::problem::Problem;
 use clap::{Args, ValueEnum};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tripwire_core::decision::{Decision, DecisionRecord};
-use tripwire_core::input::Input;
+use tripwire_core::input::{Input, What};
 use tripwire_core::record::canonical;
+use tripwire_host::authority::{Confinement, Who};
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, Taken};
 use tripwire_host::notify;
@@ -35,6 +36,8 @@ pub(crate) struct StepArgs {
     /// When the lines happen: `now`, or when they say (`own`).
     #[arg(long, value_name = "WHEN", default_value = "now")]
     times: Times,
+    #[command(flatten)]
+    acting: Acting,
     #[command(flatten)]
     form: Form,
 }
@@ -62,6 +65,8 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
             Ok(None) => return Ok(exit),
             Err(error) => return Err(Problem::Stream { file: name, error }),
         };
+        let mut item = item;
+        authorize(args, &driver, workspace.root(), &mut item.input.what);
         let input = item.input.clone();
         let taken = match args.times {
             Times::Own => driver.take_at(*item.input, clock::now())?,
@@ -76,6 +81,15 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
     }
 }
 
+/// Gives a request the facts of authority of the role that somebody named; without one it stays as it came, and a
+/// request that came without any is refused.
+fn authorize(args: &StepArgs, driver: &Driver, root: &Path, what: &mut What) {
+    if let (What::Request(request), Some(role)) = (what, args.acting.named()) {
+        let who = Who::role(&role);
+        request.authority = Some(driver.authority_for_action(who, &request.action, (root, Confinement::Open)));
+    }
+}
+
 /// The session that is meant, taken up or begun.
 fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
     let layout = workspace.layout();
@@ -87,7 +101,7 @@ fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
             if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
                 output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
-            Driver::begin(layout, clock::now(), |_| Ok(()))?
+            Driver::begin(layout, clock::now(), |policy| policy.set_role(args.acting.named().as_deref()))?
         }
     };
     Ok(driver.signed_by(place::signing(workspace)))

@@ -98,8 +98,7 @@ fn review_1_where_a_review_is_required_apply_is_refused() {
         let host = prepared(who);
         assert_eq!(host.exec_with(&["--stage"], WORK)["exit_code"], 0);
         let digest = parse(&stage(&host, "diff", &[]))["digest"].as_str().expect("a digest").to_owned();
-        fs::create_dir_all(host.ws().join(".geometry/state")).expect("a folder");
-        fs::write(host.ws().join(".geometry/state/review-required"), "").expect("write");
+        fs::write(host.ws().join(".geometry/MANIFEST.yaml"), "review:\n  required: true\n").expect("write");
         let refused = stage(&host, "apply", &["--digest", &digest]);
         assert_eq!(refused.status.code(), Some(11), "{who:?}");
         assert!(!host.ws().join("added").exists());

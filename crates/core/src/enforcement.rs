@@ -3,6 +3,8 @@
 use crate::effect::HoldReason;
 use crate::effect::StopReason;
 use crate::label::Label;
+use crate::rules::Rule;
+use alloc::string::{String, ToString};
 use serde::Serialize;
 
 /// Everything that may be refused apart from the six vetoes.
@@ -23,6 +25,83 @@ pub enum EnforcementError {
     /// A premise of the guard broke.
     #[error(transparent)]
     GuardFailure(GuardFailureError),
+}
+
+/// An enforcement error part by part, with the same fields for every kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    /// Which kind of error it is.
+    pub error: &'static str,
+    /// What to do about it.
+    pub fix: String,
+    /// What happened, in words.
+    pub message: String,
+    /// The permission that is missing, where one is.
+    pub permission: Option<Label>,
+    /// The role that lacks it, where one does.
+    pub role: Option<Label>,
+    /// The rule that refused.
+    pub rule: &'static str,
+}
+
+impl EnforcementError {
+    /// The kind, as the seed names it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::PermissionDenied(_) => "PermissionDenied",
+            Self::WallClockTimeout(_) => "WallClockTimeout",
+            Self::ReviewGating(_) => "ReviewGating",
+            Self::CycleTermination(_) => "CycleTermination",
+            Self::GuardFailure(_) => "GuardFailure",
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match self {
+            Self::PermissionDenied(_) => {
+                "ask for a role that has it with `--role`, or change `.geometry/policy.cedar` and start a new session"
+                    .into()
+            }
+            Self::WallClockTimeout(_) => "start a new iteration or raise `limits.max_runtime_hours`".into(),
+            Self::ReviewGating(error) => match error.problem {
+                ReviewProblem::Missing => "have it reviewed with `tripwire review decide`".into(),
+                ReviewProblem::Rejected => "change it and propose it again with `tripwire review propose`".into(),
+                ReviewProblem::Mismatched => {
+                    "propose what is staged now with `tripwire review propose` and have it reviewed".into()
+                }
+            },
+            Self::CycleTermination(CycleTerminationError::Stopped(_)) => {
+                "see `tripwire status`; a person restarts it".into()
+            }
+            Self::CycleTermination(CycleTerminationError::Held(_)) => {
+                "see `tripwire status` and `tripwire resume`".into()
+            }
+            Self::CycleTermination(CycleTerminationError::MaxSteps) => "start a new iteration".into(),
+            Self::GuardFailure(error) => error.fix.as_str().into(),
+        }
+    }
+
+    /// The error part by part, under the rule that refused.
+    #[must_use]
+    pub fn explained(&self, rule: Rule) -> Explained {
+        let denied = match self {
+            Self::PermissionDenied(error) => Some(error),
+            Self::WallClockTimeout(_) | Self::ReviewGating(_) | Self::CycleTermination(_) | Self::GuardFailure(_) => {
+                None
+            }
+        };
+        Explained {
+            error: self.kind(),
+            fix: self.fix(),
+            message: self.to_string(),
+            permission: denied.map(|error| error.permission.clone()),
+            role: denied.map(|error| error.role.clone()),
+            rule: rule.id(),
+        }
+    }
 }
 
 /// The role lacks a permission, or came without one.
@@ -91,4 +170,38 @@ pub struct GuardFailureError {
     pub cause: Label,
     /// What to do.
     pub fix: Label,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::RunMillis;
+
+    #[test]
+    fn gate_6_every_error_explains_itself_with_rule_and_fix() {
+        let denied = PermissionDeniedError { permission: Label::cut("can_edit_source"), role: Label::cut("tester") };
+        let review = |problem| EnforcementError::ReviewGating(ReviewGatingError { problem });
+        let ended = EnforcementError::CycleTermination;
+        let broken = GuardFailureError { cause: Label::cut("the clock"), fix: Label::cut("set it right") };
+        for (error, rule) in [
+            (EnforcementError::PermissionDenied(denied), Rule::Permission),
+            (
+                EnforcementError::WallClockTimeout(WallClockTimeoutError { limit_ms: RunMillis::ZERO }),
+                Rule::TermWallClock,
+            ),
+            (review(ReviewProblem::Missing), Rule::Review),
+            (review(ReviewProblem::Rejected), Rule::Review),
+            (review(ReviewProblem::Mismatched), Rule::Review),
+            (ended(CycleTerminationError::Stopped(StopReason::StoppedByPerson)), Rule::Control),
+            (ended(CycleTerminationError::Held(HoldReason::Converged)), Rule::Convergence),
+            (ended(CycleTerminationError::MaxSteps), Rule::TermSteps),
+            (EnforcementError::GuardFailure(broken), Rule::FailClosed),
+        ] {
+            let explained = error.explained(rule);
+            assert_eq!(explained.rule, rule.id());
+            assert!(!explained.fix.is_empty() && !explained.message.is_empty(), "{error:?}");
+            let is_permission = matches!(error, EnforcementError::PermissionDenied(_));
+            assert_eq!((explained.role.is_some(), explained.permission.is_some()), (is_permission, is_permission));
+        }
+    }
 }

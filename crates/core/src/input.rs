@@ -107,11 +107,24 @@ pub enum Permission {
     CanWriteMemories,
     /// To go on although the work has converged.
     ContinueAfterConvergence,
+    /// To reach a host from a confined command.
+    Reach,
     /// To change the guard's own files, the settings that call it, or to use its controls: no agent has it.
     ControlTheGuard,
 }
 
 impl Permission {
+    /// All that a policy can grant, for tables and tests; controlling the guard is granted to nobody.
+    pub const ALL: [Self; 7] = [
+        Self::CanExecuteTasks,
+        Self::CanEditSource,
+        Self::Write,
+        Self::CanAccessPrivateMemories,
+        Self::CanWriteMemories,
+        Self::ContinueAfterConvergence,
+        Self::Reach,
+    ];
+
     /// The name as the seed writes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -122,6 +135,7 @@ impl Permission {
             Self::CanAccessPrivateMemories => "can_access_private_memories",
             Self::CanWriteMemories => "can_write_memories",
             Self::ContinueAfterConvergence => "continue (role has stop_on_convergence)",
+            Self::Reach => "reach",
             Self::ControlTheGuard => "control the guard (its files, its settings and its commands are a person's)",
         }
     }

@@ -11,6 +11,7 @@ mod gain;
 mod json;
 mod minhash;
 mod names;
+mod nature;
 mod normal;
 mod outcome;
 mod programs;
@@ -22,6 +23,7 @@ mod volatile;
 mod words;
 mod work;
 
+pub use nature::{Doing, Nature, nature};
 pub use normal::{Volatility, normalise};
 
 use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain, Outcome, Status, TestResult};

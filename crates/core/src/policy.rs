@@ -9,7 +9,8 @@ mod settings;
 
 pub use setting::{Choice, Limit, OnGuardFailure, Profile, SettingError, SettingRow, Switch, Text};
 pub use settings::{
-    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Safety, Sandbox, Tools,
+    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Review, Safety, Sandbox,
+    Tools,
 };
 
 use crate::record::canonical::{self, CanonicalError};
@@ -66,6 +67,14 @@ impl Policy {
             Some(Err(error)) => Err(PolicyError::Value { path: path.to_owned(), error }),
             None => Err(PolicyError::Unknown { path: path.to_owned(), nearest: nearest_path(path) }),
         }
+    }
+
+    /// Sets the role of the agent, where somebody named one.
+    ///
+    /// # Errors
+    /// When the name is too long.
+    pub fn set_role(&mut self, role: Option<&str>) -> Result<(), PolicyError> {
+        role.map_or(Ok(()), |role| self.set("identity.role", role))
     }
 
     /// Checks the relations between settings.

@@ -79,6 +79,8 @@ pub enum Rule {
     ContextSpiral,
     /// People's controls.
     Control,
+    /// What is out of the agent's reach.
+    Reach,
     /// Permissions.
     Permission,
     /// Convergence.
@@ -91,7 +93,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -127,6 +129,7 @@ impl Rule {
         Self::ContextTiers,
         Self::ContextSpiral,
         Self::Control,
+        Self::Reach,
         Self::Permission,
         Self::Convergence,
         Self::Review,
@@ -172,6 +175,7 @@ impl Rule {
             Self::ContextTiers => "CTX-2",
             Self::ContextSpiral => "CTX-4",
             Self::Control => "CTRL-1",
+            Self::Reach => "CTRL-3",
             Self::Permission => "PERM-1",
             Self::Convergence => "PERM-1.convergence",
             Self::Review => "REVIEW-1",

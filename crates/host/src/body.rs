@@ -3,6 +3,9 @@
 //! A file of records begins with the session (its id and its frozen policy); after it come inputs, each followed by
 //! the decision that it caused, and between them what our own loop learnt. The same bodies stand in the journal and in a single-file recording.
 
+use crate::authority::Permissions;
+use crate::driver::Frozen;
+use crate::identity::FrozenIdentity;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -20,9 +23,12 @@ pub const BODY_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionBody {
-    /// What else is frozen, each by the hash of its text: the system prompt, the tool registry.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub frozen: BTreeMap<String, Digest>,
+    /// Who the agent is; absent in recordings, which ask for no permission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<FrozenIdentity>,
+    /// What the roles may do; absent in recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// Every setting with its value, as text.
     pub policy: BTreeMap<String, String>,
     /// The hash of the policy.
@@ -65,7 +71,8 @@ impl SessionBody {
     /// When the policy cannot be hashed; never for a checked one.
     pub fn new(run_id: &str, policy: &Policy) -> Result<Self, CanonicalError> {
         Ok(Self {
-            frozen: BTreeMap::new(),
+            identity: None,
+            permissions: None,
             policy: policy.rows().into_iter().map(|row| (row.path.to_owned(), row.value)).collect(),
             policy_hash: policy.hash()?,
             run_id: run_id.to_owned(),
@@ -73,10 +80,10 @@ impl SessionBody {
         })
     }
 
-    /// The same head with more that is frozen.
+    /// The head with what the session froze of its authority.
     #[must_use]
-    pub fn with_frozen(self, frozen: BTreeMap<String, Digest>) -> Self {
-        Self { frozen, ..self }
+    pub fn with_authority(self, frozen: &Frozen) -> Self {
+        Self { identity: frozen.identity.clone(), permissions: frozen.permissions.clone(), ..self }
     }
 
     /// The policy that was frozen.

@@ -6,6 +6,7 @@
 
 mod compare;
 pub mod order;
+mod policy;
 
 use crate::geometry::file::{FileAction, FileError, read_bounded};
 use crate::geometry::layout::Layout;
@@ -149,9 +150,17 @@ pub struct Seen {
     digest: Option<String>,
     accepted: Option<Accepted>,
     refused: Option<String>,
+    /// The policy file: the digest that was frozen, the mark and the digest that were seen last.
+    #[serde(default)]
+    policy: policy::SeenPolicy,
 }
 
 impl Seen {
+    /// Notes the policy file that the session froze, which every later look is compared with.
+    pub fn froze_policy(&mut self, digest: Option<tripwire_core::record::chain::Digest>) {
+        self.policy = policy::SeenPolicy::frozen(digest);
+    }
+
     /// Whether a control file stood there at the last look.
     #[must_use]
     pub fn has(&self, file: ControlFile) -> bool {
@@ -270,6 +279,7 @@ pub fn look(layout: &Layout, before: &Seen, now: WallClock) -> Result<Look, Cont
         }
     }
     look_at_manifest(&layout.manifest(), now, &mut seen, &mut facts)?;
+    policy::look(&layout.policy(), now, &mut seen.policy, &mut facts)?;
     Ok(Look { facts, seen })
 }
 

@@ -5,33 +5,37 @@
 //! journal in one append, durable before anybody hears the answer. The state file is a convenience: it can always be
 //! rebuilt from the journal, and is whenever it does not fit.
 
+mod authority;
 mod briefing;
 mod catch_up;
 mod effects;
+mod error;
 pub mod freeze;
 mod people;
 mod recent;
 pub mod run;
 mod sign;
 mod state;
+mod supervise;
 mod time;
 pub mod views;
 pub mod words;
 
-use crate::body::{self, ReadBody, SessionBody, SessionBodyError};
-use crate::control::{self, ControlError};
-use crate::geometry::file::FileError;
+use crate::body::{self, ReadBody, SessionBody};
+use crate::control;
 use crate::geometry::hook_script;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
-use crate::geometry::safety_log::LogError;
 use crate::geometry::wall_clock::WallClock;
+use crate::identity::Configuration;
 use crate::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
-use crate::policy_file::{self, PolicyFileError};
+use crate::policy_file;
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
 use catch_up::{Followed, adopt, catch_up};
+pub use authority::{AskError, Frozen};
+pub use error::DriverError;
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 pub use state::StateError;
@@ -40,83 +44,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use time::{since, stamped};
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::chain::{Chain, SnapshotError, Step, View};
+use tripwire_core::chain::{Chain, Step, View};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
-use tripwire_core::record::canonical::CanonicalError;
-use tripwire_core::record::chain::Digest;
 use tripwire_core::units::RunMillis;
-
-/// Why a session cannot be driven. Every one of these means: nothing happens.
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    /// The journal is damaged, locked or cannot be written.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The batch may or may not be written; the session must be opened again.
-    #[error("the journal could not be written for certain: {0}")]
-    Unknown(JournalError),
-    /// Another process was first although the lock was held: the lock does not work here.
-    #[error("another process wrote to the journal in between; is the folder on a file system without locks?")]
-    Fenced,
-    /// What people did cannot be seen.
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    /// The policy cannot be read.
-    #[error(transparent)]
-    PolicyFile(#[from] PolicyFileError),
-    /// The policy contradicts itself.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The journal's head cannot be used.
-    #[error("the journal's first record: {0}")]
-    Head(#[from] SessionBodyError),
-    /// A record is none that a session may hold.
-    #[error("journal record {index}: {problem}")]
-    Record {
-        /// Its index.
-        index: u64,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A decision has no canonical form.
-    #[error(transparent)]
-    Canonical(#[from] CanonicalError),
-    /// The state cannot be written down.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
-    /// The state file was written by a newer version.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// The safety log cannot be written.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// A file of `.geometry/` cannot be written.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-impl DriverError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Journal(error) | Self::Unknown(error) => error.hint().to_owned(),
-            Self::Fenced => "move the workspace to a local disk".to_owned(),
-            Self::Control(error) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
-                "list all settings with `tripwire policy show`".to_owned()
-            }
-            Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
-            Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
-            Self::State(error) => error.hint(),
-            Self::Log(error) => error.hint(),
-            Self::File(error) => error.hint(),
-        }
-    }
-}
 
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]
@@ -126,6 +58,9 @@ pub struct Driver<S: Storage = Disk> {
     session: SessionId,
     kept: Kept,
     signing: Option<Signing>,
+    frozen: Frozen,
+    /// The role that this process acts in, where it is not the session's.
+    role: Option<String>,
     /// What other processes had decided, kept only for whoever follows it.
     followed: Option<Followed>,
 }
@@ -155,29 +90,32 @@ impl Driver<Disk> {
         now: WallClock,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
-        Self::begin_frozen(layout, now, BTreeMap::new(), change)
+        Self::begin_with(layout, now, Configuration::default(), change)
     }
 
-    /// The same, with more that is frozen beside the policy: each text by its hash.
+    /// As [`Self::begin`], for a program that holds parts of the agent's configuration itself: its prompt, its tools.
     ///
     /// # Errors
     /// See [`Self::begin`].
-    pub fn begin_frozen(
+    pub fn begin_with(
         layout: &Layout,
         now: WallClock,
-        frozen: BTreeMap<String, Digest>,
+        own: Configuration,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
         template::write_if_missing(&layout.manifest())?;
         let mut policy = policy_file::load(&layout.manifest())?.policy;
         change(&mut policy)?;
+        let manifest = authority::manifest(layout)?;
+        let permissions = authority::compile(layout, &manifest, &mut policy)?;
         let chain = Chain::new(policy)?;
-        hook_script::write(layout, Manifest::load(&layout.manifest()).map_err(PolicyFileError::from)?.thresholds())?;
+        hook_script::write(layout, manifest.thresholds())?;
         let session = SessionId::claim(layout, now)?;
+        let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
-        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, followed: None };
-        driver.write_head(frozen, now)?;
+        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None, followed: None };
+        driver.write_head(now)?;
         Ok(driver)
     }
 
@@ -193,10 +131,12 @@ impl Driver<Disk> {
             .first()
             .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
         let start = WallClock::from_epoch_ms(record.times.wall_ms);
-        let chain = Chain::new(head_of(&record.body)?.policy()?)?;
+        let head = head_of(&record.body)?;
+        let chain = Chain::new(head.policy()?)?;
+        let frozen = Frozen { permissions: head.permissions, identity: head.identity };
         let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
         adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, followed: None })
+        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, frozen, role: None, followed: None })
     }
 }
 
@@ -334,10 +274,11 @@ impl<S: Storage> Driver<S> {
     }
 
     fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing, followed } = self;
+        let Self { journal, layout, session, kept, signing, frozen, followed, .. } = self;
         let mut turn = journal.turn()?;
         catch_up(&turn, (layout, session), kept, followed.as_mut())?;
         let (own, now) = make(kept.start);
+        let own: Vec<Input> = own.into_iter().map(|input| frozen.confirm(input)).collect();
         let look = control::look(layout, &kept.seen, now)?;
         let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
         let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
@@ -376,23 +317,6 @@ impl<S: Storage> Driver<S> {
         finish(steps, performed.notices)
     }
 
-    /// Whether people did something that no input has taken in yet. It costs a few looks at files, and journals nothing.
-    ///
-    /// # Errors
-    /// When the files cannot be looked at: then nothing may go on.
-    pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
-        Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
-    }
-
-    /// Writes `BLOCKER_REPORT.md` from the newest alarm: the run ends here, and a person is to look at it.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn report_blocker(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { layout, session, kept, .. } = self;
-        Ok(effects::write_blocker(layout, session, &kept.memo, &mut kept.seen, now)?)
-    }
-
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.
     ///
     /// # Errors
@@ -403,9 +327,9 @@ impl<S: Storage> Driver<S> {
         Ok(briefing::write(&turn, layout, session, now)?)
     }
 
-    fn write_head(&mut self, frozen: BTreeMap<String, Digest>, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, .. } = self;
-        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_frozen(frozen).text()?;
+    fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
+        let Self { journal, layout, session, kept, frozen, .. } = self;
+        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_authority(frozen).text()?;
         let batch = Batch { entries: vec![entry(head, now)], durability: Durability::Synced, after: Some(0) };
         let mut turn = journal.turn()?;
         kept.known = append(&mut turn, &batch)?;
@@ -413,6 +337,7 @@ impl<S: Storage> Driver<S> {
         if let Ok(manifest) = Manifest::load(&layout.manifest()) {
             kept.seen.wrote_manifest(&manifest);
         }
+        kept.seen.froze_policy(frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
         let hash = turn.journal().place().tail_hash();
         StateFile::of(kept, hash)?.save(layout, session)?;
         Ok(())

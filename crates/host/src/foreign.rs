@@ -28,18 +28,27 @@ impl Foreign<'_> {
     /// # Errors
     /// Whatever keeps the driver from opening: then nothing may happen.
     pub fn open(self, layout: &Layout, now: WallClock) -> Result<Driver, DriverError> {
+        self.open_as(layout, now, None)
+    }
+
+    /// The same for an agent whose role somebody named.
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub fn open_as(self, layout: &Layout, now: WallClock, role: Option<&str>) -> Result<Driver, DriverError> {
         let path = self.path(layout);
+        let resumed = |session| Ok(Driver::resume(layout, &session)?.acting_as(role.map(str::to_owned)));
         if let Some(session) = read(&path) {
-            return Driver::resume(layout, &session);
+            return resumed(session);
         }
         let folder = path.parent().unwrap_or(layout.folder());
         file::make_folder(&layout.state())?;
         file::make_folder(folder)?;
         let _lock = locked(&folder.join("lock"))?;
         if let Some(session) = read(&path) {
-            return Driver::resume(layout, &session);
+            return resumed(session);
         }
-        let driver = Driver::begin(layout, now, |_| Ok(()))?;
+        let driver = Driver::begin(layout, now, |policy| policy.set_role(role))?;
         file::replace(&path, driver.session().as_str().as_bytes())?;
         Ok(driver)
     }

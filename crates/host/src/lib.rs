@@ -1,5 +1,6 @@
 //! tripwire's body on disk: streams, recordings, journal, control files, manifest, memory, the driver.
 
+pub mod authority;
 pub mod body;
 pub mod bundle;
 pub mod clock;
@@ -10,15 +11,18 @@ pub mod execution;
 pub mod files;
 pub mod foreign;
 pub mod geometry;
+pub mod identity;
 pub mod journal;
 pub mod judge;
 pub mod lines;
 pub mod memory;
+pub mod mode;
 pub mod notify;
 pub mod policy_file;
 pub mod prices;
 pub mod recording;
 pub mod replay;
+pub mod review;
 pub mod scenario;
 pub mod sole;
 pub mod staging;

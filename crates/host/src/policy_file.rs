@@ -49,7 +49,7 @@ pub fn load(file: &Path) -> Result<Loaded, PolicyFileError> {
     let mut policy = Policy::default();
     let mut lines = BTreeMap::new();
     for (path, (text, line)) in joined(&manifest) {
-        if is_carried_elsewhere(&path) {
+        if is_carried_elsewhere(&path) || (path == "identity.workflow_binding" && text == "null") {
             continue;
         }
         let wrong = |error| PolicyFileError::Setting { file: file.to_owned(), line, error };
@@ -92,7 +92,7 @@ fn joined(manifest: &Manifest) -> BTreeMap<String, (String, u64)> {
     settings
 }
 
-/// The seed's keys that are no thresholds of the engine: identity facts and nothing that is set yet.
+/// Keys that are no thresholds of the engine: identity facts, and roles, which are compiled with the permissions.
 fn is_carried_elsewhere(path: &str) -> bool {
-    path == "identity.agent_checksum" || path == "identity.workflow_binding"
+    path == "identity.agent_checksum" || path.starts_with("roles.")
 }

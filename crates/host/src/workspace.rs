@@ -47,7 +47,8 @@ pub struct Places {
 
 impl Places {
     /// Where state may live: `$XDG_STATE_HOME`, else `~/.local/state`; a relative path counts as not set.
-    fn state_home(&self) -> Option<PathBuf> {
+    #[must_use]
+    pub fn state_home(&self) -> Option<PathBuf> {
         let set = |path: &Option<PathBuf>| path.clone().filter(|path| path.is_absolute());
         set(&self.xdg_state_home).or_else(|| set(&self.home).map(|home| home.join(".local/state")))
     }

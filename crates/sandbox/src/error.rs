@@ -149,6 +149,17 @@ pub enum ApplyError {
         /// The digest of what is staged now.
         found: String,
     },
+    /// Another process is applying the same stage.
+    #[error("another process is applying these changes just now")]
+    Busy,
+    /// What an interrupted apply left cannot be put in order.
+    #[error("an apply was interrupted and cannot be put in order: {source}; its plan is in `{}`", notes.display())]
+    Recover {
+        /// The folder with the plan.
+        notes: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// The workspace moved on since the stage was made.
     #[error("`{}` changed in the workspace since it was staged", path.display())]
     Conflict {
@@ -186,7 +197,13 @@ impl ApplyError {
             Self::Mismatch { .. } => "review the change set again with `tripwire sandbox diff` and name its digest",
             Self::Conflict { .. } => "discard the stage and run the command again on the new state",
             Self::Write { .. } => "make the file writable and apply again",
-            Self::Torn { .. } => "the originals are in the stage's folder `backup`",
+            Self::Busy => "wait for it and look with `tripwire sandbox diff`",
+            Self::Recover { .. } => {
+                "mend the cause and apply again; `.tripwire-apply-…` in the workspace holds the old and the new files"
+            }
+            Self::Torn { .. } => {
+                "the originals are in `.tripwire-apply-…` of the workspace; applying again puts them back"
+            }
         }
     }
 }

@@ -20,6 +20,7 @@ pub use outcome::{
     Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
 };
 pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
+pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Recovered, Stage};
 pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Stage};
 
 #[cfg(target_os = "linux")]

@@ -16,6 +16,7 @@ use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, SafetyVeto};
 use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::What;
+use tripwire_core::policy::Switch;
 use tripwire_core::rules::Rule;
 use tripwire_host::driver::{Driver, DriverError, Taken};
 use tripwire_host::foreign::Foreign;
@@ -133,10 +134,10 @@ impl Desk<'_> {
     fn last_input(&self, scene: &Scene<'_>, driver: &Driver, memory: &mut Memory) -> Result<Option<What>, DriverError> {
         let call = scene.call;
         Ok(match &call.event {
-            Event::Asked(tool) => Some(scene.request(tool)),
+            Event::Asked(tool) => Some(scene.request(tool, driver)),
             Event::ModelAsked { model } => {
                 memory.model_requests = memory.model_requests.saturating_add(1);
-                Some(Scene::model_request(model))
+                Some(Scene::model_request(model, driver.role()))
             }
             Event::SessionEnded => {
                 self.mark(call, Life::Ended)?;
@@ -155,7 +156,9 @@ impl Desk<'_> {
                 Some(What::IterationStarted)
             }
             Event::Claimed(_) => {
-                let verified = driver.view().verdict == Verification::Verified;
+                // A role that stops on convergence needs the workspace too: three equal ones are convergence.
+                let converges = driver.policy().limits.stop_on_convergence == Switch::On;
+                let verified = driver.view().verdict == Verification::Verified || converges;
                 Some(scene.claim(if verified { Verified::SoFar } else { Verified::No }))
             }
             Event::Compacted => Some(inputs::compacted()),

@@ -10,6 +10,8 @@ use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Requ
 use tripwire_core::label::Label;
 use tripwire_core::observe::{Facts, Observer, RawCall, observe};
 use tripwire_core::units::{Count, RunMillis};
+use tripwire_host::authority::{Confinement, Who};
+use tripwire_host::driver::Driver;
 
 /// Tools that start a sub-agent, under the names that the clients give them.
 const STARTERS: &[&str] = &["Agent", "Task", "spawn_agent"];
@@ -26,14 +28,15 @@ pub(super) struct Scene<'a> {
 
 impl Scene<'_> {
     /// What an agent asks to do, with the facts about its authority.
-    pub(super) fn request(&self, tool: &Tool) -> What {
+    pub(super) fn request(&self, tool: &Tool, driver: &Driver) -> What {
         let facts = observe(&self.raw(tool));
-        let forbidden = protected::touches(self.reach, tool, &self.call.cwd);
-        let (grant, permission) = match forbidden {
-            Some(_) => (Grant::Denied, Permission::ControlTheGuard),
-            None => (Grant::Granted, Permission::CanExecuteTasks),
-        };
-        let authority = Authority { grant, identity: None, permission, role: Label::cut("developer") };
+        let agent = self.call.agent.as_ref().map(|agent| agent.id.as_str());
+        let who = Who { role: driver.role(), agent };
+        // A hook confines nothing: what a call could do counts.
+        let mut authority = driver.authority_for(who, &self.raw(tool), (self.root, Confinement::Open));
+        if protected::touches(self.reach, tool, &self.call.cwd).is_some() {
+            (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
+        }
         What::Request(Request {
             action: facts.action,
             authority: Some(authority),
@@ -43,7 +46,7 @@ impl Scene<'_> {
     }
 
     /// A client is about to ask its model: an action as any other, for the budget to speak on.
-    pub(super) fn model_request(model: &str) -> What {
+    pub(super) fn model_request(model: &str, role: &str) -> What {
         let action = Action {
             tool: Label::cut("model"),
             signature: Some(Label::cut(&format!("Model({model})"))),
@@ -53,7 +56,7 @@ impl Scene<'_> {
             grant: Grant::Granted,
             identity: None,
             permission: Permission::CanExecuteTasks,
-            role: Label::cut("developer"),
+            role: Label::cut(role),
         };
         What::Request(Request { action, authority: Some(authority), proposal: None, reserve_micro_usd: None })
     }
@@ -70,10 +73,9 @@ impl Scene<'_> {
         let facts = observer.observe(&raw);
         let workspace_hash = if facts.flags.has(Flag::Test) { self.workspace_hash() } else { None };
         let mut event = AgentEvent {
-            latency_ms: RunMillis::new(outcome.duration_ms),
             turn_id: figures::step(self.call, memory, tool.call_id.as_deref()),
             workspace_hash,
-            ..event_of(facts)
+            ..facts.event(RunMillis::new(outcome.duration_ms))
         };
         sign(self.call, memory, &mut event);
         event
@@ -83,7 +85,7 @@ impl Scene<'_> {
     pub(super) fn refused(&self, tool: &Tool, why: &str) -> AgentEvent {
         let facts = observe(&RawCall { output: Some(why), error: Some(true), ..self.raw(tool) });
         let outcome = Ended { error_class: Some(ErrorClass::Refused), status: Status::Error, ..Ended::default() };
-        AgentEvent { outcome: Some(outcome), ..event_of(facts) }
+        AgentEvent { outcome: Some(outcome), ..facts.event(RunMillis::ZERO) }
     }
 
     /// The claim to be done, bound to the workspace where there is something to bind.
@@ -144,21 +146,4 @@ pub(super) fn note_starter(call: &HookCall, memory: &mut Memory) {
 /// The client compacted the context; how much is left the next figures tell.
 pub(super) fn compacted() -> What {
     What::Compacted(Compaction::default())
-}
-
-fn event_of(facts: Facts) -> AgentEvent {
-    AgentEvent {
-        action: Some(facts.action),
-        outcome: Some(facts.outcome),
-        flags: facts.flags,
-        output_hash: facts.output_hash,
-        output_length: facts.output_length,
-        result_digest: facts.result_digest,
-        error_digest: facts.error_digest,
-        error_kind: facts.error_kind,
-        gain: facts.gain,
-        sketch: facts.sketch,
-        tool_calls: Count::new(1),
-        ..AgentEvent::default()
-    }
 }

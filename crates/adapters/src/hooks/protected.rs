@@ -10,6 +10,7 @@ mod verbs;
 use super::call::Tool;
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
+use tripwire_host::geometry::layout::FOLDER;
 use tripwire_host::workspace::Workspace;
 
 /// Folders of the person and of the clients, as the environment names them.
@@ -73,11 +74,14 @@ impl Reach {
 
     /// Whether a plain absolute path is protected.
     fn holds(&self, path: &Path) -> bool {
-        self.entries.iter().any(|entry| match entry {
-            Entry::Folder(folder) => path.starts_with(folder),
-            Entry::File(file) => path == file,
-            Entry::Settings(folder) => path.parent() == Some(folder) && is_settings(path),
-        })
+        // A `.geometry` anywhere: one that an agent makes in a folder of its own would be a workspace of its own.
+        let guarded = path.components().any(|part| part.as_os_str() == FOLDER);
+        guarded
+            || self.entries.iter().any(|entry| match entry {
+                Entry::Folder(folder) => path.starts_with(folder),
+                Entry::File(file) => path == file,
+                Entry::Settings(folder) => path.parent() == Some(folder) && is_settings(path),
+            })
     }
 
     /// Whether a plain absolute path holds something protected: moving it away would take that along.

@@ -58,9 +58,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Follows a record from its present end: what was written before belongs to an earlier run.
-    pub(crate) fn follow(client: Client, path: &Path) -> Self {
-        let offset = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    /// Follows a record from this place on.
+    pub(crate) fn follow(client: Client, path: &Path, offset: u64) -> Self {
         Self { client, path: path.to_owned(), offset, rest: Vec::new() }
     }
 
@@ -248,7 +247,7 @@ mod tests {
     fn read(client: Client, lines: &[&str]) -> Vec<Entry> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"{\"old\":1}\n").unwrap();
-        let mut record = Record::follow(client, file.path());
+        let mut record = Record::follow(client, file.path(), 10);
         let mut entries = record.news().unwrap();
         for line in lines {
             // Written in two halves: half a line is nothing yet.
@@ -319,7 +318,7 @@ mod tests {
     fn a_record_that_is_written_anew_is_read_anew_and_a_missing_one_is_silent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
-        let mut record = Record::follow(Client::Gemini, &path);
+        let mut record = Record::follow(Client::Gemini, &path, 0);
         assert_eq!(record.news().unwrap(), []);
         std::fs::write(&path, "{\"toolCalls\":[{\"id\":\"a\",\"status\":\"success\"}],\"x\":\"long\"}\n").unwrap();
         assert_eq!(record.news().unwrap().len(), 1);

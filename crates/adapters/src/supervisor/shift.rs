@@ -99,6 +99,8 @@ impl<'a> Shifts<'a> {
         let guard =
             Guard::new((wish.workspace.clone(), wish.homes.clone()), wish.presence, Arc::clone(&teller), driver);
         let guard = Arc::new(guard);
+        // Whatever people did before is taken in now, and the key that signs it is there before it is hidden.
+        guard.take(What::Tick)?;
         serve::listen(&folder.socket(), folder.identity(), Arc::clone(&guard)).map_err(setup("listen to hooks"))?;
         let clerk = Clerk::start(Arc::clone(&guard)).map_err(setup("start a thread"))?;
         let start = Instant::now();

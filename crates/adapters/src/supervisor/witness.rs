@@ -36,9 +36,9 @@ impl Witness {
     /// Reads what is new at this time (of a clock that stands still while the client is frozen), and says what it proves
     /// against the guard.
     pub(crate) fn look(&mut self, pulse: &Pulse, now: Duration) -> Option<String> {
-        for path in &pulse.records {
+        for (path, length) in &pulse.records {
             if !self.records.iter().any(|record| record.path() == path) {
-                self.records.push(Record::follow(self.client, path));
+                self.records.push(Record::follow(self.client, path, *length));
             }
         }
         // A record that cannot be read proves nothing; the hooks are the first witness.
@@ -86,5 +86,60 @@ impl Witness {
                 u64::try_from(self.ran.len()).unwrap_or(u64::MAX) > pulse.asked
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(call: &str) -> Entry {
+        Entry::Asked { call: call.to_owned() }
+    }
+
+    fn answered(call: &str, outcome: Outcome) -> Entry {
+        Entry::Answered { call: call.to_owned(), outcome }
+    }
+
+    fn proofs(client: Client, pulse: &Pulse, entries: Vec<Entry>) -> usize {
+        let mut witness = Witness::new(client);
+        entries.into_iter().filter_map(|entry| witness.take(entry, pulse, Duration::ZERO)).count()
+    }
+
+    #[test]
+    fn const_5_a_call_that_ran_unannounced_is_proof_and_an_announced_or_refused_one_is_not() {
+        let pulse = Pulse::announcing(&["a"]);
+        for client in [Client::Claude, Client::Codex] {
+            let good = vec![asked("a"), answered("a", Outcome::Ran), asked("b"), answered("b", Outcome::Failed)];
+            assert_eq!(proofs(client, &pulse, good), 0);
+            assert_eq!(proofs(client, &pulse, vec![answered("b", Outcome::Ran)]), 1);
+            assert_eq!(proofs(client, &pulse, vec![answered("b", Outcome::GuardFailed)]), 1);
+        }
+        let twice = vec![answered("x", Outcome::Ran), answered("x", Outcome::Ran)];
+        assert_eq!(proofs(Client::Gemini, &pulse, twice), 0, "a line that is written again is one call");
+        let two = vec![answered("x", Outcome::Ran), answered("y", Outcome::Ran)];
+        assert_eq!(proofs(Client::Gemini, &pulse, two), 1, "one was announced");
+    }
+
+    #[test]
+    fn const_5_a_call_whose_hook_does_not_come_is_proof_after_a_while() {
+        let pulse = Pulse::announcing(&["a"]);
+        let mut witness = Witness::new(Client::Claude);
+        assert_eq!(witness.take(asked("a"), &pulse, Duration::ZERO), None);
+        assert_eq!(witness.look(&pulse, ANNOUNCED_WITHIN * 2), None, "it was announced");
+        assert_eq!(witness.take(asked("late"), &pulse, Duration::ZERO), None);
+        assert_eq!(witness.look(&pulse, ANNOUNCED_WITHIN), None);
+        assert!(witness.look(&pulse, ANNOUNCED_WITHIN * 2).is_some());
+        assert_eq!(witness.look(&Pulse::announcing(&["late"]), ANNOUNCED_WITHIN * 2), None, "it came after all");
+    }
+
+    #[test]
+    fn run_4_a_refusal_of_the_provider_counts_until_the_work_goes_on() {
+        let pulse = Pulse::announcing(&["a"]);
+        let mut witness = Witness::new(Client::Claude);
+        assert_eq!(witness.take(Entry::ProviderError { text: "529".to_owned() }, &pulse, Duration::ZERO), None);
+        assert_eq!(witness.refusal(), Some("529"));
+        assert_eq!(witness.take(asked("a"), &pulse, Duration::ZERO), None);
+        assert_eq!(witness.refusal(), None);
     }
 }

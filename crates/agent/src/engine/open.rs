@@ -163,6 +163,7 @@ pub fn open(name: &str, environment: &Environment<'_>) -> Result<Box<dyn Engine>
         .iter()
         .find_map(|mark| rest.rfind(mark))
         .map_or((rest, None), |at| (rest.get(..at).unwrap_or_default(), rest.get(at + 1..)));
+    let model = model.strip_prefix("models/").unwrap_or(model);
     if model.is_empty() || model.contains(['/', '?', '#', ' ']) && provider.dialect == Dialect::Gemini {
         return Err(OpenError::NoModel { name: name.to_owned() });
     }

@@ -110,14 +110,19 @@ impl Decoder for Chat {
 
 impl Chat {
     /// A piece of a call. Pieces belong together by `index`; where a server leaves it out, each piece with a name begins
-    /// a call and the others continue the last one.
+    /// a call and the others continue the last one. Ollama gave several calls one index: a new id begins a new call too.
     fn call(call: &WireCall, draft: &mut Draft) -> Result<(), Fault> {
         let function = call.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref()).unwrap_or_default();
         let next = draft.next_call();
-        let index = call.index.unwrap_or(if name.is_empty() { next.saturating_sub(1) } else { next });
+        let mut index = call.index.unwrap_or(if name.is_empty() { next.saturating_sub(1) } else { next });
+        let id = call.id.as_deref().unwrap_or_default();
+        if draft.has_call(index) && !id.is_empty() && !name.is_empty() {
+            let before = &draft.call(index)?.id;
+            index = if before.is_empty() || before == id { index } else { next };
+        }
         let entry = draft.call(index)?;
-        if let Some(id) = call.id.as_deref().filter(|id| !id.is_empty()) {
+        if !id.is_empty() {
             id.clone_into(&mut entry.id);
         }
         if !name.is_empty() && entry.tool != name {

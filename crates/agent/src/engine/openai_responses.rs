@@ -42,10 +42,12 @@ pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
         "model": model,
         "stream": true,
         "store": false,
-        "include": ["reasoning.encrypted_content"],
         "max_output_tokens": question.output_tokens_max.get(),
         "input": input,
     });
+    if reasons(model) {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
     if !question.system.is_empty() {
         body["instructions"] = Value::from(question.system);
     }
@@ -53,6 +55,12 @@ pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
         body["tools"] = Value::Array(tools);
     }
     body
+}
+
+/// Whether a model thinks before it answers; one that does not refuses to be asked for its encrypted thoughts.
+fn reasons(model: &str) -> bool {
+    let families = ["gpt-5", "gpt-6", "o1", "o3", "o4", "codex"];
+    families.iter().any(|family| model.starts_with(family))
 }
 
 /// What the model said, with its own encrypted reasoning where we still have it.

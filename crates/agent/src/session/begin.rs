@@ -5,8 +5,9 @@ use super::{Doors, Remembered, Session, SessionError};
 use crate::conversation::{Conversation, Tail};
 use crate::engine::cassette::Recorder;
 use crate::engine::{Answer, Engine, EngineError, Place, Question, Turn};
-use crate::hands::Hands;
+use crate::hands::{Hands, HandsError, Reach};
 use crate::prompt;
+use crate::tool::Registry;
 use crate::watch::Watch;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -22,9 +23,10 @@ use tripwire_core::run::record::{FailureKind, Patience, RUN_VERSION, RunRecord, 
 use tripwire_core::run::{Next, Run, View, engine_label};
 use tripwire_core::units::Tokens;
 use tripwire_host::clock;
-use tripwire_host::driver::run::{PROMPT, REGISTRY, again};
+use tripwire_host::driver::run::again;
 use tripwire_host::driver::{Driver, DriverError, Signing, open_existing};
 use tripwire_host::geometry::layout::Layout;
+use tripwire_host::identity::{Configuration, Part};
 use tripwire_host::policy_file;
 use tripwire_host::sole::Sole;
 use tripwire_host::transcript::Transcript;
@@ -76,13 +78,12 @@ impl Engines {
     }
 
     /// The names for the record.
-    fn remembered(&self, role: &str) -> Remembered {
+    fn remembered(&self) -> Remembered {
         let name = |engine: &Box<dyn Engine>| engine.name().to_owned();
         Remembered {
             engines: self.chain.iter().map(name).collect(),
             advisor: self.advisor.as_ref().map(name),
             reviewer: self.reviewer.as_ref().map(name),
-            role: role.to_owned(),
         }
     }
 
@@ -137,8 +138,6 @@ pub struct Plan {
     pub objective: String,
     /// The engines.
     pub engines: Engines,
-    /// The role.
-    pub role: String,
     /// What a hold means.
     pub patience: Patience,
     /// Where the workspace is.
@@ -157,14 +156,13 @@ impl Session<'_> {
     pub fn would_begin(
         layout: &Layout,
         root: &Path,
-        role: &str,
         change: impl Fn(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<(), SessionError> {
         if layout.stop().symlink_metadata().is_ok() {
             return Err(SessionError::StopStands { path: layout.stop() });
         }
         let trial = trial(layout, &change)?;
-        Hands::new(root, layout, &trial, role).map(drop).map_err(SessionError::from)
+        Hands::new(root, layout, &trial, Reach::nowhere()).map(drop).map_err(SessionError::from)
     }
 }
 
@@ -178,14 +176,15 @@ impl<'a> Session<'a> {
         doors: Doors<'a>,
         change: impl Fn(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, SessionError> {
-        let trial = trial(&plan.layout, &change)?;
-        let hands = Hands::new(&plan.root, &plan.layout, &trial, &plan.role)?;
+        let registry_sha256 = *Registry::new().map_err(HandsError::from)?.digest();
         let prompt_sha256 = Digest::of(prompt::SYSTEM.as_bytes());
-        let frozen = BTreeMap::from([(PROMPT.to_owned(), prompt_sha256), (REGISTRY.to_owned(), *hands.digest())]);
-        let driver = Driver::begin_frozen(&plan.layout, clock::now(), frozen, change)?.signed_by(plan.signing.clone());
+        let mut own = Configuration::default();
+        own.set(Part::Prompt, Some(prompt_sha256));
+        own.set(Part::Tools, Some(registry_sha256));
+        let driver = Driver::begin_with(&plan.layout, clock::now(), own, change)?.signed_by(plan.signing.clone());
         let sole = Sole::claim(&plan.layout, driver.session())?;
-        let hands = staged(hands, &plan, &driver)?;
-        plan.engines.remembered(&plan.role).keep(&plan.layout, driver.session().as_str())?;
+        let hands = hands(&plan, &driver)?;
+        plan.engines.remembered().keep(&plan.layout, driver.session().as_str())?;
         let labels = |engines: &[Box<dyn Engine>]| engines.iter().map(|engine| engine_label(engine.name())).collect();
         let setup = Setup {
             advisor: plan.engines.advisor.as_ref().map(|engine| engine_label(engine.name())),
@@ -194,9 +193,9 @@ impl<'a> Session<'a> {
             patience: plan.patience,
             prompt: prompt::SYSTEM.to_owned(),
             prompt_sha256,
-            registry_sha256: *hands.digest(),
+            registry_sha256,
             reviewer: plan.engines.reviewer.as_ref().map(|engine| engine_label(engine.name())),
-            role: Label::cut(&plan.role),
+            role: Label::cut(driver.role()),
             seats: plan.engines.chain.iter().map(|engine| seat(engine.place())).collect(),
             version: RUN_VERSION,
         };
@@ -228,7 +227,7 @@ impl<'a> Session<'a> {
             return Err(SessionError::Over { session: session(), ending: ending.clone() });
         }
         let driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());
-        let hands = staged(Hands::new(&plan.root, &plan.layout, driver.policy(), &plan.role)?, &plan, &driver)?;
+        let hands = hands(&plan, &driver)?;
         for (what, frozen, now) in [
             ("system prompt", run.setup().prompt_sha256, Digest::of(prompt::SYSTEM.as_bytes())),
             ("tool registry", run.setup().registry_sha256, *hands.digest()),
@@ -277,8 +276,10 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The hands on a staged copy, where a reviewer must approve what they did.
-fn staged(hands: Hands, plan: &Plan, driver: &Driver) -> Result<Hands, SessionError> {
+/// The hands of a session, as far as its role reaches; on a staged copy, where a reviewer must approve what they did.
+fn hands(plan: &Plan, driver: &Driver) -> Result<Hands, SessionError> {
+    let reach = Reach::of(driver.frozen().permissions.as_ref(), driver.role());
+    let hands = Hands::new(&plan.root, &plan.layout, driver.policy(), reach)?;
     if plan.engines.reviewer.is_none() {
         return Ok(hands);
     }

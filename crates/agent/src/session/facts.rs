@@ -3,14 +3,20 @@
 use super::{Session, ToldOwned};
 use tripwire_core::chain::event::{Action, AgentEvent};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
-use tripwire_core::input::{AdvisorReply, Claim, Compaction, Request, ReviewVerdict, Verdict, What};
+use tripwire_core::input::{
+    AdvisorReply, Authority, Claim, Compaction, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict, What,
+};
 use tripwire_core::label::Label;
+use tripwire_core::observe::{RawCall, observe};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Answer, Outcome, Returned, ReviewAnswer, Reviewed, Usage};
+use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Usage};
 use tripwire_core::units::{Count, RunMillis, Tokens};
+use tripwire_host::authority::{Confinement, Need, Who};
 use tripwire_host::prices::{self, TokenClasses};
 use tripwire_host::workspace::hash::workspace_hash;
 
+/// What memories are called that a policy does not tell apart: the careful answer.
+const PRIVATE: &str = "private";
 /// The name under which asking the model is requested.
 const MODEL: &str = "model";
 /// The name under which applying a reviewed change is requested.
@@ -28,11 +34,7 @@ impl Session<'_> {
             ToldOwned::IterationStarted => What::IterationStarted,
             ToldOwned::ModelRequest => What::Request(self.loops_own_request(MODEL, None)),
             ToldOwned::ModelEvent(answer) => What::Event(self.model_event(answer)),
-            ToldOwned::ToolRequest(call) => {
-                let mut request = self.hands.request(call);
-                request.action.turn_id = Some(self.turn_id());
-                What::Request(request)
-            }
+            ToldOwned::ToolRequest(call) => What::Request(self.tool_request(call)),
             ToldOwned::ToolResult(returned) | ToldOwned::ApplyResult(returned) => What::Result(self.result(returned)),
             ToldOwned::ToolEvent(call, returned) => {
                 let event = self.hands.event(call, returned);
@@ -55,11 +57,54 @@ impl Session<'_> {
         }
     }
 
+    /// The request for a call, with what the role's permissions say about it.
+    fn tool_request(&self, call: &Call) -> Request {
+        let raw = RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() };
+        let who = Who::role(self.driver.role());
+        let (action, authority) = match self.hands.meaning(call) {
+            Some(meaning) => {
+                let authority = self.driver.authority_for(who, &raw, (&self.root, Confinement::Sandboxed));
+                (meaning.action, Some(self.with_memories(authority, &meaning.permissions)))
+            }
+            // A call that does not decode is never asked for; without authority the gate refuses it.
+            None => (observe(&raw).action, None),
+        };
+        let action = Action { turn_id: Some(self.turn_id()), ..action };
+        Request { action, authority, proposal: None, reserve_micro_usd: None }
+    }
+
+    /// The same facts with what a tool of the memory needs beside them: the first that is missing is named.
+    fn with_memories(&self, authority: Authority, needs: &[Permission]) -> Authority {
+        let memory = |need: &&Permission| {
+            matches!(need, Permission::CanWriteMemories | Permission::CanAccessPrivateMemories)
+        };
+        match (authority.grant, needs.iter().find(memory)) {
+            (Grant::Granted, Some(need)) => self.authority_of(&[Need::new(*need, PRIVATE)], authority.identity),
+            (Grant::Granted | Grant::Denied, _) => authority,
+        }
+    }
+
+    fn authority_of(&self, needs: &[Need], identity: Option<IdentityFact>) -> Authority {
+        let who = Who::role(self.driver.role());
+        match &self.driver.frozen().permissions {
+            Some(permissions) => permissions.authority(who, needs, identity),
+            None => Authority {
+                grant: Grant::Denied,
+                identity,
+                permission: Permission::CanExecuteTasks,
+                role: Label::cut(who.role),
+            },
+        }
+    }
+
     /// A request of the loop itself, under the role that the agent has.
     fn loops_own_request(&self, tool: &str, proposal: Option<Digest>) -> Request {
+        let mut needs = vec![Need::new(Permission::CanExecuteTasks, tool)];
+        if proposal.is_some() {
+            needs.push(Need::new(Permission::CanEditSource, "."));
+        }
         let action = Action { tool: Label::cut(tool), turn_id: Some(self.turn_id()), ..Action::default() };
-        let authority = Some(self.hands.authority_of_the_loop());
-        Request { action, authority, proposal, reserve_micro_usd: None }
+        Request { action, authority: Some(self.authority_of(&needs, None)), proposal, reserve_micro_usd: None }
     }
 
     /// The model's turn: what it used, what it cost, how full its window is.

@@ -20,8 +20,6 @@ pub struct Remembered {
     pub advisor: Option<String>,
     /// The reviewer.
     pub reviewer: Option<String>,
-    /// The role.
-    pub role: String,
 }
 
 /// Why it cannot be had.

@@ -123,11 +123,14 @@ impl<'a> Reader<'a> {
 
     fn file(&mut self) -> Result<FilePatch, PatchError> {
         let number = self.number();
-        let old = self.next().and_then(|line| name(line, "--- ", "a/"));
+        let first = self.next().unwrap_or_default();
         let Some(new) = self.next().filter(|line| line.starts_with("+++ ")) else {
             return wrong(format!("line {}: `+++ file` must follow `--- file`", number.saturating_add(1)));
         };
-        let (path, kind) = match (old, name(new, "+++ ", "b/")) {
+        // Two equal names bear no `a/` and `b/`: the folder is really called so.
+        let plain = bare_name(first, "--- ") == bare_name(new, "+++ ");
+        let (a, b) = if plain { ("", "") } else { ("a/", "b/") };
+        let (path, kind) = match (name(first, "--- ", a), name(new, "+++ ", b)) {
             (None, None) => return wrong(format!("line {number}: no file is named")),
             (None, Some(new)) => (new, Kind::Create),
             (Some(old), None) => (old, Kind::Remove),
@@ -210,9 +213,14 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The name on a `---` or `+++` line, without the time behind it.
+fn bare_name<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
+    Some(line.strip_prefix(mark)?.split('\t').next()?.trim())
+}
+
 /// The file of a `---` or `+++` line; none for `/dev/null`.
 fn name(line: &str, mark: &str, side: &str) -> Option<String> {
-    let name = line.strip_prefix(mark)?.split('\t').next()?.trim();
+    let name = bare_name(line, mark)?;
     if name == "/dev/null" {
         return None;
     }
@@ -445,6 +453,14 @@ mod tests {
             let error = parse(patch).unwrap_err().to_string();
             assert!(error.contains(words), "{patch:?}: {error}");
         }
+    }
+
+    #[test]
+    fn names_without_the_usual_prefixes_are_taken_as_they_are() {
+        let path = |head: &str| parse(&format!("{head}@@ -1 +1 @@\n-a\n+b\n")).unwrap()[0].path.clone();
+        assert_eq!(path("--- src/f\n+++ src/f\n"), "src/f");
+        assert_eq!(path("--- a/f\n+++ a/f\n"), "a/f");
+        assert_eq!(path("--- a/a/f\t2026-01-01\n+++ b/a/f\t2026-01-02\n"), "a/f");
     }
 
     #[test]

@@ -259,3 +259,43 @@ fn lm_studio_and_ollama_need_no_key_and_get_none() {
     }
     assert!(server.requests().iter().all(|request| request.header("authorization").is_none()));
 }
+
+/// Ollama gives parallel calls one index, some servers give none and no ids: still two calls.
+#[test]
+fn calls_of_servers_that_number_them_badly_are_told_apart() {
+    let whole = |fields: &str, path: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{{fields}\"function\":{{\"name\":\"read\",\
+            \"arguments\":\"{path}\"}}}}]}}}}]}}\n\n"
+        )
+    };
+    for (first, second) in [("\"index\":0,\"id\":\"a\",", "\"index\":0,\"id\":\"b\","), ("", "")] {
+        let mut events = Api::Chat.events(&Say::text(&["x"]));
+        events.splice(1..1, [whole(first, "1"), whole(second, "2")]);
+        let answer = ask(Api::Chat, &Server::start(vec![stream(&events)])).0.unwrap();
+        let arguments: Vec<_> = answer.calls.iter().map(|call| call.arguments.as_str()).collect();
+        assert_eq!(arguments, ["1", "2"]);
+        assert_ne!(answer.calls[0].id, answer.calls[1].id);
+    }
+}
+
+/// A proxy of the environment has no business on loopback. The environment is set in a child, which is this same test.
+#[test]
+fn run_4_a_proxy_of_the_environment_is_not_used_on_loopback() {
+    const NAME: &str = "answers::run_4_a_proxy_of_the_environment_is_not_used_on_loopback";
+    if let Ok(url) = std::env::var("TRIPWIRE_TEST_URL") {
+        let answer = ask_name(&Api::Chat.engine(&url), Duration::from_secs(60)).0;
+        assert_eq!(answer.map(|answer| answer.text), Ok("direct".to_owned()));
+        return;
+    }
+    let server = Server::start(vec![stream(&Api::Chat.events(&Say::text(&["direct"])))]);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", NAME]).env_clear().env("TRIPWIRE_TEST_URL", server.url());
+    for variable in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+        child.env(variable, format!("http://{closed}"));
+    }
+    let output = child.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(server.requests().len(), 1, "the child asked the server itself");
+}

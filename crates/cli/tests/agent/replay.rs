@@ -71,6 +71,7 @@ fn log_3_the_frozen_replay_names_the_prompt() {
     let head = &bed.transcript()[0];
     assert_eq!(frozen["prompt_hash"].as_str().unwrap(), format!("sha256:{}", head["promptSha256"].as_str().unwrap()));
     let journal = bed.journal();
-    assert_eq!(journal[0]["b"]["session"]["frozen"]["prompt"], head["promptSha256"], "in the very first record");
-    assert_eq!(journal[0]["b"]["session"]["frozen"]["registry"], head["registrySha256"]);
+    let own = &journal[0]["b"]["session"]["identity"]["own"];
+    assert_eq!(own["prompt"], head["promptSha256"], "in the very first record");
+    assert_eq!(own["tools"], head["registrySha256"]);
 }

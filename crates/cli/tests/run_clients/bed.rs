@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ const TIME_MAX: Duration = Duration::from_secs(150);
 pub(crate) struct Bed {
     pub(crate) place: tempfile::TempDir,
     home: tempfile::TempDir,
+    temporary: tempfile::TempDir,
     client: Client,
     user: User,
     pub(crate) model: Model,
@@ -58,7 +59,11 @@ impl Bed {
             }
         }
         let home = tempfile::tempdir().expect("a throw-away home");
-        Self { place, home, client: client.clone(), user, model }
+        let temporary = tempfile::tempdir().expect("a folder for temporary files");
+        if user == User::Ordinary {
+            std::os::unix::fs::chown(temporary.path(), Some(SOMEONE), Some(SOMEONE)).expect("root may give it away");
+        }
+        Self { place, home, temporary, client: client.clone(), user, model }
     }
 
     fn plain(&self) -> Command {
@@ -72,6 +77,7 @@ impl Bed {
         let mut command = self.verb(&["run", "--json"]);
         command.args(flags).arg("--").arg(plain.get_program()).args(plain.get_args());
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("TMPDIR", self.temporary.path());
         command.spawn().expect("the supervisor starts")
     }
 
@@ -104,6 +110,13 @@ impl Bed {
             assert!(start.elapsed() < TIME_MAX, "the model was not asked {count} times");
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Our program in the folder of the run that is going on.
+    pub(crate) fn guards_program(&self) -> PathBuf {
+        let folders = fs::read_dir(self.temporary.path()).expect("the folder").filter_map(Result::ok);
+        let mut programs = folders.map(|entry| entry.path().join("guard/tripwire"));
+        programs.find(|program| program.exists()).expect("a run is going on")
     }
 
     /// Every file of the workspace but ours, with its contents.

@@ -2,8 +2,9 @@
 
 use crate::bed::{Bed, finish, last_text, users};
 use crate::support::clients::{Kind, User};
-use crate::support::model::{Model, Turn};
+use crate::support::model::{Model, Turn, Usage};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 fn shell(command: impl Into<String>) -> Turn {
@@ -53,8 +54,8 @@ pub(crate) fn distinct_work(kind: Kind) {
 /// A poll whose output moves on is no loop.
 pub(crate) fn polling(kind: Kind) {
     for (client, user) in users(kind) {
-        let poll = "n=$(cat n); echo $((n + 1)) > n; echo \"$n of 12 done\"";
-        let bed = Bed::new(&client, user, Model::repeating(poll, 12), &[("n", "0\n")]);
+        let poll = "#!/bin/sh\nn=$(cat n)\necho $((n + 1)) > n\necho \"$n of 12 done\"\n";
+        let bed = Bed::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
         let ran = bed.run(&[]);
         ran.ended(0);
         assert!(!ran.held(), "{user:?}: {}", ran.stderr);
@@ -82,7 +83,7 @@ pub(crate) fn tests_pass(kind: Kind) {
     for (client, user) in users(kind) {
         let turns = vec![Turn::Write("calc.py".to_owned(), "x = 2".to_owned()), shell("./gradlew test"), say("Done.")];
         // A test command that is known by its name and needs nothing installed.
-        let files = [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo '1 passed'\n")];
+        let files = [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo 'BUILD SUCCESSFUL in 1s'\n")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &files);
         let ran = bed.run(&[]);
         ran.ended(0);
@@ -110,8 +111,9 @@ pub(crate) fn stop_in_the_middle(kind: Kind) {
 /// A pause freezes everything, and a resume goes on as if nothing had been.
 pub(crate) fn pause_and_resume(kind: Kind) {
     for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
-        let turns: Vec<Turn> = (0..8).map(|n| shell(format!("sleep 0.1; echo {n} >> steps"))).collect();
-        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let turns: Vec<Turn> = (0..8).map(|n| shell(format!("./step {n}"))).collect();
+        let step = "#!/bin/sh\nsleep 0.1\necho $1 >> steps\n";
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[("step", step)]);
         let child = bed.start(&[]);
         bed.wait_for_requests(3);
         assert!(bed.verb(&["pause"]).status().expect("the verb").success());
@@ -144,5 +146,45 @@ pub(crate) fn out_of_reach(kind: Kind) {
         assert!(bed.geometry("safety_log.json").contains("PERMISSION_DENIED"), "{user:?}: it is logged");
         assert!(bed.place.path().join("went-on").exists(), "{user:?}: everything else may be done: {}", ran.stderr);
         assert!(!bed.place.path().join(".claude").exists() && !bed.place.path().join(".gemini").exists());
+    }
+}
+
+/// A budget that is used up ends the run: the model is not asked much further.
+pub(crate) fn budget(kind: Kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+        let dear = Usage { fresh: 20_000, read: 0, write: 0, output: 10_000 };
+        let turns = (0..12).map(|n| shell(format!("echo step {n}"))).collect();
+        let bed = Bed::new(&client, user, Model::costing(turns, dear), &[]);
+        let ran = bed.run(&["--budget", "0.20usd"]);
+        ran.ended(6);
+        assert!(bed.model.asked().len() <= 5, "{} requests: {}", bed.model.asked().len(), ran.stderr);
+        assert!(ran.report["spent"]["micro_usd"].as_u64().is_some_and(|spent| spent >= 200_000), "{}", ran.stderr);
+    }
+}
+
+/// What is put in the place of our program, and what it does to a hook.
+const REPLACEMENTS: [(&str, &str); 2] = [("missing", ""), ("crashes", "#!/bin/sh\nkill -SEGV $$\n")];
+
+/// A hook that cannot be run any more: the call does not run, the run ends with 9, and `status` says so.
+pub(crate) fn broken_hook(kind: Kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+        for (name, replacement) in REPLACEMENTS {
+            let turns = (0..40).map(|n| shell(format!("sleep 0.2; touch ran-{n}"))).collect();
+            let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+            let child = bed.start(&[]);
+            bed.wait_for_requests(3);
+            let program = bed.guards_program();
+            fs::remove_file(&program).expect("our program in the run's folder");
+            if !replacement.is_empty() {
+                fs::write(&program, replacement).expect("a program that crashes");
+                fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
+            }
+            let ran = finish(child);
+            ran.ended(9);
+            let calls = bed.tree().keys().filter(|path| path.starts_with("ran-")).count();
+            assert!(calls <= 6, "{name}: {calls} calls ran: {}", ran.stderr);
+            let status = bed.verb(&["status"]).output().expect("the verb");
+            assert_eq!(status.status.code(), Some(9), "{name}");
+        }
     }
 }

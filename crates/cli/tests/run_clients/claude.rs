@@ -42,3 +42,13 @@ fn ctrl_1_the_real_claude_is_paused_and_goes_on() {
 fn ctrl_3_the_real_claude_cannot_reach_the_guard() {
     cases::out_of_reach(Kind::Claude);
 }
+
+#[test]
+fn gate_8_the_real_claude_is_ended_when_its_budget_is_used_up() {
+    cases::budget(Kind::Claude);
+}
+
+#[test]
+fn const_5_the_real_claude_runs_nothing_when_its_hook_is_broken() {
+    cases::broken_hook(Kind::Claude);
+}

@@ -71,7 +71,7 @@ impl Host {
         fs::write(top.join("ws/.env"), "PWNED-top\n").expect("write");
         fs::write(top.join("ws/src/deep/.env"), "PWNED-deep\n").expect("write");
         fs::create_dir_all(top.join("ws/.geometry")).expect("a folder");
-        fs::write(top.join("ws/.geometry/MANIFEST.yaml"), "limit: 7\n").expect("write");
+        fs::write(top.join("ws/.geometry/MANIFEST.yaml"), "safety:\n  max_iterations: 7\n").expect("write");
         fs::write(top.join("ws/AGENTS.md"), "be good\n").expect("write");
         fs::write(top.join("outside/victim"), "original\n").expect("write");
         fs::write(top.join("home/.ssh/key"), "PWNED-key\n").expect("write");

@@ -114,9 +114,9 @@ impl Chain {
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
         let gate = &self.state.gate;
         turn.refusal = self.check_authority(request).err();
-        if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Control) {
+        if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Reach) {
             let text = format!("`{}` is out of the agent's reach", request.action.shown());
-            turn.note(FindingKind::PermissionDenied, Rule::Control, &text);
+            turn.note(FindingKind::PermissionDenied, Rule::Reach, &text);
         }
         // A call of the running step belongs to it: only a new step can be one too many.
         let asker = request.action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);

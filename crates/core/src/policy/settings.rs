@@ -107,6 +107,26 @@ settings! {
         authorized_roles: Text = Text::new("developer"), "geometry: agentic identity";
         /// The caller's correlation id; empty means: the session's id.
         workflow_binding: Text = Text::new(""), "geometry: agentic identity";
+        /// The role of an agent, unless `--role` or `TRIPWIRE_ROLE` says otherwise.
+        role: Text = Text::new("developer"), "SPEC §8.1";
+        /// Folders whose files are source; `.` is the whole workspace.
+        source_dirs: Text = Text::new("."), "phase 0: permission enforcement";
+        /// Operations that need a checksum on the gold-standard list and an authorized role.
+        critical_operations: Text = Text::new("git push"), "SPEC §8.3";
+        /// Branches to which a push is critical; `*` stands for anything.
+        protected_branches: Text = Text::new("main,master,release/*"), "SPEC §8.3";
+        /// Files whose contents are the agent's prompt.
+        prompt_files: Text = Text::new("CLAUDE.md,AGENTS.md,GEMINI.md"), "geometry: agentic identity";
+        /// Files whose contents say which tools the agent has.
+        tool_files: Text = Text::new(".mcp.json"), "geometry: agentic identity";
+        /// Files that configure the client that runs the agent.
+        client_files: Text = Text::new(".claude/settings.json,.codex/config.toml,.gemini/settings.json"),
+            "geometry: agentic identity";
+    }
+    /// The review gate.
+    Review review {
+        /// Whether staged changes are applied only after a review.
+        required: Switch = Switch::Off, "phase 0: mechanical review gating";
     }
     /// Caps that end an iteration or a session.
     Limits limits {

@@ -291,3 +291,17 @@ fn const_6_what_a_person_edits_is_honoured_and_noted() {
     let raised = bed.human(HumanAct::RaiseBudget(MicroUsd::new(900)));
     assert!(raised.safety.allowed && found(&raised, FindingKind::ManualOverride));
 }
+
+#[test]
+fn ctrl_3_what_is_out_of_reach_is_refused_and_noted_in_every_mode() {
+    let forbidden =
+        || with_authority(|a| Authority { grant: Grant::Denied, permission: Permission::ControlTheGuard, ..a });
+    let mut bed = Bed::balanced();
+    for mode in [Mode::Armed, Mode::Observe] {
+        bed.human(HumanAct::SetMode(mode));
+        let refused = bed.tell(forbidden());
+        assert!(!refused.safety.allowed && refused.safety.rule == Rule::Reach, "{mode:?}");
+        assert_eq!(kinds(&refused), [FindingKind::PermissionDenied]);
+        assert!(bed.ask(action("Read(x)", "1")).permit.is_some(), "and nothing else is");
+    }
+}

@@ -5,6 +5,7 @@ use super::words::in_short;
 use crate::body::{ReadBody, ReadDecision};
 use crate::geometry::layout::Layout;
 use crate::geometry::replay_file::{self, REPLAY_FORMAT, ReplayHeader, Transition};
+use crate::identity::Part;
 use crate::journal::{Journal, Place, Record};
 use crate::replay::event_text;
 use crate::storage::Storage;
@@ -53,7 +54,7 @@ pub fn write<S: Storage>(
         let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
         if let Some(head) = body.session {
             policy_hash = format!("sha256:{}", head.policy_hash);
-            if let Some(prompt) = head.frozen.get(super::run::PROMPT) {
+            if let Some(prompt) = head.identity.and_then(|identity| identity.parts.get(Part::Prompt)) {
                 prompt_hash = format!("sha256:{prompt}");
             }
         }

@@ -16,11 +16,6 @@ use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FaultKind, RUN_VERSION, RunRecord};
 use tripwire_core::run::{Run, RunInput, View};
 
-/// The name under which the hash of the system prompt is frozen.
-pub const PROMPT: &str = "prompt";
-/// The name under which the hash of the tool registry is frozen.
-pub const REGISTRY: &str = "registry";
-
 /// Records that are read at once.
 const PAGE: usize = 512;
 

@@ -28,6 +28,11 @@ impl Signing {
         Self { home, workspace }
     }
 
+    /// Where the keys are.
+    pub(super) const fn home(&self) -> &KeyHome {
+        &self.home
+    }
+
     /// Signs everything that stands in the journal and says how many records that is.
     pub(super) fn sign<S: Storage>(&self, turn: &mut Turn<'_, S>) -> Result<u64, JournalError> {
         let signer = self.home.signer(&self.workspace)?;

@@ -23,6 +23,12 @@ macro_rules! paths {
 paths! {
     /// Counters, dirty bits and settings that a person may edit.
     manifest => "MANIFEST.yaml";
+    /// The permissions of the roles, in Cedar.
+    policy => "policy.cedar";
+    /// The signed list of configurations that people vouch for.
+    gold_standard => "gold_standard.note";
+    /// Proposals of changes that wait for a review, and what became of them.
+    reviews => "reviews";
     /// All safety events, in the seed's shape.
     safety_log => "safety_log.json";
     /// A person's order to stop; its presence is the order.
@@ -58,6 +64,12 @@ impl Layout {
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
+    }
+
+    /// The workspace, where the folder lies in it; a folder that was put elsewhere does not know its workspace.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&Path> {
+        self.folder.parent().filter(|_| self.folder.file_name().is_some_and(|name| name == FOLDER))
     }
 
     /// The folder itself.

@@ -56,6 +56,29 @@ impl Manifest {
         Ok(Self { file: file.to_owned(), text, root, live, thresholds, identity })
     }
 
+    /// The file that it was read from.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The roles as they are written, in the file's order; an empty list is a role without attributes.
+    #[must_use]
+    pub fn roles(&self) -> Vec<WrittenRole> {
+        let section = self.root.entries().iter().find(|entry| entry.key == keys::ROLES);
+        let entries = section.map(|section| section.node.entries()).unwrap_or_default();
+        let attributes = |node: &Node| match &node.value {
+            Value::List(items) => items.iter().filter_map(Node::scalar).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Map(_) => Vec::new(),
+        };
+        let role = |entry: &tree::Entry| WrittenRole {
+            name: entry.key.clone(),
+            attributes: attributes(&entry.node),
+            line: entry.line,
+        };
+        entries.iter().map(role).collect()
+    }
+
     /// The text as it stands in the file.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -172,6 +195,17 @@ pub struct Scalar {
     pub line: u64,
 }
 
+/// A role as it is written, before anybody knows whether its attributes exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenRole {
+    /// Its name.
+    pub name: String,
+    /// The names of its attributes.
+    pub attributes: Vec<String>,
+    /// The line, from 1.
+    pub line: u64,
+}
+
 /// A bit, named instead of `bool` so that no call site shows a bare `true`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "bool", into = "bool")]
@@ -276,6 +310,7 @@ fn check(root: &Node) -> Result<(), Wrong> {
             Section::Keys => check_section(&table, &entry.key, &entry.node)?,
             Section::Value => check_setting(&entry.key, &entry.node)?,
             Section::Open => {}
+            Section::Roles => check_roles(&entry.node)?,
             Section::Unknown => {
                 let nearest = keys::nearest(&entry.key, table.sections());
                 return Err((entry.line, ManifestProblem::UnknownKey { key: entry.key.clone(), nearest }));
@@ -301,6 +336,20 @@ fn check_section(table: &Table, name: &str, section: &Node) -> Result<(), Wrong>
         } else {
             let nearest = keys::nearest(&path, table.paths());
             return Err((entry.line, ManifestProblem::UnknownKey { key: path, nearest }));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the shape of the roles; which attributes there are is known to their owner.
+fn check_roles(section: &Node) -> Result<(), Wrong> {
+    if !matches!(section.value, Value::Map(_) | Value::Null) {
+        return Err(wrong_type(keys::ROLES, section, "a group of keys"));
+    }
+    for entry in section.entries() {
+        if !fits(Kind::Texts, &entry.node) {
+            let path = format!("{}.{}", keys::ROLES, entry.key);
+            return Err(wrong_type(&path, &entry.node, "a list of attributes, `[]` for none"));
         }
     }
     Ok(())

@@ -21,6 +21,26 @@ use crate::storage::{Disk, Storage as _};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHome {
     dir: PathBuf,
+    purpose: Purpose,
+}
+
+/// What a key is for; each purpose has a key of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Purpose {
+    /// Checkpoints of journals, made while sessions run.
+    #[default]
+    Journal,
+    /// The gold-standard list, signed by a person's command only.
+    Identity,
+}
+
+impl Purpose {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Journal => "journal",
+            Self::Identity => "identity",
+        }
+    }
 }
 
 impl KeyHome {
@@ -29,13 +49,59 @@ impl KeyHome {
     pub fn locate(state_home: Option<&OsStr>, home: Option<&OsStr>) -> Option<Self> {
         let absolute = |value: Option<&OsStr>| value.map(PathBuf::from).filter(|path| path.is_absolute());
         let base = absolute(state_home).or_else(|| absolute(home).map(|home| home.join(".local").join("state")))?;
-        Some(Self { dir: base.join("tripwire") })
+        Some(Self::at(base.join("tripwire")))
     }
 
     /// Uses a directory of the caller's choice.
     #[must_use]
     pub const fn at(dir: PathBuf) -> Self {
-        Self { dir }
+        Self { dir, purpose: Purpose::Journal }
+    }
+
+    /// The same place, with the key that signs configurations.
+    #[must_use]
+    pub fn for_identity(&self) -> Self {
+        Self { purpose: Purpose::Identity, ..self.clone() }
+    }
+
+    /// The keys whose signature under a gold-standard list counts: the person's own, and those that were trusted.
+    ///
+    /// # Errors
+    /// A key is there and cannot be read.
+    pub fn trusted(&self) -> Result<Vec<Verifier>, JournalError> {
+        let mut keys: Vec<Verifier> = self.for_identity().verifier()?.into_iter().collect();
+        let path = self.trusted_path();
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(JournalError::io("read", &path, error)),
+        };
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            keys.push(Verifier::parse(line).ok_or_else(|| unusable(&path, "a line of it is not a verifier key"))?);
+        }
+        Ok(keys)
+    }
+
+    /// Trusts a key from now on; says whether it was new.
+    ///
+    /// # Errors
+    /// The list lies inside the workspace, or cannot be read or written.
+    pub fn trust_key(&self, workspace: &Path, key: &Verifier) -> Result<bool, JournalError> {
+        let path = self.trusted_path();
+        self.ensure_outside(workspace, &path)?;
+        if self.trusted()?.contains(key) {
+            return Ok(false);
+        }
+        let known = std::fs::read_to_string(&path).unwrap_or_default();
+        let dir = self.dir.join("keys");
+        Disk.create_dir(&dir).map_err(|error| JournalError::io("create", &dir, error))?;
+        crate::storage::replace(&Disk, &path, format!("{known}{key}\n").as_bytes())
+            .map_err(|error| JournalError::io("write", &path, error))?;
+        Ok(true)
+    }
+
+    fn trusted_path(&self) -> PathBuf {
+        self.dir.join("keys").join("trusted.pub")
     }
 
     /// The key for signing, made on first use.
@@ -90,12 +156,14 @@ impl KeyHome {
         [self.dir.join("keys"), self.dir.join("witness")]
     }
 
-    fn secret_path(&self) -> PathBuf {
-        self.dir.join("keys").join("journal.key")
+    /// The file of the secret key.
+    #[must_use]
+    pub fn secret_path(&self) -> PathBuf {
+        self.dir.join("keys").join(format!("{}.key", self.purpose.name()))
     }
 
     fn public_path(&self) -> PathBuf {
-        self.dir.join("keys").join("journal.pub")
+        self.dir.join("keys").join(format!("{}.pub", self.purpose.name()))
     }
 
     fn ensure_outside(&self, workspace: &Path, path: &Path) -> Result<(), JournalError> {
@@ -116,7 +184,7 @@ impl KeyHome {
         File::open("/dev/urandom")
             .and_then(|mut source| source.read_exact(&mut seed))
             .map_err(at("draw randomness for"))?;
-        let signer = Signer::from_seed(KEY_NAME, &seed);
+        let signer = Signer::from_seed(&format!("tripwire-{}", self.purpose.name()), &seed);
         let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
         let written = OpenOptions::new()
             .write(true)
@@ -169,8 +237,6 @@ fn read_secret(path: &Path) -> Result<Option<Signer>, JournalError> {
 fn unusable(path: &Path, cause: &str) -> JournalError {
     JournalError::Key { path: path.to_owned(), cause: cause.to_owned() }
 }
-
-const KEY_NAME: &str = "tripwire-journal";
 
 #[cfg(test)]
 mod tests {

@@ -33,10 +33,7 @@ impl Checkpoint {
     /// Signs, giving the whole note.
     #[must_use]
     pub fn sign(&self, signer: &Signer) -> String {
-        let text = self.text();
-        let mut blob = signer.verifier().id().to_vec();
-        blob.extend(signer.key.sign(text.as_bytes()).to_bytes());
-        format!("{text}\n{DASH} {} {}\n", signer.name, STANDARD.encode(blob))
+        signer.seal(&self.text())
     }
 }
 
@@ -83,15 +80,7 @@ impl SignedCheckpoint {
     /// What the note says, if this key said it.
     #[must_use]
     pub fn verified_by(&self, verifier: &Verifier) -> Option<&Checkpoint> {
-        let id = verifier.id();
-        self.signatures
-            .iter()
-            .filter(|found| found.name == verifier.name && found.id == id)
-            .any(|found| {
-                let signature = Signature::from_bytes(&found.signature);
-                verifier.key.verify_strict(self.text.as_bytes(), &signature).is_ok()
-            })
-            .then_some(&self.checkpoint)
+        self.signatures.iter().any(|found| found.is_of(verifier, &self.text)).then_some(&self.checkpoint)
     }
 }
 
@@ -114,6 +103,14 @@ impl Signer {
     #[must_use]
     pub fn from_seed(name: &str, seed: &[u8; 32]) -> Self {
         Self { name: name.to_owned(), key: SigningKey::from_bytes(seed) }
+    }
+
+    /// A text of whole lines with this key's signature behind it.
+    #[must_use]
+    pub fn seal(&self, text: &str) -> String {
+        let mut blob = self.verifier().id().to_vec();
+        blob.extend(self.key.sign(text.as_bytes()).to_bytes());
+        format!("{text}\n{DASH} {} {}\n", self.name, STANDARD.encode(blob))
     }
 
     /// The public half.
@@ -180,6 +177,26 @@ impl Verifier {
             *byte = *hashed;
         }
         id
+    }
+}
+
+/// The text of a sealed note, if one of these keys sealed it.
+#[must_use]
+pub fn opened<'a>(note: &'a str, verifiers: &[Verifier]) -> Option<&'a str> {
+    let end = note.rfind("\n\n")?;
+    let (text, signatures) = (note.get(..=end)?, note.get(end + 2..)?);
+    let signatures = signatures.strip_suffix('\n')?.split('\n').map(parse_signature).collect::<Option<Vec<_>>>()?;
+    let vouches = |verifier: &Verifier| signatures.iter().any(|found| found.is_of(verifier, text));
+    verifiers.iter().any(vouches).then_some(text)
+}
+
+impl NoteSignature {
+    /// Whether this is the verifier's signature of the text.
+    fn is_of(&self, verifier: &Verifier, text: &str) -> bool {
+        let signature = Signature::from_bytes(&self.signature);
+        self.name == verifier.name
+            && self.id == verifier.id()
+            && verifier.key.verify_strict(text.as_bytes(), &signature).is_ok()
     }
 }
 

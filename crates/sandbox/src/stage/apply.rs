@@ -9,22 +9,25 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::changes::{Change, ChangeSet, Node, read_node};
+use super::recover::{self, SHELF_PREFIX};
 use crate::error::ApplyError;
 
 /// Makes the changes, all or none. `content` holds the new files at the same relative paths.
-pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Result<(), ApplyError> {
+/// `notes` is a folder outside of the workspace, where the plan lies until everything is done.
+pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &ChangeSet) -> Result<(), ApplyError> {
     for change in changes.changes() {
         if read_node(workspace, &change.path)? != change.before || !parents_are_folders(workspace, changes, change) {
             return Err(ApplyError::Conflict { path: change.path.clone() });
         }
     }
-    let shelf = workspace.join(format!(".tripwire-apply-{}", std::process::id()));
+    let shelf = workspace.join(format!("{SHELF_PREFIX}{}", std::process::id()));
     let write = |path: &Path| {
         let path = path.to_path_buf();
         move |source| ApplyError::Write { path, source }
     };
     fs::create_dir(&shelf).map_err(write(&shelf))?;
-    let prepared = shelve(&shelf, content, changes);
+    let prepared = shelve(&shelf, content, changes)
+        .and_then(|()| recover::write_plan(notes, &shelf, changes).map_err(|source| (shelf.clone(), source)));
     if let Err((path, source)) = prepared {
         drop(fs::remove_dir_all(&shelf));
         return Err(ApplyError::Write { path, source });
@@ -33,13 +36,14 @@ pub(crate) fn apply(workspace: &Path, content: &Path, changes: &ChangeSet) -> Re
     if let Err((path, source)) = log.carry_out(changes) {
         return Err(match log.undo() {
             Ok(()) => {
+                drop(recover::forget(notes));
                 drop(fs::remove_dir_all(&shelf));
                 ApplyError::Write { path, source }
             }
             Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
-    fs::remove_dir_all(&shelf).map_err(write(&shelf))
+    recover::write_done(notes).and_then(|()| fs::remove_dir_all(&shelf)).map_err(write(&shelf))
 }
 
 /// No change may go through a link; folders that the change set itself makes are fine.
@@ -67,7 +71,12 @@ fn shelve(shelf: &Path, content: &Path, changes: &ChangeSet) -> Result<(), Faile
                 fs::File::open(&to).and_then(|file| file.sync_all()).map_err(at)?;
             }
             Some(Node::Link { target }) => std::os::unix::fs::symlink(target, &to).map_err(at)?,
-            Some(Node::Dir { .. }) | None => {}
+            Some(Node::Dir { .. }) | None => continue,
+        }
+        // What lies on the shelf is what will be applied: it must be what the digest named, whoever wrote meanwhile.
+        let shelved = read_node(shelf, Path::new(&format!("new-{index}"))).ok().flatten();
+        if shelved != change.after {
+            return Err(at(io::Error::other("it was changed while it was applied")));
         }
     }
     Ok(())
@@ -197,7 +206,7 @@ mod tests {
     fn applying_makes_the_trees_equal_and_leaves_nothing_behind() {
         let (dir, a, b) = pair("equal");
         let changes = of_copy(&a, &b).expect("compares");
-        apply(&a, &b, &changes).expect("applies");
+        apply(&a, &b, &dir, &changes).expect("applies");
         assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
         fs::remove_dir_all(dir).expect("clean");
     }
@@ -208,7 +217,7 @@ mod tests {
         let changes = of_copy(&a, &b).expect("compares");
         fs::write(a.join("gone"), "edited meanwhile").expect("write");
         let before = of_copy(&a, &b).expect("compares").digest();
-        assert!(matches!(apply(&a, &b, &changes), Err(ApplyError::Conflict { .. })));
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Conflict { .. })));
         assert_eq!(of_copy(&a, &b).expect("compares").digest(), before);
         fs::remove_dir_all(dir).expect("clean");
     }
@@ -233,12 +242,86 @@ mod tests {
     }
 
     #[test]
+    fn review_1_a_crash_after_any_step_is_rolled_back_to_the_old_state() {
+        let steps = 2 * {
+            let (dir, a, b) = pair("count");
+            let count = of_copy(&a, &b).expect("compares").changes().len();
+            fs::remove_dir_all(dir).expect("clean");
+            count
+        };
+        for crash in 0..=steps {
+            let (dir, a, b) = pair("crash");
+            let changes = of_copy(&a, &b).expect("compares");
+            let before = changes.digest();
+            let shelf = a.join(format!("{SHELF_PREFIX}crashed"));
+            fs::create_dir(&shelf).expect("a shelf");
+            shelve(&shelf, &b, &changes).expect("shelves");
+            recover::write_plan(&dir, &shelf, &changes).expect("a plan");
+            let mut log = Log { workspace: &a, shelf: &shelf, done: Vec::new() };
+            let away = changes.changes().iter().enumerate().rev().map(|(index, change)| (index, change, Way::Out));
+            let back = changes.changes().iter().enumerate().map(|(index, change)| (index, change, Way::In));
+            for (index, change, way) in away.chain(back).take(crash) {
+                match way {
+                    Way::Out => log.take_away(index, change).expect("goes"),
+                    Way::In => log.bring_in(index, change).expect("comes"),
+                }
+            }
+            drop(log);
+            let found = recover::recover(&a, &dir).expect("recovers");
+            assert_eq!(found, Some(recover::Recovered::RolledBack), "after {crash} steps");
+            assert_eq!(of_copy(&a, &b).expect("compares").digest(), before, "after {crash} steps");
+            assert_eq!(recover::recover(&a, &dir).expect("nothing is left"), None);
+            fs::remove_dir_all(dir).expect("clean");
+        }
+    }
+
+    #[test]
+    fn review_1_a_planted_shelf_is_ignored_and_nothing_is_put_back_through_a_link() {
+        let (dir, a, b) = pair("planted");
+        let planted = a.join(format!("{SHELF_PREFIX}planted"));
+        fs::create_dir(&planted).expect("a shelf");
+        fs::write(planted.join("apply-plan"), "x").expect("write");
+        assert_eq!(recover::recover(&a, &dir).expect("nothing is under way"), None);
+        assert!(planted.exists());
+        fs::remove_dir_all(&planted).expect("clean");
+        let changes = of_copy(&a, &b).expect("compares");
+        let shelf = a.join(format!("{SHELF_PREFIX}crashed"));
+        fs::create_dir(&shelf).expect("a shelf");
+        shelve(&shelf, &b, &changes).expect("shelves");
+        recover::write_plan(&dir, &shelf, &changes).expect("a plan");
+        fs::rename(a.join("sub"), a.join("moved")).expect("rename");
+        symlink("/etc", a.join("sub")).expect("link");
+        assert!(matches!(recover::recover(&a, &dir), Err(ApplyError::Recover { .. })));
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[derive(Clone, Copy)]
+    enum Way {
+        Out,
+        In,
+    }
+
+    #[test]
+    fn review_1_a_complete_apply_is_not_rolled_back() {
+        let (dir, a, b) = pair("complete");
+        let changes = of_copy(&a, &b).expect("compares");
+        apply(&a, &b, &dir, &changes).expect("applies");
+        let shelf = a.join(format!("{SHELF_PREFIX}late"));
+        fs::create_dir(&shelf).expect("a shelf");
+        recover::write_plan(&dir, &shelf, &changes).expect("a plan");
+        recover::write_done(&dir).expect("a mark");
+        assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::Completed));
+        assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
     fn a_link_in_the_way_is_refused() {
         let (dir, a, b) = pair("way");
         let changes = of_copy(&a, &b).expect("compares");
         fs::remove_dir_all(a.join("sub")).expect("remove");
         symlink("/etc", a.join("sub")).expect("link");
-        assert!(matches!(apply(&a, &b, &changes), Err(ApplyError::Conflict { .. })));
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Conflict { .. })));
         fs::remove_dir_all(dir).expect("clean");
     }
 }

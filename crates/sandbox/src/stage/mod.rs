@@ -3,6 +3,7 @@
 
 mod apply;
 mod changes;
+mod recover;
 
 use std::fs;
 use std::io;
@@ -11,6 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 pub use changes::{Change, ChangeKind, ChangeSet, Digest, DigestError};
+pub use recover::Recovered;
 
 use crate::error::{ApplyError, StageError};
 
@@ -118,13 +120,41 @@ impl Stage {
     /// # Errors
     /// If the change set differs from the named one, the workspace moved on, or a write failed.
     pub fn apply(self, wanted: &Digest) -> Result<ChangeSet, ApplyError> {
+        let _alone = self.lock()?;
+        recover::recover(&self.workspace, &self.dir)?;
         let changes = self.changes()?;
         if changes.digest() != *wanted {
             return Err(ApplyError::Mismatch { wanted: wanted.to_string(), found: changes.digest().to_string() });
         }
-        apply::apply(&self.workspace, &self.content(), &changes)?;
+        apply::apply(&self.workspace, &self.content(), &self.dir, &changes)?;
         self.discard()?;
         Ok(changes)
+    }
+
+    /// Finishes what an interrupted apply left in the workspace: rolled back, or complete and then the stage is gone too.
+    ///
+    /// # Errors
+    /// If another process is applying just now, or a file cannot be put back.
+    pub fn recover(&self) -> Result<Option<Recovered>, ApplyError> {
+        let _alone = self.lock()?;
+        let found = recover::recover(&self.workspace, &self.dir)?;
+        if found == Some(Recovered::Completed) {
+            self.clone().discard()?;
+        }
+        Ok(found)
+    }
+
+    /// Keeps other processes from applying at the same time; held until the file is closed.
+    fn lock(&self) -> Result<fs::File, ApplyError> {
+        let mut path = self.dir.clone().into_os_string();
+        path.push(".lock");
+        let at = |source| ApplyError::Stage(StageError::Prepare { path: self.dir.clone(), source });
+        let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(at)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(fs::TryLockError::WouldBlock) => Err(ApplyError::Busy),
+            Err(fs::TryLockError::Error(source)) => Err(at(source)),
+        }
     }
 
     /// Throws the staged writes away.

@@ -40,6 +40,7 @@ fn ctrl_3_no_editing_tool_writes_the_guards_files() {
     let home = bed.reach.home.clone().unwrap();
     let paths = [
         ".geometry/MANIFEST.yaml".to_owned(),
+        "src/.geometry/MANIFEST.yaml".to_owned(),
         "src/../.geometry/STOP".to_owned(),
         bed.root().join(".geometry/journal/x").display().to_string(),
         ".claude/settings.local.json".to_owned(),
@@ -85,6 +86,7 @@ fn ctrl_3_no_command_line_writes_the_guards_files() {
     let bed = bed();
     for command in [
         "rm -f .geometry/STOP",
+        "mkdir -p src/.geometry && cd src",
         "rm .geo''metry/PAUSE",
         "cd .geometry && rm STOP",
         "cd src; echo x > ../.geometry/MANIFEST.yaml",

@@ -2,24 +2,10 @@
 
 use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene, relaxed, write};
 use crate::hooks::Client;
+use crate::install::settings::events;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
-
-/// The events that the engine wants to hear of.
-const EVENTS: [&str; 11] = [
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "UserPromptSubmit",
-    "SessionStart",
-    "SessionEnd",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "PostCompact",
-];
 
 const FLAG: &str = "--settings";
 
@@ -86,7 +72,7 @@ fn add_hooks(settings: &mut Map<String, Value>, command: &str) {
     if !hooks.is_object() {
         *hooks = json!({});
     }
-    for event in EVENTS {
+    for event in events(Client::Claude) {
         match hooks.get_mut(event).and_then(Value::as_array_mut) {
             Some(list) => list.push(hook.clone()),
             None => hooks[event] = json!([hook]),
@@ -121,7 +107,7 @@ mod tests {
             (&command[1], &command[3..]),
             (&OsString::from("--settings"), &[OsString::from("-p"), "x".into()][..])
         );
-        for event in EVENTS {
+        for event in events(Client::Claude) {
             let hook = &settings["hooks"][event][0]["hooks"][0];
             assert_eq!(hook["onFailure"], "block", "{event}");
             assert!(hook["command"].as_str().unwrap().ends_with("|| { echo 'tripwire: guard failed' >&2; exit 2; }"));

@@ -2,13 +2,10 @@
 
 use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene, relaxed, set, write};
 use crate::hooks::Client;
+use crate::install::settings::events;
 use serde_json::{Map, Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The events that the engine wants to hear of; those that come with every part of an answer are left out.
-const EVENTS: [&str; 7] =
-    ["SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"];
 
 /// The variable that tells the client where its home is.
 const HOME_VARIABLE: &str = "GEMINI_CLI_HOME";
@@ -66,7 +63,7 @@ fn add_hooks(settings: &mut Map<String, Value>, command: &str) {
     if !hooks.is_object() {
         *hooks = json!({});
     }
-    for event in EVENTS {
+    for event in events(Client::Gemini) {
         let timeout_ms = HOOK_TIMEOUT_SECONDS * 1_000;
         let hook = json!({"matcher": "*", "hooks": [
             {"type": "command", "name": format!("tripwire-{event}"), "command": command, "timeout": timeout_ms},

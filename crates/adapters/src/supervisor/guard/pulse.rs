@@ -34,8 +34,9 @@ pub(crate) struct Pulse {
     pub(crate) asked: u64,
     /// Their ids, where the client has any.
     announced: BTreeSet<String>,
-    /// The client's own records, in the order in which hooks named them.
-    pub(crate) records: Vec<PathBuf>,
+    /// The client's own records, in the order in which hooks named them, each with its length at that moment: what was
+    /// written before belongs to an earlier run.
+    pub(crate) records: Vec<(PathBuf, u64)>,
     /// Whether the last answer told the client to end its turn.
     pub(crate) turn_ends: bool,
     /// What the engine said when the agent was let go, if nothing was asked since.
@@ -108,8 +109,9 @@ impl Pulse {
         self.events += 1;
         let records = call.transcript.iter().chain(call.agent.iter().filter_map(|agent| agent.transcript.as_ref()));
         for record in records {
-            if !self.records.contains(record) {
-                self.records.push(record.clone());
+            if !self.records.iter().any(|(known, _)| known == record) {
+                let length = std::fs::metadata(record).map_or(0, |metadata| metadata.len());
+                self.records.push((record.clone(), length));
             }
         }
         match &call.event {
@@ -170,5 +172,19 @@ impl Pulse {
     pub(super) fn see(&mut self, driver: &Driver) {
         self.view = driver.view();
         self.recent = driver.recent().to_vec();
+    }
+}
+
+#[cfg(test)]
+impl Pulse {
+    /// The pulse of a session in a folder that is thrown away, whose hooks announced these calls.
+    pub(crate) fn announcing(calls: &[&str]) -> Self {
+        use tripwire_host::geometry::layout::Layout;
+        use tripwire_host::geometry::wall_clock::WallClock;
+        let folder = tempfile::tempdir().unwrap();
+        let now = WallClock::from_epoch_ms(1_790_000_000_000);
+        let driver = Driver::begin(&Layout::at(folder.path()), now, |_| Ok(())).unwrap();
+        let announced = calls.iter().map(|call| (*call).to_owned()).collect();
+        Self { announced, asked: u64::try_from(calls.len()).unwrap(), ..Self::of(&driver) }
     }
 }

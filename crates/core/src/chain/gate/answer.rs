@@ -246,7 +246,7 @@ fn binds(hold: HoldReason, policy: &Policy) -> bool {
 /// merely noted.
 const fn binding_of_refusal(rule: Rule) -> Binding {
     match rule {
-        Rule::GateMoney | Rule::TermWallClock | Rule::Control => Binding::Always,
+        Rule::GateMoney | Rule::TermWallClock | Rule::Reach => Binding::Always,
         Rule::FailClosed
         | Rule::FrozenPolicy
         | Rule::ActSimilarity
@@ -279,6 +279,7 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::TermSteps
         | Rule::ContextTiers
         | Rule::ContextSpiral
+        | Rule::Control
         | Rule::Permission
         | Rule::Convergence
         | Rule::Review

@@ -19,14 +19,15 @@ pub(crate) fn check(authority: Option<&Authority>) -> Result<&Authority, Enforce
 /// The rule that a missing permission breaks: the guard itself is out of every agent's reach (CTRL-3).
 pub(crate) fn rule(authority: Option<&Authority>) -> Rule {
     match authority.map(|authority| authority.permission) {
-        Some(Permission::ControlTheGuard) => Rule::Control,
+        Some(Permission::ControlTheGuard) => Rule::Reach,
         Some(
             Permission::CanExecuteTasks
             | Permission::CanEditSource
             | Permission::Write
             | Permission::CanAccessPrivateMemories
             | Permission::CanWriteMemories
-            | Permission::ContinueAfterConvergence,
+            | Permission::ContinueAfterConvergence
+            | Permission::Reach,
         )
         | None => Rule::Permission,
     }

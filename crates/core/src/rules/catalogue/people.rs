@@ -58,7 +58,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                answer is PermissionDenied with the role and the missing permission. All permissions of the source are \
                enforced, the advisory ones included.",
         threshold: "None: granted or denied.",
-        settings: &["limits.stop_on_convergence"],
+        settings: &["identity.role", "identity.source_dirs"],
         source: "Phase 0, permission enforcement; SPEC §8.1.",
         fires: "A role without can_edit_source asks to write a source file.",
         quiet: "The same role asks to run a tool and has can_execute_tasks.",
@@ -81,7 +81,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                very digest; a later rejection takes the approval back. The refusal says whether the review is missing, \
                rejected or for another change.",
         threshold: "Exactly one explicit APPROVED or REJECTED per digest.",
-        settings: &[],
+        settings: &["review.required"],
         source: "Phase 0, mechanical review gating; SPEC §8.2.",
         fires: "A request whose proposal was edited by one byte after its approval: mismatched.",
         quiet: "A request whose proposal has the approved digest.",
@@ -92,7 +92,15 @@ pub(super) const ENTRIES: &[Entry] = &[
         what: "An agent's configuration has a checksum. Operations that are named critical need a checksum on the signed \
                gold-standard list and an authorized role. An unsigned or damaged list trusts nobody.",
         threshold: "Any critical operation.",
-        settings: &["identity.authorized_roles", "identity.workflow_binding"],
+        settings: &[
+            "identity.authorized_roles",
+            "identity.critical_operations",
+            "identity.protected_branches",
+            "identity.prompt_files",
+            "identity.tool_files",
+            "identity.client_files",
+            "identity.workflow_binding",
+        ],
         source: "Geometry, agentic identity; SPEC §8.3.",
         fires: "A push to a protected branch by an agent whose checksum is not on the list.",
         quiet: "The same push by a listed agent in the role of a developer, or an ordinary operation by anyone.",

@@ -82,6 +82,9 @@ pub(crate) const SEED_KEYS: &[Key] = &[
 /// Sections that other parts of the system own; what may stand inside is known to them.
 const OPEN_SECTIONS: &[&str] = &["engines", "sandbox", "notify"];
 
+/// The section of the roles; its keys are names of a person's choice.
+pub(crate) const ROLES: &str = "roles";
+
 /// Every path that may stand in a manifest, the seed's and the engine's.
 pub(crate) struct Table {
     paths: Vec<&'static str>,
@@ -96,6 +99,8 @@ pub(crate) enum Section {
     Value,
     /// A group that another part owns.
     Open,
+    /// The roles, each a list of its attributes.
+    Roles,
     /// Nothing that is known.
     Unknown,
 }
@@ -120,7 +125,7 @@ impl Table {
 
     /// All known names at the top.
     pub(crate) fn sections(&self) -> impl Iterator<Item = &'static str> {
-        self.paths().filter_map(|path| path.split('.').next()).chain(OPEN_SECTIONS.iter().copied())
+        self.paths().filter_map(|path| path.split('.').next()).chain(OPEN_SECTIONS.iter().copied()).chain([ROLES])
     }
 
     /// What a name at the top is.
@@ -131,6 +136,8 @@ impl Table {
             Section::Keys
         } else if OPEN_SECTIONS.contains(&name) {
             Section::Open
+        } else if name == ROLES {
+            Section::Roles
         } else {
             Section::Unknown
         }

@@ -1,0 +1,339 @@
+//! Putting our hooks into a client's own settings, and taking them out again.
+//!
+//! A change is planned first, shown as a diff, and carried out only then. The file as it was is kept beside it; taking the
+//! hooks out gives those very bytes back, unless the person has edited the file since: then only our part goes.
+
+mod file;
+pub mod settings;
+mod trust;
+
+use crate::hooks::protected::Homes;
+use crate::hooks::{Client, SECONDS_RECOMMENDED, SECONDS_VARIABLE};
+pub use file::FileProblem;
+use settings::SettingsError;
+use similar::TextDiff;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+pub use trust::config_file;
+
+/// What the hooks print when our program cannot even be started; the exit code behind it blocks on every client.
+const GUARD_FAILED: &str = "tripwire: guard failed";
+/// Lines around a change in a diff.
+const DIFF_CONTEXT_LINES: usize = 2;
+
+/// Whose sessions are guarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All of this person's.
+    User,
+    /// Those in one workspace.
+    Project(PathBuf),
+}
+
+/// Why a client's settings cannot be changed. Then they are not changed at all.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The settings have no place.
+    #[error("`HOME` is not set, so there is no place for the settings of {}", client.name())]
+    NoHome {
+        /// The client.
+        client: Client,
+    },
+    /// The file is not what the client reads.
+    #[error("`{}`: {error}", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: SettingsError,
+    },
+    /// Codex's configuration is not TOML.
+    #[error("`{}`: {problem}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Codex does not list one of our hooks, so it cannot be trusted.
+    #[error("codex does not list the hook `{key}`")]
+    NotListed {
+        /// The hook, as the client would know it.
+        key: String,
+    },
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileProblem),
+}
+
+impl InstallError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoHome { .. } => "set HOME, or use `tripwire init --project` inside a workspace".to_owned(),
+            Self::NotListed { .. } => {
+                "trust the hooks by hand: start codex and type `/hooks`; until then they are skipped".to_owned()
+            }
+            Self::Settings { path, .. } | Self::Config { path, .. } => format!(
+                "mend `{}` first, or see what would be added with `tripwire init --print`; nothing was changed",
+                path.display()
+            ),
+            Self::File(problem) => problem.hint(),
+        }
+    }
+}
+
+/// The part of the command by which our hooks are known again, whatever the program's path is.
+fn call(client: Client) -> String {
+    format!(" hook {} || {{ echo '{GUARD_FAILED}' >&2; exit 2; }}", client.name())
+}
+
+/// The command that a client runs for each event. It refuses also when our program is missing, crashes or is killed.
+#[must_use]
+pub fn command(program: &Path, client: Client) -> String {
+    let quoted = program.to_string_lossy().replace('\'', "'\\''");
+    format!("{SECONDS_VARIABLE}={SECONDS_RECOMMENDED} '{quoted}'{}", call(client))
+}
+
+/// The file that holds a client's hooks.
+///
+/// # Errors
+/// When the person has no home.
+pub fn settings_file(client: Client, scope: &Scope, homes: &Homes) -> Result<PathBuf, InstallError> {
+    let (own, folder, name) = match client {
+        Client::Claude => (homes.claude.clone(), ".claude", "settings.json"),
+        Client::Codex => (homes.codex.clone(), ".codex", "hooks.json"),
+        Client::Gemini => (homes.gemini.as_ref().map(|home| home.join(".gemini")), ".gemini", "settings.json"),
+    };
+    let folder = match scope {
+        Scope::Project(root) => root.join(folder),
+        Scope::User => match (own, &homes.home) {
+            (Some(own), _) => own,
+            (None, Some(home)) => home.join(folder),
+            (None, None) => return Err(InstallError::NoHome { client }),
+        },
+    };
+    Ok(folder.join(name))
+}
+
+/// What would become of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The file, as the client names it.
+    pub path: PathBuf,
+    /// What is in it now; nothing if there is none.
+    pub before: Option<String>,
+    /// What would be in it; nothing if it would go.
+    pub after: Option<String>,
+    /// Whether the hooks come or go.
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Install,
+    Remove,
+}
+
+impl Change {
+    /// Plans to put our hooks in.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not what the client reads.
+    pub fn install(client: Client, path: &Path, command: &str) -> Result<Self, InstallError> {
+        let before = file::read(path)?;
+        let after = settings::with_hooks(before.as_deref().unwrap_or_default(), client, command).map_err(at(path))?;
+        Ok(Self { path: path.to_owned(), before, after: Some(after), kind: Kind::Install })
+    }
+
+    /// Plans to take our hooks out. If the file is just what we made of the one before, that one comes back.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not what the client reads.
+    pub fn remove(client: Client, path: &Path) -> Result<Self, InstallError> {
+        let before = file::read(path)?;
+        let mut after = before.clone();
+        if let Some(text) = &before {
+            let commands = settings::commands(text, client).map_err(at(path))?;
+            if let Some(command) = commands.first() {
+                let kept = file::read(&file::backup(path))?;
+                let made = settings::with_hooks(kept.as_deref().unwrap_or_default(), client, command);
+                after = if made.is_ok_and(|made| made == *text) {
+                    kept
+                } else {
+                    Some(settings::without_hooks(text, client).map_err(at(path))?)
+                };
+            }
+        }
+        Ok(Self { path: path.to_owned(), before, after, kind: Kind::Remove })
+    }
+
+    /// Whether nothing would change.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.before == self.after
+    }
+
+    /// The change in the usual form.
+    #[must_use]
+    pub fn diff(&self) -> String {
+        let name = self.path.display().to_string();
+        let side = |text: &Option<String>| if text.is_some() { name.clone() } else { "/dev/null".to_owned() };
+        let (before, after) = (self.before.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
+        let diff = TextDiff::from_lines(before, after);
+        diff.unified_diff()
+            .context_radius(DIFF_CONTEXT_LINES)
+            .header(&side(&self.before), &side(&self.after))
+            .to_string()
+    }
+
+    /// Carries it out: the file as it was is kept beside it at an installation, and goes at a removal.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or somebody changed it since the plan was made: then it is left as it is.
+    pub fn carry_out(&self) -> Result<(), InstallError> {
+        let backup = file::backup(&self.path);
+        match self.kind {
+            Kind::Install => {
+                if let Some(before) = &self.before {
+                    file::write(&backup, before)?;
+                }
+                file::exchange(&self.path, self.before.as_deref(), self.after.as_deref())?;
+            }
+            Kind::Remove => {
+                file::exchange(&self.path, self.before.as_deref(), self.after.as_deref())?;
+                file::remove(&backup)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The setting by which the person switched all hooks off, if the file has it.
+    #[must_use]
+    pub fn switched_off(&self, client: Client) -> Option<&'static str> {
+        settings::switched_off(self.after.as_deref()?, client)
+    }
+
+    /// Where the file as it was is kept.
+    #[must_use]
+    pub fn backup(&self) -> PathBuf {
+        file::backup(&self.path)
+    }
+}
+
+fn at(path: &Path) -> impl Fn(SettingsError) -> InstallError {
+    move |error| InstallError::Settings { path: path.to_owned(), error }
+}
+
+/// A client that is on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The client.
+    pub client: Client,
+    /// Its program.
+    pub program: PathBuf,
+}
+
+/// The clients that a search path leads to.
+#[must_use]
+pub fn detect(search_path: Option<OsString>) -> Vec<Found> {
+    let folders: Vec<PathBuf> = search_path.map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let find = |client: Client| {
+        let program = folders.iter().map(|folder| folder.join(client.name())).find(|file| file::is_program(file))?;
+        Some(Found { client, program })
+    };
+    Client::ALL.into_iter().filter_map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: &str = "{\n  \"model\": \"m\",\n  \"permissions\": {\"deny\": [\"WebFetch\"]}\n}\n";
+
+    fn installed(path: &Path) -> Change {
+        let change =
+            Change::install(Client::Claude, path, &command(Path::new("/opt/tripwire"), Client::Claude)).unwrap();
+        change.carry_out().unwrap();
+        change
+    }
+
+    #[test]
+    fn what_was_put_in_comes_out_byte_for_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        for before in [Some(OWN), Some("{\"hooks\":{\"Stop\":[]}}"), Some(""), None] {
+            let path = dir.path().join("deep/settings.json");
+            if let Some(text) = before {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, text).unwrap();
+            }
+            assert!(!installed(&path).is_nothing());
+            assert!(
+                Change::install(Client::Claude, &path, &command(Path::new("/opt/tripwire"), Client::Claude))
+                    .unwrap()
+                    .is_nothing()
+            );
+            let removal = Change::remove(Client::Claude, &path).unwrap();
+            removal.carry_out().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
+            assert!(!removal.backup().exists());
+            drop(std::fs::remove_file(&path));
+        }
+    }
+
+    #[test]
+    fn an_edit_of_the_persons_survives_the_removal() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        std::fs::write(&path, OWN).unwrap();
+        installed(&path);
+        let edited = std::fs::read_to_string(&path).unwrap().replace("\"m\"", "\"other\"");
+        std::fs::write(&path, edited).unwrap();
+        Change::remove(Client::Claude, &path).unwrap().carry_out().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), OWN.replace("\"m\"", "\"other\""));
+    }
+
+    #[test]
+    fn a_file_that_changed_since_the_plan_is_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        std::fs::write(&path, OWN).unwrap();
+        let change = Change::install(Client::Claude, &path, "x hook claude").unwrap();
+        std::fs::write(&path, "{}").unwrap();
+        assert!(matches!(change.carry_out(), Err(InstallError::File(_))));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}");
+    }
+
+    #[test]
+    fn a_linked_file_is_written_through_its_link_and_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("dotfiles.json"), dir.path().join("settings.json"));
+        std::fs::write(&real, OWN).unwrap();
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        installed(&link);
+        assert!(link.is_symlink());
+        assert!(std::fs::read_to_string(&real).unwrap().contains("hook claude"));
+        assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn places_follow_the_clients_own_variables() {
+        let homes =
+            Homes { home: Some("/h".into()), codex: Some("/c".into()), gemini: Some("/g".into()), ..Homes::default() };
+        let file = |client, scope: &Scope| settings_file(client, scope, &homes).unwrap();
+        assert_eq!(file(Client::Claude, &Scope::User), Path::new("/h/.claude/settings.json"));
+        assert_eq!(file(Client::Codex, &Scope::User), Path::new("/c/hooks.json"));
+        assert_eq!(file(Client::Gemini, &Scope::User), Path::new("/g/.gemini/settings.json"));
+        assert_eq!(file(Client::Codex, &Scope::Project("/p".into())), Path::new("/p/.codex/hooks.json"));
+        let nowhere = settings_file(Client::Claude, &Scope::User, &Homes::default());
+        assert!(matches!(nowhere, Err(InstallError::NoHome { .. })));
+    }
+
+    #[test]
+    fn the_command_survives_a_shell() {
+        assert!(command(Path::new("/a b/it's"), Client::Codex).contains(r" '/a b/it'\''s' hook codex || { "));
+    }
+}

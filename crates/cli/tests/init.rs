@@ -1,0 +1,221 @@
+//! `tripwire init`, `arm` and `disarm`: through the binary, in a throw-away home.
+#![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
+#![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
+const OWN: &str = "{\n  // mine\n  \"model\": \"m\",\n  \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\"}]}]}\n}\n";
+
+/// A person with a home and a workspace, and programs by the clients' names that do nothing.
+struct Person(tempfile::TempDir);
+
+impl Person {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "work/.git", "bin"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn with_client(self, name: &str) -> Self {
+        let program = self.0.path().join("bin").join(name);
+        fs::write(&program, "#!/bin/sh\nexit 0\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    fn home(&self, name: &str) -> PathBuf {
+        self.0.path().join("home").join(name)
+    }
+
+    fn work(&self) -> PathBuf {
+        self.0.path().join("work")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(TRIPWIRE);
+        command.args(arguments).current_dir(self.work()).env_clear();
+        command.env("HOME", self.home("")).env("PATH", self.0.path().join("bin")).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs a verb that must succeed.
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// One call of a client, as its hook sees it.
+    fn hook(&self, command: &str) -> Output {
+        let input = json!({
+            "session_id": "s1", "cwd": self.work(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": command}, "tool_use_id": "t",
+        });
+        let mut child = self.command(&["hook", "claude"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+#[test]
+fn init_merges_shows_the_diff_keeps_a_copy_and_is_undone_byte_for_byte() {
+    let person = Person::new().with_client("claude").with_client("gemini");
+    let (claude, gemini) = (person.home(".claude/settings.json"), person.home(".gemini/settings.json"));
+    fs::create_dir_all(claude.parent().unwrap()).unwrap();
+    fs::write(&claude, OWN).unwrap();
+    let said = person.done(&["init", "--user"]);
+    assert!(said.contains("+") && said.contains("PreToolUse") && said.contains("mode        observe"), "{said}");
+    let merged = text(&claude).unwrap();
+    assert!(
+        merged.starts_with("{\n  // mine\n  \"model\": \"m\",") && merged.contains("\"command\": \"true\""),
+        "{merged}"
+    );
+    assert!(merged.contains(TRIPWIRE) && merged.contains("\"onFailure\": \"block\""), "{merged}");
+    assert_eq!(text(&person.home(".claude/settings.json.before-tripwire")).as_deref(), Some(OWN));
+    assert!(text(&gemini).unwrap().contains("BeforeTool"));
+    assert!(!person.home(".codex").exists(), "codex is not here");
+    let again = person.done(&["init"]);
+    assert!(again.contains("nothing to do"), "{again}");
+    assert_eq!(text(&claude).unwrap(), merged);
+    person.done(&["init", "--remove"]);
+    assert_eq!(text(&claude).as_deref(), Some(OWN));
+    assert!(!gemini.exists() && !person.home(".claude/settings.json.before-tripwire").exists());
+    assert!(person.done(&["init", "--remove"]).contains("nothing to remove"));
+}
+
+#[test]
+fn print_changes_nothing_and_project_stays_in_the_workspace() {
+    let person = Person::new().with_client("claude");
+    let shown: Value = serde_json::from_str(&person.done(&["init", "--print", "--json"])).unwrap();
+    assert_eq!((&shown["changes"][0]["changes"], &shown["changes"][0]["written"]), (&json!(true), &json!(false)));
+    assert!(shown["changes"][0]["diff"].as_str().unwrap().contains("+"));
+    assert!(!person.home(".claude").exists() && !person.home(".local").exists());
+    person.done(&["init", "--project", "--client", "claude"]);
+    assert!(person.work().join(".claude/settings.json").exists() && !person.home(".claude").exists());
+    person.done(&["init", "--project", "--remove"]);
+    assert!(!person.work().join(".claude/settings.json").exists());
+}
+
+#[test]
+fn broken_settings_and_missing_clients_are_refused_and_nothing_is_written() {
+    let person = Person::new();
+    let none = person.run(&["init"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("hint: name one with `tripwire init --client NAME`"));
+    let person = person.with_client("claude").with_client("gemini");
+    let broken = person.home(".gemini/settings.json");
+    fs::create_dir_all(broken.parent().unwrap()).unwrap();
+    fs::write(&broken, "{\n\n  oops: }\n").unwrap();
+    let output = person.run(&["init"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        told.contains("line 3") && told.contains("settings.json") && told.contains("nothing was changed"),
+        "{told}"
+    );
+    assert!(!person.home(".claude").exists(), "one bad file leaves the others alone too");
+    assert_eq!(text(&broken).as_deref(), Some("{\n\n  oops: }\n"));
+    assert_eq!(person.run(&["init", "--client", "vim"]).status.code(), Some(2));
+}
+
+#[test]
+fn settings_that_switch_hooks_off_are_told() {
+    let person = Person::new().with_client("claude");
+    fs::create_dir_all(person.home(".claude")).unwrap();
+    fs::write(person.home(".claude/settings.json"), "{\"disableAllHooks\": true}").unwrap();
+    assert!(person.done(&["init", "--print"]).contains("warning     `disableAllHooks`"));
+    fs::write(person.home(".claude/settings.json"), "{\"disableAllHooks\": false}").unwrap();
+    assert!(!person.done(&["init", "--print"]).contains("warning"));
+}
+
+/// Loops on one call until it is refused, and says after how many.
+fn refused_after(person: &Person) -> Option<usize> {
+    (0..14).position(|_| {
+        let denied = String::from_utf8(person.hook("make test").stdout).unwrap().contains("deny");
+        let done = json!({
+            "session_id": "s1", "cwd": person.work(), "hook_event_name": "PostToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "make test"}, "tool_use_id": "t", "tool_response": {"stdout": "same", "stderr": ""},
+        });
+        let mut child = person.command(&["hook", "claude"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(done.to_string().as_bytes()).unwrap();
+        child.wait_with_output().unwrap();
+        denied
+    })
+}
+
+#[test]
+fn after_init_the_hooks_only_watch_until_they_are_armed() {
+    let person = Person::new().with_client("claude");
+    person.done(&["init"]);
+    assert_eq!(refused_after(&person), None, "observe: nothing is refused");
+    assert!(person.done(&["status", "--json"]).contains("\"guard\":\"observe\""));
+    let told = person.done(&["arm"]);
+    assert!(told.contains("mode        armed") && told.contains("journaled   in auto-"), "{told}");
+    assert!(refused_after(&person).is_some(), "armed: the loop is refused");
+    let off: Value = serde_json::from_str(&person.done(&["disarm", "--project", "--json"])).unwrap();
+    assert_eq!(off["mode"], "observe");
+    assert_eq!(person.done(&["init"]).matches("mode        armed").count(), 1, "a choice that stands is kept");
+}
+
+#[test]
+fn in_observe_people_are_still_obeyed() {
+    let person = Person::new().with_client("claude");
+    person.done(&["init"]);
+    assert!(person.hook("ls").stdout.is_empty());
+    fs::write(person.work().join(".geometry/STOP"), "").unwrap();
+    assert!(String::from_utf8(person.hook("ls").stdout).unwrap().contains("deny"));
+}
+
+#[test]
+fn arm_without_a_home_and_with_a_bad_flag_is_told() {
+    let person = Person::new();
+    let homeless = person.command(&["arm"]).env_remove("HOME").output().unwrap();
+    assert_eq!(homeless.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&homeless.stderr).contains("`HOME` is not set"));
+    assert_eq!(person.run(&["disarm", "--never"]).status.code(), Some(2));
+}
+
+/// The real client lists hooks and takes the marks that `init` writes.
+#[test]
+fn codex_trusts_what_init_wrote() {
+    let clients = std::env::var_os("TRIPWIRE_CLIENTS").map(PathBuf::from);
+    let clients = clients.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/tripwire-clients")));
+    let package = clients.map(|clients| clients.join("codex/node_modules/@openai"));
+    let platforms = package.iter().filter_map(|package| fs::read_dir(package).ok()).flatten().flatten();
+    let vendors =
+        platforms.filter_map(|platform| fs::read_dir(platform.path().join("vendor")).ok()).flatten().flatten();
+    let Some(codex) = vendors.map(|vendor| vendor.path().join("bin/codex")).find(|codex| codex.is_file()) else {
+        eprintln!("SKIPPED: codex is not installed; `.ci/run` installs it");
+        return;
+    };
+    let person = Person::new();
+    std::os::unix::fs::symlink(codex, person.0.path().join("bin/codex")).unwrap();
+    let config = "model = \"m\" # mine\n";
+    fs::create_dir_all(person.home(".codex")).unwrap();
+    fs::write(person.home(".codex/config.toml"), config).unwrap();
+    let said = person.done(&["init"]);
+    assert!(!said.contains("NOT YET"), "{said}");
+    let marked = text(&person.home(".codex/config.toml")).unwrap();
+    assert!(marked.starts_with(config) && marked.matches("trusted_hash = \"sha256:").count() == 10, "{marked}");
+    assert!(person.done(&["init"]).contains("nothing to do"));
+    assert_eq!(text(&person.home(".codex/config.toml")).unwrap(), marked);
+    person.done(&["init", "--remove"]);
+    assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
+    assert!(!person.home(".codex/hooks.json").exists());
+}

@@ -1,0 +1,110 @@
+//! What a call is about to do, as far as its words say: the question of a door before the call runs.
+//!
+//! Unlike the facts of an event this keeps paths and commands as they are, because permissions are about them. What is
+//! not understood is [`Doing::Unknown`], and a door treats that as the most it could be.
+
+use super::tools::ToolKind;
+use super::{Call, RawCall, signature, work, work_of};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// What a call does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It only looks, plans or waits.
+    Looks,
+    /// It changes the files that are named.
+    Edits,
+    /// It runs a command line that is not seen to change files.
+    Runs,
+    /// It runs a command line that changes files.
+    RunsAndEdits,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What a call is about to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nature {
+    /// What it does.
+    pub doing: Doing,
+    /// The paths that it names, relative to the workspace where they are inside; empty if it names none.
+    pub targets: Vec<String>,
+    /// The simple commands of its command line, prefixes such as `env` or `sudo` taken off, inner shells taken apart.
+    pub commands: Vec<Vec<String>>,
+}
+
+/// Reads what a call is about to do.
+#[must_use]
+pub fn nature(raw: &RawCall<'_>) -> Nature {
+    let call = Call::read(raw);
+    let line = call.arguments.command();
+    let changes = call.changes(&work_of(call.kind, &call.arguments));
+    let doing = match call.kind {
+        ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait => Doing::Looks,
+        ToolKind::Edit => Doing::Edits,
+        ToolKind::Shell if changes => Doing::RunsAndEdits,
+        ToolKind::Shell => Doing::Runs,
+        ToolKind::Other if call.name.runs() && line.is_some() && changes => Doing::RunsAndEdits,
+        ToolKind::Other if call.name.runs() && line.is_some() => Doing::Runs,
+        ToolKind::Other if changes => Doing::Edits,
+        ToolKind::Other => Doing::Unknown,
+    };
+    let is_line = matches!(doing, Doing::Runs | Doing::RunsAndEdits);
+    let commands = line.filter(|_| is_line).map(|line| work::simple_commands(&line)).unwrap_or_default();
+    let mut targets: Vec<String> =
+        patched(&call.said).map(|path| signature::target(path, raw.workspace_root)).collect();
+    if targets.is_empty() && !is_line {
+        targets.extend(call.arguments.path().map(|path| signature::target(&path, raw.workspace_root)));
+    }
+    Nature { doing, targets, commands }
+}
+
+/// Every file that a patch names; the facts of an event keep only the first.
+fn patched(text: &str) -> impl Iterator<Item = &str> {
+    const MARKS: [&str; 5] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ b/"];
+    text.lines().filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
+}
+
+impl Nature {
+    /// The commands as one text each, for messages.
+    #[must_use]
+    pub fn shown(&self) -> Vec<String> {
+        self.commands.iter().map(|words| words.join(" ")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(tool: &str, args: &str) -> Nature {
+        nature(&RawCall { tool, args, workspace_root: Some("/w"), ..RawCall::default() })
+    }
+
+    #[test]
+    fn perm_1_edits_commands_and_looks_are_told_apart() {
+        assert_eq!(of("Edit", r#"{"file_path":"/w/src/a.rs"}"#).targets, ["src/a.rs"]);
+        assert_eq!(of("Edit", r#"{"file_path":"/w/src/a.rs"}"#).doing, Doing::Edits);
+        assert_eq!(of("Read", r#"{"file_path":"/etc/passwd"}"#).doing, Doing::Looks);
+        assert_eq!(of("Bash", r#"{"command":"ls"}"#).doing, Doing::Runs);
+        assert_eq!(of("Bash", r#"{"command":"sed -i s/a/b/ x"}"#).doing, Doing::RunsAndEdits);
+        assert_eq!(of("a_tool_of_tomorrow", "{}").doing, Doing::Unknown);
+    }
+
+    #[test]
+    fn perm_1_every_file_of_a_patch_is_a_target() {
+        let patch =
+            r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n+x\n*** Add File: docs/b.md\n+y\n*** End Patch"}"#;
+        assert_eq!(of("apply_patch", patch).targets, ["a.rs", "docs/b.md"]);
+    }
+
+    #[test]
+    fn ident_1_commands_are_found_behind_prefixes_and_in_inner_shells() {
+        let found = of(
+            "Bash",
+            r#"{"command":"cd x && sudo env A=b git push origin main; bash -c 'git push -f' | tee 'git push'"}"#,
+        );
+        assert_eq!(found.shown(), ["cd x", "git push origin main", "git push -f", "tee git push"]);
+    }
+}

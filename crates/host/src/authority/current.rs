@@ -1,0 +1,44 @@
+//! The permissions of a workspace outside of a session: for checks, and for people who want to know.
+
+use super::error::AuthorityError;
+use super::role::{self, Roles};
+use super::{DEFAULT_POLICIES, Permissions, load, parse};
+use crate::geometry::layout::Layout;
+use crate::geometry::manifest::Manifest;
+use crate::policy_file::PolicyFileError;
+
+/// Why the permissions of a workspace cannot be known.
+#[derive(Debug, thiserror::Error)]
+pub enum CurrentError {
+    /// The manifest cannot be read.
+    #[error(transparent)]
+    Manifest(#[from] PolicyFileError),
+    /// The permissions cannot be used.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+}
+
+/// The roles that a new session would have.
+///
+/// # Errors
+/// When the manifest cannot be read or holds a role that cannot be.
+pub fn roles(layout: &Layout) -> Result<Roles, CurrentError> {
+    let file = layout.manifest();
+    if file.symlink_metadata().is_err() {
+        return Ok(role::built_in());
+    }
+    let manifest = Manifest::load(&file).map_err(PolicyFileError::from)?;
+    Ok(role::of_manifest(&manifest)?)
+}
+
+/// The permissions that a new session would freeze; nothing is written.
+///
+/// # Errors
+/// When they cannot be compiled.
+pub fn permissions(layout: &Layout) -> Result<Permissions, CurrentError> {
+    let (file, roles) = (layout.policy(), roles(layout)?);
+    Ok(match file.symlink_metadata() {
+        Ok(_) => load(&file, &roles)?,
+        Err(_) => parse(&file, DEFAULT_POLICIES, &roles)?,
+    })
+}

@@ -1,0 +1,160 @@
+//! A policy file as it is read: parsed, checked against the schema, and held to what a table can express.
+
+use super::error::{AuthorityError, AuthorityProblem};
+use super::subset::{self, Literals};
+use crate::geometry::file::{Draft, FileError, read_bounded};
+use cedar_policy::{PolicySet, Schema, ValidationMode, Validator};
+use miette::Diagnostic;
+use std::path::{Path, PathBuf};
+use tripwire_core::record::chain::Digest;
+
+/// The schema, which belongs to tripwire.
+const SCHEMA: &str = include_str!("policy.cedarschema");
+/// The policies that a workspace gets, which say what the seed says.
+pub const DEFAULT: &str = include_str!("default.cedar");
+/// The largest policy file.
+const BYTES_MAX: u64 = 256 * 1024;
+
+/// A policy file that was found right.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) file: PathBuf,
+    pub(super) digest: Digest,
+    pub(super) policies: PolicySet,
+    pub(super) literals: Literals,
+    pub(super) examples: Vec<Annotated>,
+}
+
+/// An annotation with examples, and the line of its policy.
+#[derive(Debug)]
+pub(super) struct Annotated {
+    pub(super) text: String,
+    pub(super) wanted: Wanted,
+    pub(super) line: u64,
+}
+
+/// What an example must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Allowed,
+    Denied,
+}
+
+/// Writes the default policies if there is no policy file; an existing one is never touched.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_if_missing(file: &Path) -> Result<(), FileError> {
+    if file.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let mut draft = Draft::new(file, 0o600)?;
+    draft.write(DEFAULT.as_bytes())?;
+    draft.publish_new().map(|_| ())
+}
+
+impl Source {
+    /// Reads a policy file.
+    pub(super) fn load(file: &Path) -> Result<Self, AuthorityError> {
+        let bytes = read_bounded(file, BYTES_MAX).map_err(|error| {
+            AuthorityError::new(file, None, AuthorityProblem::Unreadable { cause: error.to_string() })
+        })?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let problem = AuthorityProblem::Syntax { cause: "the file is not UTF-8 text".to_owned() };
+            AuthorityError::new(file, u64::try_from(line).ok().map(|line| (line, None)), problem)
+        })?;
+        Self::parse(file, text)
+    }
+
+    /// Reads policies from a text; `file` only names it in errors.
+    pub(super) fn parse(file: &Path, text: &str) -> Result<Self, AuthorityError> {
+        let policies: PolicySet = text.parse().map_err(|errors: cedar_policy::ParseErrors| {
+            let at = errors.iter().next().and_then(|error| place(text, error));
+            AuthorityError::new(file, at, AuthorityProblem::Syntax { cause: in_one_line(&errors.to_string()) })
+        })?;
+        validate(file, text, &policies)?;
+        let mut literals = Literals::default();
+        let mut examples = Vec::new();
+        for policy in policies.policies() {
+            let start = policy_start(text, policy);
+            let at = start.map(|offset| line_and_column(text, offset));
+            let unsupported = |what| AuthorityError::new(file, at, AuthorityProblem::Unsupported { what });
+            let json = policy.to_json().map_err(|error| unsupported(format!("`{error}`")))?;
+            subset::check(&json, &mut literals).map_err(unsupported)?;
+            for (key, wanted) in [("must_allow", Wanted::Allowed), ("must_deny", Wanted::Denied)] {
+                if let Some(value) = policy.annotation(key) {
+                    let line = annotation_line(text, start.unwrap_or(0), key);
+                    examples.push(Annotated { text: value.to_owned(), wanted, line });
+                }
+            }
+        }
+        if policies.templates().next().is_some() {
+            let what = "a template (`?principal`, `?resource`)".to_owned();
+            return Err(AuthorityError::new(file, None, AuthorityProblem::Unsupported { what }));
+        }
+        if literals.len() > subset::LITERALS_MAX {
+            let problem = AuthorityProblem::TooMany { what: "names in policies", limit: subset::LITERALS_MAX };
+            return Err(AuthorityError::new(file, None, problem));
+        }
+        examples.sort_by_key(|example| example.line);
+        Ok(Self { file: file.to_owned(), digest: Digest::of(text.as_bytes()), policies, literals, examples })
+    }
+
+    /// An error at a line of the file.
+    pub(super) fn wrong(&self, line: Option<u64>, problem: AuthorityProblem) -> AuthorityError {
+        AuthorityError::new(&self.file, line.map(|line| (line, None)), problem)
+    }
+}
+
+/// Strict validation: after it, no policy can fail when it is evaluated, and a `forbid` that fails would not forbid.
+fn validate(file: &Path, text: &str, policies: &PolicySet) -> Result<(), AuthorityError> {
+    let schema = Schema::from_cedarschema_str(SCHEMA).map(|(schema, _warnings)| schema).map_err(|error| {
+        let cause = format!("the built-in schema is broken: {}", in_one_line(&error.to_string()));
+        AuthorityError::new(file, None, AuthorityProblem::Invalid { cause })
+    })?;
+    let found = Validator::new(schema).validate(policies, ValidationMode::Strict);
+    let Some(error) = found.validation_errors().next() else { return Ok(()) };
+    let at = place(text, error).or_else(|| {
+        let policy = policies.policy(error.policy_id())?;
+        policy_start(text, policy).map(|offset| line_and_column(text, offset))
+    });
+    let mut cause = in_one_line(&error.to_string());
+    if let Some(help) = error.help() {
+        cause.push_str("; ");
+        cause.push_str(&in_one_line(&help.to_string()));
+    }
+    Err(AuthorityError::new(file, at, AuthorityProblem::Invalid { cause }))
+}
+
+/// Where a diagnostic points to, if it points somewhere.
+fn place(text: &str, diagnostic: &dyn Diagnostic) -> Option<(u64, Option<u64>)> {
+    let label = diagnostic.labels()?.next()?;
+    Some(line_and_column(text, label.offset()))
+}
+
+/// Where a policy begins, its annotations included.
+fn policy_start(text: &str, policy: &cedar_policy::Policy) -> Option<usize> {
+    let start = policy.as_ref().loc()?.start();
+    (start <= text.len()).then_some(start)
+}
+
+/// Line and column of an offset, both from 1; columns count characters.
+fn line_and_column(text: &str, offset: usize) -> (u64, Option<u64>) {
+    let before = text.get(..offset.min(text.len())).unwrap_or(text);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (u64::try_from(line).unwrap_or(u64::MAX), u64::try_from(column).ok())
+}
+
+/// The line of an annotation behind the start of its policy.
+fn annotation_line(text: &str, start: usize, key: &str) -> u64 {
+    let behind = text.get(start..).unwrap_or_default();
+    let within = behind.find(&format!("@{key}")).unwrap_or(0);
+    line_and_column(text, start + within).0
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

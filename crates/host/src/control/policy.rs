@@ -1,0 +1,89 @@
+//! The policy file after the session began: an edit is told as drift and never applied.
+
+use super::{ControlError, ControlFact, Mark, stat};
+use crate::geometry::file::read_bounded;
+use crate::geometry::wall_clock::WallClock;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use tripwire_core::record::chain::Digest;
+
+/// What was last seen of the policy file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct SeenPolicy {
+    frozen: Option<Digest>,
+    mark: Option<Mark>,
+    told: Option<String>,
+}
+
+impl SeenPolicy {
+    /// A session that froze this file has seen no edit yet.
+    pub(super) fn frozen(digest: Option<Digest>) -> Self {
+        Self { frozen: digest, mark: None, told: None }
+    }
+}
+
+/// Looks at the policy file, by its mark first; a session that froze none does not look.
+pub(super) fn look(
+    path: &Path,
+    now: WallClock,
+    seen: &mut SeenPolicy,
+    facts: &mut Vec<ControlFact>,
+) -> Result<(), ControlError> {
+    let Some(frozen) = seen.frozen else { return Ok(()) };
+    let mark = stat(path)?.map(|metadata| Mark::of(&metadata, now));
+    if let (Some(mark), Some(before)) = (&mark, &seen.mark)
+        && before.still_means(mark)
+    {
+        return Ok(());
+    }
+    let there = mark.is_some();
+    seen.mark = mark;
+    let found = match read_bounded(path, BYTES_MAX) {
+        Ok(bytes) if Digest::of(&bytes) == frozen => None,
+        Ok(bytes) => Some(format!("sha256:{}", Digest::of(&bytes))),
+        Err(_) if there => Some("unreadable".to_owned()),
+        Err(_) => Some("(removed)".to_owned()),
+    };
+    if found != seen.told {
+        let back = || format!("sha256:{frozen}");
+        facts.push(ControlFact::SettingDrift {
+            path: NAME.to_owned(),
+            from: Some(seen.told.take().unwrap_or_else(back)),
+            to: Some(found.clone().unwrap_or_else(|| format!("sha256:{frozen} (as frozen)"))),
+        });
+        seen.told = found;
+    }
+    Ok(())
+}
+
+/// What the file is called in a finding.
+const NAME: &str = "policy.cedar";
+/// More than a policy file may hold is an edit in any case.
+const BYTES_MAX: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn const_6_an_edit_of_the_policy_file_is_told_once_and_so_is_its_taking_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NAME);
+        let mut seen = SeenPolicy::frozen(Some(Digest::of(b"one")));
+        let mut now = 1_790_000_000_000;
+        let mut told = |seen: &mut SeenPolicy| {
+            let mut facts = Vec::new();
+            now += 1_000;
+            look(&path, WallClock::from_epoch_ms(now), seen, &mut facts).unwrap();
+            facts.len()
+        };
+        std::fs::write(&path, "one").unwrap();
+        assert_eq!((told(&mut seen), told(&mut seen)), (0, 0));
+        std::fs::write(&path, "two, edited").unwrap();
+        assert_eq!((told(&mut seen), told(&mut seen)), (1, 0));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((told(&mut seen), told(&mut seen)), (1, 0));
+        std::fs::write(&path, "one").unwrap();
+        assert_eq!((told(&mut seen), told(&mut seen)), (1, 0));
+    }
+}

@@ -1,0 +1,51 @@
+//! What a supervisor needs of the driver beside taking inputs in: to know when to look, and to leave a report behind.
+
+use super::{Driver, DriverError, effects};
+use crate::control;
+use crate::geometry::wall_clock::WallClock;
+use crate::storage::Storage;
+
+impl<S: Storage> Driver<S> {
+    /// Whether people did something that no input has taken in yet. It costs a few looks at files, and journals nothing.
+    ///
+    /// # Errors
+    /// When the files cannot be looked at: then nothing may go on.
+    pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
+        Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
+    }
+
+    /// Writes `BLOCKER_REPORT.md` from the strictest of the newest alarms: the run ends here, and a person is to look at it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn report_blocker(&mut self, now: WallClock) -> Result<(), DriverError> {
+        let Self { layout, session, kept, .. } = self;
+        Ok(effects::write_blocker(layout, session, &kept.memo, &mut kept.seen, now)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::layout::Layout;
+    use tripwire_core::input::What;
+
+    #[test]
+    fn ctrl_1_news_are_told_until_they_are_taken_in_and_our_own_report_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let now = WallClock::from_epoch_ms(1_790_000_000_000);
+        let mut driver = Driver::begin(&layout, now, |_| Ok(())).unwrap();
+        assert!(!driver.has_news(now).unwrap());
+        std::fs::write(layout.pause(), "").unwrap();
+        assert!(driver.has_news(now).unwrap());
+        driver.take(What::Tick, now).unwrap();
+        assert!(!driver.has_news(now).unwrap());
+        driver.report_blocker(now).unwrap();
+        assert!(layout.blocker_report().exists() && !driver.has_news(now).unwrap());
+        std::fs::remove_file(layout.blocker_report()).unwrap();
+        assert!(driver.has_news(now).unwrap(), "a person removed it");
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        assert!(driver.has_news(now).is_err(), "what cannot be looked at is no silence");
+    }
+}

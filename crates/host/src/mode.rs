@@ -1,0 +1,106 @@
+//! Whether hooks bind or only watch: a person's choice, as one word in a file. The workspace's own word comes first, then
+//! the person's for all workspaces; without either, and for any word that is not known, they bind.
+
+use crate::geometry::file::{self, FileError, ReadError};
+use crate::geometry::layout::Layout;
+use std::path::{Path, PathBuf};
+use tripwire_core::input::Mode;
+
+/// More bytes than the longest word has.
+const BYTES_MAX: u64 = 64;
+const NAME: &str = "mode";
+const ARMED: &str = "armed";
+const OBSERVE: &str = "observe";
+
+/// Where the choice is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice(PathBuf);
+
+impl Choice {
+    /// For one workspace.
+    #[must_use]
+    pub fn of_workspace(layout: &Layout) -> Self {
+        Self(layout.folder().join(NAME))
+    }
+
+    /// For all workspaces of a person whose state is in this folder.
+    #[must_use]
+    pub fn of_person(state: &Path) -> Self {
+        Self(state.join("tripwire").join(NAME))
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What was chosen; nothing if nobody did.
+    #[must_use]
+    pub fn read(&self) -> Option<Mode> {
+        match file::read_bounded(&self.0, BYTES_MAX) {
+            Ok(bytes) if bytes.trim_ascii() == OBSERVE.as_bytes() => Some(Mode::Observe),
+            Err(ReadError::File(error)) if error.kind() == std::io::ErrorKind::NotFound => None,
+            // A word that is not known, or a file that cannot be read: the stricter of the two.
+            Ok(_) | Err(_) => Some(Mode::Armed),
+        }
+    }
+
+    /// Writes the choice down.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, mode: Mode) -> Result<(), FileError> {
+        if let Some(folder) = self.0.parent() {
+            file::make_folder(folder)?;
+        }
+        file::replace(&self.0, format!("{}\n", word(mode)).as_bytes())
+    }
+}
+
+/// The mode's word, as it stands in the file and as people are told.
+#[must_use]
+pub const fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Armed => ARMED,
+        Mode::Observe => OBSERVE,
+    }
+}
+
+/// The mode that hooks of this workspace work in.
+#[must_use]
+pub fn wanted(layout: &Layout, state: Option<&Path>) -> Mode {
+    let person = || state.and_then(|state| Choice::of_person(state).read());
+    Choice::of_workspace(layout).read().or_else(person).unwrap_or(Mode::Armed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::test_dir::TestDir;
+
+    #[test]
+    fn the_workspace_is_asked_first_then_the_person_and_nobody_means_armed() {
+        let (workspace, state) = (TestDir::new(), TestDir::new());
+        let layout = Layout::at(workspace.path());
+        assert_eq!(wanted(&layout, Some(state.path())), Mode::Armed);
+        Choice::of_person(state.path()).write(Mode::Observe).unwrap();
+        assert_eq!(wanted(&layout, Some(state.path())), Mode::Observe);
+        assert_eq!(wanted(&layout, None), Mode::Armed);
+        Choice::of_workspace(&layout).write(Mode::Armed).unwrap();
+        assert_eq!(wanted(&layout, Some(state.path())), Mode::Armed);
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_and_a_file_that_cannot_be_read_mean_armed() {
+        let dir = TestDir::new();
+        let layout = Layout::at(dir.path());
+        for text in ["off", "", "observe\0", &"observe".repeat(20)] {
+            std::fs::write(Choice::of_workspace(&layout).path(), text).unwrap();
+            assert_eq!(wanted(&layout, None), Mode::Armed, "{text}");
+        }
+        std::fs::remove_file(Choice::of_workspace(&layout).path()).unwrap();
+        std::fs::create_dir(Choice::of_workspace(&layout).path()).unwrap();
+        assert_eq!(wanted(&layout, None), Mode::Armed);
+    }
+}

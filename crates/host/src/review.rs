@@ -1,0 +1,260 @@
+//! The review gate over staged changes: a proposal is the SHA-256 of a change set, an answer is bound to it, and only
+//! what was approved is applied (REVIEW-1).
+//!
+//! The journal holds the decisions, and the engine alone says whether a change may be applied. The files in
+//! `.geometry/reviews/` only remember what was proposed and what became of it, for people.
+
+pub mod answer;
+mod error;
+mod proposal;
+
+pub use answer::AnswerError;
+pub use error::ReviewError;
+pub use proposal::{Listed, Proposal, State};
+
+use crate::authority::{Need, Who};
+use crate::driver::Driver;
+use crate::execution::{self, Work};
+use crate::geometry::file::{FileAction, FileError, make_folder};
+use crate::geometry::layout::Layout;
+use crate::geometry::wall_clock::WallClock;
+use crate::workspace::{Places, Workspace};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tripwire_core::chain::event::Action;
+use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
+use tripwire_core::input::{Grant, Permission, Request, ReviewVerdict, Verdict, What};
+use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
+use tripwire_core::units::{RunMillis, Tokens};
+use tripwire_sandbox::{ApplyError, ChangeSet, Recovered, Stage};
+
+/// The review gate of one workspace.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    root: PathBuf,
+    layout: Layout,
+    stage: PathBuf,
+}
+
+/// A change set that was applied.
+#[derive(Debug)]
+pub struct Applied {
+    /// Its digest.
+    pub digest: Digest,
+    /// What changed.
+    pub changes: ChangeSet,
+}
+
+impl Gate {
+    /// The gate of a workspace, over the stage that `tripwire sandbox exec --stage` fills.
+    #[must_use]
+    pub fn of(workspace: &Workspace, places: &Places) -> Self {
+        Self::at(workspace.root(), workspace.layout(), stage_dir(places, workspace.root()))
+    }
+
+    /// The gate over a stage of the caller's choice.
+    #[must_use]
+    pub fn at(root: &Path, layout: &Layout, stage: PathBuf) -> Self {
+        Self { root: root.to_owned(), layout: layout.clone(), stage }
+    }
+
+    /// Registers what is staged now as a proposal. The same changes are the same proposal.
+    ///
+    /// # Errors
+    /// When nothing is staged, or the stage cannot be read.
+    pub fn propose(&self, now: WallClock) -> Result<Proposal, ReviewError> {
+        let _alone = self.lock()?;
+        let changes = self.staged()?;
+        if changes.changes().is_empty() {
+            return Err(ReviewError::NothingStaged);
+        }
+        let digest = digest_of(&changes);
+        let proposal = match proposal::find(&self.layout, digest)? {
+            Some(known) if known.state != State::Applied => known,
+            Some(_) | None => Proposal::new(digest, &changes, now),
+        };
+        proposal.save(&self.layout)?;
+        Ok(proposal)
+    }
+
+    /// The proposals, newest first, each with whether it is what is staged now.
+    ///
+    /// # Errors
+    /// When the folder of the proposals cannot be read.
+    pub fn proposals(&self) -> Result<Vec<Listed>, ReviewError> {
+        let staged = self.staged().ok().map(|changes| digest_of(&changes));
+        proposal::list(&self.layout, staged)
+    }
+
+    /// Takes a reviewer's answer about a proposal and journals it.
+    ///
+    /// # Errors
+    /// When the answer holds no explicit decision, or the proposal is unknown or no longer what is staged: then
+    /// nothing is decided.
+    pub fn decide(
+        &self,
+        driver: &mut Driver,
+        asked: Option<Digest>,
+        answer: (&str, &str),
+        now: WallClock,
+    ) -> Result<(Proposal, Verdict), ReviewError> {
+        let (text, by) = answer;
+        let _alone = self.lock()?;
+        let verdict = answer::read(text)?;
+        let staged = digest_of(&self.staged()?);
+        let digest = asked.unwrap_or(staged);
+        let mut proposal = proposal::find(&self.layout, digest)?.ok_or(ReviewError::NotProposed { digest })?;
+        if staged != digest {
+            return Err(ReviewError::Moved { proposed: digest, staged });
+        }
+        driver.take(What::Review(ReviewVerdict { proposal: digest, verdict }), now)?;
+        // A rejection is never outshouted, so the file says what the engine will say.
+        proposal.decide(verdict, by, now);
+        proposal.save(&self.layout)?;
+        Ok((proposal, verdict))
+    }
+
+    /// Applies what is staged, if exactly that was approved: all of it or nothing. `asked` is the change that the caller
+    /// means; with another one staged nothing happens.
+    ///
+    /// # Errors
+    /// When the review is missing, rejected or of another change, the role may not write, another process was first,
+    /// or a file could not be written: then the workspace is as it was.
+    pub fn apply(
+        &self,
+        driver: &mut Driver,
+        who: Who<'_>,
+        asked: Option<Digest>,
+        now: WallClock,
+    ) -> Result<Applied, ReviewError> {
+        let _alone = self.lock()?;
+        let stage = match Stage::open(&self.stage, &self.root) {
+            Ok(stage) => stage,
+            Err(error) => return Err(self.nothing_to_apply(error)?),
+        };
+        if stage.recover()? == Some(Recovered::Completed) {
+            return Err(ReviewError::Finished);
+        }
+        let changes = self.staged()?;
+        let digest = digest_of(&changes);
+        let action =
+            Action { args_digest: Some(Label::cut(&digest.to_string())), tool: Label::cut(APPLY), ..Action::default() };
+        let request = Request {
+            authority: self.authority(driver, who, &changes),
+            action: action.clone(),
+            proposal: Some(digest),
+            reserve_micro_usd: None,
+        };
+        let taken = driver.take(What::Request(request), now)?;
+        let Some(permit) = taken.permit else {
+            return Err(ReviewError::Refused(Box::new(taken.decision.safety)));
+        };
+        if let Some(proposed) = asked.filter(|asked| *asked != digest) {
+            return Err(ReviewError::Moved { proposed, staged: digest });
+        }
+        let work = Work { action: action.exact(), command: Vec::new(), time_limit: Duration::from_secs(60) };
+        let spent = execution::spend(permit, &work)?;
+        let done = stage.apply(&sandbox_digest(digest)?);
+        let status = if done.is_ok() { ExecutionStatus::Success } else { ExecutionStatus::Failed };
+        drop(spent);
+        let (latency_ms, tokens_used) = (RunMillis::ZERO, Tokens::ZERO);
+        driver.take(What::Result(ExecutionResult { executed: done.is_ok(), latency_ms, status, tokens_used }), now)?;
+        let changes = done?;
+        let known = proposal::find(&self.layout, digest)?;
+        let mut proposal = known.unwrap_or_else(|| Proposal::new(digest, &changes, now));
+        proposal.state = State::Applied;
+        proposal.save(&self.layout)?;
+        Ok(Applied { digest, changes })
+    }
+
+    fn authority(&self, driver: &Driver, who: Who<'_>, changes: &ChangeSet) -> Option<tripwire_core::input::Authority> {
+        let permissions = driver.frozen().permissions.as_ref()?;
+        let mut needs = vec![Need::new(Permission::Write, "."), Need::new(Permission::CanEditSource, ".")];
+        for change in changes.changes() {
+            let path = change.path().to_string_lossy();
+            needs.push(Need::new(Permission::Write, &path));
+            needs.push(Need::new(Permission::CanEditSource, &path));
+        }
+        // The whole workspace stands first, so a role without the permission is named for it and not for one file.
+        let missing = |need: &&Need| permissions.grant(who, need.permission, &need.resource) == Grant::Denied;
+        let needs: Vec<Need> = needs.iter().find(missing).map_or_else(|| needs.clone(), |need| vec![need.clone()]);
+        Some(permissions.authority(who, &needs, None))
+    }
+
+    /// What is staged, as it is now.
+    fn staged(&self) -> Result<ChangeSet, ReviewError> {
+        let stage = Stage::open(&self.stage, &self.root).map_err(|_| ReviewError::NothingStaged)?;
+        Ok(stage.changes()?)
+    }
+
+    /// Why there is no stage: somebody was first, or nothing was ever staged.
+    fn nothing_to_apply(&self, error: tripwire_sandbox::StageError) -> Result<ReviewError, ReviewError> {
+        let applied = self.proposals()?.into_iter().find(|listed| listed.proposal.state == State::Applied);
+        Ok(match (applied, error) {
+            (Some(listed), tripwire_sandbox::StageError::NotAStage { .. }) => {
+                ReviewError::AppliedAlready { digest: listed.proposal.digest, at: listed.proposal.at }
+            }
+            (None, tripwire_sandbox::StageError::NotAStage { .. }) => ReviewError::NothingStaged,
+            (_, other) => ReviewError::Apply(ApplyError::Stage(other)),
+        })
+    }
+
+    /// Keeps several reviewers apart; whoever comes second sees what the first one did.
+    fn lock(&self) -> Result<File, ReviewError> {
+        let folder = self.layout.reviews();
+        make_folder(&folder)?;
+        let path = folder.join("lock");
+        let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = open.map_err(FileError::at(&path, FileAction::Create))?;
+        file.lock().map_err(FileError::at(&path, FileAction::Lock))?;
+        Ok(file)
+    }
+}
+
+/// Whether this workspace applies staged changes only after a review: the manifest says so, or a session froze it.
+///
+/// # Errors
+/// When that cannot be known.
+pub fn is_required(layout: &Layout) -> Result<bool, ReviewError> {
+    use tripwire_core::policy::Switch;
+    if layout.manifest().symlink_metadata().is_ok() {
+        let policy = crate::policy_file::load(&layout.manifest())?.policy;
+        if policy.review.required == Switch::On {
+            return Ok(true);
+        }
+    }
+    let newest = crate::driver::views::newest(layout)?;
+    let Some(session) = newest else { return Ok(false) };
+    Ok(Driver::resume(layout, &session)?.policy().review.required == Switch::On)
+}
+
+/// The stage of a workspace: one folder per workspace in the person's state folder.
+#[must_use]
+pub fn stage_dir(places: &Places, workspace: &Path) -> PathBuf {
+    let home = || places.home.as_ref().map(|home| home.join(".local/state"));
+    let state = places.xdg_state_home.clone().filter(|path| path.is_absolute());
+    let base = state.or_else(home).unwrap_or_else(std::env::temp_dir);
+    let place = std::fs::canonicalize(workspace).unwrap_or_else(|_| workspace.to_path_buf());
+    // A readable, collision-free name: every byte that is no letter or digit is written as a number.
+    let name: String = place
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(*byte).to_string() } else { format!("_{byte:02x}") })
+        .collect();
+    base.join("tripwire/stages").join(name)
+}
+
+/// The tool's name under which applying is journaled.
+const APPLY: &str = "review.apply";
+
+fn digest_of(changes: &ChangeSet) -> Digest {
+    // Both are the 32 bytes of one SHA-256; the crates may not share a type.
+    Digest::from_bytes(changes.digest().bytes())
+}
+
+fn sandbox_digest(digest: Digest) -> Result<tripwire_sandbox::Digest, ReviewError> {
+    digest.to_string().parse().map_err(|_| ReviewError::NothingStaged)
+}

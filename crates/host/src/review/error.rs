@@ -1,0 +1,119 @@
+//! Why a change was not proposed, decided or applied; each says what to do next.
+
+use super::answer::AnswerError;
+use crate::driver::DriverError;
+use crate::execution::ExecutionError;
+use crate::geometry::file::FileError;
+use crate::policy_file::PolicyFileError;
+use std::path::PathBuf;
+use tripwire_core::decision::SafetyDecision;
+use tripwire_core::record::chain::Digest;
+use tripwire_sandbox::{ApplyError, StageError};
+
+/// Why the review gate did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// There is no change to review.
+    #[error("nothing is staged in this workspace")]
+    NothingStaged,
+    /// The change was never registered.
+    #[error("the change `{}` was not proposed", super::proposal::short(*digest))]
+    NotProposed {
+        /// Its digest.
+        digest: Digest,
+    },
+    /// What is staged now is not what was proposed.
+    #[error(
+        "the change was edited after it was proposed: `{}` was proposed, `{}` is staged",
+        super::proposal::short(*proposed),
+        super::proposal::short(*staged)
+    )]
+    Moved {
+        /// What was proposed.
+        proposed: Digest,
+        /// What is staged.
+        staged: Digest,
+    },
+    /// Somebody was first.
+    #[error("the change `{}` was applied already, proposed at {at}", super::proposal::short(*digest))]
+    AppliedAlready {
+        /// Its digest.
+        digest: Digest,
+        /// When it was proposed.
+        at: String,
+    },
+    /// An apply that was interrupted had been complete.
+    #[error("an apply that was interrupted had been complete; only its traces were left, and they are removed now")]
+    Finished,
+    /// The answer decides nothing.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// The engine refused.
+    #[error("{}", .0.reason)]
+    Refused(Box<SafetyDecision>),
+    /// A text that is the beginning of no proposal, or of several.
+    #[error("`{text}` is the digest of {count} proposals")]
+    NoSuchDigest {
+        /// What was given.
+        text: String,
+        /// How many begin with it.
+        count: usize,
+    },
+    /// A proposal's file is damaged.
+    #[error("`{}` is damaged: {cause}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        cause: String,
+    },
+    /// The stage cannot be read.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The changes could not be applied.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// The permit was for something else.
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
+    /// The session cannot be driven.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The policy cannot be read.
+    #[error(transparent)]
+    PolicyFile(#[from] PolicyFileError),
+    /// A file of `.geometry/` cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl ReviewError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NothingStaged => "stage a change with `tripwire sandbox exec --stage`".to_owned(),
+            Self::NotProposed { .. } | Self::Moved { .. } => {
+                "propose what is staged with `tripwire review propose`, then have it reviewed again".to_owned()
+            }
+            Self::AppliedAlready { .. } | Self::Finished => "look at it with `tripwire review show`".to_owned(),
+            Self::Answer(_) => {
+                "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".to_owned()
+            }
+            Self::Refused(decision) => {
+                decision.error.as_ref().map_or_else(|| "see `tripwire why`".to_owned(), |error| error.fix())
+            }
+            Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".to_owned(),
+            Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()),
+            Self::Stage(_) => "look at the stage with `tripwire sandbox diff`".to_owned(),
+            Self::Apply(error) => error.hint().to_owned(),
+            Self::Execution(_) => "this is a defect of tripwire; please report it".to_owned(),
+            Self::Driver(error) => error.hint(),
+            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
+            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) => {
+                "list all settings with `tripwire policy show`".to_owned()
+            }
+            Self::File(error) => error.hint(),
+        }
+    }
+}

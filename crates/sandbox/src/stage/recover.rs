@@ -1,0 +1,188 @@
+//! What a crash in the middle of applying leaves, and how it is taken back.
+//!
+//! Before the first file moves, the plan lies in the stage's folder and is on disk; after the last one a mark beside it says
+//! so. The stage's folder is out of an agent's reach, so a plan that somebody planted in the workspace is never followed. A
+//! plan without the mark is rolled back to the old state, one with it is only cleared away. Rolling back may itself be
+//! interrupted and done again: every step looks at what is there before it acts.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::changes::{ChangeSet, Node};
+use crate::error::ApplyError;
+
+/// How the folders are called in which new and old files lie while changes are applied.
+pub(crate) const SHELF_PREFIX: &str = ".tripwire-apply-";
+const PLAN: &str = "apply-plan";
+const DONE: &str = "apply-done";
+
+/// What an interrupted apply was turned into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovered {
+    /// Everything is as it was before.
+    RolledBack,
+    /// It had been complete; only its traces were removed.
+    Completed,
+}
+
+/// What one path was and was to become.
+struct Planned {
+    index: usize,
+    before: Shape,
+    after: Shape,
+    path: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    None,
+    /// A file or a link: whatever a rename moves.
+    Leaf,
+    Folder(u32),
+}
+
+/// Writes the plan and makes it durable: from now on an interrupted apply can be taken back. Its first line names the shelf.
+pub(crate) fn write_plan(notes: &Path, shelf: &Path, changes: &ChangeSet) -> io::Result<()> {
+    let mut text = format!("{}\n", hex(Path::new(shelf.file_name().unwrap_or_default())));
+    for (index, change) in changes.changes().iter().enumerate() {
+        let (before, after) = (shape(change.before.as_ref()), shape(change.after.as_ref()));
+        text.push_str(&format!("{index} {before} {after} {}\n", hex(&change.path)));
+    }
+    durable(&notes.join(PLAN), text.as_bytes())
+}
+
+/// Marks that every file is in its place.
+pub(crate) fn write_done(notes: &Path) -> io::Result<()> {
+    durable(&notes.join(DONE), b"")
+}
+
+/// Forgets a plan whose steps were all taken back.
+pub(crate) fn forget(notes: &Path) -> io::Result<()> {
+    fs::remove_file(notes.join(PLAN))
+}
+
+/// Finishes whatever an interrupted apply left in the workspace.
+pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered>, ApplyError> {
+    let at = |source| ApplyError::Recover { notes: notes.to_path_buf(), source };
+    let Some((shelf, plan)) = read_plan(workspace, notes).map_err(at)? else { return Ok(None) };
+    let how = if notes.join(DONE).exists() {
+        Recovered::Completed
+    } else {
+        roll_back(workspace, &shelf, &plan).map_err(at)?;
+        Recovered::RolledBack
+    };
+    match fs::remove_dir_all(&shelf) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(at(error)),
+    }
+    forget(notes).map_err(at)?;
+    Ok(Some(how))
+}
+
+fn roll_back(workspace: &Path, shelf: &Path, plan: &[Planned]) -> io::Result<()> {
+    let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    for planned in plan {
+        // Nothing is put back through a link, wherever it came from.
+        let above = planned.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        if above.into_iter().any(|parent| workspace.join(parent).is_symlink()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a link stands where a folder was"));
+        }
+    }
+    let there = |path: &Path| fs::symlink_metadata(path).is_ok();
+    for planned in plan.iter().rev() {
+        let path = workspace.join(&planned.path);
+        let old = shelf.join(format!("old-{}", planned.index));
+        match (planned.before, planned.after) {
+            // What was moved in goes, unless the old file is already back in its place.
+            (before, Shape::Leaf) if !there(&shelf.join(format!("new-{}", planned.index))) => {
+                let restored = before == Shape::Leaf && !there(&old);
+                if !restored && there(&path) && !is_dir(&path) {
+                    fs::remove_file(&path)?;
+                }
+            }
+            (Shape::None | Shape::Leaf, Shape::Folder(_)) if is_dir(&path) => fs::remove_dir(&path)?,
+            (_, _) => {}
+        }
+    }
+    for planned in plan {
+        let path = workspace.join(&planned.path);
+        let old = shelf.join(format!("old-{}", planned.index));
+        match planned.before {
+            Shape::Folder(mode) => {
+                if !is_dir(&path) {
+                    fs::create_dir(&path)?;
+                }
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+            }
+            Shape::Leaf if there(&old) => fs::rename(&old, &path)?,
+            Shape::Leaf | Shape::None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The shelf and the steps of a plan; none if nothing is under way.
+fn read_plan(workspace: &Path, notes: &Path) -> io::Result<Option<(PathBuf, Vec<Planned>)>> {
+    let text = match fs::read_to_string(notes.join(PLAN)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its plan is damaged");
+    let mut lines = text.lines();
+    let shelf =
+        lines.next().and_then(unhex).filter(|shelf| shelf.as_os_str().as_bytes().starts_with(SHELF_PREFIX.as_bytes()));
+    let shelf = shelf.ok_or_else(damaged)?;
+    let plan = lines.map(|line| parse(line).ok_or_else(damaged)).collect::<io::Result<Vec<_>>>()?;
+    Ok(Some((workspace.join(shelf), plan)))
+}
+
+fn parse(line: &str) -> Option<Planned> {
+    let mut fields = line.split(' ');
+    let index = fields.next()?.parse().ok()?;
+    let (before, after) = (parse_shape(fields.next()?)?, parse_shape(fields.next()?)?);
+    let path = unhex(fields.next()?)?;
+    fields.next().is_none().then_some(Planned { index, before, after, path })
+}
+
+/// A path as digits, because it may hold anything.
+fn hex(path: &Path) -> String {
+    path.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The path behind digits; one that leads out of the workspace is none of ours.
+fn unhex(text: &str) -> Option<PathBuf> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
+    let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
+    path.components().all(|part| matches!(part, std::path::Component::Normal(_))).then_some(path)
+}
+
+fn shape(node: Option<&Node>) -> String {
+    match node {
+        None => "-".to_owned(),
+        Some(Node::File { .. } | Node::Link { .. }) => "f".to_owned(),
+        Some(Node::Dir { mode }) => format!("d{mode:o}"),
+    }
+}
+
+fn parse_shape(text: &str) -> Option<Shape> {
+    match text {
+        "-" => Some(Shape::None),
+        "f" => Some(Shape::Leaf),
+        folder => u32::from_str_radix(folder.strip_prefix('d')?, 8).ok().map(Shape::Folder),
+    }
+}
+
+/// Writes a file that is on disk, name and content, when this returns.
+fn durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = path.with_extension("draft");
+    fs::write(&draft, bytes)?;
+    fs::File::open(&draft)?.sync_all()?;
+    fs::rename(&draft, path)?;
+    fs::File::open(path.parent().unwrap_or(path))?.sync_all()
+}
