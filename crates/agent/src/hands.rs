@@ -17,14 +17,14 @@ use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer};
 use tripwire_core::units::RunMillis;
-use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor, Writes};
 use tripwire_host::authority::{Permissions, Who, Writing};
-use tripwire_host::review::answer;
+use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor, Writes};
 use tripwire_host::execution::spend;
 use tripwire_host::files::{Files, FilesError};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::memory::MemoryStore;
 use tripwire_host::memory::pointer::Pointer;
+use tripwire_host::review::answer;
 use tripwire_host::staging::{StageError, Staging};
 
 /// Bytes that a transcript holds of one output as it came; more stands behind its pointer.

@@ -127,20 +127,12 @@ impl Start {
     fn of(args: &AgentArgs) -> Result<Self, Problem> {
         let mut engines = vec![args.engine.clone().unwrap_or_else(|| ENGINE.to_owned())];
         engines.extend(args.fallback.iter().cloned());
-        let names = Remembered {
-            engines,
-            advisor: args.advisor.clone(),
-            reviewer: args.review.clone(),
-        };
+        let names = Remembered { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
         Ok(Self { objective: objective(args)?, workspace: args.place.look()?, names })
     }
 
     fn of_example(example: &Example) -> Self {
-        let names = Remembered {
-            engines: vec![example.engine()],
-            advisor: Some(example.advisor()),
-            reviewer: None,
-        };
+        let names = Remembered { engines: vec![example.engine()], advisor: Some(example.advisor()), reviewer: None };
         Self { objective: example.objective(), workspace: example.workspace(), names }
     }
 }

@@ -3,8 +3,8 @@
 mod agent;
 mod agent_example;
 mod agent_print;
-mod authority;
 mod arm;
+mod authority;
 mod completions;
 mod control;
 mod decide;

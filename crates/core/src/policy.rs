@@ -9,8 +9,8 @@ mod settings;
 
 pub use setting::{Choice, Limit, OnGuardFailure, Profile, SettingError, SettingRow, Switch, Text};
 pub use settings::{
-    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Review, Safety, Sandbox,
-    Tools,
+    Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Review, Safety,
+    Sandbox, Tools,
 };
 
 use crate::record::canonical::{self, CanonicalError};

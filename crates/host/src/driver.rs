@@ -33,8 +33,8 @@ use crate::policy_file;
 use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
-use catch_up::{Followed, adopt, catch_up};
 pub use authority::{AskError, Frozen};
+use catch_up::{Followed, adopt, catch_up};
 pub use error::DriverError;
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
@@ -114,7 +114,8 @@ impl Driver<Disk> {
         let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
-        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None, followed: None };
+        let mut driver =
+            Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None, followed: None };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -136,7 +137,16 @@ impl Driver<Disk> {
         let frozen = Frozen { permissions: head.permissions, identity: head.identity };
         let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
         adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, frozen, role: None, followed: None })
+        Ok(Self {
+            journal,
+            layout: layout.clone(),
+            session: session.clone(),
+            kept,
+            signing: None,
+            frozen,
+            role: None,
+            followed: None,
+        })
     }
 }
 

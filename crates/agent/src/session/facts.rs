@@ -75,9 +75,8 @@ impl Session<'_> {
 
     /// The same facts with what a tool of the memory needs beside them: the first that is missing is named.
     fn with_memories(&self, authority: Authority, needs: &[Permission]) -> Authority {
-        let memory = |need: &&Permission| {
-            matches!(need, Permission::CanWriteMemories | Permission::CanAccessPrivateMemories)
-        };
+        let memory =
+            |need: &&Permission| matches!(need, Permission::CanWriteMemories | Permission::CanAccessPrivateMemories);
         match (authority.grant, needs.iter().find(memory)) {
             (Grant::Granted, Some(need)) => self.authority_of(&[Need::new(*need, PRIVATE)], authority.identity),
             (Grant::Granted | Grant::Denied, _) => authority,

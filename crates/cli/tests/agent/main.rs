@@ -8,6 +8,7 @@ mod example;
 mod guardrails;
 mod replay;
 mod review;
+mod roles;
 mod smoke;
 mod support;
 mod users;
