@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_adapters::hooks::desk::{Attempt, Desk};
 use tripwire_adapters::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};

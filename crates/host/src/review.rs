@@ -14,14 +14,13 @@ pub use proposal::{Listed, Proposal, State};
 
 use crate::authority::{Need, Who};
 use crate::driver::Driver;
-use crate::execution::{self, Work};
+use crate::execution;
 use crate::geometry::file::{FileAction, FileError, make_folder};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use crate::workspace::{Places, Workspace};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use tripwire_core::chain::event::Action;
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{Grant, Permission, Request, ReviewVerdict, Verdict, What};
@@ -154,8 +153,7 @@ impl Gate {
         if let Some(proposed) = asked.filter(|asked| *asked != digest) {
             return Err(ReviewError::Moved { proposed, staged: digest });
         }
-        let work = Work { action: action.exact(), command: Vec::new(), time_limit: Duration::from_secs(60) };
-        let spent = execution::spend(permit, &work)?;
+        let spent = execution::spend(permit, action.exact())?;
         let done = stage.apply(&sandbox_digest(digest)?);
         let status = if done.is_ok() { ExecutionStatus::Success } else { ExecutionStatus::Failed };
         drop(spent);

@@ -21,7 +21,6 @@ pub use outcome::{
 };
 pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
 pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Recovered, Stage};
-pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Stage};
 
 #[cfg(target_os = "linux")]
 mod bridge;

@@ -8,8 +8,8 @@ use std::path::Path;
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
 use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Facts, Observer, RawCall, observe};
-use tripwire_core::units::{Count, RunMillis};
+use tripwire_core::observe::{Observer, RawCall, observe};
+use tripwire_core::units::RunMillis;
 use tripwire_host::authority::{Confinement, Who};
 use tripwire_host::driver::Driver;
 
