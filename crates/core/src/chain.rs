@@ -116,6 +116,7 @@ impl Chain {
         let session = if self.state.gate.standing.stopped().is_some() { Session::Ended } else { Session::Open };
         let intent = intent::decide(session, self.state.activity.mode(), turn.reading.suspicion);
         let permit = if let (What::Request(request), true) = (turn.what, safety.allowed) {
+            request.floor.iter().for_each(|fact| self.state.gate.floor.spend(fact));
             Some(self.state.gate.permit(&self.policy, request, &turn))
         } else {
             None
