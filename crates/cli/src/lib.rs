@@ -1,5 +1,9 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod allow;
+mod agent;
+mod agent_example;
+mod agent_print;
 mod arm;
 mod authority;
 mod completions;
@@ -22,6 +26,7 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod replay_agent;
 mod review;
 mod run;
 mod run_limits;
@@ -63,11 +68,13 @@ Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or ha
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(Box<run::RunArgs>),
+    Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
     Resume(control::ResumeArgs),
     Ack(control::AckArgs),
+    Allow(allow::AllowArgs),
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
@@ -135,11 +142,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Agent(args) => agent::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),
         Verb::Resume(args) => control::resume(&args),
         Verb::Ack(args) => control::ack(&args),
+        Verb::Allow(args) => allow::run(&args),
         Verb::Log(args) => log::run(&args),
         Verb::Why(args) => why::run(&args),
         Verb::Verify(args) => verify::run(&args),
