@@ -1,9 +1,9 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
-mod allow;
 mod agent;
 mod agent_example;
 mod agent_print;
+mod allow;
 mod arm;
 mod authority;
 mod completions;

@@ -183,6 +183,12 @@ impl<S: Storage> Driver<S> {
         self
     }
 
+    /// Where the workspace's files are.
+    #[must_use]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// The session's id.
     #[must_use]
     pub const fn session(&self) -> &SessionId {
