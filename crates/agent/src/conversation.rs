@@ -102,6 +102,7 @@ pub fn failed(engine: Label, error: &EngineError) -> EngineFailure {
         | EngineError::KeyRefused { .. }
         | EngineError::UnknownModel { .. }
         | EngineError::Refused { .. }
+        | EngineError::TooSensitive { .. }
         | EngineError::CassetteEnded { .. } => (FailureKind::Refused, None),
         EngineError::Unreachable { .. } => (FailureKind::Unreachable, None),
         EngineError::Overloaded { retry_after, .. } => (FailureKind::Overloaded, wait(retry_after)),

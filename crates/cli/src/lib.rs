@@ -3,6 +3,7 @@
 mod agent;
 mod agent_example;
 mod agent_print;
+mod allow;
 mod arm;
 mod authority;
 mod completions;
@@ -73,6 +74,7 @@ enum Verb {
     Pause(control::PauseArgs),
     Resume(control::ResumeArgs),
     Ack(control::AckArgs),
+    Allow(allow::AllowArgs),
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
@@ -146,6 +148,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Pause(args) => control::pause(&args),
         Verb::Resume(args) => control::resume(&args),
         Verb::Ack(args) => control::ack(&args),
+        Verb::Allow(args) => allow::run(&args),
         Verb::Log(args) => log::run(&args),
         Verb::Why(args) => why::run(&args),
         Verb::Verify(args) => verify::run(&args),

@@ -127,6 +127,20 @@ pub(crate) enum Problem {
     /// What was named is no session.
     #[error(transparent)]
     SessionId(#[from] SessionIdError),
+    /// No held command has this code.
+    #[error("no held command has the code `{code}`{}", if waiting.is_empty() { String::new() } else { format!("; waiting: {}", waiting.join(", ")) })]
+    NoHeldCommand {
+        /// What was asked for.
+        code: String,
+        /// The codes that wait.
+        waiting: Vec<String>,
+    },
+    /// Two different held commands have this code.
+    #[error("two different held commands have the code `{code}`, so nothing is allowed")]
+    AmbiguousCode {
+        /// What was asked for.
+        code: String,
+    },
     /// The workspace has no session.
     #[error("there is no session below `{}`", folder.display())]
     NoSession {
@@ -231,6 +245,8 @@ impl Problem {
             | Self::NoRule { .. }
             | Self::SessionId(_)
             | Self::NoSession { .. }
+            | Self::NoHeldCommand { .. }
+            | Self::AmbiguousCode { .. }
             | Self::NoDecision { .. }
             | Self::NoAlarm { .. }
             | Self::NoLocalTime
@@ -307,6 +323,10 @@ impl Problem {
             Self::SessionId(error) => error.hint(),
             Self::NoSession { .. } => {
                 "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned()
+            }
+            Self::NoHeldCommand { .. } => "the code stands in the refusal; see `tripwire log`".to_owned(),
+            Self::AmbiguousCode { .. } => {
+                "judge each with `tripwire judge`, and run the one that you want yourself".to_owned()
             }
             Self::Driver(error) => error.hint(),
             Self::Journal(error) => error.hint().to_owned(),

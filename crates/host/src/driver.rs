@@ -166,7 +166,7 @@ pub fn open_existing(layout: &Layout, session: &SessionId) -> Result<Journal<Dis
 
 /// The machine's name, as a note outside the hash.
 fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn head_of(text: &str) -> Result<SessionBody, DriverError> {
@@ -181,6 +181,12 @@ impl<S: Storage> Driver<S> {
     pub fn signed_by(mut self, signing: Option<Signing>) -> Self {
         self.signing = signing;
         self
+    }
+
+    /// Where the workspace's files are.
+    #[must_use]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     /// The session's id.

@@ -4,7 +4,8 @@ use super::{Session, ToldOwned};
 use tripwire_core::chain::event::{Action, AgentEvent};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
-    AdvisorReply, Authority, Claim, Compaction, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict, What,
+    AdvisorReply, Authority, Claim, Compaction, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict,
+    Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::observe::{RawCall, observe};
@@ -12,6 +13,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Usage};
 use tripwire_core::units::{Count, RunMillis, Tokens};
 use tripwire_host::authority::{Confinement, Need, Who};
+use tripwire_host::judge::{self, Judge};
 use tripwire_host::prices::{self, TokenClasses};
 use tripwire_host::workspace::hash::workspace_hash;
 
@@ -70,7 +72,14 @@ impl Session<'_> {
             None => (observe(&raw).action, None),
         };
         let action = Action { turn_id: Some(self.turn_id()), ..action };
-        Request { action, authority, proposal: None, reserve_micro_usd: None }
+        Request { action, authority, floor: self.floor(call), proposal: None, reserve_micro_usd: None }
+    }
+
+    /// What a command line would destroy beyond recall, if anything.
+    fn floor(&self, call: &Call) -> Option<FloorFact> {
+        let facts = judge::Facts::here(self.root.clone(), self.root.clone());
+        let facts = facts.in_session(self.driver.layout(), self.driver.session());
+        Judge::fact_of_call(&facts, &call.tool, &call.arguments)
     }
 
     /// The same facts with what a tool of the memory needs beside them: the first that is missing is named.
@@ -103,7 +112,8 @@ impl Session<'_> {
             needs.push(Need::new(Permission::CanEditSource, "."));
         }
         let action = Action { tool: Label::cut(tool), turn_id: Some(self.turn_id()), ..Action::default() };
-        Request { action, authority: Some(self.authority_of(&needs, None)), proposal, reserve_micro_usd: None }
+        let authority = Some(self.authority_of(&needs, None));
+        Request { action, authority, floor: None, proposal, reserve_micro_usd: None }
     }
 
     /// The model's turn: what it used, what it cost, how full its window is.

@@ -112,11 +112,19 @@ impl Chain {
     }
 
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
-        let gate = &self.state.gate;
         turn.refusal = self.check_authority(request).err();
         if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Reach) {
             let text = format!("`{}` is out of the agent's reach", request.action.shown());
             turn.note(FindingKind::PermissionDenied, Rule::Reach, &text);
+        }
+        let gate = &mut self.state.gate;
+        // A refusal that does not bind while only observing must not hide the floor, which does.
+        if let Some(fact) = &request.floor
+            && (turn.refusal.is_none() || !gate.is_armed())
+            && let Err(error) = gate.floor.check(fact, turn.place.at)
+        {
+            turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
+            turn.refusal = Some((Rule::Floor, error));
         }
         // A call of the running step belongs to it: only a new step can be one too many.
         let asker = request.action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
@@ -207,6 +215,7 @@ impl Chain {
                 gate.money.raise(*by);
                 "a person raised the money budget"
             }
+            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at).words(),
             HumanAct::SetMode(mode) => {
                 gate.mode = *mode;
                 "a person changed whether decisions bind"

@@ -118,6 +118,7 @@ fn standing(decision: &Decision) -> Standing {
                 EnforcementError::CycleTermination(CycleTerminationError::MaxSteps)
                 | EnforcementError::PermissionDenied(_)
                 | EnforcementError::WallClockTimeout(_)
+                | EnforcementError::FloorHeld(_)
                 | EnforcementError::ReviewGating(_),
             ),
             _,

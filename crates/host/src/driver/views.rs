@@ -45,7 +45,7 @@ pub fn newest(layout: &Layout) -> Result<Option<SessionId>, DriverError> {
 }
 
 /// The file in which a journal begins.
-const FIRST_SEGMENT: &str = "00000001.jsonl";
+pub(crate) const FIRST_SEGMENT: &str = "00000001.jsonl";
 
 /// Decides a journal again, record by record, and shows each decision with its time and the journaled text.
 ///
