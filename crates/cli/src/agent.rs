@@ -128,7 +128,11 @@ impl Start {
         let mut engines = vec![args.engine.clone().unwrap_or_else(|| ENGINE.to_owned())];
         engines.extend(args.fallback.iter().cloned());
         let names = Remembered { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
-        Ok(Self { objective: objective(args)?, workspace: args.place.look()?, names })
+        let workspace = args.place.look()?;
+        if !workspace.root().is_dir() {
+            return Err(Problem::open(workspace.root(), std::io::Error::from(std::io::ErrorKind::NotADirectory)));
+        }
+        Ok(Self { objective: objective(args)?, workspace, names })
     }
 
     fn of_example(example: &Example) -> Self {

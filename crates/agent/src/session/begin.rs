@@ -224,6 +224,8 @@ impl<'a> Session<'a> {
         if let Next::Finished(ending) = run.next()
             && !ending.can_go_on()
         {
+            // A kill at the very end may have cost the transcript its last lines.
+            Transcript::open(&plan.layout, id, &told.text)?;
             return Err(SessionError::Over { session: session(), ending: ending.clone() });
         }
         let driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());
