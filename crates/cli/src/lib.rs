@@ -6,6 +6,8 @@ mod completions;
 mod control;
 mod decide;
 mod denial;
+mod doctor;
+mod doctor_workspace;
 mod exit;
 mod explain;
 mod export;
@@ -30,6 +32,7 @@ mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
+mod scan_transcripts;
 mod status;
 mod statusline;
 mod step;
@@ -89,7 +92,7 @@ enum Verb {
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
-    Doctor(sandbox::DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     NotifyAndWait(step::NotifyArgs),
@@ -162,7 +165,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
-        Verb::Doctor(args) => return sandbox::doctor(&args),
+        Verb::Doctor(args) => return doctor::run(&args),
         Verb::Completions(args) => completions::run(&args),
     };
     match done {
