@@ -1,5 +1,6 @@
 //! `tripwire doctor`: through the binary, in a throw-away home.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
+#![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
 
 use serde_json::{Value, json};
 use std::fs;
@@ -177,4 +178,79 @@ fn bad_usage_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(!output.stderr.is_empty());
     }
+}
+
+/// The clients that are installed for tests, as links on a search path; the ones that are not are said loudly.
+fn with_real_clients(person: &Person) -> Vec<&'static str> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let folder = variable("TRIPWIRE_CLIENTS")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("tripwire-clients")))
+        .or_else(|| variable("HOME").map(|home| home.join(".cache/tripwire-clients")))
+        .unwrap_or_default();
+    let children =
+        |path: PathBuf| fs::read_dir(path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let claude = children(folder.join("claude/node_modules/@anthropic-ai")).map(|package| package.join("claude"));
+    let codex = children(folder.join("codex/node_modules/@openai")).flat_map(|package| {
+        children(package.join("vendor")).map(|platform| platform.join("bin/codex")).collect::<Vec<_>>()
+    });
+    let gemini = folder.join("gemini/node_modules/@google/gemini-cli/bundle/gemini.js");
+    let mut found = Vec::new();
+    let programs = [
+        ("claude", claude.into_iter().find(|program| program.is_file())),
+        ("codex", codex.into_iter().find(|program| program.is_file())),
+        ("gemini", Some(gemini).filter(|script| script.is_file())),
+    ];
+    for (name, program) in programs {
+        let link = person.path("bin").join(name);
+        drop(fs::remove_file(&link));
+        let Some(program) = program else {
+            eprintln!("SKIPPED, NOT TESTED: {name} is not in `{}`; `.ci/run` installs it", folder.display());
+            continue;
+        };
+        let script = if name == "gemini" {
+            format!("#!/bin/sh\nexec node '{}' \"$@\"\n", program.display())
+        } else {
+            format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display())
+        };
+        fs::write(&link, script).unwrap();
+        fs::set_permissions(&link, fs::Permissions::from_mode(0o755)).unwrap();
+        found.push(name);
+    }
+    found
+}
+
+#[test]
+fn live_canaries_prove_deny_and_stop_on_the_real_clients_and_touch_nothing() {
+    let person = Person::new();
+    let clients = with_real_clients(&person);
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", person.path("bin").display());
+    let output = person.command(&["doctor", "--live", "--json"]).env("PATH", path).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    for client in clients {
+        for canary in ["shell", "edit", "stop"] {
+            let id = format!("{client}.live.{canary}");
+            let check = checks.iter().find(|check| check["id"] == id.as_str());
+            assert_eq!(check.map(|check| &check["status"]), Some(&json!("ok")), "{id}: {check:?}\n{report}");
+        }
+    }
+    assert!(!person.path("work/.geometry").exists(), "the canaries have a workspace of their own");
+    for name in [".claude", ".claude.json", ".codex", ".gemini"] {
+        assert!(!person.path("home").join(name).exists(), "the canaries have a home of their own: {name}");
+    }
+}
+
+#[test]
+fn a_client_that_does_nothing_proves_nothing() {
+    let person = Person::new();
+    fs::remove_file(person.path("bin/gemini")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", person.path("bin").display());
+    let output = person.command(&["doctor", "--live", "--json"]).env("PATH", path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let check = |id: &str| report["checks"].as_array().unwrap().iter().find(|check| check["id"] == id).cloned();
+    for id in ["claude.live.shell", "claude.live.edit", "claude.live.stop"] {
+        assert_eq!(check(id).unwrap()["status"], "broken", "{report}");
+    }
+    assert_eq!(check("gemini.live").unwrap()["status"], "off", "{report}");
 }
