@@ -87,6 +87,7 @@ impl Exit {
             ) => Self::Parked,
             (false, Some(SafetyVeto::HealthDegraded), _) => Self::Held,
             (false, None, Some(EnforcementError::GuardFailure(_))) => Self::DoesNotHold,
+            (false, None, Some(EnforcementError::FloorHeld(_))) => Self::Held,
             (false, None, Some(EnforcementError::CycleTermination(CycleTerminationError::Held(HoldReason::Money)))) => {
                 Self::Budget
             }

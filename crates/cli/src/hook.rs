@@ -163,10 +163,11 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
         Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::place::role_variable())),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
+            if let Some(session) = foreign.known(workspace.layout()) {
+                return Driver::resume(workspace.layout(), &session);
+            }
             // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-            if foreign.known(workspace.layout()).is_none()
-                && let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root())
-            {
+            if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
                 crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
             let role = crate::place::role_variable();

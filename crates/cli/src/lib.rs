@@ -1,5 +1,9 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod agent;
+mod agent_example;
+mod agent_print;
+mod allow;
 mod arm;
 mod authority;
 mod completions;
@@ -24,6 +28,7 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod replay_agent;
 mod review;
 mod run;
 mod run_limits;
@@ -66,11 +71,13 @@ Exit codes: 0 done, 1 internal error or (`doctor`) a promise not kept, 2 usage o
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(Box<run::RunArgs>),
+    Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
     Resume(control::ResumeArgs),
     Ack(control::AckArgs),
+    Allow(allow::AllowArgs),
     Log(log::LogArgs),
     Why(why::WhyArgs),
     Verify(verify::VerifyArgs),
@@ -138,11 +145,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Agent(args) => agent::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),
         Verb::Resume(args) => control::resume(&args),
         Verb::Ack(args) => control::ack(&args),
+        Verb::Allow(args) => allow::run(&args),
         Verb::Log(args) => log::run(&args),
         Verb::Why(args) => why::run(&args),
         Verb::Verify(args) => verify::run(&args),

@@ -194,7 +194,7 @@ fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
     let mut out = Out::lock();
     out.line(&match args.json {
         true => json!({"ok": true, "set": set, "roles": roles.len(), "policyHash": hash.to_string()}).to_string(),
-        false => format!("{name}: good, {set} settings, {} roles, hash sha256:{hash}", roles.len()),
+        false => format!("{name}: good, {set} settings, hash sha256:{hash}, {} roles", roles.len()),
     })?;
     out.flush()?;
     Ok(Exit::Done)

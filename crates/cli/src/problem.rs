@@ -6,6 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_adapters::install::InstallError;
 use tripwire_adapters::supervisor::RunError;
+use tripwire_agent::engine::EngineError;
+use tripwire_agent::engine::open::OpenError;
+use tripwire_agent::session::SessionError;
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_host::bundle::BundleError;
@@ -124,6 +127,20 @@ pub(crate) enum Problem {
     /// What was named is no session.
     #[error(transparent)]
     SessionId(#[from] SessionIdError),
+    /// No held command has this code.
+    #[error("no held command has the code `{code}`{}", if waiting.is_empty() { String::new() } else { format!("; waiting: {}", waiting.join(", ")) })]
+    NoHeldCommand {
+        /// What was asked for.
+        code: String,
+        /// The codes that wait.
+        waiting: Vec<String>,
+    },
+    /// Two different held commands have this code.
+    #[error("two different held commands have the code `{code}`, so nothing is allowed")]
+    AmbiguousCode {
+        /// What was asked for.
+        code: String,
+    },
     /// The workspace has no session.
     #[error("there is no session below `{}`", folder.display())]
     NoSession {
@@ -190,6 +207,18 @@ pub(crate) enum Problem {
     /// Standard output is closed or full.
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
+    /// Nobody said what is to be reached.
+    #[error("there is no objective")]
+    NoObjective,
+    /// An engine cannot be opened.
+    #[error(transparent)]
+    Engine(#[from] OpenError),
+    /// An engine does not answer, and nothing was begun.
+    #[error(transparent)]
+    NoAnswer(#[from] EngineError),
+    /// A session of our own loop cannot begin or go on.
+    #[error(transparent)]
+    Session(Box<SessionError>),
     /// A value has no canonical form.
     #[error("a record has no canonical form: {0}")]
     Canonical(#[from] CanonicalError),
@@ -216,6 +245,8 @@ impl Problem {
             | Self::NoRule { .. }
             | Self::SessionId(_)
             | Self::NoSession { .. }
+            | Self::NoHeldCommand { .. }
+            | Self::AmbiguousCode { .. }
             | Self::NoDecision { .. }
             | Self::NoAlarm { .. }
             | Self::NoLocalTime
@@ -223,6 +254,9 @@ impl Problem {
             | Self::NoClient
             | Self::OwnProgram(_)
             | Self::Install(_)
+            | Self::NoObjective
+            | Self::Engine(_)
+            | Self::NoAnswer(_)
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
@@ -230,6 +264,7 @@ impl Problem {
             Self::Journal(error) => of_journal(error),
             Self::Run(error) => of_run(error),
             Self::Driver(error) => of_driver(error),
+            Self::Session(error) => of_session(error),
             Self::Bundle(error) => match error {
                 BundleError::Journal(error) => of_journal(error),
                 BundleError::File(_)
@@ -289,6 +324,10 @@ impl Problem {
             Self::NoSession { .. } => {
                 "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned()
             }
+            Self::NoHeldCommand { .. } => "the code stands in the refusal; see `tripwire log`".to_owned(),
+            Self::AmbiguousCode { .. } => {
+                "judge each with `tripwire judge`, and run the one that you want yourself".to_owned()
+            }
             Self::Driver(error) => error.hint(),
             Self::Journal(error) => error.hint().to_owned(),
             Self::File(error) => error.hint(),
@@ -303,6 +342,10 @@ impl Problem {
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
             Self::Run(error) => error.hint(),
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
+            Self::NoObjective => "say it with `--objective TEXT` or `--task FILE`".to_owned(),
+            Self::Engine(error) => error.hint(),
+            Self::NoAnswer(error) => error.hint(),
+            Self::Session(error) => error.hint(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
@@ -323,6 +366,28 @@ fn of_driver(error: &DriverError) -> Exit {
         | DriverError::State(_)
         | DriverError::Log(_)
         | DriverError::File(_) => Exit::DoesNotHold,
+    }
+}
+
+fn of_session(error: &SessionError) -> Exit {
+    match error {
+        SessionError::Driver(error) => of_driver(error),
+        SessionError::StopStands { .. } => Exit::Stopped,
+        SessionError::Hands(_)
+        | SessionError::Engine(_)
+        | SessionError::NotOurs { .. }
+        | SessionError::Over { .. }
+        | SessionError::Changed { .. }
+        | SessionError::Remembered(_)
+        | SessionError::Sole(_) => Exit::Usage,
+        SessionError::File(_) => Exit::DoesNotHold,
+        SessionError::Canonical(_) => Exit::Internal,
+    }
+}
+
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        Self::Session(Box::new(error))
     }
 }
 

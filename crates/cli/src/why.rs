@@ -99,6 +99,7 @@ impl Answer<'_> {
             | HumanAct::SetDirtyBits(_)
             | HumanAct::RaiseBudget(_)
             | HumanAct::MendGuard
+            | HumanAct::AllowOnce(_)
             | HumanAct::SetMode(_) => serde_json::to_string(act).unwrap_or_default(),
         })
     }

@@ -131,6 +131,7 @@ fn human(act: &HumanAct) -> &'static str {
         HumanAct::SetCounter(_) => "sets a counter",
         HumanAct::SetDirtyBits(_) => "sets dirty bits",
         HumanAct::RaiseBudget(_) => "raises the budget",
+        HumanAct::AllowOnce(_) => "allows a held command once",
         HumanAct::SetMode(_) => "changes what binds",
         HumanAct::MendGuard => "mends the guard",
         HumanAct::Other(_) => "writes something down",

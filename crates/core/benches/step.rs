@@ -64,7 +64,7 @@ fn request(n: u64) -> Request {
         permission: Permission::CanExecuteTasks,
         role: Label::cut("developer"),
     };
-    Request { action: action(n), authority: Some(authority), proposal: None, reserve_micro_usd: None }
+    Request { action: action(n), authority: Some(authority), floor: None, proposal: None, reserve_micro_usd: None }
 }
 
 /// Makes the n-th input of a workload.

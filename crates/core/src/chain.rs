@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub struct Chain {
     policy: Policy,
     state: State,
+    known_hash: snapshot::KnownHash,
 }
 
 /// Everything that the engine remembers; bounded, whatever the length of the session (CHAIN-6).
@@ -97,7 +98,7 @@ impl Chain {
     /// When the policy contradicts itself.
     pub fn new(policy: Policy) -> Result<Self, PolicyError> {
         policy.check()?;
-        Ok(Self { policy, state: State::default() })
+        Ok(Self { policy, state: State::default(), known_hash: snapshot::KnownHash::default() })
     }
 
     /// The frozen policy.
@@ -115,6 +116,7 @@ impl Chain {
         let session = if self.state.gate.standing.stopped().is_some() { Session::Ended } else { Session::Open };
         let intent = intent::decide(session, self.state.activity.mode(), turn.reading.suspicion);
         let permit = if let (What::Request(request), true) = (turn.what, safety.allowed) {
+            request.floor.iter().for_each(|fact| self.state.gate.floor.spend(fact));
             Some(self.state.gate.permit(&self.policy, request, &turn))
         } else {
             None

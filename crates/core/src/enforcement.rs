@@ -19,6 +19,9 @@ pub enum EnforcementError {
     /// The review is missing, rejected or of another change.
     #[error(transparent)]
     ReviewGating(ReviewGatingError),
+    /// The command would destroy what nobody gets back.
+    #[error(transparent)]
+    FloorHeld(FloorHeldError),
     /// The session is over or held.
     #[error(transparent)]
     CycleTermination(CycleTerminationError),
@@ -50,6 +53,7 @@ impl EnforcementError {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::PermissionDenied(_) => "PermissionDenied",
+            Self::FloorHeld(_) => "FloorHeld",
             Self::WallClockTimeout(_) => "WallClockTimeout",
             Self::ReviewGating(_) => "ReviewGating",
             Self::CycleTermination(_) => "CycleTermination",
@@ -65,6 +69,7 @@ impl EnforcementError {
                 "ask for a role that has it with `--role`, or change `.geometry/policy.cedar` and start a new session"
                     .into()
             }
+            Self::FloorHeld(error) => alloc::format!("a person may run `tripwire allow --once {}`", error.code),
             Self::WallClockTimeout(_) => "start a new iteration or raise `limits.max_runtime_hours`".into(),
             Self::ReviewGating(error) => match error.problem {
                 ReviewProblem::Missing => "have it reviewed with `tripwire review decide`".into(),
@@ -89,9 +94,11 @@ impl EnforcementError {
     pub fn explained(&self, rule: Rule) -> Explained {
         let denied = match self {
             Self::PermissionDenied(error) => Some(error),
-            Self::WallClockTimeout(_) | Self::ReviewGating(_) | Self::CycleTermination(_) | Self::GuardFailure(_) => {
-                None
-            }
+            Self::FloorHeld(_)
+            | Self::WallClockTimeout(_)
+            | Self::ReviewGating(_)
+            | Self::CycleTermination(_)
+            | Self::GuardFailure(_) => None,
         };
         Explained {
             error: self.kind(),
@@ -114,6 +121,18 @@ pub struct PermissionDeniedError {
     pub permission: Label,
     /// Who lacks it.
     pub role: Label,
+}
+
+/// The command would destroy what nobody gets back; a person may let it pass once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("held: {reason} [{rule}]; to allow this once, a person runs: tripwire allow --once {code}")]
+pub struct FloorHeldError {
+    /// The code that a person names.
+    pub code: Label,
+    /// What it would destroy.
+    pub reason: Label,
+    /// The rule of the floor that it breaks.
+    pub rule: Label,
 }
 
 /// A wall clock ran out.

@@ -58,12 +58,29 @@ pub struct Request {
     /// Who asks and what the policies said; without it the answer is `PermissionDenied`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<Authority>,
+    /// What the judge of commands found, where the command would destroy what nobody gets back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<FloorFact>,
     /// The digest of the change that would be applied, where a review is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Digest>,
     /// The most this may cost, reserved before it is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve_micro_usd: Option<MicroUsd>,
+}
+
+/// A command that would destroy what nobody gets back: found outside, held here (FLOOR-1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FloorFact {
+    /// The short code under which a person may allow it once.
+    pub code: Label,
+    /// The command, its folder and its workspace: an allowance is good for exactly this.
+    pub digest: Digest,
+    /// What it would destroy, in words for a person.
+    pub reason: Label,
+    /// The rule of the floor that it breaks.
+    pub rule: Label,
 }
 
 /// The facts of authority: computed outside (Cedar, checksums), enforced here.
@@ -177,6 +194,8 @@ pub enum HumanAct {
     SetDirtyBits(DirtyBitsEdit),
     /// Raise the session's money budget.
     RaiseBudget(MicroUsd),
+    /// Let the held command with this code pass once (FLOOR-1).
+    AllowOnce(Label),
     /// Let decisions bind, or only watch.
     SetMode(Mode),
     /// Mend what broke the guard: clears that hold, and no other.

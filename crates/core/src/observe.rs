@@ -150,6 +150,27 @@ pub fn observe(raw: &RawCall<'_>) -> Facts {
     Call::read(raw).facts(raw)
 }
 
+/// The command line of a call to a shell tool, under whatever names clients give the tool and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellCall {
+    /// The command line.
+    pub command: String,
+    /// The folder that the call names, where it does.
+    pub folder: Option<String>,
+}
+
+/// What a call would have a shell run; `None` if its tool is no shell.
+#[must_use]
+pub fn shell_call(tool: &str, args: &str) -> Option<ShellCall> {
+    if tools::kind(tool) != ToolKind::Shell {
+        return None;
+    }
+    let arguments = Arguments::read(args);
+    let folder = arguments.field(&["workdir", "cwd", "dir_path", "directory", "working_directory", "working_dir"]);
+    let command = arguments.command()?.into_owned();
+    Some(ShellCall { command, folder: folder.map(alloc::borrow::Cow::into_owned) })
+}
+
 /// A raw call with its arguments read.
 struct Call<'a> {
     arguments: Arguments<'a>,
@@ -237,6 +258,7 @@ impl<'a> Call<'a> {
             signature: Some(signature::signature(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
             target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
             tool: Label::cut(raw.tool),
+            turn_id: None,
             kind: None,
         }
     }

@@ -46,6 +46,11 @@ impl<T, const N: usize> Ring<T, N> {
         }
     }
 
+    /// Keeps only the entries that a test says so of.
+    pub(crate) fn retain(&mut self, test: impl FnMut(&T) -> bool) {
+        self.0.retain(test);
+    }
+
     /// The oldest entry.
     pub(crate) fn oldest(&self) -> Option<&T> {
         self.0.front()

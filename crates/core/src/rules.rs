@@ -81,6 +81,8 @@ pub enum Rule {
     Control,
     /// What is out of the agent's reach.
     Reach,
+    /// The floor of irreversible commands.
+    Floor,
     /// Permissions.
     Permission,
     /// Convergence.
@@ -93,7 +95,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -130,6 +132,7 @@ impl Rule {
         Self::ContextSpiral,
         Self::Control,
         Self::Reach,
+        Self::Floor,
         Self::Permission,
         Self::Convergence,
         Self::Review,
@@ -176,6 +179,7 @@ impl Rule {
             Self::ContextSpiral => "CTX-4",
             Self::Control => "CTRL-1",
             Self::Reach => "CTRL-3",
+            Self::Floor => "FLOOR-1",
             Self::Permission => "PERM-1",
             Self::Convergence => "PERM-1.convergence",
             Self::Review => "REVIEW-1",

@@ -145,8 +145,13 @@ mod tests {
             permission: Permission::CanExecuteTasks,
             role: Label::cut("developer"),
         };
-        let request =
-            Request { action: action.clone(), authority: Some(authority), proposal: None, reserve_micro_usd: None };
+        let request = Request {
+            action: action.clone(),
+            authority: Some(authority),
+            floor: None,
+            proposal: None,
+            reserve_micro_usd: None,
+        };
         let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
         Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap()
     }

@@ -8,6 +8,7 @@
 mod call;
 mod effect;
 mod expand;
+mod fact;
 mod field;
 mod find;
 mod hold;
@@ -21,6 +22,9 @@ mod stream;
 mod walk;
 mod world;
 mod wrappers;
+
+#[cfg(test)]
+mod tests;
 
 pub use effect::{Count, Effect, Names, Target};
 pub use hold::FloorRule;
@@ -137,19 +141,23 @@ impl Judge {
         if command.len() > COMMAND_BYTES_MAX {
             return Verdict::refused(FloorRule::TooComplex, "the line is longer than 2 MiB");
         }
-        let script = match shell::parse(command) {
-            Ok(script) => script,
-            Err(error @ shell::SyntaxError::TooDeep) => {
-                return Verdict::refused(FloorRule::TooComplex, &error.to_string());
-            }
-            Err(shell::SyntaxError::Refused(why)) => {
-                return Verdict::passed(&format!("no shell runs it: {why}"), Vec::new());
-            }
-        };
+        let parsed = shell::parse(command);
+        if let Some(error @ shell::SyntaxError::TooDeep) = parsed.error {
+            return Verdict::refused(FloorRule::TooComplex, &error.to_string());
+        }
         let world = World::new(&self.facts);
         let mut walker = Walker::new(&world, self.start());
-        let _written = walker.script(&script, &Stream::Closed, Place::Here);
-        Verdict::of(walker.segments)
+        let _written = walker.script(&parsed.script, &Stream::Closed, Place::Here);
+        if world.budget() == world::Budget::Spent {
+            walker.hold(hold::Hold::plain(FloorRule::TooComplex, "it reaches over more files than can be looked at"));
+        }
+        let verdict = Verdict::of(walker.segments);
+        match (parsed.error, verdict.verdict) {
+            (Some(error), Answer::Pass) => {
+                Verdict { reason: format!("a shell stops at what it cannot parse: {error}"), ..verdict }
+            }
+            (Some(_), Answer::Hold) | (None, Answer::Pass | Answer::Hold) => verdict,
+        }
     }
 
     fn start(&self) -> State {

@@ -123,7 +123,9 @@ fn turn_of(decision: &Decision) -> Turn {
             | CycleTerminationError::MaxSteps => Turn::Ends,
         },
         Some(EnforcementError::WallClockTimeout(_) | EnforcementError::GuardFailure(_)) => Turn::Ends,
-        Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)) => Turn::GoesOn,
+        Some(
+            EnforcementError::PermissionDenied(_) | EnforcementError::FloorHeld(_) | EnforcementError::ReviewGating(_),
+        ) => Turn::GoesOn,
         None if decision.safety.veto_reason == Some(SafetyVeto::HealthDegraded) => Turn::Ends,
         None => Turn::GoesOn,
     }

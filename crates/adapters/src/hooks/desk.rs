@@ -22,6 +22,7 @@ use tripwire_host::driver::{Driver, DriverError, Taken};
 use tripwire_host::foreign::Foreign;
 use tripwire_host::geometry::file;
 use tripwire_host::geometry::wall_clock::WallClock;
+use tripwire_host::judge;
 use tripwire_host::workspace::Workspace;
 
 /// The largest briefing that is put into a fresh context.
@@ -66,7 +67,7 @@ impl Desk<'_> {
     pub fn handle(&self, call: &HookCall, driver: &mut Driver, attempt: Attempt) -> Result<Handled, DriverError> {
         let foreign = Foreign { client: call.client.name(), session: &call.session };
         let mut notes = foreign.notes(self.workspace.layout())?;
-        let mut memory = Memory::read(&notes.read());
+        let mut memory = Memory::read(notes.read());
         let mut taken = Vec::new();
         let answer = match &call.event {
             Event::SessionStarted(source) => {
@@ -104,7 +105,12 @@ impl Desk<'_> {
         taken: &mut Vec<Taken>,
     ) -> Result<Answer, DriverError> {
         let reach = Reach::new(self.workspace, self.homes);
-        let scene = Scene { call, root: self.workspace.root(), reach: &reach };
+        let facts = judge::Facts {
+            home: self.homes.home.clone(),
+            ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone())
+        };
+        let facts = facts.in_session(self.workspace.layout(), driver.session());
+        let scene = Scene { call, root: self.workspace.root(), reach: &reach, facts: &facts };
         let mut before = Vec::new();
         let mut newcomers = 0;
         if attempt == Attempt::First {
@@ -206,6 +212,7 @@ fn hammered(scene: &Scene<'_>, decisions: &[&Decision]) -> Option<What> {
         (
             Some(
                 EnforcementError::PermissionDenied(_)
+                | EnforcementError::FloorHeld(_)
                 | EnforcementError::ReviewGating(_)
                 | EnforcementError::WallClockTimeout(_)
                 | EnforcementError::CycleTermination(_)

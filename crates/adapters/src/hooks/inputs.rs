@@ -12,6 +12,7 @@ use tripwire_core::observe::{Observer, RawCall, observe};
 use tripwire_core::units::RunMillis;
 use tripwire_host::authority::{Confinement, Who};
 use tripwire_host::driver::Driver;
+use tripwire_host::judge::{self, Judge};
 
 /// Tools that start a sub-agent, under the names that the clients give them.
 const STARTERS: &[&str] = &["Agent", "Task", "spawn_agent"];
@@ -24,6 +25,8 @@ pub(super) struct Scene<'a> {
     pub(super) root: &'a Path,
     /// What the agent must not touch.
     pub(super) reach: &'a Reach,
+    /// What the judge of commands has to know.
+    pub(super) facts: &'a judge::Facts,
 }
 
 impl Scene<'_> {
@@ -40,6 +43,7 @@ impl Scene<'_> {
         What::Request(Request {
             action: facts.action,
             authority: Some(authority),
+            floor: Judge::fact_of_call(self.facts, &tool.name, &tool.input),
             proposal: None,
             reserve_micro_usd: None,
         })
@@ -58,7 +62,13 @@ impl Scene<'_> {
             permission: Permission::CanExecuteTasks,
             role: Label::cut(role),
         };
-        What::Request(Request { action, authority: Some(authority), proposal: None, reserve_micro_usd: None })
+        What::Request(Request {
+            action,
+            authority: Some(authority),
+            floor: None,
+            proposal: None,
+            reserve_micro_usd: None,
+        })
     }
 
     /// A call with its result.

@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often it reads the client's records.
 const READ_EVERY: Duration = Duration::from_millis(300);
 /// The first event of a hook must come within this time of a start.
-const ALIVE_WITHIN: Duration = Duration::from_secs(45);
+const ALIVE_WITHIN: Duration = Duration::from_secs(60);
 /// The same while a person may have to answer the client's questions first.
 const ALIVE_WITHIN_AT_A_TERMINAL: Duration = Duration::from_secs(600);
 /// How long a client that was told to end its turn may take to do so.

@@ -63,8 +63,13 @@ pub(crate) fn permit(action: &Action) -> Permit {
         permission: Permission::CanExecuteTasks,
         role: Label::cut("developer"),
     };
-    let request =
-        Request { action: action.clone(), authority: Some(authority), proposal: None, reserve_micro_usd: None };
+    let request = Request {
+        action: action.clone(),
+        authority: Some(authority),
+        floor: None,
+        proposal: None,
+        reserve_micro_usd: None,
+    };
     Chain::new(Policy::default())
         .unwrap()
         .step(&Input { at: RunMillis::ZERO, what: What::Request(request) })

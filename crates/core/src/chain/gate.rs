@@ -10,6 +10,7 @@ pub(crate) mod consequence;
 pub(crate) mod context;
 pub(crate) mod cooldown;
 pub mod dirty_bits;
+pub(crate) mod floor;
 pub(crate) mod health;
 pub(crate) mod identity;
 pub(crate) mod iterations;
@@ -52,6 +53,8 @@ pub(crate) struct SafetyGate {
     pub(crate) iterations: Iterations,
     pub(crate) context: context::ContextState,
     pub(crate) dirty: dirty_bits::DirtyBits,
+    #[serde(default)]
+    pub(crate) floor: floor::Floor,
     pub(crate) reviews: review::Reviews,
     pub(crate) money: money::MoneyState,
     pub(crate) agents: agents::Agents,

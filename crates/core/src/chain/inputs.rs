@@ -112,13 +112,25 @@ impl Chain {
     }
 
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
-        let gate = &self.state.gate;
         turn.refusal = self.check_authority(request).err();
         if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Reach) {
             let text = format!("`{}` is out of the agent's reach", request.action.shown());
             turn.note(FindingKind::PermissionDenied, Rule::Reach, &text);
         }
+        let gate = &mut self.state.gate;
+        // A refusal that does not bind while only observing must not hide the floor, which does.
+        if let Some(fact) = &request.floor
+            && (turn.refusal.is_none() || !gate.is_armed())
+            && let Err(error) = gate.floor.check(fact, turn.place.at)
+        {
+            turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
+            turn.refusal = Some((Rule::Floor, error));
+        }
+        // A call of the running step belongs to it: only a new step can be one too many.
+        let asker = request.action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        let same_step = asker.is_some() && asker == self.state.turn;
         if turn.refusal.is_none()
+            && !same_step
             && gate.iterations.ended().is_none()
             && gate.iterations.is_exhausted(&self.policy.limits)
         {
@@ -203,6 +215,7 @@ impl Chain {
                 gate.money.raise(*by);
                 "a person raised the money budget"
             }
+            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at).words(),
             HumanAct::SetMode(mode) => {
                 gate.mode = *mode;
                 "a person changed whether decisions bind"
@@ -229,9 +242,11 @@ impl Chain {
         }
     }
 
-    /// The advisor's answer ends a hold for a loop, and travels in the typed override (LOOP-4).
+    /// The advisor's answer ends a hold for a loop, and travels in the typed override (LOOP-4). One that was asked for
+    /// because iterations failed travels in the same way, and ends no hold.
     fn take_advice(&mut self, reply: &AdvisorReply, turn: &mut Turn<'_>) {
-        let waits = self.state.gate.standing.is_held_for(HoldReason::Loop);
+        let wanted = self.state.progress.take_advice();
+        let waits = self.state.gate.standing.is_held_for(HoldReason::Loop) || wanted;
         if !waits || reply.advice.as_str().trim().is_empty() {
             return;
         }
@@ -290,6 +305,7 @@ impl Chain {
                 turn.draft.cause(Effect::Notify(text));
             }
         } else if failures == Count::new(2) {
+            self.state.progress.want_advice();
             turn.draft.cause(Effect::AskAdvisor(Deadlock::NoProgress));
         }
     }

@@ -5,8 +5,9 @@ use super::gate::dirty_bits::Verification;
 use crate::decision::{ActivityMode, Intensity, Price};
 use crate::effect::{HoldReason, StopReason};
 use crate::input::{DirtyBitsEdit, Mode};
-use crate::label::Fingerprint;
+use crate::label::{Fingerprint, Label};
 use crate::units::{Count, EventIndex, MicroUsd, Ratio, RunMillis, StepId, Tokens};
+use alloc::vec::Vec;
 use serde::Serialize;
 
 /// A session at a glance.
@@ -48,6 +49,9 @@ pub struct View {
     /// What ended the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<StopReason>,
+    /// Codes of held commands that a person may allow once, newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Label>,
     /// What is proved about the work.
     pub verdict: Verification,
 }
@@ -75,6 +79,7 @@ impl Chain {
             spent: gate.money.spent(),
             steps: state.step,
             stopped: gate.standing.stopped(),
+            waiting: gate.floor.waiting(),
             verdict: gate.dirty.verdict(Fingerprint::NONE),
         }
     }

@@ -17,6 +17,8 @@ mod context;
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
+mod floor;
+#[cfg(test)]
 mod gate;
 #[cfg(test)]
 mod health;

@@ -5,7 +5,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
-    AdvisorReply, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, Fault, Grant, HumanAct,
+    AdvisorReply, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, Fault, FloorFact, Grant, HumanAct,
     IdentityFact, Input, Mode, Permission, PolicyDrift, Report, Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
@@ -205,6 +205,12 @@ impl Generator {
                 permission: me.one_of(&[Permission::CanExecuteTasks, Permission::CanEditSource, Permission::Write]),
                 role: Label::cut("developer"),
             }),
+            floor: self.maybe(10, |me| FloorFact {
+                code: Label::cut(if me.percent(50) { "AAAA-AA" } else { "BBBB-BB" }),
+                digest: me.digest(),
+                reason: Label::cut("it deletes a home"),
+                rule: Label::cut("delete-home"),
+            }),
             proposal: self.maybe(10, |me| me.digest()),
             reserve_micro_usd: self.maybe(20, |me| MicroUsd::new(me.below(3_000))),
         }
@@ -233,6 +239,7 @@ impl Generator {
                 value: Count::new(u32::try_from(self.below(4)).unwrap()),
             }),
             9 => HumanAct::SetDirtyBits(DirtyBitsEdit { tests_run: Some(true), ..DirtyBitsEdit::default() }),
+            10 if self.percent(50) => HumanAct::AllowOnce(Label::cut("AAAA-AA")),
             10 => HumanAct::RaiseBudget(MicroUsd::new(self.below(9_000))),
             _ => HumanAct::SetMode(self.one_of(&[Mode::Armed, Mode::Armed, Mode::Observe])),
         }

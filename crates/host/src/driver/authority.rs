@@ -88,7 +88,8 @@ pub(super) fn manifest(layout: &Layout) -> Result<Manifest, DriverError> {
 impl Frozen {
     /// A request with its claims looked up in the table.
     pub(super) fn confirm(&self, input: Input) -> Input {
-        let What::Request(Request { action, authority: Some(mut authority), proposal, reserve_micro_usd }) = input.what
+        let What::Request(Request { action, authority: Some(mut authority), floor, proposal, reserve_micro_usd }) =
+            input.what
         else {
             return input;
         };
@@ -101,7 +102,7 @@ impl Frozen {
             authority.grant = Grant::Denied;
         }
         Input {
-            what: What::Request(Request { action, authority: Some(authority), proposal, reserve_micro_usd }),
+            what: What::Request(Request { action, authority: Some(authority), floor, proposal, reserve_micro_usd }),
             ..input
         }
     }
@@ -164,7 +165,8 @@ impl<S: Storage> Driver<S> {
     ) -> Result<SpentPermit, AskError> {
         let permissions = self.frozen.permissions.as_ref();
         let authority = permissions.map(|permissions| permissions.authority(who, needs, None));
-        let request = Request { action: action.clone(), authority, proposal: None, reserve_micro_usd: None };
+        let request =
+            Request { action: action.clone(), authority, floor: None, proposal: None, reserve_micro_usd: None };
         let taken = self.take_now(What::Request(request), clock)?;
         let Some(permit) = taken.permit else { return Err(AskError::Refused(Box::new(taken.decision.safety))) };
         Ok(execution::spend(permit, action.exact())?)

@@ -82,7 +82,7 @@ impl Call {
         while let Some(field) = args.next() {
             let text = field.text();
             for name in names {
-                if text == *name {
+                if text == *name || ends_cluster(&text, name) {
                     return args.next().cloned();
                 }
                 let long = text.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
@@ -99,6 +99,16 @@ impl Call {
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.env.iter().rev().find(|(own, _)| own == name).and_then(|(_, value)| value.known())
     }
+}
+
+/// Whether a run of short options ends with this one, so that its value follows: `-Atc` for `-c`.
+pub(super) fn ends_cluster(text: &str, name: &str) -> bool {
+    let (Some(cluster), Some(letter)) = (text.strip_prefix('-'), name.strip_prefix('-')) else { return false };
+    letter.len() == 1
+        && cluster.len() > 1
+        && cluster.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'0')
+        && cluster.ends_with(letter)
+        && !cluster.starts_with(letter)
 }
 
 impl Field {

@@ -8,6 +8,9 @@ use super::walk::Walker;
 /// Most arguments that one word may become; a longer list is cut, and its rest judged as unknown.
 const FIELDS_MAX: usize = 256;
 
+/// Longest word whose braces are expanded; a longer one is held.
+const BRACED_MAX: usize = 4_096;
+
 /// A character outside quotes, or a piece.
 #[derive(Debug, Clone)]
 enum Unit {
@@ -41,7 +44,11 @@ impl Walker<'_> {
     /// One word as arguments.
     pub(super) fn split_word(&mut self, word: &Word) -> Vec<Field> {
         let mut fields = Vec::new();
-        for units in braces(units(word)) {
+        let units = units(word);
+        if units.len() > BRACED_MAX && first_brace(&units).is_some() && !self.may_expand(usize::MAX) {
+            return vec![unknown(Origin::Output)];
+        }
+        for units in braces(units) {
             let mut building = Building::default();
             self.expand(&units, &mut building);
             building.split();
@@ -120,7 +127,7 @@ impl Walker<'_> {
             Piece::Bare(text) | Piece::Quoted(text) => out.now().push_text(text),
             Piece::Parameter(parameter, quote) => {
                 let values = self.parameter(parameter);
-                insert(values, *quote, out);
+                self.insert(values, *quote, out);
             }
             Piece::Command(script, quote) => {
                 let value = match self.substitute(script) {
@@ -130,7 +137,7 @@ impl Walker<'_> {
                     Stream::Paths(paths) => Field::of(&paths.listed()),
                     Stream::Unknown | Stream::Closed => unknown(Origin::Output),
                 };
-                insert(vec![value], *quote, out);
+                self.insert(vec![value], *quote, out);
             }
             Piece::Process(script) => {
                 let stream = self.substitute(script);
@@ -142,6 +149,16 @@ impl Walker<'_> {
                 let _number = self.one(word);
                 out.now().push_text("0");
             }
+        }
+    }
+
+    /// Puts values into the arguments, unless the line makes too much of itself.
+    fn insert(&mut self, values: Vec<Field>, quote: Quote, out: &mut Building) {
+        let bytes: usize = values.iter().map(Field::size).sum();
+        if self.may_expand(bytes) {
+            insert(values, quote, out);
+        } else {
+            out.now().atoms.push(Atom::Unknown(Origin::Output, Fill::MaybeEmpty));
         }
     }
 

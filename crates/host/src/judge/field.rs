@@ -67,6 +67,15 @@ impl Field {
         self.atoms.iter().map(part).collect()
     }
 
+    /// How many bytes it holds.
+    pub(super) fn size(&self) -> usize {
+        let part = |atom: &Atom| match atom {
+            Atom::Text(part) | Atom::Glob(part) => part.len(),
+            Atom::Unknown(..) => 1,
+        };
+        self.atoms.iter().map(part).sum()
+    }
+
     /// The text as a person would write it.
     pub(super) fn shown(&self) -> String {
         let part = |atom: &Atom| match atom {
@@ -95,9 +104,10 @@ impl Field {
 
     /// Adds text, joined to what is there.
     pub(super) fn push_text(&mut self, text: &str) {
-        match self.atoms.last_mut() {
-            Some(Atom::Text(before)) => before.push_str(text),
-            _ => self.atoms.push(Atom::Text(text.to_owned())),
+        if let Some(Atom::Text(before)) = self.atoms.last_mut() {
+            before.push_str(text);
+        } else {
+            self.atoms.push(Atom::Text(text.to_owned()));
         }
     }
 
@@ -144,7 +154,7 @@ pub(super) fn fits(pattern: &[Atom], text: &str) -> bool {
                 at += 1;
                 in_text += 1;
             }
-            _ => match star {
+            Some(Unit::Any | Unit::Letter(_) | Unit::Class(..)) | None => match star {
                 Some((back, from)) => {
                     at = back + 1;
                     in_text = from + 1;

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::field::{Atom, Field, fits};
 use super::walk::Walker;
-use super::world::{Spot, Zone};
+use super::world::{Budget, Spot, Zone};
 use std::path::Path;
 
 /// Most entries that a search looks at.
@@ -123,7 +123,10 @@ impl Search {
                     || walker.world.zone(&path) == Zone::Temporary
                     || walker.world.zone(&path) == Zone::TemporaryRoot;
                 if near && narrow && within {
-                    self.collect(&path, &mut hits);
+                    self.collect(walker, &path, &mut hits);
+                } else if self.kind == Some('f') {
+                    // Files alone: what is meant is everything in the root, not the root.
+                    hits.push(format!("{}/*", path.display()));
                 } else {
                     hits.push(path.display().to_string());
                 }
@@ -132,12 +135,12 @@ impl Search {
         hits
     }
 
-    fn collect(&self, root: &Path, hits: &mut Vec<String>) {
+    fn collect(&self, walker: &Walker<'_>, root: &Path, hits: &mut Vec<String>) {
         let mut todo = vec![(root.to_owned(), 0_usize)];
         let mut seen = 0_usize;
         while let Some((path, depth)) = todo.pop() {
             seen += 1;
-            if seen > ENTRIES_MAX {
+            if seen > ENTRIES_MAX || walker.world.look_once() == Budget::Spent {
                 break;
             }
             let Ok(metadata) = path.symlink_metadata() else { continue };

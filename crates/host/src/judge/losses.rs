@@ -6,11 +6,13 @@
 
 use super::effect::{Count, ENTRIES_MAX, Effect, Target};
 use super::repository::Repo;
-use super::world::World;
+use super::world::{Budget, World};
 use std::path::{Path, PathBuf};
 
-/// Folders that a build or an installation makes again.
-const PRODUCTS: [&str; 60] = [
+/// Folders that a build or an installation makes again, or that a quoting mistake made.
+const PRODUCTS: [&str; 62] = [
+    "~",
+    "$HOME",
     "target",
     "node_modules",
     "dist",
@@ -168,14 +170,14 @@ struct Seen {
 }
 
 /// Counts what lies at a path, for a card.
-pub(super) fn count(path: &Path) -> Target {
-    let seen = look(path);
+pub(super) fn count(world: &World, path: &Path) -> Target {
+    let seen = look(world, path);
     Target { path: path.display().to_string(), files: seen.count, bytes: seen.bytes, counted: seen.counted }
 }
 
 /// Repositories at or below a path whose work is found nowhere else.
 pub(super) fn busy_repositories(world: &World, path: &Path, effect: &mut Effect) {
-    for root in look(path).repositories.iter().take(8) {
+    for root in look(world, path).repositories.iter().take(8) {
         if world.repository(root).is_some_and(|repo| is_busy(&repo)) {
             effect.repositories.add(root);
         }
@@ -189,7 +191,7 @@ pub(super) fn losses(world: &World, path: &Path) -> Losses {
     if metadata.is_symlink() {
         return losses;
     }
-    let seen = look(path);
+    let seen = look(world, path);
     losses.effect.targets.push(Target {
         path: shown(world, path),
         files: seen.count,
@@ -208,7 +210,8 @@ pub(super) fn losses(world: &World, path: &Path) -> Losses {
         Some(repo) => tracked_losses(world, &repo, path, &files, &mut losses),
         None => {
             for file in files.into_iter().filter(|file| !is_product(world, file)) {
-                losses.effect.untracked.add(&relative(world, file));
+                let kind = if is_secret(file) { &mut losses.effect.secrets } else { &mut losses.effect.untracked };
+                kind.add(&relative(world, file));
             }
         }
     }
@@ -223,16 +226,14 @@ fn tracked_losses(world: &World, repo: &Repo, path: &Path, files: &[&PathBuf], l
     for file in status.dirty().into_iter().filter(|file| file.starts_with(path)) {
         losses.effect.uncommitted.add(&relative(world, file));
     }
+    let kept = |file: &Path| is_product(world, file) || is_of_the_run(world, file);
+    for file in status.untracked.iter().filter(|file| file.starts_with(path) && !kept(file)) {
+        let kind = if is_secret(file) { &mut losses.effect.secrets } else { &mut losses.effect.untracked };
+        kind.add(&relative(world, file));
+    }
     let ignored = |file: &Path| status.ignored.iter().any(|entry| file.starts_with(entry));
-    for file in files {
-        if is_product(world, file) {
-            continue;
-        }
-        if status.untracked.contains(file) {
-            losses.effect.untracked.add(&relative(world, file));
-        } else if is_secret(file) && ignored(file) {
-            losses.effect.secrets.add(&relative(world, file));
-        }
+    for file in files.iter().filter(|file| is_secret(file) && !kept(file) && ignored(file)) {
+        losses.effect.secrets.add(&relative(world, file));
     }
 }
 
@@ -295,14 +296,14 @@ fn relative(world: &World, path: &Path) -> PathBuf {
 }
 
 /// Walks a path without following links, up to the bound.
-fn look(path: &Path) -> Seen {
+fn look(world: &World, path: &Path) -> Seen {
     let mut seen = Seen::default();
     let mut todo = vec![path.to_owned()];
     let mut entries = 0_u64;
     while let Some(next) = todo.pop() {
         let Ok(metadata) = next.symlink_metadata() else { continue };
         entries += 1;
-        if entries > ENTRIES_MAX {
+        if entries > ENTRIES_MAX || world.look_once() == Budget::Spent {
             seen.counted = Count::AtLeast;
             break;
         }

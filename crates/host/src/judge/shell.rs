@@ -222,9 +222,36 @@ pub(super) enum SyntaxError {
     TooDeep,
 }
 
-/// Reads a whole command line.
-pub(super) fn parse(text: &str) -> Result<Script, SyntaxError> {
-    parse_at(text, 0)
+/// What of a text would run, and what is wrong with the rest.
+#[derive(Debug, Clone)]
+pub(super) struct Parsed {
+    /// What bash would run.
+    pub(super) script: Script,
+    /// Why it would stop there.
+    pub(super) error: Option<SyntaxError>,
+}
+
+/// Most times that a text is read again up to an earlier line.
+const RETRIES_MAX: usize = 40;
+
+/// Reads a command line. bash runs line after line until it meets one that it cannot parse: so does this.
+pub(super) fn parse(text: &str) -> Parsed {
+    let mut part = text;
+    let mut first = None;
+    for _ in 0..RETRIES_MAX {
+        let mut lexer = lexer::Lexer::new(part, 0);
+        match lexer.whole() {
+            Ok(script) => return Parsed { script, error: first },
+            Err(SyntaxError::TooDeep) => break,
+            Err(error) => first = first.or(Some(error)),
+        }
+        let before = part.get(..lexer.at.min(part.len())).unwrap_or(part);
+        match before.trim_end_matches('\n').rfind('\n') {
+            Some(line) => part = part.get(..line).unwrap_or_default(),
+            None => return Parsed { script: Script::default(), error: first },
+        }
+    }
+    Parsed { script: Script::default(), error: Some(SyntaxError::TooDeep) }
 }
 
 /// Reads a command line that stands inside others.
@@ -235,9 +262,6 @@ fn parse_at(text: &str, depth: usize) -> Result<Script, SyntaxError> {
 impl Word {
     /// The text, if nothing in it is expanded: the only form in which a word can be a keyword or a name.
     pub(super) fn literal(&self) -> Option<&str> {
-        match self.pieces.as_slice() {
-            [Piece::Bare(text)] => Some(text),
-            _ => None,
-        }
+        if let [Piece::Bare(text)] = self.pieces.as_slice() { Some(text) } else { None }
     }
 }

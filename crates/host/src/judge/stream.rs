@@ -109,7 +109,12 @@ impl Walker<'_> {
             Some(file) if file.text() == "-" => call.stdin.clone(),
             Some(file) => {
                 let path = file.known().and_then(|name| self.state.absolute(&name));
-                path.and_then(|path| self.state.files.get(&path).cloned()).unwrap_or(Stream::Unknown)
+                match path {
+                    // A script that is only shown may be run as well, and running scripts is not judged; SQL is.
+                    Some(path) if path.extension().is_some_and(|ending| ending == "sql") => self.contents(&path),
+                    Some(path) => self.state.files.get(&path).cloned().unwrap_or(Stream::Unknown),
+                    None => Stream::Unknown,
+                }
             }
         };
         match stream {

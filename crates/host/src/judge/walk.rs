@@ -32,12 +32,31 @@ pub(super) struct Walker<'w> {
     parallel: usize,
     depth: usize,
     steps: usize,
+    /// Bytes that expansions made.
+    expanded: usize,
+    holds: usize,
 }
+
+/// Most bytes that the expansions of one line may make.
+const EXPANDED_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Most holds that are found before the rest of a line is no longer looked at.
+const HOLDS_MAX: usize = 16;
 
 impl<'w> Walker<'w> {
     pub(super) fn new(world: &'w World, state: State) -> Self {
         let source = String::new();
-        Self { world, state, segments: Vec::new(), source, calls: Vec::new(), parallel: 0, depth: 0, steps: 0 }
+        Self {
+            world,
+            state,
+            segments: Vec::new(),
+            source,
+            calls: Vec::new(),
+            parallel: 0,
+            depth: 0,
+            steps: 0,
+            expanded: 0,
+            holds: 0,
+        }
     }
 
     /// Walks code that stands inside the line: a text that some shell would run.
@@ -46,20 +65,15 @@ impl<'w> Walker<'w> {
             self.hold(Hold::plain(FloorRule::TooComplex, "code is nested in code more than 12 levels deep"));
             return Stream::Unknown;
         }
-        match super::shell::parse(text) {
-            Ok(script) => {
-                self.depth += 1;
-                let stream = self.script(&script, stdin, place);
-                self.depth -= 1;
-                stream
-            }
-            // bash runs nothing of what it cannot parse.
-            Err(super::shell::SyntaxError::Refused(_)) => Stream::Closed,
-            Err(error @ super::shell::SyntaxError::TooDeep) => {
-                self.hold(Hold::plain(FloorRule::TooComplex, &error.to_string()));
-                Stream::Unknown
-            }
+        let parsed = super::shell::parse(text);
+        if let Some(error @ super::shell::SyntaxError::TooDeep) = parsed.error {
+            self.hold(Hold::plain(FloorRule::TooComplex, &error.to_string()));
+            return Stream::Unknown;
         }
+        self.depth += 1;
+        let stream = self.script(&parsed.script, stdin, place);
+        self.depth -= 1;
+        stream
     }
 
     /// Walks a list.
@@ -197,8 +211,12 @@ impl<'w> Walker<'w> {
 
     fn simple(&mut self, simple: &Simple, stdin: &Stream, place: Place) -> Stream {
         self.steps += 1;
+        if self.holds >= HOLDS_MAX {
+            return Stream::Unknown;
+        }
         if self.steps > STEPS_MAX {
             self.hold(Hold::plain(FloorRule::TooComplex, "the line unrolls into more than 4000 commands"));
+            self.holds = HOLDS_MAX;
             return Stream::Unknown;
         }
         let outer = std::mem::replace(&mut self.source, simple.source.clone());
@@ -337,8 +355,25 @@ impl<'w> Walker<'w> {
         stream
     }
 
+    /// Counts what an expansion makes; a line that makes too much of itself cannot be judged.
+    pub(super) fn may_expand(&mut self, bytes: usize) -> bool {
+        self.expanded = self.expanded.saturating_add(bytes);
+        if self.expanded <= EXPANDED_BYTES_MAX {
+            return true;
+        }
+        if self.holds < HOLDS_MAX {
+            self.hold(Hold::plain(FloorRule::TooComplex, "its expansions make more than 32 MiB"));
+            self.holds = HOLDS_MAX;
+        }
+        false
+    }
+
     /// Notes that the command at hand is held.
     pub(super) fn hold(&mut self, hold: Hold) {
+        self.holds += 1;
+        if self.holds > HOLDS_MAX {
+            return;
+        }
         self.segments.push(Segment { command: self.source.clone(), hold: Some(hold) });
     }
 }

@@ -3,7 +3,7 @@
 use super::Facts;
 use super::field::{Atom, Field, Fill, fits};
 use super::repository::Repo;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -22,6 +22,19 @@ pub(super) struct World {
     home: Option<PathBuf>,
     temporary: Vec<PathBuf>,
     repositories: RefCell<BTreeMap<PathBuf, Option<Rc<Repo>>>>,
+    looked: Cell<u64>,
+}
+
+/// Most entries of the disk that one judgement looks at.
+const LOOKS_MAX: u64 = 200_000;
+
+/// Whether a judgement may look further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Budget {
+    /// It may.
+    Left,
+    /// It may not, and what it found is not all.
+    Spent,
 }
 
 /// What a path is to the run.
@@ -92,7 +105,19 @@ impl World {
             temporary: facts.temporary.iter().map(|path| real(path)).collect(),
             facts: facts.clone(),
             repositories: RefCell::new(BTreeMap::new()),
+            looked: Cell::new(0),
         }
+    }
+
+    /// Counts one look at the disk.
+    pub(super) fn look_once(&self) -> Budget {
+        self.looked.set(self.looked.get().saturating_add(1));
+        self.budget()
+    }
+
+    /// Whether there is anything left to look with.
+    pub(super) fn budget(&self) -> Budget {
+        if self.looked.get() > LOOKS_MAX { Budget::Spent } else { Budget::Left }
     }
 
     pub(super) fn workspace(&self) -> &Path {

@@ -1,6 +1,6 @@
 //! Programs that run other programs: what stands behind them is what counts.
 
-use super::call::{Call, Place};
+use super::call::{Call, Place, ends_cluster};
 use super::field::Field;
 
 /// What stands behind a wrapper.
@@ -81,6 +81,13 @@ const RUNNERS: [&[&str]; 14] = [
     &["rtk", "proxy"],
 ];
 
+/// Options of `xargs` that take a value.
+const XARGS_VALUES: [&str; 12] =
+    ["-I", "-n", "-P", "-L", "-d", "-s", "-E", "-a", "--max-args", "--max-procs", "--delimiter", "--arg-file"];
+
+/// Tools of a project that its package manager runs by their bare name.
+const TOOLS: [&str; 6] = ["prisma", "sequelize", "typeorm", "knex", "rimraf", "supabase"];
+
 const SHELLS: [&str; 10] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
 
 /// What stands behind this call, if it is a wrapper.
@@ -88,9 +95,6 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
     let name = call.name();
     if let Some((_, values, skip)) = PLAIN.iter().find(|(own, ..)| *own == name) {
         let (env, rest) = rest_of(call.args.get(1..).unwrap_or_default(), values, *skip);
-        if name == "busybox" && rest.is_empty() {
-            return Some(Inner::Nothing);
-        }
         return Some(if rest.is_empty() { Inner::Nothing } else { Inner::Call(rest, env, call.place) });
     }
     if SHELLS.contains(&name.as_str()) {
@@ -127,38 +131,27 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         "direnv" if words.first().is_some_and(|word| word == "exec") => {
             Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec()))
         }
-        "xargs" => {
-            let values = [
-                "-I",
-                "-n",
-                "-P",
-                "-L",
-                "-d",
-                "-s",
-                "-E",
-                "-a",
-                "--max-args",
-                "--max-procs",
-                "--delimiter",
-                "--arg-file",
-            ];
-            Some(Inner::Fed(rest_of(args, &values, 0).1))
-        }
+        "xargs" => Some(Inner::Fed(rest_of(args, &XARGS_VALUES, 0).1)),
         "parallel" => Some(parallel(call)),
+        "yarn" | "pnpm" if words.first().is_some_and(|word| TOOLS.contains(&word.as_str())) => {
+            Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
+        }
         "ssh" => ssh(call),
         "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => container(call),
         "docker-compose" => {
             container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat()))
         }
-        _ => {
-            let all: Vec<String> = [vec![name], words].concat();
-            let fits = |runner: &&&[&str]| all.len() > runner.len() && runner.iter().zip(&all).all(|(a, b)| a == b);
-            let runner = RUNNERS.iter().find(fits)?;
-            let (env, rest) =
-                rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
-            (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
-        }
+        _ => runner(call),
     }
+}
+
+/// `poetry run`, `bundle exec` and the like.
+fn runner(call: &Call) -> Option<Inner> {
+    let all: Vec<String> = [vec![call.name()], call.words()].concat();
+    let fits = |runner: &&&[&str]| all.len() > runner.len() && runner.iter().zip(&all).all(|(a, b)| a == b);
+    let runner = RUNNERS.iter().find(fits)?;
+    let (env, rest) = rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
+    (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
 }
 
 /// Skips options, values of options, assignments and plain words; what is left is the program.
@@ -170,7 +163,7 @@ fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)
         if text == "--" {
             at += 1;
             break;
-        } else if values.contains(&text.as_str()) {
+        } else if values.contains(&text.as_str()) || joins_value(&text, values) {
             at += 2;
         } else if text.starts_with('-') && text.len() > 1 {
             at += 1;
@@ -186,6 +179,12 @@ fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)
     let rest =
         if rest.first().is_some_and(|field| field.text() == "--") { rest.into_iter().skip(1).collect() } else { rest };
     (env, rest)
+}
+
+/// Whether a run of short options ends with one that takes a value, and does not begin with one that has it already.
+fn joins_value(text: &str, values: &[&str]) -> bool {
+    let begins = text.get(..2).is_some_and(|first| values.contains(&first));
+    !begins && values.iter().any(|value| ends_cluster(text, value))
 }
 
 fn is_name(text: &str) -> bool {

@@ -141,7 +141,7 @@ impl Pulse {
 
     /// Notes what the client was told.
     pub(super) fn note_reply(&mut self, reply: &Reply) {
-        self.turn_ends = reply.stdout.contains("\"continue\":false");
+        self.turn_ends = ends_turn(reply);
     }
 
     /// Notes what the engine decided.
@@ -173,6 +173,11 @@ impl Pulse {
         self.view = driver.view();
         self.recent = driver.recent().to_vec();
     }
+}
+
+/// Whether an answer tells the client to end its turn.
+pub(super) fn ends_turn(reply: &Reply) -> bool {
+    reply.stdout.contains("\"continue\":false")
 }
 
 #[cfg(test)]

@@ -242,11 +242,11 @@ fn binds(hold: HoldReason, policy: &Policy) -> bool {
     hold != HoldReason::GuardFailure || policy.gate.on_guard_failure == OnGuardFailure::Hold
 }
 
-/// In observe mode only an explicit budget, a wall clock and what protects a person's controls refuse; everything else is
-/// merely noted.
+/// In observe mode only an explicit budget, a wall clock, the floor and what protects a person's controls refuse;
+/// everything else is merely noted.
 const fn binding_of_refusal(rule: Rule) -> Binding {
     match rule {
-        Rule::GateMoney | Rule::TermWallClock | Rule::Reach => Binding::Always,
+        Rule::GateMoney | Rule::TermWallClock | Rule::Reach | Rule::Floor => Binding::Always,
         Rule::FailClosed
         | Rule::FrozenPolicy
         | Rule::ActSimilarity

@@ -75,6 +75,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         quiet: "The same three claims with the setting off, or with a changed hash among them.",
     },
     Entry {
+        id: "FLOOR-1",
+        title: "The floor of irreversible commands",
+        what: "A shell command that would destroy what nobody gets back, outside of what the run itself may lose, waits \
+               for a person: deleting a home, the system, a repository's history or work that no commit holds; rewriting a \
+               protected branch; throwing away uncommitted changes; disks, databases, services; code from the network. \
+               The line is judged as parsed and against the real workspace, so the same command may pass in one state \
+               and be held in another. It binds in observe mode too. It is no evidence of a loop.",
+        threshold: "One command. `tripwire allow --once CODE` lets exactly that command pass once within 24 hours.",
+        settings: &[],
+        source: "SPEC §12; the users' third and sixth needs.",
+        fires: "`git checkout -- .` with uncommitted changes, also as `bash -c 'git checkout -- .'`.",
+        quiet: "The same in a clean tree; `rm -rf target/`; a commit message that mentions `rm -rf ~`.",
+    },
+    Entry {
         id: "REVIEW-1",
         title: "Review gate",
         what: "A change that needs a review is known by its SHA-256. It may be applied only if the reviewer approved that \

@@ -81,7 +81,7 @@ fn foreign(_origin: &crate::judge::field::Origin) -> Hold {
 fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str) -> Option<Hold> {
     let code = without_comments(code);
     for remover in REMOVERS {
-        for (at, _) in code.match_indices(remover) {
+        for (at, _) in code.match_indices(remover).filter(|(at, _)| !is_in_text(&code, *at)) {
             let arguments = code.get(at + remover.len()..).unwrap_or_default();
             let field = argument(walker, arguments);
             let hold = delete::fields(walker, call.place, Manner::Recursive, &[field]);
@@ -91,7 +91,7 @@ fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str) -> Option<Hold> 
         }
     }
     for shell in SHELLS {
-        for (at, _) in code.match_indices(shell) {
+        for (at, _) in code.match_indices(shell).filter(|(at, _)| !is_in_text(&code, *at)) {
             let before = code.get(..at).and_then(|before| before.chars().last());
             if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
                 continue;
@@ -137,6 +137,22 @@ fn texts(arguments: &str) -> Vec<String> {
         rest = rest.trim_start_matches('[').trim_start();
     }
     found
+}
+
+/// Whether a place in the code lies inside a text.
+fn is_in_text(code: &str, at: usize) -> bool {
+    let mut open = None;
+    let mut escaped = false;
+    for letter in code.get(..at).unwrap_or_default().chars() {
+        match open {
+            _ if escaped => escaped = false,
+            Some(_) if letter == '\\' => escaped = true,
+            Some(quote) if letter == quote || letter == '\n' => open = None,
+            None if letter == '\'' || letter == '"' => open = Some(letter),
+            Some(_) | None => {}
+        }
+    }
+    open.is_some()
 }
 
 /// The code without lines that are only a comment.

@@ -7,7 +7,7 @@ use crate::judge::find::Search;
 use crate::judge::hold::{FloorRule, Hold};
 use crate::judge::losses::{self, Losses};
 use crate::judge::walk::Walker;
-use crate::judge::world::{Spot, Zone};
+use crate::judge::world::{Last, Spot, Zone};
 use std::path::{Path, PathBuf};
 
 /// How a deletion goes about it.
@@ -56,7 +56,15 @@ pub(in crate::judge) fn fields(walker: &Walker<'_>, place: Place, manner: Manner
         cwds => cwds.iter().cloned().map(Some).collect(),
     };
     for cwd in cwds {
-        let spots: Vec<Spot> = targets.iter().flat_map(|field| walker.world.spots(field, cwd.as_deref())).collect();
+        let inside = cwd
+            .as_ref()
+            .is_some_and(|cwd| walker.world.real(cwd, Last::Followed).starts_with(walker.world.workspace()));
+        let mut spots = Vec::new();
+        for field in targets {
+            let climbs = inside && !field.shown().starts_with(['/', '$']);
+            let way = if climbs { Way::FromInside } else { Way::Named };
+            spots.extend(walker.world.spots(field, cwd.as_deref()).into_iter().map(|spot| (spot, way)));
+        }
         let hold = judge_spots(walker, manner, &spots);
         if hold.is_some() {
             return hold;
@@ -81,12 +89,20 @@ fn remote(manner: Manner, targets: &[Field]) -> Option<Hold> {
     Some(Hold::plain(FloorRule::DeleteOutside, &reason))
 }
 
-fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[Spot]) -> Option<Hold> {
+/// How a path was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Seen from a folder of the workspace: if it leads out, it leads to a neighbour and not to something temporary.
+    FromInside,
+    /// By its full name.
+    Named,
+}
+
+fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option<Hold> {
     let mut work = Losses::default();
-    for spot in spots {
-        let (path, whole) = match spot {
-            Spot::Path(path) => (path, path.as_path()),
-            Spot::Contents(path) => (path, path.as_path()),
+    for (spot, way) in spots {
+        let path = match spot {
+            Spot::Path(path) | Spot::Contents(path) => path,
             Spot::Unknown(shown, end) => match (manner, end) {
                 (Manner::Files, _) => continue,
                 (Manner::Recursive, Some(end)) if demanded_or_product(shown, end) => continue,
@@ -96,9 +112,9 @@ fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[Spot]) -> Option<Ho
         if walker.state.made.contains(path) && !path.exists() {
             continue;
         }
-        match walker.world.zone(whole) {
+        match walker.world.zone(path) {
             Zone::Inside => add(&mut work, losses::losses(walker.world, path)),
-            Zone::Temporary if owned_elsewhere(walker, path) => {
+            Zone::Temporary if *way == Way::FromInside || owned_elsewhere(walker, path) => {
                 return Some(of_zone(walker, Zone::Outside, path));
             }
             Zone::Temporary => {}
@@ -135,7 +151,7 @@ fn unknown_target(shown: &str) -> Hold {
     Hold::plain(FloorRule::DeleteUnknown, &reason)
 }
 
-/// Something temporary that belongs to another user, or that holds a repository with work found nowhere else.
+/// Something temporary that holds a repository with work found nowhere else.
 fn owned_elsewhere(walker: &Walker<'_>, path: &Path) -> bool {
     let mut effect = Effect::default();
     losses::busy_repositories(walker.world, path, &mut effect);
@@ -179,14 +195,14 @@ fn of_zone(walker: &Walker<'_>, zone: Zone, path: &Path) -> Hold {
             (FloorRule::DeleteOutside, format!("it deletes `{shown}`, outside the workspace"))
         }
     };
-    let mut effect = Effect { targets: vec![losses::count(path)], ..Effect::default() };
+    let mut effect = Effect { targets: vec![losses::count(walker.world, path)], ..Effect::default() };
     losses::busy_repositories(walker.world, path, &mut effect);
     Hold::with(rule, reason, effect)
 }
 
 fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     let search = Search::read(call);
-    let hits: Vec<Field> = search.hits(walker).iter().map(|hit| Field::of(hit)).collect();
+    let hits: Vec<Field> = search.hits(walker).iter().map(|hit| hit_field(hit)).collect();
     if search.deletes {
         let hold = fields(walker, call.place, Manner::Recursive, &hits);
         if hold.is_some() {
@@ -214,6 +230,15 @@ fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         }
     }
     None
+}
+
+/// A name that was found; one that ends in `/*` is everything in a folder.
+fn hit_field(hit: &str) -> Field {
+    let mut field = Field::of(hit.strip_suffix("/*").map_or(hit, |_| hit.strip_suffix('*').unwrap_or(hit)));
+    if hit.ends_with("/*") {
+        field.push_pattern("*");
+    }
+    field
 }
 
 fn rsync(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
@@ -291,7 +316,7 @@ fn permissions(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
                     "it changes modes or owners of everything in `{}`, which nobody can put back",
                     path.display()
                 );
-                let effect = Effect { targets: vec![losses::count(&path)], ..Effect::default() };
+                let effect = Effect { targets: vec![losses::count(walker.world, &path)], ..Effect::default() };
                 return Some(Hold::with(FloorRule::Permissions, reason, effect));
             }
         }

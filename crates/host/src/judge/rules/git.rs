@@ -204,7 +204,7 @@ fn branch(git: &Git) -> Option<Hold> {
         if remote {
             continue;
         }
-        let exclude = format!("--exclude=refs/heads/{name}");
+        let exclude = format!("--exclude={name}");
         let full = format!("refs/heads/{name}");
         let question = ["rev-list", "--count", &full, "--not", &exclude, "--branches", "--tags", "--remotes"];
         let lost = repo.count(&question).unwrap_or(0);

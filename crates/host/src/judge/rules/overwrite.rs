@@ -91,7 +91,8 @@ fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold
             if full && !path.starts_with("/proc") && !path.starts_with("/dev") =>
         {
             let reason = format!("it overwrites `{shown}`, outside the workspace");
-            let effect = crate::judge::effect::Effect { targets: vec![losses::count(path)], ..Default::default() };
+            let effect =
+                crate::judge::effect::Effect { targets: vec![losses::count(walker.world, path)], ..Default::default() };
             Some(Hold::with(FloorRule::Overwrite, reason, effect))
         }
         Zone::Inside if writing == Writing::Emptied && full => {

@@ -105,13 +105,14 @@ fn containers(call: &Call, plain: &[&str]) -> Option<&'static str> {
 }
 
 fn amazon(call: &Call, plain: &[&str]) -> Option<&'static str> {
-    let lost = match plain {
-        ["s3", "rm", ..] => call.has_any(&["--recursive"]),
-        ["s3", "rb", ..] => true,
-        ["s3", "sync", ..] => call.has_any(&["--delete"]),
-        [_, verb, ..] => verb.starts_with("delete-") || verb.starts_with("terminate-") || verb.starts_with("purge-"),
+    let deletes = |verb: &&str| ["delete-", "terminate-", "purge-"].iter().any(|start| verb.starts_with(start));
+    let lost = plain.windows(2).any(|pair| match pair {
+        ["s3", "rm"] => call.has_any(&["--recursive"]),
+        ["s3", "rb"] => true,
+        ["s3", "sync"] => call.has_any(&["--delete"]),
+        [_, verb] => deletes(verb),
         _ => false,
-    };
+    });
     lost.then_some("it deletes something in the cloud")
 }
 

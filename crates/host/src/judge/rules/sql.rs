@@ -62,6 +62,14 @@ fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
         }
     }
     end_word(&mut word, &mut statements);
+    for statement in &mut statements {
+        // `/*!50000 DROP …` begins with the version that it is for.
+        if dialect == Dialect::MySql
+            && statement.first().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            statement.remove(0);
+        }
+    }
     statements.retain(|statement| !statement.is_empty());
     statements
 }

@@ -33,7 +33,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The whole text as a script.
-    pub(super) fn whole(mut self) -> Result<Script, SyntaxError> {
+    pub(super) fn whole(&mut self) -> Result<Script, SyntaxError> {
         let script = self.script()?;
         if self.at < self.text.len() {
             return Err(SyntaxError::Refused("an unexpected word or bracket"));
@@ -245,16 +245,18 @@ pub(super) struct Pieces(Vec<Piece>);
 
 impl Pieces {
     pub(super) fn bare(&mut self, text: &str) {
-        match self.0.last_mut() {
-            Some(Piece::Bare(before)) => before.push_str(text),
-            _ => self.0.push(Piece::Bare(text.to_owned())),
+        if let Some(Piece::Bare(before)) = self.0.last_mut() {
+            before.push_str(text);
+        } else {
+            self.0.push(Piece::Bare(text.to_owned()));
         }
     }
 
     pub(super) fn quoted(&mut self, text: &str) {
-        match self.0.last_mut() {
-            Some(Piece::Quoted(before)) => before.push_str(text),
-            _ => self.0.push(Piece::Quoted(text.to_owned())),
+        if let Some(Piece::Quoted(before)) = self.0.last_mut() {
+            before.push_str(text);
+        } else {
+            self.0.push(Piece::Quoted(text.to_owned()));
         }
     }
 

@@ -1,0 +1,157 @@
+//! The floor: a command that destroys what nobody gets back waits for a person, in every mode (FLOOR-1).
+//!
+//! The judge outside finds the fact; here it is held. A person may let exactly one held command pass once: the allowance
+//! is bound to the full digest of the command and its folder, so that another command with the same short code stays
+//! held, and it ends with its first use or after 24 hours.
+
+use crate::enforcement::{EnforcementError, FloorHeldError};
+use crate::input::FloorFact;
+use crate::label::Label;
+use crate::limits::ALLOWANCE_MS;
+use crate::record::chain::Digest;
+use crate::ring::Ring;
+use crate::units::RunMillis;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Held commands that a person may still allow; an older one must be asked for again.
+const REMEMBERED: usize = 8;
+
+/// What was held, and what a person allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Floor {
+    held: Ring<Held, REMEMBERED>,
+    allowed: Ring<Allowance, REMEMBERED>,
+}
+
+/// A command that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Held {
+    code: Label,
+    digest: Digest,
+}
+
+/// A person's word for one command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Allowance {
+    digest: Digest,
+    until: RunMillis,
+}
+
+/// What became of a person's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    /// One command may pass once.
+    Once,
+    /// No command that waits has this code.
+    NothingWaits,
+    /// Two different commands have it, and nobody can say which was meant.
+    Ambiguous,
+}
+
+impl Allowed {
+    /// The note in the journal.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Once => "a person allowed one held command once",
+            Self::NothingWaits => "a person named a code that no held command has; nothing is allowed",
+            Self::Ambiguous => "a person named a code that two held commands have; nothing is allowed",
+        }
+    }
+}
+
+impl Floor {
+    /// Checks a request. What is not allowed is remembered, so that a person can allow it.
+    pub(crate) fn check(&mut self, fact: &FloorFact, at: RunMillis) -> Result<(), EnforcementError> {
+        if self.allowed.newest_first().any(|allowance| allowance.digest == fact.digest && at < allowance.until) {
+            return Ok(());
+        }
+        if !self.held.newest_first().any(|held| held.digest == fact.digest && held.code == fact.code) {
+            self.held.push(Held { code: fact.code.clone(), digest: fact.digest });
+        }
+        let FloorFact { code, digest: _, reason, rule } = fact.clone();
+        Err(EnforcementError::FloorHeld(FloorHeldError { code, reason, rule }))
+    }
+
+    /// A person allows what waits under a code, once.
+    pub(crate) fn allow(&mut self, code: &Label, at: RunMillis) -> Allowed {
+        let mut of_code = self.held.newest_first().filter(|held| held.code == *code).map(|held| held.digest);
+        let Some(digest) = of_code.next() else { return Allowed::NothingWaits };
+        if of_code.any(|other| other != digest) {
+            return Allowed::Ambiguous;
+        }
+        self.allowed.push(Allowance { digest, until: at.plus(RunMillis::new(ALLOWANCE_MS)) });
+        Allowed::Once
+    }
+
+    /// A permit was issued: the allowance is used up, and the command waits no longer.
+    pub(crate) fn spend(&mut self, fact: &FloorFact) {
+        self.allowed.retain(|allowance| allowance.digest != fact.digest);
+        self.held.retain(|held| held.digest != fact.digest);
+    }
+
+    /// The codes that wait, newest first.
+    pub(crate) fn waiting(&self) -> Vec<Label> {
+        self.held.newest_first().map(|held| held.code.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(command: &[u8], code: &str) -> FloorFact {
+        FloorFact {
+            code: Label::cut(code),
+            digest: Digest::of(command),
+            reason: Label::cut("it deletes a home"),
+            rule: Label::cut("delete-home"),
+        }
+    }
+
+    #[test]
+    fn floor_1_an_allowance_is_for_one_command_once() {
+        let mut floor = Floor::default();
+        let (this, at) = (fact(b"rm -rf ~", "AAAA-AA"), RunMillis::new(5));
+        assert!(floor.check(&this, at).is_err());
+        assert_eq!(floor.allow(&this.code, at), Allowed::Once);
+        assert!(floor.check(&this, at).is_ok());
+        assert!(floor.check(&fact(b"rm -rf /", "BBBB-BB"), at).is_err(), "another command");
+        floor.spend(&this);
+        assert!(floor.check(&this, at).is_err(), "used up");
+    }
+
+    #[test]
+    fn floor_1_a_forged_code_allows_neither_command() {
+        let mut floor = Floor::default();
+        let at = RunMillis::new(5);
+        let (harmless, harmful) = (fact(b"rm -rf old", "AAAA-AA"), fact(b"rm -rf ~", "AAAA-AA"));
+        assert!(floor.check(&harmless, at).is_err());
+        assert!(floor.check(&harmful, at).is_err());
+        assert_eq!(floor.allow(&harmless.code, at), Allowed::Ambiguous);
+        assert!(floor.check(&harmless, at).is_err());
+        assert!(floor.check(&harmful, at).is_err());
+        assert_eq!(floor.allow(&Label::cut("ZZZZ-ZZ"), at), Allowed::NothingWaits);
+    }
+
+    #[test]
+    fn floor_1_a_forged_code_after_the_allowance_stays_held() {
+        let mut floor = Floor::default();
+        let at = RunMillis::new(5);
+        let (harmless, harmful) = (fact(b"rm -rf old", "AAAA-AA"), fact(b"rm -rf ~", "AAAA-AA"));
+        assert!(floor.check(&harmless, at).is_err());
+        assert_eq!(floor.allow(&harmless.code, at), Allowed::Once);
+        assert!(floor.check(&harmful, at).is_err());
+        assert!(floor.check(&harmless, at).is_ok());
+    }
+
+    #[test]
+    fn floor_1_an_allowance_ends_after_a_day() {
+        let mut floor = Floor::default();
+        let (this, at) = (fact(b"rm -rf ~", "AAAA-AA"), RunMillis::new(5));
+        assert!(floor.check(&this, at).is_err());
+        assert_eq!(floor.allow(&this.code, at), Allowed::Once);
+        assert!(floor.check(&this, RunMillis::new(ALLOWANCE_MS + 4)).is_ok());
+        assert!(floor.check(&this, RunMillis::new(ALLOWANCE_MS + 5)).is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! The fact that a judgement gives to the core: bound to one command in one folder, named by a short code.
+
+use super::{Answer, Facts, Judge, Verdict};
+use crate::driver::views::FIRST_SEGMENT;
+use crate::geometry::layout::Layout;
+use crate::workspace::session::SessionId;
+use std::os::unix::ffi::OsStrExt as _;
+use tripwire_core::input::FloorFact;
+use tripwire_core::label::Label;
+use tripwire_core::observe::{ShellCall, shell_call};
+use tripwire_core::record::chain::Digest;
+
+/// Letters of a code: digits and letters that nobody mistakes for each other.
+const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Letters before and behind the dash.
+const CODE: (usize, usize) = (4, 2);
+
+impl Facts {
+    /// The same facts for a command of this session: what was born after its journal is the run's own.
+    #[must_use]
+    pub fn in_session(self, layout: &Layout, session: &SessionId) -> Self {
+        let first = layout.journal().join(session.as_str()).join(FIRST_SEGMENT);
+        let began = first.metadata().and_then(|metadata| metadata.created()).ok();
+        Self { began, ..self }
+    }
+}
+
+impl Judge {
+    /// Judges a call of any tool for a door: only a shell's can break the floor.
+    #[must_use]
+    pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
+        let ShellCall { command, folder } = shell_call(tool, args)?;
+        let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
+        Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
+    }
+
+    /// Judges a command line for a door: the fact that its request carries, if it breaks the floor.
+    #[must_use]
+    pub fn fact(&self, command: &str) -> Option<FloorFact> {
+        self.fact_of(command, &self.judge(command))
+    }
+
+    /// The fact of a verdict that was given on this command line.
+    #[must_use]
+    pub fn fact_of(&self, command: &str, verdict: &Verdict) -> Option<FloorFact> {
+        match verdict.verdict {
+            Answer::Pass => None,
+            Answer::Hold => {
+                let digest = self.digest(command);
+                let card = verdict.effect.as_ref().map(|effect| format!(" ({})", effect.line())).unwrap_or_default();
+                Some(FloorFact {
+                    code: Label::cut(&code(&digest)),
+                    digest,
+                    reason: Label::cut(&format!("{}{card}", verdict.reason)),
+                    rule: Label::cut(verdict.rule.map_or("floor", super::FloorRule::name)),
+                })
+            }
+        }
+    }
+
+    /// What an allowance is bound to: the exact text, the folder it starts in, the workspace.
+    fn digest(&self, command: &str) -> Digest {
+        let (workspace, cwd) = (self.facts.workspace.as_os_str(), self.facts.cwd.as_os_str());
+        let parts = [b"tripwire floor 1".as_slice(), workspace.as_bytes(), cwd.as_bytes(), command.as_bytes()];
+        // No path and no command line holds a zero byte, so the parts cannot run into each other.
+        Digest::of_parts(parts.into_iter().flat_map(|part| [part, b"\0".as_slice()]))
+    }
+}
+
+/// A code that a person can read aloud. It only names: what is allowed is the full digest.
+fn code(digest: &Digest) -> String {
+    let letters = digest.as_bytes().iter().filter_map(|byte| LETTERS.get(usize::from(byte % 32)));
+    let letters: String = letters.take(CODE.0 + CODE.1).map(|letter| char::from(*letter)).collect();
+    let (front, back) = letters.split_at(CODE.0.min(letters.len()));
+    format!("{front}-{back}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_names_one_command_in_one_folder() {
+        let judge = |cwd: &str| Judge::new(Facts { workspace: "/w".into(), cwd: cwd.into(), ..Facts::default() });
+        let fact = judge("/w").fact("rm -rf /usr").unwrap();
+        assert_eq!(fact, judge("/w").fact("rm -rf /usr").unwrap());
+        assert_eq!(fact.rule.as_str(), "delete-system");
+        let form = fact.code.as_str().as_bytes();
+        assert!(form.len() == 7 && form[4] == b'-', "{}", fact.code);
+        assert_ne!(fact.digest, judge("/w").fact("rm -rf /usr ").unwrap().digest);
+        assert_ne!(fact.digest, judge("/w/x").fact("rm -rf /usr").unwrap().digest);
+        assert_eq!(judge("/w").fact("ls"), None);
+    }
+
+    #[test]
+    fn only_a_shell_can_break_the_floor_and_every_client_has_its_own_words() {
+        let facts = Facts { workspace: "/w".into(), cwd: "/w".into(), ..Facts::default() };
+        for (tool, args) in [
+            ("Bash", r#"{"command":"rm -rf /usr"}"#),
+            ("shell", r#"{"command":["bash","-lc","rm -rf /usr"]}"#),
+            ("exec_command", r#"{"cmd":"rm -rf lib","workdir":"/usr"}"#),
+            ("run_shell_command", r#"{"command":"rm -rf lib","dir_path":"/usr"}"#),
+        ] {
+            assert!(Judge::fact_of_call(&facts, tool, args).is_some(), "{tool} {args}");
+        }
+        assert_eq!(Judge::fact_of_call(&facts, "Write", r#"{"content":"rm -rf /usr","file_path":"x"}"#), None);
+        assert_eq!(Judge::fact_of_call(&facts, "Bash", r#"{"command":"ls /usr"}"#), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! The table `lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+
+use super::situations::Situation;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use tripwire_host::judge::Answer;
+
+/// One line of the table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    /// The state of the workspace.
+    pub(crate) state: String,
+    /// What must come out.
+    pub(crate) verdict: String,
+    /// The rule that must hold it.
+    pub(crate) rule: Option<String>,
+    /// The command line.
+    pub(crate) command: String,
+}
+
+/// The table.
+pub(crate) fn table() -> Vec<Line> {
+    include_str!("lines.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Judges every line of these states and tells all that came out wrong.
+fn check(states: &[&str]) {
+    let mut wrong = String::new();
+    let mut by_state: BTreeMap<String, Vec<Line>> = BTreeMap::new();
+    for line in table().into_iter().filter(|line| states.contains(&line.state.as_str())) {
+        by_state.entry(line.state.clone()).or_default().push(line);
+    }
+    for (state, lines) in by_state {
+        let situation = Situation::new(&state);
+        for line in lines {
+            let verdict = situation.judge().judge(&line.command);
+            let answer = match verdict.verdict {
+                Answer::Pass => "pass",
+                Answer::Hold => "hold",
+            };
+            let rule = verdict.rule.map(|rule| rule.name());
+            if answer != line.verdict || (line.rule.is_some() && line.rule.as_deref() != rule) {
+                let expected = (&line.verdict, &line.rule);
+                writeln!(wrong, "{state}: `{}`: {answer} {rule:?}, not {expected:?}: {}", line.command, verdict.reason)
+                    .unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn floor_1_lines_in_a_clean_repository() {
+    check(&["clean"]);
+}
+
+#[test]
+fn floor_1_lines_in_a_dirty_repository() {
+    check(&["dirty"]);
+}
+
+#[test]
+fn floor_1_lines_in_other_states() {
+    check(&["feature", "trap", "stash", "plain"]);
+}
+
+#[test]
+fn the_table_is_large_enough_on_both_sides() {
+    let count = |verdict: &str| table().iter().filter(|line| line.verdict == verdict).count();
+    assert!(count("hold") >= 60 && count("pass") >= 60);
+}

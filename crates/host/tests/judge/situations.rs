@@ -1,0 +1,144 @@
+//! Workspaces in the states that the lines name, built as real repositories with a real remote.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tripwire_host::judge::{Facts, Judge};
+
+/// A workspace, a home and a neighbour below one temporary folder.
+pub(crate) struct Situation {
+    folder: tempfile::TempDir,
+}
+
+impl Situation {
+    /// Builds the state of this name.
+    pub(crate) fn new(state: &str) -> Self {
+        let here = Self { folder: tempfile::tempdir().unwrap() };
+        for (file, text) in
+            [("home/notes.txt", "n"), ("home/.ssh/id", "k"), ("home/projects/p", "p"), ("other/o.txt", "o")]
+        {
+            here.write(file, text);
+        }
+        fs::create_dir_all(here.path("ws")).unwrap();
+        if state == "plain" {
+            here.plain();
+            return here;
+        }
+        here.repository();
+        match state {
+            "clean" => {}
+            "dirty" => {
+                here.write("ws/src/lib.rs", "fn a() {}\nchanged\n");
+                here.write("ws/notes.txt", "n");
+                here.write("ws/scratch/work.py", "w");
+            }
+            "feature" => {
+                here.git(&["checkout", "-q", "feature/x"]);
+                here.git(&["branch", "-q", "-u", "origin/feature/x"]);
+            }
+            "trap" => {
+                here.git(&["checkout", "-q", "-b", "topic"]);
+                here.git(&["branch", "-q", "-u", "origin/main"]);
+            }
+            "stash" => {
+                here.write("ws/README.md", "other");
+                here.git(&["stash", "-q"]);
+                here.git(&["checkout", "-q", "-b", "lonely"]);
+                here.write("ws/l", "l");
+                here.git(&["add", "l"]);
+                here.git(&["commit", "-qm", "lonely"]);
+                here.git(&["checkout", "-q", "main"]);
+            }
+            other => panic!("no state `{other}`"),
+        }
+        here
+    }
+
+    fn plain(&self) {
+        self.write("ws/work/a.txt", "a");
+        self.write("ws/build/x.o", "b");
+        for number in 1..5 {
+            self.write(&format!("ws/f{number}.txt"), "f");
+        }
+    }
+
+    fn repository(&self) {
+        for (file, text) in [
+            ("src/lib.rs", "fn a() {}\n"),
+            ("README.md", "r\n"),
+            ("docs/guide.md", "g\n"),
+            (".gitignore", "target/\nnode_modules/\n.env\ndata/\n*.log\ndisk.img\napp.db\n"),
+            ("drop.sql", "DROP TABLE t;\n"),
+            ("target/debug/x", "t"),
+            ("node_modules/a/index.js", "j"),
+            (".env", "S=1"),
+            ("app.db", "d"),
+        ] {
+            self.write(&format!("ws/{file}"), text);
+        }
+        std::os::unix::fs::symlink("../other", self.path("ws/link")).unwrap();
+        self.git(&["init", "-q", "--bare", "-b", "trunk", "../origin.git"]);
+        self.git(&["init", "-q", "-b", "main", "."]);
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", "one"]);
+        self.write("ws/docs/guide.md", "g\nmore\n");
+        self.git(&["commit", "-qam", "two"]);
+        self.git(&["remote", "add", "origin", "../origin.git"]);
+        self.git(&["branch", "feature/x"]);
+        self.git(&["push", "-q", "-u", "origin", "main", "feature/x"]);
+        self.git(&["push", "-q", "origin", "main:trunk", "main:release/9"]);
+        self.git(&["remote", "set-head", "origin", "trunk"]);
+        self.git(&["fetch", "-q"]);
+    }
+
+    /// A path of the situation.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file with its folders.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Runs git in the workspace, with no configuration but the repository's.
+    pub(crate) fn git(&self, arguments: &[&str]) {
+        git_in(&self.path("ws"), arguments);
+    }
+
+    /// What a door would know here.
+    pub(crate) fn facts(&self) -> Facts {
+        Facts {
+            workspace: self.path("ws"),
+            cwd: self.path("ws"),
+            home: Some(self.path("home")),
+            user: Some("me".to_owned()),
+            temporary: vec!["/tmp".into(), "/var/tmp".into(), std::env::temp_dir()],
+            protected: Vec::new(),
+            began: None,
+        }
+    }
+
+    /// A judge in the workspace.
+    pub(crate) fn judge(&self) -> Judge {
+        Judge::new(self.facts())
+    }
+}
+
+/// Runs git in a folder.
+pub(crate) fn git_in(folder: &Path, arguments: &[&str]) {
+    let output = Command::new("git")
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("HOME", "/nonexistent")])
+        .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@example.com")])
+        .envs([("GIT_COMMITTER_NAME", "a"), ("GIT_COMMITTER_EMAIL", "a@example.com")])
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,158 @@
+//! What the real workspace changes: the same line passes in one state and is held in another.
+
+use super::situations::{Situation, git_in};
+use std::fs;
+use std::time::{Duration, SystemTime};
+use tripwire_host::judge::{Answer, Facts, Judge, Verdict};
+
+fn held(verdict: &Verdict) -> &'static str {
+    match (verdict.verdict, verdict.rule) {
+        (Answer::Hold, Some(rule)) => rule.name(),
+        (Answer::Hold, None) | (Answer::Pass, _) => "",
+    }
+}
+
+#[test]
+fn floor_1_the_card_counts_what_would_be_hit() {
+    let here = Situation::new("dirty");
+    for number in 0..7 {
+        here.write(&format!("home/projects/own/file{number}"), "12345");
+    }
+    git_in(&here.path("home/projects/own"), &["init", "-q"]);
+    let verdict = here.judge().judge("rm -rf ~/projects");
+    let effect = verdict.effect.unwrap();
+    assert_eq!(effect.repositories.count, 1, "{effect:?}");
+    assert!(effect.targets[0].files >= 8 && effect.targets[0].bytes >= 36, "{effect:?}");
+    let verdict = here.judge().judge("git clean -fd && git reset --hard");
+    assert_eq!(verdict.segments.len(), 2);
+    let effect = here.judge().judge("git reset --hard").effect.unwrap();
+    assert_eq!(effect.uncommitted.count, 1);
+    assert!(effect.uncommitted.first[0].ends_with("src/lib.rs"));
+    let effect = here.judge().judge("rm -rf .env scratch src").effect.unwrap();
+    assert_eq!((effect.secrets.count, effect.untracked.count, effect.uncommitted.count), (1, 1, 1), "{effect:?}");
+}
+
+#[test]
+fn floor_1_a_pushed_branch_says_how_many_commits_would_vanish() {
+    let here = Situation::new("clean");
+    here.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let verdict = here.judge().judge("git push --force");
+    let effect = verdict.effect.unwrap();
+    assert_eq!((effect.branch.as_deref(), effect.commits), (Some("origin/main"), Some(1)));
+}
+
+#[test]
+fn floor_1_what_the_run_made_itself_is_its_own() {
+    let here = Situation::new("dirty");
+    let line = "rm -rf scratch";
+    assert_eq!(held(&here.judge().judge(line)), "delete-work");
+    let before = Facts { began: Some(SystemTime::now() - Duration::from_secs(3_600)), ..here.facts() };
+    let born = here.path("ws/scratch/work.py").metadata().unwrap().created();
+    if born.is_ok() {
+        assert_eq!(held(&Judge::new(before).judge(line)), "");
+    }
+    let after = Facts { began: Some(SystemTime::now() + Duration::from_secs(3_600)), ..here.facts() };
+    assert_eq!(held(&Judge::new(after).judge(line)), "delete-work");
+}
+
+#[test]
+fn floor_1_links_are_followed_where_the_shell_would() {
+    let here = Situation::new("clean");
+    assert_eq!(held(&here.judge().judge("rm -rf link")), "", "only the link");
+    assert_eq!(held(&here.judge().judge("rm -rf link/")), "delete-outside");
+    assert_eq!(held(&here.judge().judge("cd link && rm -rf *")), "delete-outside");
+    assert_eq!(held(&here.judge().judge("rm -rf link/../other/o.txt")), "delete-outside");
+    std::os::unix::fs::symlink(here.path("home"), here.path("ws/target/h")).unwrap();
+    assert_eq!(held(&here.judge().judge("rm -rf target")), "", "links inside are not followed");
+    assert_eq!(held(&here.judge().judge("rm -rf target/h/*")), "delete-home");
+}
+
+#[test]
+fn floor_1_nested_repositories_and_work_trees() {
+    let here = Situation::new("clean");
+    git_in(&here.path("ws"), &["clone", "-q", "../origin.git", "vendor"]);
+    assert_eq!(held(&here.judge().judge("rm -rf vendor")), "", "a clean clone is cloned again");
+    here.write("ws/vendor/README.md", "changed");
+    assert_eq!(held(&here.judge().judge("rm -rf vendor")), "delete-work");
+    here.git(&["worktree", "add", "-q", "../tree", "-b", "tree"]);
+    assert_eq!(held(&here.judge().judge("git worktree remove --force ../tree")), "");
+    here.write("tree/README.md", "changed");
+    assert_eq!(held(&here.judge().judge("git worktree remove --force ../tree")), "discard-changes");
+    let there = Judge::new(Facts { workspace: here.path("tree"), cwd: here.path("tree"), ..here.facts() });
+    assert_eq!(held(&there.judge("git checkout -- .")), "discard-changes");
+    assert_eq!(held(&there.judge("git push -f")), "", "its branch is its own");
+    assert_eq!(held(&there.judge("rm -rf .git")), "delete-git");
+}
+
+#[test]
+fn floor_1_repositories_in_unusual_states() {
+    let here = Situation::new("clean");
+    here.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(held(&here.judge().judge("git push -f origin HEAD:main")), "force-push");
+    assert_eq!(held(&here.judge().judge("git reset --hard")), "");
+    let fresh = here.path("fresh");
+    fs::create_dir(&fresh).unwrap();
+    git_in(&fresh, &["init", "-q", "-b", "main"]);
+    let judge = Judge::new(Facts { workspace: fresh.clone(), cwd: fresh.clone(), ..here.facts() });
+    assert_eq!(held(&judge.judge("git reset --hard")), "", "no commit yet");
+    fs::write(fresh.join("only"), "copy").unwrap();
+    assert_eq!(held(&judge.judge("git clean -fd")), "git-clean");
+    git_in(&fresh, &["add", "only"]);
+    assert_eq!(held(&judge.judge("git reset --hard")), "discard-changes", "a staged file is found nowhere else");
+    let bare = here.path("origin.git");
+    let judge = Judge::new(Facts { workspace: bare.clone(), cwd: bare, ..here.facts() });
+    assert_eq!(held(&judge.judge("git push -f origin main")), "force-push");
+    assert_eq!(held(&judge.judge("git log")), "");
+}
+
+#[test]
+fn floor_1_protected_branches_are_the_usual_ones_and_those_that_a_person_names() {
+    let here = Situation::new("feature");
+    let line = "git push -f origin feature/x";
+    assert_eq!(held(&here.judge().judge(line)), "");
+    let protected = Facts { protected: vec!["feature/*".to_owned()], ..here.facts() };
+    assert_eq!(held(&Judge::new(protected.clone()).judge(line)), "force-push");
+    assert_eq!(held(&Judge::new(protected).judge("git push -f origin other")), "");
+    assert_eq!(held(&here.judge().judge("git push -f origin trunk")), "force-push", "the remote's HEAD");
+}
+
+#[test]
+fn floor_1_a_hostile_repository_makes_the_judge_run_nothing() {
+    let here = Situation::new("dirty");
+    let mark = here.path("mark");
+    let script = here.path("run.sh");
+    fs::write(&script, format!("#!/bin/sh\ntouch {}\ncat\n", mark.display())).unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let run = script.display().to_string();
+    for key in ["core.fsmonitor", "core.pager", "filter.x.clean", "filter.x.smudge", "core.sshCommand", "diff.external"]
+    {
+        here.git(&["config", key, &run]);
+    }
+    here.write("ws/.gitattributes", "* filter=x\n");
+    here.write("ws/.git/hooks/post-checkout", "#!/bin/sh\nexit 1\n");
+    for line in ["git reset --hard", "git push -f", "git clean -fdx", "rm -rf src", "git stash drop", "git branch -D x"]
+    {
+        let _verdict = here.judge().judge(line);
+    }
+    assert!(!mark.exists());
+}
+
+#[test]
+fn floor_1_a_shell_runs_every_line_before_the_one_it_cannot_parse() {
+    let here = Situation::new("clean");
+    assert_eq!(held(&here.judge().judge("rm -rf ~\nif")), "delete-home");
+    assert_eq!(held(&here.judge().judge("rm -rf ~\necho 'open\nquote")), "delete-home");
+    assert_eq!(held(&here.judge().judge("echo 'open\nrm -rf ~")), "");
+}
+
+#[test]
+fn nothing_is_changed_by_judging() {
+    let here = Situation::new("dirty");
+    let before = fs::read(here.path("ws/.git/index")).unwrap();
+    for line in super::lines::table().iter().filter(|line| line.state == "dirty") {
+        let _verdict = here.judge().judge(&line.command);
+    }
+    assert_eq!(fs::read(here.path("ws/.git/index")).unwrap(), before);
+    assert!(here.path("ws/scratch/work.py").exists() && here.path("home/notes.txt").exists());
+    assert!(!here.path("ws/x.sh").exists() && !here.path("ws/a.sh").exists());
+}
