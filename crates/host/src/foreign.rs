@@ -184,7 +184,7 @@ mod tests {
         notes.write(b"short").unwrap();
         let other = layout.clone();
         let second = std::thread::spawn(move || {
-            let notes = Foreign { client: "claude", session: "s" }.notes(&other).unwrap();
+            let mut notes = Foreign { client: "claude", session: "s" }.notes(&other).unwrap();
             notes.read().to_vec()
         });
         std::thread::sleep(Duration::from_millis(20));
