@@ -171,7 +171,7 @@ fn wait(mut child: Child) -> Result<Ran, CanaryError> {
     if !in_time {
         if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
             // One that has ended meanwhile needs no order.
-            drop(kill_process(pid, Signal::TERM));
+            let _ended: Result<(), _> = kill_process(pid, Signal::TERM);
         }
         exit = until(&mut child, END_WITHIN)?;
         if exit.is_none() {

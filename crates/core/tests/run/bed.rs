@@ -59,7 +59,7 @@ pub(crate) struct Bed {
 #[derive(Debug, Clone)]
 pub(crate) enum Journaled {
     Record(RunRecord),
-    Input(Input),
+    Input(Box<Input>),
 }
 
 /// The policy of our own loop.
@@ -217,7 +217,7 @@ impl Bed {
     /// Puts something before the chain and tells the machine what was decided.
     pub(crate) fn put(&mut self, what: What) {
         let input = Input { at: RunMillis::new(self.now), what };
-        self.journal.push(Journaled::Input(input.clone()));
+        self.journal.push(Journaled::Input(Box::new(input.clone())));
         let decision = self.chain.step(&input).decision;
         let views = self.run.take(RunInput::Decided(&input.what, &decision));
         self.show(views);
