@@ -65,11 +65,7 @@ pub(super) struct Turn {
 }
 
 /// What the chain asked for and is not done yet.
-<<<<<<< HEAD
 #[expect(clippy::struct_excessive_bools, reason = "a list of things to be done, each on its own")]
-=======
-#[expect(clippy::struct_excessive_bools, reason = "each is one fact that was told, and they hold independently")]
->>>>>>> w-loop
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Due {
     pub(super) advisor: Option<Deadlock>,
