@@ -66,13 +66,26 @@ fn denied(found: &Found, program: &Path) -> Result<Vec<Promise>, CanaryError> {
     let ran = bed.run(&model)?;
     let path = |tool: &str, allowed: &str, denied: &str| {
         let id = format!("{}.live.{tool}", found.client.name());
-        let (worked, slipped) = (bed.workspace().join(allowed).exists(), bed.workspace().join(denied).exists());
-        verdict(&id, (worked, slipped), &ran, (model.asked(), count))
+        let is_there = |name: &str| bed.workspace().join(name).exists();
+        let seen = Seen { worked: is_there(allowed), slipped: is_there(denied), asked: model.asked(), turns: count };
+        verdict(&id, &seen, &ran)
     };
     Ok(vec![path("shell", "shell-allowed", "shell-denied"), path("edit", "edit-allowed", settings)])
 }
 
-fn verdict(id: &str, (worked, slipped): (bool, bool), ran: &Ran, (asked, count): (usize, usize)) -> Promise {
+/// What was seen of one tool path.
+struct Seen {
+    /// The harmless call ran.
+    worked: bool,
+    /// The denied one did.
+    slipped: bool,
+    /// How often the model was asked, and how many turns it had.
+    asked: usize,
+    turns: usize,
+}
+
+fn verdict(id: &str, seen: &Seen, ran: &Ran) -> Promise {
+    let Seen { worked, slipped, asked, turns } = seen;
     match (worked, slipped) {
         (_, true) => Promise::broken(
             id,
@@ -81,7 +94,7 @@ fn verdict(id: &str, (worked, slipped): (bool, bool), ran: &Ran, (asked, count):
         ),
         (false, false) => Promise::broken(
             id,
-            format!("not proved: a harmless call did not run either ({} of {count} requests; {})", asked, ran.told()),
+            format!("not proved: a harmless call did not run either ({asked} of {turns} requests; {})", ran.told()),
             "start the client by hand and see that it works",
         ),
         (true, false) => {
@@ -116,10 +129,10 @@ mod tests {
     #[test]
     fn a_deny_is_proved_only_if_the_path_works_and_nothing_slips_through() {
         let ran = Ran { exit_code: Some(0), survivors: Some(0), last_line: String::new(), in_time: true };
-        let state = |seen| verdict("x", seen, &ran, (5, 5)).state;
-        assert_eq!(state((true, false)), State::Kept);
-        assert_eq!(state((false, false)), State::Broken);
-        assert_eq!(state((true, true)), State::Broken);
-        assert_eq!(state((false, true)), State::Broken);
+        let rows = [(true, false, State::Kept), (false, false, State::Broken), (true, true, State::Broken)];
+        for (worked, slipped, state) in rows.into_iter().chain([(false, true, State::Broken)]) {
+            let seen = Seen { worked, slipped, asked: 5, turns: 5 };
+            assert_eq!(verdict("x", &seen, &ran).state, state, "{worked} {slipped}");
+        }
     }
 }
