@@ -74,6 +74,7 @@ fn denied(found: &Found, program: &Path) -> Result<Vec<Promise>, CanaryError> {
 }
 
 /// What was seen of one tool path.
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that was seen or not")]
 struct Seen {
     /// The harmless call ran.
     worked: bool,
