@@ -111,7 +111,9 @@ pub fn failed(engine: Label, error: &EngineError) -> EngineFailure {
         EngineError::Broken { .. } => (FailureKind::Broken, None),
         EngineError::Deadline { .. } | EngineError::Cut { .. } => (FailureKind::Cut, None),
     };
-    EngineFailure { engine, kind, retry_after_ms, said: error.to_string() }
+    // Where a cassette lies is no part of what happened.
+    let said = error.clone().by(engine.as_str()).to_string();
+    EngineFailure { engine, kind, retry_after_ms, said }
 }
 
 /// The newest lines of a transcript, for the advisor: bounded in lines and in bytes.

@@ -13,6 +13,7 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tripwire_agent::engine::cassette::{Binding, Recorder};
+use tripwire_agent::engine::sensitive::SensitivePaths;
 use tripwire_agent::engine::{Engine, open};
 use tripwire_agent::session::{Doors, Engines, Left, Plan, Recorders, Remembered, Session};
 use tripwire_core::chain::gate::dirty_bits::Verification;
@@ -20,6 +21,9 @@ use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::record::Patience;
 use tripwire_core::units::{Count, MicroUsd, RunMillis};
+use tripwire_host::geometry::layout::Layout;
+use tripwire_host::geometry::manifest::Manifest;
+use tripwire_host::policy_file::PolicyFileError;
 use tripwire_host::workspace::session::SessionId;
 use tripwire_host::workspace::{Workspace, exclude, test_command};
 use tripwire_sandbox::interrupts;
@@ -128,7 +132,11 @@ impl Start {
         let mut engines = vec![args.engine.clone().unwrap_or_else(|| ENGINE.to_owned())];
         engines.extend(args.fallback.iter().cloned());
         let names = Remembered { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
-        Ok(Self { objective: objective(args)?, workspace: args.place.look()?, names })
+        let workspace = args.place.look()?;
+        if !workspace.root().is_dir() {
+            return Err(Problem::open(workspace.root(), std::io::Error::from(std::io::ErrorKind::NotADirectory)));
+        }
+        Ok(Self { objective: objective(args)?, workspace, names })
     }
 
     fn of_example(example: &Example) -> Self {
@@ -164,7 +172,7 @@ fn begin(args: &AgentArgs, start: Start) -> Result<Exit, Problem> {
     let change = |policy: &mut Policy| set(args, detected, policy);
     Session::would_begin(workspace.layout(), workspace.root(), change)?;
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
-    let mut engines = engines(args, &names)?;
+    let mut engines = engines(args, &names, workspace.layout())?;
     engines.probe(&interrupted)?;
     let workspace = Workspace::open(workspace.root(), &place::places())?;
     // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
@@ -191,7 +199,7 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
         },
     };
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
-    let plan = plan(String::new(), engines(args, &names)?, &workspace);
+    let plan = plan(String::new(), engines(args, &names, workspace.layout())?, &workspace);
     let mut printer = Printer::new(shown(args));
     let doors = Doors { interrupted: &interrupted, audience: &mut printer };
     let left = Session::resume(&id, plan, doors)?.play()?;
@@ -249,9 +257,11 @@ fn set(args: &AgentArgs, detected: Option<&str>, policy: &mut Policy) -> Result<
     }
 }
 
-fn engines(args: &AgentArgs, names: &Remembered) -> Result<Engines, Problem> {
+fn engines(args: &AgentArgs, names: &Remembered, layout: &Layout) -> Result<Engines, Problem> {
     let environment = |name: &str| std::env::var(name).ok();
-    let opened = |name: &String| open(name, &environment).map_err(Problem::Engine);
+    let sensitive = sensitive_paths(layout)?;
+    let opened =
+        |name: &String| open(name, &environment).map(|engine| sensitive.guard(engine)).map_err(Problem::Engine);
     let chain = names.engines.iter().map(opened).collect::<Result<Vec<Box<dyn Engine>>, Problem>>()?;
     let advisor = names.advisor.as_ref().map(opened).transpose()?;
     let reviewer = names.reviewer.as_ref().map(opened).transpose()?;
@@ -270,6 +280,16 @@ fn engines(args: &AgentArgs, names: &Remembered) -> Result<Engines, Problem> {
         },
     };
     Ok(Engines { chain, advisor, reviewer, recorders })
+}
+
+/// What only ever goes to a local engine, as the manifest says.
+fn sensitive_paths(layout: &Layout) -> Result<SensitivePaths, Problem> {
+    let file = layout.manifest();
+    if file.symlink_metadata().is_err() {
+        return Ok(SensitivePaths::default());
+    }
+    let manifest = Manifest::load(&file).map_err(PolicyFileError::from)?;
+    SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::Sensitive)
 }
 
 /// A new cassette; one that is there is never written over.

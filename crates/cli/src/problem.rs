@@ -8,6 +8,7 @@ use tripwire_adapters::install::InstallError;
 use tripwire_adapters::supervisor::RunError;
 use tripwire_agent::engine::EngineError;
 use tripwire_agent::engine::open::OpenError;
+use tripwire_agent::engine::sensitive::SensitivePathError;
 use tripwire_agent::session::SessionError;
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
@@ -213,6 +214,9 @@ pub(crate) enum Problem {
     /// An engine cannot be opened.
     #[error(transparent)]
     Engine(#[from] OpenError),
+    /// The list of sensitive paths cannot be held.
+    #[error(transparent)]
+    Sensitive(SensitivePathError),
     /// An engine does not answer, and nothing was begun.
     #[error(transparent)]
     NoAnswer(#[from] EngineError),
@@ -257,6 +261,7 @@ impl Problem {
             | Self::NoObjective
             | Self::Engine(_)
             | Self::NoAnswer(_)
+            | Self::Sensitive(_)
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
@@ -345,6 +350,7 @@ impl Problem {
             Self::NoObjective => "say it with `--objective TEXT` or `--task FILE`".to_owned(),
             Self::Engine(error) => error.hint(),
             Self::NoAnswer(error) => error.hint(),
+            Self::Sensitive(error) => error.hint().to_owned(),
             Self::Session(error) => error.hint(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),

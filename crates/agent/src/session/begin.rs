@@ -79,11 +79,11 @@ impl Engines {
 
     /// The names for the record.
     fn remembered(&self) -> Remembered {
-        let name = |engine: &Box<dyn Engine>| engine.name().to_owned();
+        let name = |engine: &dyn Engine| engine.name().to_owned();
         Remembered {
-            engines: self.chain.iter().map(name).collect(),
-            advisor: self.advisor.as_ref().map(name),
-            reviewer: self.reviewer.as_ref().map(name),
+            engines: self.chain.iter().map(|engine| name(engine.as_ref())).collect(),
+            advisor: self.advisor.as_deref().map(name),
+            reviewer: self.reviewer.as_deref().map(name),
         }
     }
 
@@ -224,6 +224,8 @@ impl<'a> Session<'a> {
         if let Next::Finished(ending) = run.next()
             && !ending.can_go_on()
         {
+            // A kill at the very end may have cost the transcript its last lines.
+            Transcript::open(&plan.layout, id, &told.text)?;
             return Err(SessionError::Over { session: session(), ending: ending.clone() });
         }
         let driver = Driver::resume(&plan.layout, id)?.signed_by(plan.signing.clone());

@@ -79,7 +79,11 @@ impl Session<'_> {
     fn floor(&self, call: &Call) -> Option<FloorFact> {
         let facts = judge::Facts::here(self.root.clone(), self.root.clone());
         let facts = facts.in_session(self.driver.layout(), self.driver.session());
-        Judge::fact_of_call(&facts, &call.tool, &call.arguments)
+        let fact = Judge::fact_of_call(&facts, &call.tool, &call.arguments)?;
+        // The model and the transcript see paths relative to the workspace.
+        let root = self.root.to_string_lossy();
+        let reason = fact.reason.as_str().replace(&format!("{root}/"), "").replace(root.as_ref(), ".");
+        Some(FloorFact { reason: Label::cut(&reason), ..fact })
     }
 
     /// The same facts with what a tool of the memory needs beside them: the first that is missing is named.

@@ -52,10 +52,9 @@ fn loop_1_repeat_the_same_action_3_times_and_confirm_an_override_then_again_and_
         assert!(users.iter().any(|line| line["text"].as_str().unwrap().contains("LOOP_OVERRIDE {")), "{profile}");
         assert_eq!(of_kind(&transcript, "result").len(), 3, "{profile}: the fourth never ran");
         assert!(run.stdout.contains("SYSTEM_ERROR"), "{}", run.stdout);
-        assert!(
-            bed.safety_log().contains("LOOP_OVERRIDE") && bed.safety_log().contains("SYSTEM_ERROR")
-                || bed.safety_log().contains("LOOP_DETECTED")
-        );
+        let log = bed.safety_log();
+        assert!(log.contains("LOOP_OVERRIDE") && log.contains("\"action_taken\":\"stopped\""), "{profile}: {log}");
+        assert!(log.contains("cat a.txt") || log.contains("cat"), "the signature is logged: {log}");
     }
 }
 
@@ -117,7 +116,7 @@ fn dirty_1_a_change_without_a_test_run_is_released_as_unverified_with_exit_code_
 fn ctx_2_a_full_context_begins_anew_with_the_briefing() {
     let bed = Bed::new();
     bed.file("a.txt", "x\n");
-    let full = json!({"text": "full", "calls": [{"tool": "read_file", "arguments": {"path": "a.txt"}}], "usage": {"input": 165_000, "output": 10}});
+    let full = json!({"text": "full", "calls": [{"tool": "read_file", "arguments": {"path": "a.txt"}}], "usage": {"input": 100, "cacheRead": 165_000, "output": 10}});
     let fresh = json!({"expect": ["reach the aim", "Read .geometry/MISSION_BRIEFING.md and continue"], "text": "I read it.", "calls": [{"tool": "read_file", "arguments": {"path": ".geometry/MISSION_BRIEFING.md"}}], "usage": {"input": 500, "output": 10}});
     let done = json!({"expect": ["a.txt"], "text": "now I know", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
     bed.agent(&[full, fresh, done], &[]).ended(0);

@@ -1,4 +1,5 @@
 //! `tripwire agent` through the binary: cassettes as models, the real tools in the real sandbox.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod bad_input;
 mod control;

@@ -114,7 +114,7 @@ impl Bed {
 
     /// The records of the only session's journal.
     pub(crate) fn journal(&self) -> Vec<Value> {
-        let session = self.sessions().pop().unwrap();
+        let Some(session) = self.sessions().pop() else { return Vec::new() };
         let path = self.geometry().join("journal").join(session).join("00000001.jsonl");
         lines(&std::fs::read_to_string(path).unwrap_or_default())
     }

@@ -55,10 +55,11 @@ pub(crate) struct Bed {
 }
 
 /// One record of the journal.
+#[expect(clippy::large_enum_variant, reason = "a test keeps a few of them")]
 #[derive(Debug, Clone)]
 pub(crate) enum Journaled {
     Record(RunRecord),
-    Input(Input),
+    Input(Box<Input>),
 }
 
 /// The policy of our own loop.
@@ -216,7 +217,7 @@ impl Bed {
     /// Puts something before the chain and tells the machine what was decided.
     pub(crate) fn put(&mut self, what: What) {
         let input = Input { at: RunMillis::new(self.now), what };
-        self.journal.push(Journaled::Input(input.clone()));
+        self.journal.push(Journaled::Input(Box::new(input.clone())));
         let decision = self.chain.step(&input).decision;
         let views = self.run.take(RunInput::Decided(&input.what, &decision));
         self.show(views);
@@ -371,5 +372,5 @@ fn request(action: Action, proposal: Option<Digest>) -> What {
         permission: Permission::CanExecuteTasks,
         role: Label::cut("developer"),
     };
-    What::Request(Request { action, authority: Some(authority), proposal, reserve_micro_usd: None })
+    What::Request(Request { action, authority: Some(authority), floor: None, proposal, reserve_micro_usd: None })
 }

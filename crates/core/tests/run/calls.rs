@@ -2,6 +2,7 @@
 
 use crate::bed::{Bed, Reply, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::effect::StopReason;
 use tripwire_core::run::Saying;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
@@ -116,6 +117,16 @@ fn a_call_that_the_gate_refuses_is_told_and_not_run() {
     assert!(bed.executed.len() < 5, "{:?}", bed.executed);
     let told = bed.lines.iter().any(|line| matches!(line, Line::Override(_)));
     assert!(told, "the override comes before the end");
+}
+
+#[test]
+fn loop_1_strict_counts_the_calls_of_steps_that_the_model_opens() {
+    let mut strict = policy();
+    strict.set("profile", "strict").unwrap();
+    let again = || call("shell", r#"{"command":"make check"}"#);
+    let mut bed = Bed::new(setup(), strict, [again(), again(), again(), again(), again()]);
+    assert_eq!(bed.play(), Ending::Stopped { reason: StopReason::SystemError });
+    assert_eq!(bed.executed.len(), 3, "the fourth never ran");
 }
 
 #[test]
