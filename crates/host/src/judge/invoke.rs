@@ -13,6 +13,10 @@ use std::path::PathBuf;
 impl Walker<'_> {
     /// Judges a call and gives what it writes.
     pub(super) fn invoke(&mut self, call: &Call) -> Stream {
+        self.deeper(|walker| walker.invoke_inside(call))
+    }
+
+    fn invoke_inside(&mut self, call: &Call) -> Stream {
         let Some(first) = call.args.first() else { return Stream::Closed };
         if let Some(origin) = first.foreign().cloned() {
             self.hold(foreign_code(&origin));

@@ -31,12 +31,15 @@ pub(super) struct Walker<'w> {
     /// How many pipelines and background jobs surround the command.
     parallel: usize,
     depth: usize,
+    nesting: usize,
     steps: usize,
     /// Bytes that expansions made.
     expanded: usize,
     holds: usize,
 }
 
+/// Deepest nesting of compounds, wrappers and functions inside each other, all code levels together.
+const NESTING_MAX: usize = 80;
 /// Most bytes that the expansions of one line may make.
 const EXPANDED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Most holds that are found before the rest of a line is no longer looked at.
@@ -53,6 +56,7 @@ impl<'w> Walker<'w> {
             calls: Vec::new(),
             parallel: 0,
             depth: 0,
+            nesting: 0,
             steps: 0,
             expanded: 0,
             holds: 0,
@@ -119,7 +123,24 @@ impl<'w> Walker<'w> {
         stream
     }
 
+    /// Goes one level deeper: into a compound, a wrapper, a function. The stack is bounded, so the levels are.
+    pub(super) fn deeper(&mut self, run: impl FnOnce(&mut Self) -> Stream) -> Stream {
+        if self.nesting >= NESTING_MAX {
+            self.hold(Hold::plain(FloorRule::TooComplex, "commands are nested in commands more than 80 levels deep"));
+            self.holds = HOLDS_MAX;
+            return Stream::Unknown;
+        }
+        self.nesting += 1;
+        let stream = run(self);
+        self.nesting -= 1;
+        stream
+    }
+
     fn command(&mut self, command: &Command, stdin: &Stream, place: Place) -> Stream {
+        self.deeper(|walker| walker.command_inside(command, stdin, place))
+    }
+
+    fn command_inside(&mut self, command: &Command, stdin: &Stream, place: Place) -> Stream {
         match command {
             Command::Simple(simple) => self.simple(simple, stdin, place),
             Command::Function(name, body) => {
