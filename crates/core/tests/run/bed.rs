@@ -57,7 +57,7 @@ pub(crate) struct Bed {
 /// One record of the journal.
 #[derive(Debug, Clone)]
 pub(crate) enum Journaled {
-    Record(RunRecord),
+    Record(Box<RunRecord>),
     Input(Box<Input>),
 }
 
@@ -224,7 +224,7 @@ impl Bed {
 
     pub(crate) fn learn(&mut self, record: RunRecord) {
         let views = self.run.take(RunInput::Record(&record));
-        self.journal.push(Journaled::Record(record));
+        self.journal.push(Journaled::Record(Box::new(record)));
         self.show(views);
     }
 
