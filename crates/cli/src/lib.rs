@@ -10,6 +10,8 @@ mod completions;
 mod control;
 mod decide;
 mod denial;
+mod doctor;
+mod doctor_workspace;
 mod exit;
 mod explain;
 mod export;
@@ -35,6 +37,7 @@ mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
+mod scan_transcripts;
 mod status;
 mod statusline;
 mod step;
@@ -60,9 +63,9 @@ struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or hard stop, 5 waits for a person, 6 budget,
-7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold, 10 stopped by a person, 11 refused,
-75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.";
+Exit codes: 0 done, 1 internal error or (`doctor`) a promise not kept, 2 usage or bad input, 3 system error or hard stop,
+5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
+10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.";
 
 /// Everything that can be asked of the command.
 #[derive(Debug, Subcommand)]
@@ -96,7 +99,7 @@ enum Verb {
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
-    Doctor(sandbox::DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     NotifyAndWait(step::NotifyArgs),
@@ -171,7 +174,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
-        Verb::Doctor(args) => return sandbox::doctor(&args),
+        Verb::Doctor(args) => return doctor::run(&args),
         Verb::Completions(args) => completions::run(&args),
     };
     match done {

@@ -183,8 +183,10 @@ mod tests {
         notes.write(b"a longer text").unwrap();
         notes.write(b"short").unwrap();
         let other = layout.clone();
-        let second =
-            std::thread::spawn(move || Foreign { client: "claude", session: "s" }.notes(&other).unwrap().read());
+        let second = std::thread::spawn(move || {
+            let mut notes = Foreign { client: "claude", session: "s" }.notes(&other).unwrap();
+            notes.read().to_vec()
+        });
         std::thread::sleep(Duration::from_millis(20));
         assert!(!second.is_finished(), "the first hook still holds them");
         drop(notes);

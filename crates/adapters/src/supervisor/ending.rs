@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn ending(client: Client, exit: TreeExit, words: &LastWords, released: Option<Verification>) -> Ending {
-        let pulse = Pulse { released, ..Pulse::announcing(&[]) };
+        let pulse = Pulse::released(released);
         let over = Over::ByItself(exit);
         Facts { client, over: &over, pulse: &pulse, words, refusal: None }.ending()
     }
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_the_engine_decided_comes_before_what_the_client_says() {
-        let pulse = Pulse { released: Some(Verification::Verified), ..Pulse::announcing(&[]) };
+        let pulse = Pulse::released(Some(Verification::Verified));
         for (over, expected) in [
             (Over::Stopped(StopReason::WallClock), Ending::Stopped(StopReason::WallClock)),
             (Over::Held(HoldReason::Money), Ending::Held(HoldReason::Money)),

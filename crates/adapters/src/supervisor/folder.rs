@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(RunFolder::make(&[base.path().to_owned()], &program).unwrap().program(), program);
         let deep = base.path().join("x".repeat(90));
         fs::create_dir(&deep).unwrap();
-        assert!(RunFolder::make(&[deep.clone()], &program).is_err());
+        assert!(RunFolder::make(std::slice::from_ref(&deep), &program).is_err());
         assert_eq!(fs::read_dir(&deep).unwrap().count(), 0, "nothing is left behind");
     }
 }

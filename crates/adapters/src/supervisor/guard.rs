@@ -7,7 +7,7 @@ mod clerk;
 mod pulse;
 
 pub(crate) use clerk::Clerk;
-pub(crate) use pulse::{Orders, Pulse};
+pub(crate) use pulse::{Orders, Pulse, Told};
 
 use super::Teller;
 use super::sources::{self, Sources};

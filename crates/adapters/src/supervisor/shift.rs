@@ -327,7 +327,10 @@ impl<'a> Shifts<'a> {
                 cause: Label::cut(why),
                 fix: Label::cut("see `tripwire doctor` and `tripwire log`"),
             }),
-            Ending::Stopped(StopReason::StoppedByPerson) if self.guard.pulse().stopped().is_none() => {
+            // An interrupt of ours, of which the engine has not heard.
+            Ending::Stopped(reason)
+                if *reason == StopReason::StoppedByPerson && self.guard.pulse().stopped().is_none() =>
+            {
                 What::Human(HumanAct::Stop)
             }
             Ending::Done(_)

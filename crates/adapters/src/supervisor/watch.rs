@@ -1,6 +1,6 @@
 //! The watch over one worker: freezes, thaws and ends its tree as the guard decides, and never waits for a disk itself.
 
-use super::guard::{Guard, Pulse};
+use super::guard::{Guard, Pulse, Told};
 use super::latecomers::{self, Latecomers};
 use super::witness::Witness;
 use super::{Presence, Teller};
@@ -230,11 +230,15 @@ impl Watch<'_> {
 
 /// How long a client may take to end by itself once its end is decided.
 fn patience(client: Client, over: &Over, pulse: &Pulse) -> Duration {
-    match (client, is_patient(over), pulse.turn_ends) {
-        (Client::Codex, _, _) | (_, false, _) => Duration::ZERO,
-        (Client::Claude | Client::Gemini, true, true) => GRACE,
+    if !is_patient(over) {
+        return Duration::ZERO;
+    }
+    match (client, pulse.told) {
+        // No answer ends a turn of this client.
+        (Client::Codex, Told::GoOn | Told::End) => Duration::ZERO,
+        (Client::Claude | Client::Gemini, Told::End) => GRACE,
         // The answer that ends the turn may be on its way.
-        (Client::Claude | Client::Gemini, true, false) => SETTLE,
+        (Client::Claude | Client::Gemini, Told::GoOn) => SETTLE,
     }
 }
 

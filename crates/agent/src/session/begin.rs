@@ -79,11 +79,11 @@ impl Engines {
 
     /// The names for the record.
     fn remembered(&self) -> Remembered {
-        let name = |engine: &Box<dyn Engine>| engine.name().to_owned();
+        let name = |engine: &dyn Engine| engine.name().to_owned();
         Remembered {
-            engines: self.chain.iter().map(name).collect(),
-            advisor: self.advisor.as_ref().map(name),
-            reviewer: self.reviewer.as_ref().map(name),
+            engines: self.chain.iter().map(|engine| name(engine.as_ref())).collect(),
+            advisor: self.advisor.as_deref().map(name),
+            reviewer: self.reviewer.as_deref().map(name),
         }
     }
 

@@ -83,7 +83,8 @@ pub(crate) fn tests_pass(kind: Kind) {
     for (client, user) in users(kind) {
         let turns = vec![Turn::Write("calc.py".to_owned(), "x = 2".to_owned()), shell("./gradlew test"), say("Done.")];
         // A test command that is known by its name and needs nothing installed.
-        let files = [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo 'BUILD SUCCESSFUL in 1s'\n")];
+        let files =
+            [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo running && echo '=== 1 passed in 0.12s ==='\n")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &files);
         let ran = bed.run(&[]);
         ran.ended(0);

@@ -9,8 +9,6 @@ pub(crate) enum Turn {
     Shell(String),
     /// Write a file.
     Write(String, String),
-    /// Call a tool by name, with JSON arguments.
-    Call(String, String),
     /// Say something and end the turn.
     Say(String),
 }
@@ -70,7 +68,6 @@ impl Wire {
         let tool = |name: &str, input: Value| Some((name.to_owned(), input));
         match (self, turn) {
             (_, Turn::Say(_)) => None,
-            (_, Turn::Call(name, input)) => tool(name, serde_json::from_str(input).expect("arguments are JSON")),
             (Self::Messages, Turn::Shell(command)) => tool("Bash", json!({"command": command, "description": "x"})),
             (Self::Messages, Turn::Write(path, text)) => tool("Write", json!({"file_path": path, "content": text})),
             (Self::Responses, Turn::Shell(command)) => tool("exec_command", json!({"cmd": command})),
@@ -88,7 +85,7 @@ impl Wire {
 fn said(turn: &Turn) -> &str {
     match turn {
         Turn::Say(text) => text,
-        Turn::Shell(_) | Turn::Write(..) | Turn::Call(..) => "",
+        Turn::Shell(_) | Turn::Write(..) => "",
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Turn {
 }
 
 /// What the chain asked for and is not done yet.
-#[expect(clippy::struct_excessive_bools, reason = "each is one fact that was told, and they hold independently")]
+#[expect(clippy::struct_excessive_bools, reason = "a list of things to be done, each on its own")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Due {
     pub(super) advisor: Option<Deadlock>,

@@ -10,6 +10,7 @@ use std::path::Path;
 const ENTRIES_MAX: usize = 20_000;
 
 /// A search.
+#[expect(clippy::struct_excessive_bools, reason = "each is one option of `find`, and they go together in any way")]
 pub(super) struct Search {
     roots: Vec<Field>,
     names: Vec<(Vec<Atom>, On)>,

@@ -119,7 +119,12 @@ impl Walker<'_> {
         };
         match stream {
             Stream::Known(_) if !plain => Stream::Decoded,
-            other => other,
+            other @ (Stream::Closed
+            | Stream::Known(_)
+            | Stream::Paths(_)
+            | Stream::Downloaded
+            | Stream::Decoded
+            | Stream::Unknown) => other,
         }
     }
 
@@ -198,7 +203,12 @@ fn echo(call: &Call) -> Stream {
         Stream::Known(text) if call.args.get(1).is_some_and(|option| option.text().contains('e')) => {
             Stream::Known(unescape(&text))
         }
-        other => other,
+        other @ (Stream::Closed
+        | Stream::Known(_)
+        | Stream::Paths(_)
+        | Stream::Downloaded
+        | Stream::Decoded
+        | Stream::Unknown) => other,
     }
 }
 
@@ -235,7 +245,7 @@ fn printf(call: &Call) -> Stream {
     }
     match Stream::of(&joined) {
         Stream::Known(text) => Stream::Known(unescape(&text)),
-        other => other,
+        other @ (Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown) => other,
     }
 }
 

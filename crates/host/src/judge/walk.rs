@@ -401,6 +401,11 @@ fn lines_of(stdin: &Stream) -> Vec<Stream> {
         Stream::Paths(paths) if paths.0.len() <= LOOP_MAX && !paths.0.is_empty() => {
             paths.0.iter().map(|path| Stream::Known(path.clone())).collect()
         }
-        other => vec![other.clone()],
+        other @ (Stream::Closed
+        | Stream::Known(_)
+        | Stream::Paths(_)
+        | Stream::Downloaded
+        | Stream::Decoded
+        | Stream::Unknown) => vec![other.clone()],
     }
 }
