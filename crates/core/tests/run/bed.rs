@@ -58,7 +58,7 @@ pub(crate) struct Bed {
 #[expect(clippy::large_enum_variant, reason = "a test keeps a few of them")]
 #[derive(Debug, Clone)]
 pub(crate) enum Journaled {
-    Record(RunRecord),
+    Record(Box<RunRecord>),
     Input(Box<Input>),
 }
 
@@ -225,7 +225,7 @@ impl Bed {
 
     pub(crate) fn learn(&mut self, record: RunRecord) {
         let views = self.run.take(RunInput::Record(&record));
-        self.journal.push(Journaled::Record(record));
+        self.journal.push(Journaled::Record(Box::new(record)));
         self.show(views);
     }
 
