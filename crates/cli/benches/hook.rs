@@ -106,7 +106,7 @@ fn main() {
         std::env::var_os("TRIPWIRE_BENCH_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_tripwire").into(), PathBuf::from);
     let mut subjects = vec![
         Subject::new("empty static Rust process", empty(place), &[], pre),
-        Subject::new("tripwire hook claude, before a tool", tripwire, &["hook", "claude"], pre),
+        Subject::new("tripwire hook claude, before a tool", tripwire.clone(), &["hook", "claude"], pre),
         Subject::new("tripwire hook claude, after a tool", tripwire, &["hook", "claude"], post),
     ];
     for (name, program, words) in [

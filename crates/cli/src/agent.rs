@@ -294,9 +294,12 @@ fn sensitive_paths(layout: &Layout) -> Result<SensitivePaths, Problem> {
 
 /// A new cassette; one that is there is never written over.
 fn recorder(file: &Path, about: &str) -> Result<Recorder, Problem> {
-    Recorder::create(file, about, Binding::Loose).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Problem::Exists { file: file.to_owned() },
-        _ => Problem::open(file, error),
+    Recorder::create(file, about, Binding::Loose).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            Problem::Exists { file: file.to_owned() }
+        } else {
+            Problem::open(file, error)
+        }
     })
 }
 

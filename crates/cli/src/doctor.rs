@@ -19,6 +19,7 @@ use tripwire_adapters::install::{self, Found};
 ///
 /// Looks at the clients and their hooks, the mode, the policy, the newest journal, the key, git and the sandbox, and
 /// changes nothing. Ends with 1 if a promise is not kept. What is `off` was not promised: it is your choice.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DoctorArgs {

@@ -192,7 +192,7 @@ pub(crate) enum Problem {
     Memory(#[from] MemoryError),
     /// Permissions, reviews or identity stand against it.
     #[error(transparent)]
-    Denial(#[from] Denial),
+    Denial(Box<Denial>),
     /// A moment that is none.
     #[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
     Since {

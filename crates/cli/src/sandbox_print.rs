@@ -235,7 +235,9 @@ pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
 
 /// Permissions or the review gate stand against it; nothing was run or changed.
 pub(crate) fn denied(form: Form, problem: &Problem) -> ExitCode {
-    if let (Form::Json, Problem::Denial(Denial::Refused(decision))) = (form, problem) {
+    if let (Form::Json, Problem::Denial(denial)) = (form, problem)
+        && let Denial::Refused(decision) = denial.as_ref()
+    {
         out(&crate::authority::as_json(decision).to_string());
     }
     crate::output::problem(problem).into()

@@ -1,5 +1,6 @@
 //! Real tool chains inside the sandbox, and the doctor; as root and as an ordinary user.
 #![cfg(target_os = "linux")]
+#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
 
 mod sandbox_common;
 

@@ -9,6 +9,8 @@ pub(crate) enum Turn {
     Shell(String),
     /// Write a file.
     Write(String, String),
+    /// Call a tool by name, with JSON arguments.
+    Call(String, String),
     /// Say something and end the turn.
     Say(String),
 }
@@ -68,6 +70,7 @@ impl Wire {
         let tool = |name: &str, input: Value| Some((name.to_owned(), input));
         match (self, turn) {
             (_, Turn::Say(_)) => None,
+            (_, Turn::Call(name, input)) => tool(name, serde_json::from_str(input).expect("arguments are JSON")),
             (Self::Messages, Turn::Shell(command)) => tool("Bash", json!({"command": command, "description": "x"})),
             (Self::Messages, Turn::Write(path, text)) => tool("Write", json!({"file_path": path, "content": text})),
             (Self::Responses, Turn::Shell(command)) => tool("exec_command", json!({"cmd": command})),
@@ -85,7 +88,7 @@ impl Wire {
 fn said(turn: &Turn) -> &str {
     match turn {
         Turn::Say(text) => text,
-        Turn::Shell(_) | Turn::Write(..) => "",
+        Turn::Shell(_) | Turn::Write(..) | Turn::Call(..) => "",
     }
 }
 
@@ -162,4 +165,13 @@ fn gemini(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
         "modelVersion": "scripted", "responseId": format!("r{number}"),
     });
     vec![(String::new(), data)]
+}
+
+/// Any tool can be named, also one that the client does not have.
+#[test]
+fn a_call_by_name_is_played_as_it_is_written() {
+    let turn = Turn::Call("no_such_tool".to_owned(), r#"{"a":1}"#.to_owned());
+    for wire in [Wire::Messages, Wire::Responses, Wire::Gemini] {
+        assert_eq!(wire.call(&turn), Some(("no_such_tool".to_owned(), json!({"a": 1}))));
+    }
 }

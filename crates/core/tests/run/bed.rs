@@ -55,7 +55,6 @@ pub(crate) struct Bed {
 }
 
 /// One record of the journal.
-#[expect(clippy::large_enum_variant, reason = "a test keeps a few of them")]
 #[derive(Debug, Clone)]
 pub(crate) enum Journaled {
     Record(Box<RunRecord>),
