@@ -171,11 +171,13 @@ fn a_key_inside_the_workspace_is_seen() {
 #[test]
 fn bad_usage_is_refused() {
     let person = Person::new();
-    for arguments in
-        [&["doctor", "--nonsense"][..], &["doctor", "teeth"], &["doctor", "--workspace", "/nowhere/at/all"]]
-    {
+    for (arguments, code) in [
+        (&["doctor", "--nonsense"][..], 2),
+        (&["doctor", "teeth"], 2),
+        (&["doctor", "--workspace", "/nowhere/at/all"], 9),
+    ] {
         let output = person.run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
         assert!(!output.stderr.is_empty());
     }
 }

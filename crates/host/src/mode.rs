@@ -42,7 +42,7 @@ impl Choice {
             Ok(bytes) if bytes.trim_ascii() == OBSERVE.as_bytes() => Some(Mode::Observe),
             Err(ReadError::File(error)) if error.kind() == std::io::ErrorKind::NotFound => None,
             // A word that is not known, or a file that cannot be read: the stricter of the two.
-            Ok(_) | Err(_) => Some(Mode::Armed),
+            Ok(_) | Err(ReadError::File(_) | ReadError::TooBig { .. }) => Some(Mode::Armed),
         }
     }
 

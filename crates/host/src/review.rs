@@ -190,12 +190,12 @@ impl Gate {
     /// Why there is no stage: somebody was first, or nothing was ever staged.
     fn nothing_to_apply(&self, error: tripwire_sandbox::StageError) -> Result<ReviewError, ReviewError> {
         let applied = self.proposals()?.into_iter().find(|listed| listed.proposal.state == State::Applied);
-        Ok(match (applied, error) {
-            (Some(listed), tripwire_sandbox::StageError::NotAStage { .. }) => {
-                ReviewError::AppliedAlready { digest: listed.proposal.digest, at: listed.proposal.at }
-            }
-            (None, tripwire_sandbox::StageError::NotAStage { .. }) => ReviewError::NothingStaged,
-            (_, other) => ReviewError::Apply(ApplyError::Stage(other)),
+        if !matches!(error, tripwire_sandbox::StageError::NotAStage { .. }) {
+            return Ok(ReviewError::Apply(ApplyError::Stage(error)));
+        }
+        Ok(match applied {
+            Some(listed) => ReviewError::AppliedAlready { digest: listed.proposal.digest, at: listed.proposal.at },
+            None => ReviewError::NothingStaged,
         })
     }
 

@@ -15,6 +15,7 @@ use crate::sys::{check, exit_now};
 /// The inner stage begins here, when the C library is ready and before the language's own start, which reads the memory map
 /// and sets up a second stack for nothing. Where the C library passes no arguments, `inner_main` begins it a little later.
 #[used]
+// SAFETY: the section holds pointers to functions of exactly this type, which the C library calls once before `main`.
 #[unsafe(link_section = ".init_array")]
 pub(crate) static EARLY_START: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
     extern "C" fn early_start(count: libc::c_int, arguments: *const *const libc::c_char) {

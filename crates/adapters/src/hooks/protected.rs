@@ -132,7 +132,10 @@ pub fn touches(reach: &Reach, tool: &Tool, cwd: &Path) -> Option<String> {
     if let Some(command) = command
         && (SHELLS.contains(&name.as_str()) || name != "apply_patch")
     {
-        return line::touches(reach, &command, cwd);
+        // A patch in a here-document is data to the shell and a change to the program that reads it.
+        let patch = command.contains("apply_patch").then(|| patched(&command)).into_iter().flatten();
+        let forbidden = patch.into_iter().find(|path| is_forbidden(reach, path, cwd));
+        return forbidden.or_else(|| line::touches(reach, &command, cwd));
     }
     let mut paths = Vec::new();
     collect(&input, &mut paths);

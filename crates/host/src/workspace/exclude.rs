@@ -51,7 +51,7 @@ pub fn is_excluded(root: &Path) -> Result<Option<bool>, ReadError> {
 fn read(file: &Path) -> Result<Vec<u8>, ReadError> {
     match read_bounded(file, EXCLUDE_BYTES_MAX) {
         Err(ReadError::File(error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read,
+        read @ (Ok(_) | Err(ReadError::File(_) | ReadError::TooBig { .. })) => read,
     }
 }
 

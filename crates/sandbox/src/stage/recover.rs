@@ -105,7 +105,7 @@ fn roll_back(workspace: &Path, shelf: &Path, plan: &[Planned]) -> io::Result<()>
                 }
             }
             (Shape::None | Shape::Leaf, Shape::Folder(_)) if is_dir(&path) => fs::remove_dir(&path)?,
-            (_, _) => {}
+            (Shape::None | Shape::Leaf | Shape::Folder(_), Shape::None | Shape::Leaf | Shape::Folder(_)) => {}
         }
     }
     for planned in plan {

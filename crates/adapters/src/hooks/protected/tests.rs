@@ -59,6 +59,8 @@ fn ctrl_3_no_editing_tool_writes_the_guards_files() {
         assert!(bed.touches("NotebookEdit", &json!({"notebook_path": path, "new_source": "x"})), "{path}");
         let patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch");
         assert!(bed.touches("apply_patch", &json!({"command": patch})), "{path}");
+        let line = format!("apply_patch <<'EOF'\n{patch}\nEOF");
+        assert!(bed.touches("exec_command", &json!({"cmd": line})), "{path}");
         assert!(!bed.touches("Read", &json!({"file_path": path})), "reading {path}");
     }
 }
