@@ -222,10 +222,10 @@ impl Walker<'_> {
             "cp" | "mv" => {
                 let names: Vec<PathBuf> =
                     call.operands().iter().filter_map(|field| self.state.absolute(&field.known()?)).collect();
-                if let [from, to] = names.as_slice() {
-                    if let Some(stream) = self.state.files.get(from).cloned() {
-                        self.state.files.insert(to.clone(), stream);
-                    }
+                if let [from, to] = names.as_slice()
+                    && let Some(stream) = self.state.files.get(from).cloned()
+                {
+                    self.state.files.insert(to.clone(), stream);
                 }
             }
             _ => {}

@@ -290,11 +290,11 @@ impl Lexer<'_> {
                 simple.redirects.push(redirect);
                 continue;
             }
-            if simple.words.is_empty() {
-                if let Some(assignment) = self.assignment()? {
-                    simple.assignments.push(assignment);
-                    continue;
-                }
+            if simple.words.is_empty()
+                && let Some(assignment) = self.assignment()?
+            {
+                simple.assignments.push(assignment);
+                continue;
             }
             let Some(word) = self.word()? else { break };
             if simple.words.is_empty() && simple.assignments.is_empty() && self.is_function_head() {
