@@ -27,9 +27,9 @@ bench:
     cargo bench --package tripwire-core
 
 # The hook on the path of every tool call, against an empty process
-bench-hook: static
-    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/release/tripwire" \
-        cargo bench --package tripwire-cli --bench hook
+bench-hook:
+    RUSTFLAGS="-C target-feature=+crt-static" cargo bench --package tripwire-cli --bench hook \
+        --target "$(rustc -vV | sed -n 's/^host: //p')"
 
 # The cost of entering and leaving the sandbox
 bench-sandbox:

@@ -7,11 +7,11 @@
 pub mod alive;
 mod answer;
 mod call;
-mod claude;
+pub(crate) mod claude;
 mod codex;
 pub mod desk;
 mod figures;
-mod gemini;
+pub(crate) mod gemini;
 mod inputs;
 mod memory;
 pub mod protected;

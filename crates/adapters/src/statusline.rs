@@ -83,7 +83,7 @@ enum Cents {
 fn dollars(amount: MicroUsd, cents: Cents) -> String {
     let all = amount.get() / 10_000;
     match cents {
-        Cents::IfAny if all % 100 == 0 => (all / 100).to_string(),
+        Cents::IfAny if all.is_multiple_of(100) => (all / 100).to_string(),
         Cents::IfAny | Cents::Always => format!("{}.{:02}", all / 100, all % 100),
     }
 }

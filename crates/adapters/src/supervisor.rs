@@ -138,8 +138,12 @@ impl RunError {
             Self::Blocked(_) => "`tripwire resume` takes the order back".to_owned(),
             Self::Arrange(error) => error.hint().to_owned(),
             Self::Driver(error) => error.hint(),
-            Self::Tree(TreeError::Command { .. }) => "name a program that is installed, or its path".to_owned(),
-            Self::Tree(_) => "see what this machine allows with `tripwire doctor`".to_owned(),
+            Self::Tree(TreeError::Command { .. } | TreeError::NoCommand) => {
+                "name a program that is installed, or its path".to_owned()
+            }
+            Self::Tree(TreeError::Start { .. } | TreeError::Steer { .. } | TreeError::Unsupported) => {
+                "see what this machine allows with `tripwire doctor`".to_owned()
+            }
             Self::Record(error) => error.hint(),
             Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".to_owned(),
         }

@@ -65,16 +65,27 @@ pub struct Figures {
 pub fn read(client: Client, path: &Path, record: &mut Record) -> io::Result<Option<Figures>> {
     let text = tail::read(path, &mut record.offset)?;
     let mut news = News { record, figures: None };
-    for line in text.lines() {
-        match client {
-            Client::Claude => claude::line(line, &mut news),
-            Client::Codex => codex::line(line, &mut news),
-            Client::Gemini => gemini::line(line, &mut news),
-        }
-    }
+    text.lines().for_each(|line| take(client, line, &mut news));
     let figures = news.figures;
     record.forget();
     Ok(figures)
+}
+
+/// Takes in one line of a record that somebody else reads from its beginning, and tells what it adds.
+pub fn read_line(client: Client, line: &str, record: &mut Record) -> Option<Figures> {
+    let mut news = News { record, figures: None };
+    take(client, line, &mut news);
+    let figures = news.figures;
+    record.forget();
+    figures
+}
+
+fn take(client: Client, line: &str, news: &mut News<'_>) {
+    match client {
+        Client::Claude => claude::line(line, news),
+        Client::Codex => codex::line(line, news),
+        Client::Gemini => gemini::line(line, news),
+    }
 }
 
 /// What a call cost about, where the client's record cannot be read: four bytes to a token, at the dearest known price.

@@ -7,6 +7,7 @@ pub mod cassette;
 pub mod open;
 pub mod scripted;
 pub mod secret;
+pub mod sensitive;
 
 mod anthropic;
 mod draft;
@@ -262,6 +263,14 @@ pub enum EngineError {
         /// Why.
         why: String,
     },
+    /// The question touches a path that only a local engine may hear of; nothing was sent.
+    #[error("`{engine}` is not on this machine, and the work touches the sensitive path `{path}`")]
+    TooSensitive {
+        /// The engine.
+        engine: String,
+        /// The path.
+        path: String,
+    },
     /// The deadline came first.
     #[error("`{engine}` did not answer before the deadline")]
     Deadline {
@@ -291,6 +300,7 @@ impl EngineError {
             | Self::Refused { engine, .. }
             | Self::Broken { engine, .. }
             | Self::CassetteEnded { engine, .. }
+            | Self::TooSensitive { engine, .. }
             | Self::Deadline { engine }
             | Self::Cut { engine } => engine,
         };

@@ -1,5 +1,11 @@
 //! tripwire's own agent loop: engines, tools, prompts.
 
+pub mod change;
+pub mod conversation;
 pub mod engine;
+pub mod hands;
+pub mod prompt;
 pub mod schema;
+pub mod session;
 pub mod tool;
+pub mod watch;

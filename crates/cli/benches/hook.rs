@@ -4,8 +4,8 @@
 //! at most three times that of an empty static Rust process in the same run. A Python and a Node hook that do nothing but
 //! read their input are measured for comparison, where these are installed.
 //!
-//! `just bench-hook` builds the static binary first and names it in `TRIPWIRE_BENCH_BINARY`; without that the binary of
-//! the bench profile is taken, which is dynamic and starts slower.
+//! `just bench-hook` builds everything statically, as `just static` does; a plain `cargo bench` measures a dynamic binary,
+//! which starts slower.
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark that cannot run must say so and stop")]
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -106,8 +106,8 @@ fn main() {
         std::env::var_os("TRIPWIRE_BENCH_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_tripwire").into(), PathBuf::from);
     let mut subjects = vec![
         Subject::new("empty static Rust process", empty(place), &[], pre),
-        Subject::new("tripwire hook claude, before a tool", &tripwire, &["hook", "claude"], pre),
-        Subject::new("tripwire hook claude, after a tool", &tripwire, &["hook", "claude"], post),
+        Subject::new("tripwire hook claude, before a tool", tripwire.clone(), &["hook", "claude"], pre),
+        Subject::new("tripwire hook claude, after a tool", tripwire, &["hook", "claude"], post),
     ];
     for (name, program, words) in [
         ("Python hook that only reads", "/usr/bin/python3", ["-c", "import json,sys; json.load(sys.stdin)"]),
@@ -122,7 +122,7 @@ fn main() {
             subject.run(place, round);
         }
     }
-    report(&mut subjects, &tripwire);
+    report(&mut subjects);
 }
 
 /// An empty program that reads its input, compiled here: what any hook costs at least.
@@ -140,8 +140,11 @@ fn empty(place: &Path) -> PathBuf {
     program
 }
 
-fn report(subjects: &mut [Subject], tripwire: &Path) {
-    println!("{ROUNDS} rounds; binary `{}`\n", tripwire.file_name().unwrap_or_default().to_string_lossy());
+fn report(subjects: &mut [Subject]) {
+    println!(
+        "{ROUNDS} rounds
+"
+    );
     println!("| program | CPU median | of empty | wall p50 | wall p99 |");
     println!("| --- | --- | --- | --- | --- |");
     let base = median(&mut subjects[0].cpu).as_secs_f64();

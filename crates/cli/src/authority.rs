@@ -2,7 +2,7 @@
 
 use crate::denial::Denial;
 use crate::exit::Exit;
-use crate::output::{self, Out};
+use crate::output::{self, Form, Out};
 use crate::problem::Problem;
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
@@ -44,11 +44,9 @@ pub(crate) fn as_json(decision: &SafetyDecision) -> serde_json::Value {
 }
 
 /// Prints a refusal as JSON where that was asked for, and leaves every other outcome alone.
-pub(crate) fn told(done: Result<Exit, Problem>, json: bool) -> Result<Exit, Problem> {
-    let decision = match &done {
-        Err(Problem::Denial(Denial::Refused(decision))) if json => decision,
-        Err(_) | Ok(_) => return done,
-    };
+pub(crate) fn told(done: Result<Exit, Problem>, form: Form) -> Result<Exit, Problem> {
+    let Err(Problem::Denial(denial)) = &done else { return done };
+    let (Denial::Refused(decision), true) = (denial.as_ref(), form.json) else { return done };
     let mut out = Out::lock();
     out.line(&as_json(decision).to_string())?;
     out.flush()?;

@@ -18,7 +18,7 @@ use tripwire_host::driver::Driver;
 use tripwire_host::geometry::file::Removed;
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::geometry::reports::Report as File;
-use tripwire_host::supervised::{self, StopReceipt, Waited};
+use tripwire_host::supervised::{self, StopReceipt, Supervisor, Waited};
 use tripwire_host::workspace::Workspace;
 
 /// Stop every session of the workspace, and let no new one begin.
@@ -109,6 +109,7 @@ impl ReportName {
 
 /// Runs `tripwire stop`.
 pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
+    let before = supervisor(&args.order.which)?;
     let (given, after) = order(&args.order, Order::Stop)?;
     let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
     let mut said = Said::new("stop", after.session());
@@ -116,7 +117,7 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
         Given::Now => "`.geometry/STOP` is written: no session of this workspace goes on, and none begins",
         Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
     });
-    holds &= receipt(&args.order.which, &after, &mut said)?;
+    holds &= receipt(&args.order.which, before, &after, &mut said)?;
     said.journaled(&after);
     said.next("tripwire resume");
     said.json = args.order.json;
@@ -124,12 +125,22 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
     Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
 }
 
+/// Whether somebody supervises the session before it is told to stop: it may be over before anybody can look again.
+fn supervisor(which: &Which) -> Result<Supervisor, Problem> {
+    let workspace = which.place.open()?;
+    let seen = match which.find_if_any(workspace.layout())? {
+        Some(session) => supervised::look(workspace.layout(), &session)?,
+        None => None,
+    };
+    Ok(seen.map_or(Supervisor::Gone, |seen| seen.supervisor))
+}
+
 /// Waits for the receipt of a supervised client, and says whether nothing is left that should not be.
-fn receipt(which: &Which, after: &After, said: &mut Said) -> Result<bool, Problem> {
+fn receipt(which: &Which, before: Supervisor, after: &After, said: &mut Said) -> Result<bool, Problem> {
     let workspace = which.place.open()?;
     let session = after.driver.as_ref().map(Driver::session);
     let waited = match session {
-        Some(session) => supervised::wait(workspace.layout(), session, RECEIPT_WITHIN)?,
+        Some(session) => supervised::wait(workspace.layout(), session, before, RECEIPT_WITHIN)?,
         None => Waited::NotSupervised,
     };
     Ok(match waited {

@@ -150,6 +150,12 @@ fn of_review(error: &ReviewError) -> Exit {
     }
 }
 
+impl From<Denial> for Problem {
+    fn from(denial: Denial) -> Self {
+        Self::Denial(Box::new(denial))
+    }
+}
+
 impl From<ReviewError> for Problem {
     /// A refusal of the engine is the same whichever verb asked for it.
     fn from(error: ReviewError) -> Self {

@@ -13,6 +13,8 @@ pub enum Exit {
     Done,
     /// An internal error: a defect of tripwire itself.
     Internal,
+    /// A promise that `doctor` looked at is not kept.
+    NotKept,
     /// Wrong usage or bad input; nothing was done with it.
     Usage,
     /// A hook refuses: the code that every client takes for a block.
@@ -105,7 +107,7 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
-            Self::Internal => 1,
+            Self::Internal | Self::NotKept => 1,
             Self::Usage | Self::Refusal => 2,
             Self::HardStop => 3,
             Self::Unverified => 4,

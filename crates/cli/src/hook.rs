@@ -163,18 +163,24 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
         Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::place::role_variable())),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
-            // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-            if foreign.known(workspace.layout()).is_none()
-                && let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root())
-            {
-                crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
-            }
             let role = crate::place::role_variable();
-            let mut driver = foreign.open_as(workspace.layout(), clock::now(), role.as_deref())?;
+            let mut driver = match foreign.known(workspace.layout()) {
+                Some(session) => Driver::resume(workspace.layout(), &session)?.acting_as(role),
+                None => begin(&foreign, workspace, role.as_deref())?,
+            };
             follow_choice(&mut driver, workspace)?;
             Ok(driver)
         }
     }
+}
+
+/// Begins our session for a client's.
+fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Result<Driver, DriverError> {
+    // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+    if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
+        crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    }
+    foreign.open_as(workspace.layout(), clock::now(), role)
 }
 
 /// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.

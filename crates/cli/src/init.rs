@@ -21,6 +21,7 @@ use tripwire_host::mode::{Choice, word};
 /// What you wrote there stays as it is; the change is shown as a diff, the file as it was is kept beside it, and a second
 /// run changes nothing. The hooks begin in `observe`: they decide and write down, and refuse nothing but what people,
 /// explicit limits and the floor of irreversible commands refuse. `tripwire arm` lets them bind.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// Only this client; may be repeated. By default all that are found.

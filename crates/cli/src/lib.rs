@@ -1,5 +1,8 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
+mod agent;
+mod agent_example;
+mod agent_print;
 mod allow;
 mod arm;
 mod authority;
@@ -7,6 +10,8 @@ mod completions;
 mod control;
 mod decide;
 mod denial;
+mod doctor;
+mod doctor_workspace;
 mod exit;
 mod explain;
 mod export;
@@ -23,6 +28,7 @@ mod place;
 mod policy;
 mod problem;
 mod replay;
+mod replay_agent;
 mod review;
 mod run;
 mod run_limits;
@@ -31,6 +37,7 @@ mod sandbox;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
+mod scan_transcripts;
 mod status;
 mod statusline;
 mod step;
@@ -56,14 +63,15 @@ struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 internal error, 2 usage or bad input, 3 system error or hard stop, 5 waits for a person, 6 budget,
-7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold, 10 stopped by a person, 11 refused,
-75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.";
+Exit codes: 0 done, 1 internal error or (`doctor`) a promise not kept, 2 usage or bad input, 3 system error or hard stop,
+5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
+10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.";
 
 /// Everything that can be asked of the command.
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(Box<run::RunArgs>),
+    Agent(Box<agent::AgentArgs>),
     Status(status::StatusArgs),
     Stop(control::StopArgs),
     Pause(control::PauseArgs),
@@ -91,7 +99,7 @@ enum Verb {
     Hook(hook::HookArgs),
     Statusline(statusline::StatuslineArgs),
     Sandbox(Box<sandbox::SandboxArgs>),
-    Doctor(sandbox::DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     NotifyAndWait(step::NotifyArgs),
@@ -137,6 +145,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Run(args) => run::run(&args),
+        Verb::Agent(args) => agent::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Stop(args) => control::stop(&args),
         Verb::Pause(args) => control::pause(&args),
@@ -165,7 +174,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Hook(args) => hook::run(&args),
         Verb::Statusline(args) => statusline::run(&args),
         Verb::Sandbox(args) => return sandbox::run(&args),
-        Verb::Doctor(args) => return sandbox::doctor(&args),
+        Verb::Doctor(args) => return doctor::run(&args),
         Verb::Completions(args) => completions::run(&args),
     };
     match done {

@@ -114,9 +114,9 @@ impl From<FormName> for Form {
 /// Runs the verb.
 pub(crate) fn run(args: &MemoryArgs) -> Result<Exit, Problem> {
     match &args.act {
-        Act::Put(args) => authority::told(put(args), args.form.json),
-        Act::Compress(args) => authority::told(compress(args), args.json),
-        Act::Get(args) => authority::told(get(args), args.json),
+        Act::Put(args) => authority::told(put(args), args.form),
+        Act::Compress(args) => authority::told(compress(args), Printed { json: args.json }),
+        Act::Get(args) => authority::told(get(args), Printed { json: args.json }),
         Act::List(args) => list(args),
     }
 }

@@ -51,6 +51,12 @@ impl Chosen {
         Self { profile, policy: None }
     }
 
+    /// The same, with the workspace's own manifest where no file is named and it has one.
+    pub(crate) fn or_manifest(&self, layout: &Layout) -> Self {
+        let manifest = || Some(layout.manifest()).filter(|file| file.exists());
+        Self { profile: self.profile, policy: self.policy.clone().or_else(manifest) }
+    }
+
     /// The policy: the defaults, then the file, then a scenario's head, then the flag.
     pub(crate) fn policy(&self, head: Option<(&Header, &str)>) -> Result<Policy, Problem> {
         let mut policy = self.loaded()?.policy;
@@ -188,7 +194,7 @@ fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
     let mut out = Out::lock();
     out.line(&match args.json {
         true => json!({"ok": true, "set": set, "roles": roles.len(), "policyHash": hash.to_string()}).to_string(),
-        false => format!("{name}: good, {set} settings, {} roles, hash sha256:{hash}", roles.len()),
+        false => format!("{name}: good, {set} settings, hash sha256:{hash}, {} roles", roles.len()),
     })?;
     out.flush()?;
     Ok(Exit::Done)

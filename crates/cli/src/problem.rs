@@ -6,6 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_adapters::install::InstallError;
 use tripwire_adapters::supervisor::RunError;
+use tripwire_agent::engine::EngineError;
+use tripwire_agent::engine::open::OpenError;
+use tripwire_agent::engine::sensitive::SensitivePathError;
+use tripwire_agent::session::SessionError;
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_host::bundle::BundleError;
@@ -188,7 +192,7 @@ pub(crate) enum Problem {
     Memory(#[from] MemoryError),
     /// Permissions, reviews or identity stand against it.
     #[error(transparent)]
-    Denial(#[from] Denial),
+    Denial(Box<Denial>),
     /// A moment that is none.
     #[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
     Since {
@@ -204,6 +208,21 @@ pub(crate) enum Problem {
     /// Standard output is closed or full.
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
+    /// Nobody said what is to be reached.
+    #[error("there is no objective")]
+    NoObjective,
+    /// An engine cannot be opened.
+    #[error(transparent)]
+    Engine(#[from] OpenError),
+    /// The list of sensitive paths cannot be held.
+    #[error(transparent)]
+    Sensitive(SensitivePathError),
+    /// An engine does not answer, and nothing was begun.
+    #[error(transparent)]
+    NoAnswer(#[from] EngineError),
+    /// A session of our own loop cannot begin or go on.
+    #[error(transparent)]
+    Session(Box<SessionError>),
     /// A value has no canonical form.
     #[error("a record has no canonical form: {0}")]
     Canonical(#[from] CanonicalError),
@@ -239,6 +258,10 @@ impl Problem {
             | Self::NoClient
             | Self::OwnProgram(_)
             | Self::Install(_)
+            | Self::NoObjective
+            | Self::Engine(_)
+            | Self::NoAnswer(_)
+            | Self::Sensitive(_)
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
@@ -246,6 +269,7 @@ impl Problem {
             Self::Journal(error) => of_journal(error),
             Self::Run(error) => of_run(error),
             Self::Driver(error) => of_driver(error),
+            Self::Session(error) => of_session(error),
             Self::Bundle(error) => match error {
                 BundleError::Journal(error) => of_journal(error),
                 BundleError::File(_)
@@ -323,6 +347,11 @@ impl Problem {
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
             Self::Run(error) => error.hint(),
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
+            Self::NoObjective => "say it with `--objective TEXT` or `--task FILE`".to_owned(),
+            Self::Engine(error) => error.hint(),
+            Self::NoAnswer(error) => error.hint(),
+            Self::Sensitive(error) => error.hint().to_owned(),
+            Self::Session(error) => error.hint(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
@@ -343,6 +372,28 @@ fn of_driver(error: &DriverError) -> Exit {
         | DriverError::State(_)
         | DriverError::Log(_)
         | DriverError::File(_) => Exit::DoesNotHold,
+    }
+}
+
+fn of_session(error: &SessionError) -> Exit {
+    match error {
+        SessionError::Driver(error) => of_driver(error),
+        SessionError::StopStands { .. } => Exit::Stopped,
+        SessionError::Hands(_)
+        | SessionError::Engine(_)
+        | SessionError::NotOurs { .. }
+        | SessionError::Over { .. }
+        | SessionError::Changed { .. }
+        | SessionError::Remembered(_)
+        | SessionError::Sole(_) => Exit::Usage,
+        SessionError::File(_) => Exit::DoesNotHold,
+        SessionError::Canonical(_) => Exit::Internal,
+    }
+}
+
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        Self::Session(Box::new(error))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::exit::Exit;
 use crate::output::{self, Out};
 use crate::policy::Chosen;
 use crate::problem::Problem;
+use crate::replay_agent;
 use crate::words;
 use clap::Args;
 use std::io::{BufRead, Cursor, Read};
@@ -20,12 +21,14 @@ use tripwire_host::recording::is_recording;
 use tripwire_host::replay::{self, Change, ReplayError, Replayed, TwoPolicies, TwoRuns};
 use tripwire_host::storage::Disk;
 use tripwire_host::stream::Inputs;
+use tripwire_host::transcript::Compared;
 use tripwire_host::workspace::session::SessionId;
 
 /// Decide again and compare: `equal`, or the first index that differs (exit 9).
 ///
 /// A session, a bundle (from `export`) or a recording (from `decide --record`) is compared with the decisions in it. A plain stream of events holds none:
-/// it is decided live, and again with the state written down and taken up after every event. With `--policy` the
+/// it is decided live, and again with the state written down and taken up after every event. A session of `tripwire
+/// agent` also runs its loop again, without model and tools, and compares the transcript byte for byte. With `--policy` the
 /// decisions that would change under another policy are listed.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
@@ -52,8 +55,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     if let Some(session) =
         args.file.to_str().filter(|_| !args.file.exists()).and_then(|text| SessionId::parse(text).ok())
     {
-        let journal = open_existing(args.place.look()?.layout(), &session)?;
-        return of_journal(args, &journal, other.as_ref());
+        let place = args.place.look()?;
+        let journal = open_existing(place.layout(), &session)?;
+        let compared = replay_agent::compare(&journal, place.layout(), &session)?;
+        return of_journal(args, &journal, other.as_ref(), compared.as_ref());
     }
     let mut reader = output::open(&args.file)?;
     let mut first = Vec::new();
@@ -66,7 +71,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
             output::say(&format!("warning: {}: {problem}; see `tripwire verify`", output::name(&args.file)));
         }
         let journal = Journal::open_existing(Disk, unpacked.paths()?, Options::default())?;
-        let exit = of_journal(args, &journal, other.as_ref())?;
+        let exit = of_journal(args, &journal, other.as_ref(), None)?;
         return Ok(if unpacked.problem.is_some() { Exit::DoesNotHold } else { exit });
     }
     match (other, recorded) {
@@ -83,16 +88,21 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
                 })
             })
         }
-        (None, true) => parity(args, &replay::recording(whole).map_err(|error| wrong(args, error))?),
-        (None, false) => parity(args, &twice(args, whole)?),
+        (None, true) => parity(args, &replay::recording(whole).map_err(|error| wrong(args, error))?, None),
+        (None, false) => parity(args, &twice(args, whole)?, None),
     }
 }
 
-fn of_journal(args: &ReplayArgs, journal: &Journal<Disk>, other: Option<&Policy>) -> Result<Exit, Problem> {
+fn of_journal(
+    args: &ReplayArgs,
+    journal: &Journal<Disk>,
+    other: Option<&Policy>,
+    transcript: Option<&Compared>,
+) -> Result<Exit, Problem> {
     let wrong = |error| Problem::Replay { file: output::name(Path::new(journal.paths().session())), error };
     match other {
         Some(other) => changes(args, |tell| replay::session_under(journal, other, tell).map_err(wrong)),
-        None => parity(args, &replay::session(journal).map_err(wrong)?),
+        None => parity(args, &replay::session(journal).map_err(wrong)?, transcript),
     }
 }
 
@@ -106,14 +116,14 @@ fn changes(
     changes.finish(inputs)
 }
 
-fn parity(args: &ReplayArgs, replayed: &Replayed) -> Result<Exit, Problem> {
+fn parity(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>) -> Result<Exit, Problem> {
     if replayed.recomputed.events.count == 0 {
         return Err(Problem::Empty { file: output::name(&args.file) });
     }
     let mut out = Out::lock();
-    print(args, replayed, &mut out)?;
+    print(args, replayed, transcript, &mut out)?;
     out.flush()?;
-    Ok(if is_equal(replayed) { Exit::Done } else { Exit::DoesNotHold })
+    Ok(if is_equal(replayed) && transcript.is_none_or(replay_agent::holds) { Exit::Done } else { Exit::DoesNotHold })
 }
 
 fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {
@@ -179,11 +189,12 @@ impl Changes {
     }
 }
 
-fn is_equal(replayed: &Replayed) -> bool {
+/// Whether a replay gave the recorded decisions.
+pub(crate) fn is_equal(replayed: &Replayed) -> bool {
     replayed.recorded == replayed.recomputed && replayed.first_difference.is_none()
 }
 
-fn print(args: &ReplayArgs, replayed: &Replayed, out: &mut Out) -> Result<(), Problem> {
+fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, out: &mut Out) -> Result<(), Problem> {
     let difference = replayed.first_difference.as_ref();
     if args.json {
         let line = serde_json::json!({
@@ -193,10 +204,14 @@ fn print(args: &ReplayArgs, replayed: &Replayed, out: &mut Out) -> Result<(), Pr
             "decisionsSha256": replayed.recomputed.decisions.sha256.to_string(),
             "equal": is_equal(replayed),
             "firstDifference": difference.map(|difference| difference.index),
+            "transcript": transcript.map(replay_agent::as_json),
         });
         return out.line(&line.to_string());
     }
     let line = parity_line(&replayed.recomputed.events, &replayed.recomputed.decisions);
+    if let Some(transcript) = transcript {
+        out.line(&replay_agent::in_words(transcript))?;
+    }
     match difference {
         None if is_equal(replayed) => out.line(&format!("{line} · equal")),
         None => out.line(&format!("{line} · the recorded text of an event or decision is not canonical")),

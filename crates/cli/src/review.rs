@@ -92,7 +92,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<Exit, Problem> {
         Act::Propose(args) => propose(args),
         Act::Show(args) => show(args),
         Act::Decide(args) => decide(args),
-        Act::Apply(args) => authority::told(apply(args), args.form.json),
+        Act::Apply(args) => authority::told(apply(args), args.form),
     }
 }
 

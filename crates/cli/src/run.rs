@@ -132,7 +132,7 @@ fn settings(args: &RunArgs) -> Result<Vec<(String, String)>, Problem> {
         set("money.budget_micro_usd", budget.to_string());
     }
     let until = match args.until {
-        Some(time) => Some(time.from_now(clock::now().epoch_ms() / 1_000).ok_or(Problem::NoLocalTime)?),
+        Some(time) => Some(time.left_at(clock::now().epoch_ms() / 1_000).ok_or(Problem::NoLocalTime)?),
         None => None,
     };
     if let Some(limit) = [args.max_runtime, until].into_iter().flatten().min() {

@@ -69,7 +69,7 @@ pub(crate) fn time_of_day(text: &str) -> Result<TimeOfDay, String> {
 
 impl TimeOfDay {
     /// How long it is until then, by this machine's local time; tomorrow if it has passed.
-    pub(crate) fn from_now(self, now_s: u64) -> Option<Duration> {
+    pub(crate) fn left_at(self, now_s: u64) -> Option<Duration> {
         let Self { hour, minute } = self;
         // Which moment a local time is, in a night on which the clocks change, is the system's knowledge.
         let on = |day: &str| epoch(&format!("{day} {hour:02}:{minute:02}")).filter(|then| *then > now_s);
@@ -122,7 +122,7 @@ mod tests {
         }
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
         for hour in 0..24 {
-            let left = TimeOfDay { hour, minute: 30 }.from_now(now).unwrap();
+            let left = TimeOfDay { hour, minute: 30 }.left_at(now).unwrap();
             assert!(left.as_secs() <= 25 * 3_600, "{hour}: {left:?}");
         }
     }

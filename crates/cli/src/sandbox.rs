@@ -1,4 +1,4 @@
-//! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged; `tripwire doctor sandbox`.
+//! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged; and the layers for `tripwire doctor`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use tripwire_sandbox::{
-    Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
+    Budgets, Bytes, Digest, LayerCheck, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
 };
 
 use tripwire_core::input::Permission;
@@ -170,19 +170,6 @@ pub(crate) struct ApplyArgs {
     digest: Digest,
 }
 
-/// Say which layers of protection this machine has, and what is missing.
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
-    #[command(subcommand)]
-    part: DoctorPart,
-}
-
-#[derive(Debug, Subcommand)]
-enum DoctorPart {
-    /// The sandbox: one line per layer.
-    Sandbox(Output),
-}
-
 /// Runs a sandbox verb.
 pub(crate) fn run(args: &SandboxArgs) -> ExitCode {
     match &args.verb {
@@ -326,9 +313,8 @@ fn discard(args: &StageArgs) -> ExitCode {
     }
 }
 
-/// Runs `doctor`.
-pub(crate) fn doctor(args: &DoctorArgs) -> ExitCode {
-    let DoctorPart::Sandbox(output) = &args.part;
+/// Tries every layer in a throw-away workspace.
+pub(crate) fn layers() -> Vec<LayerCheck> {
     let scratch = std::env::temp_dir().join(format!("tripwire-doctor-{}", std::process::id()));
     let checks = tripwire_sandbox::doctor(&scratch, None);
     if let Ok(stage) = Stage::open(&scratch.join("stage"), &scratch.join("workspace")) {
@@ -336,5 +322,10 @@ pub(crate) fn doctor(args: &DoctorArgs) -> ExitCode {
         drop(stage.discard());
     }
     drop(std::fs::remove_dir_all(&scratch));
-    print::doctor(output.form(), &checks)
+    checks
+}
+
+/// Runs `doctor sandbox`.
+pub(crate) fn doctor(output: Output) -> ExitCode {
+    print::doctor(output.form(), &layers())
 }

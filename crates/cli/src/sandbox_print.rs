@@ -34,7 +34,8 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
             write_bytes(&mut io::stderr().lock(), &report.stderr.bytes);
             for finding in &report.findings {
-                talk(&format!("tripwire: `{}`: {}: {}", finding.path.display(), finding.kind.name(), finding.action));
+                let path = shown(&finding.path.to_string_lossy());
+                talk(&format!("tripwire: `{path}`: {}: {}", finding.kind.name(), finding.action));
             }
             if let Some(Ok(changes)) = staged {
                 talk(&format!("tripwire: staged {} changes, digest {}", changes.changes().len(), changes.digest()));
@@ -193,7 +194,12 @@ pub(crate) fn changes(form: Form, changes: &ChangeSet) -> ExitCode {
         }
         Form::Text => {
             for change in changes.changes() {
-                out(&format!("{:<6} {}  {}", change.kind().name(), change.path().display(), change.summary()));
+                out(&format!(
+                    "{:<6} {}  {}",
+                    change.kind().name(),
+                    shown(&change.path().to_string_lossy()),
+                    shown(&change.summary())
+                ));
             }
             out(&format!("digest {digest}"));
         }
@@ -229,7 +235,9 @@ pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
 
 /// Permissions or the review gate stand against it; nothing was run or changed.
 pub(crate) fn denied(form: Form, problem: &Problem) -> ExitCode {
-    if let (Form::Json, Problem::Denial(Denial::Refused(decision))) = (form, problem) {
+    if let (Form::Json, Problem::Denial(denial)) = (form, problem)
+        && let Denial::Refused(decision) = denial.as_ref()
+    {
         out(&crate::authority::as_json(decision).to_string());
     }
     crate::output::problem(problem).into()
@@ -273,8 +281,21 @@ fn out(line: &str) {
 
 fn talk(line: &str) {
     let mut stderr = io::stderr().lock();
-    write_bytes(&mut stderr, line.as_bytes());
+    let safe: Vec<String> = line.split('\n').map(shown).collect();
+    write_bytes(&mut stderr, safe.join("\n").as_bytes());
     write_bytes(&mut stderr, b"\n");
+}
+
+/// A name that a command made up, so that it can neither move the cursor nor turn the reading direction: what a person reads
+/// before applying a change must be what is there.
+fn shown(text: &str) -> String {
+    text.chars()
+        .flat_map(|char| {
+            let steers = matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+            let escaped = (char.is_control() || steers).then(|| char.escape_default());
+            escaped.map_or_else(|| vec![char], Iterator::collect)
+        })
+        .collect()
 }
 
 /// A reader that went away is no reason to fail the run itself.

@@ -1,32 +1,49 @@
 //! `tripwire scan`: what the policy would have done with past runs.
 
 use crate::exit::Exit;
-use crate::output::{self, Out};
+use crate::hook::ClientName;
+use crate::output::{self, Form, Out};
+use crate::place;
 use crate::policy::Chosen;
 use crate::problem::Problem;
+use crate::scan_transcripts;
 use clap::Args;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use tripwire_core::decision::Level;
 use tripwire_host::traces::{self, Scanned};
+use tripwire_host::workspace::Workspace;
 
 /// Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule.
+///
+/// Reads the transcripts that Claude Code, Codex and Gemini CLI keep on this machine, and tells what the policy would have
+/// noted, overridden, held and stopped, and what that would have saved. Without `--policy` the manifest of this workspace
+/// counts, if there is one. Nothing is installed or written.
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
-    /// Traces, one JSON object per line; packed with zstd if the name ends in `.zst`; `-` reads standard input.
-    #[arg(long, value_name = "FILE")]
-    traces: PathBuf,
+    /// Traces instead, one JSON object per line; packed with zstd if the name ends in `.zst`; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "client")]
+    traces: Option<PathBuf>,
+    /// Only the transcripts of this client; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    client: Vec<ClientName>,
     #[command(flatten)]
     chosen: Chosen,
-    /// Write one JSON object per trace.
+    /// Write one JSON object per run.
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
+    let Some(file) = &args.traces else {
+        let workspace = Workspace::locate(Path::new("."), &place::places())?;
+        let policy = args.chosen.or_manifest(workspace.layout()).policy(None)?;
+        let clients: Vec<_> = args.client.iter().map(|client| client.client()).collect();
+        return scan_transcripts::run(&clients, &policy, Form { json: args.json });
+    };
     let policy = args.chosen.policy(None)?;
-    let reader = unpacked(&args.traces)?;
+    let reader = unpacked(file)?;
     let mut out = Out::lock();
     let mut summary = Summary::default();
     let mut printed = Ok(());
@@ -38,7 +55,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
     });
     printed?;
     out.flush()?;
-    scanned.map_err(|error| Problem::Trace { file: output::name(&args.traces), error })?;
+    scanned.map_err(|error| Problem::Trace { file: output::name(file), error })?;
     if !args.json {
         out.line(&summary.line())?;
         out.flush()?;

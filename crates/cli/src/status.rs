@@ -11,6 +11,7 @@ use tripwire_core::input::Mode;
 use tripwire_host::control::ControlFile;
 use tripwire_host::driver::{Driver, views};
 use tripwire_host::geometry::manifest::Manifest;
+use tripwire_host::identity::Part;
 use tripwire_host::supervised::{self, RunRecord, Supervisor};
 use tripwire_host::workspace::session::SessionId;
 use tripwire_host::workspace::{StatePlace, Workspace};
@@ -63,6 +64,11 @@ impl<'a> Status<'a> {
         };
         if let Some(session) = which.find_if_any(layout)? {
             let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
+            if let Ok(driver) = &opened
+                && driver.frozen().identity.as_ref().is_some_and(|identity| identity.own.get(Part::Prompt).is_some())
+            {
+                status.guard = OWN_LOOP.to_owned();
+            }
             status.look_at_supervisor(&session);
             match opened {
                 Ok(driver) => status.session = Some(driver),
@@ -259,6 +265,8 @@ fn ratio(millionths: u32) -> String {
 
 /// What hooks without a supervisor can promise.
 const HOOKS_ALONE: &str = "hooks alone: tamper-evident, not tamper-proof";
+/// What our own loop can promise: its tools cannot write there, and its commands see it read-only.
+const OWN_LOOP: &str = "our own loop: its tools and commands see .geometry/ read-only";
 /// What the supervised client's processes see.
 const SHIELDED: &str = "its processes see .geometry/ read-only and no key";
 /// The same where the system keeps nothing from them.

@@ -89,6 +89,16 @@ fn of_sessions(args: &VerifyArgs, layout: &Layout, named: Option<&Verifier>) -> 
     sessions.iter().map(|session| of_session(layout, session, named)).collect()
 }
 
+/// Whether the journal of a session verifies, in a sentence either way.
+pub(crate) fn told(layout: &Layout, session: &SessionId) -> Result<String, String> {
+    let verified = of_session(layout, session, None).map_err(|problem| problem.to_string())?;
+    let Report { records, first_bad_index, .. } = &verified.report;
+    match first_bad_index {
+        Some(index) => Err(format!("{session} is damaged at record {index}")),
+        None => Ok(format!("{session}: {records} records verify; {}", signatures(&verified.report, verified.key))),
+    }
+}
+
 fn of_session(layout: &Layout, session: &SessionId, named: Option<&Verifier>) -> Result<Verified, Problem> {
     let paths = SessionPaths::new(layout.folder(), session.as_str())?;
     if !paths.dir().is_dir() {

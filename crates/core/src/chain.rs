@@ -35,6 +35,7 @@ use serde::{Deserialize, Serialize};
 pub struct Chain {
     policy: Policy,
     state: State,
+    known_hash: snapshot::KnownHash,
 }
 
 /// Everything that the engine remembers; bounded, whatever the length of the session (CHAIN-6).
@@ -97,7 +98,7 @@ impl Chain {
     /// When the policy contradicts itself.
     pub fn new(policy: Policy) -> Result<Self, PolicyError> {
         policy.check()?;
-        Ok(Self { policy, state: State::default() })
+        Ok(Self { policy, state: State::default(), known_hash: snapshot::KnownHash::default() })
     }
 
     /// The frozen policy.

@@ -117,7 +117,7 @@ impl StopReason {
 }
 
 /// What the advisor is told the deadlock is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Deadlock {
     /// The same thing again and again.
@@ -127,7 +127,7 @@ pub enum Deadlock {
 }
 
 /// Why another engine is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SwitchReason {
     /// Verification failed more often than allowed in this session.

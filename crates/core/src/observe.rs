@@ -258,6 +258,7 @@ impl<'a> Call<'a> {
             signature: Some(signature::signature(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
             target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
             tool: Label::cut(raw.tool),
+            turn_id: None,
             kind: None,
         }
     }

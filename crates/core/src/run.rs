@@ -1,3 +1,455 @@
-//! Our own loop as pure functions: what has been learnt goes in, what to do next comes out.
+//! Our own loop as a pure state machine: what has been learnt goes in, what to do next comes out.
+//!
+//! [`Run::take`] takes in one fact (a journaled record, or a decision of the chain) and gives views to carry out: lines
+//! of the transcript, turns of the conversation, the recitation. [`Run::next`] says what to do now. The machine only
+//! sequences. Whether something may happen is the chain's decision: every model call and every tool call is a request
+//! to it, and a refusal is never overruled here. There is no clock and no I/O, so a journal runs again as it ran.
 
+mod asking;
+mod calls;
+pub mod ending;
 pub mod fallback;
+pub mod line;
+mod moves;
+mod phase;
+mod reading;
+pub mod record;
+mod review;
+
+pub use self::moves::{CallAnswer, Next, Recitation, RunInput, Saying, Told, View};
+
+use self::ending::Ending;
+use self::line::Line;
+use self::phase::{Asked, Due, Execution, Phase, Turn};
+use self::reading::{Reading, Standing};
+use self::record::{EngineFailure, Patience, Returned, RunRecord, Setup, Spoken};
+use crate::chain::gate::dirty_bits::Verification;
+use crate::effect::{Deadlock, ExitStatus, HoldReason};
+use crate::input::What;
+use crate::label::Label;
+use crate::policy::Policy;
+use crate::units::Count;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// One session's loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    setup: Setup,
+    rules: Rules,
+    phase: Phase,
+    /// The engine that is asked, as a place in the list.
+    engine: usize,
+    /// Failures of that engine in a row.
+    failures: Count,
+    iteration: Count,
+    /// Steps of the whole session.
+    steps: Count,
+    /// Invalid plans or arguments in a row.
+    repairs: Count,
+    /// Claims that were refused in this session.
+    unverified: Count,
+    /// The turn that is being carried out.
+    turn: Turn,
+    /// What the chain asked for and is not done yet.
+    due: Due,
+    /// What is proved about the work, once a claim was released and waits for its review.
+    verdict: Option<Verification>,
+    /// The step completed last, and the next one in the model's own words.
+    last: Option<String>,
+    next: Option<String>,
+}
+
+/// The settings that the loop itself reads; frozen with the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Rules {
+    recite_every: Count,
+    repairs_max: Count,
+    unverified_max: Count,
+}
+
+impl Run {
+    /// A loop that begins now.
+    #[must_use]
+    pub fn new(setup: Setup, policy: &Policy) -> (Self, Vec<View>) {
+        let rules = Rules {
+            recite_every: policy.tools.recite_every,
+            repairs_max: policy.tools.repair_max_attempts,
+            unverified_max: policy.tools.max_failed_verifications,
+        };
+        let head = View::Line(Line::Head(setup.clone()));
+        let run = Self {
+            setup,
+            rules,
+            phase: Phase::Taking(Asked::Iteration),
+            engine: 0,
+            failures: Count::ZERO,
+            iteration: Count::ZERO,
+            steps: Count::ZERO,
+            repairs: Count::ZERO,
+            unverified: Count::ZERO,
+            turn: Turn::default(),
+            due: Due::default(),
+            verdict: None,
+            last: None,
+            next: None,
+        };
+        (run, alloc::vec![head])
+    }
+
+    /// What is frozen with the loop.
+    #[must_use]
+    pub const fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The step that is being done, from 1; calls of one step share it.
+    #[must_use]
+    pub const fn step(&self) -> Count {
+        self.steps.next()
+    }
+
+    /// The running iteration, from 1.
+    #[must_use]
+    pub const fn iteration(&self) -> Count {
+        self.iteration
+    }
+
+    /// Takes in one fact; gives what is to be shown and said because of it.
+    pub fn take(&mut self, input: RunInput<'_>) -> Vec<View> {
+        let mut views = Vec::new();
+        match input {
+            RunInput::Record(record) => self.take_record(record, &mut views),
+            RunInput::Decided(what, decision) if is_answer(what) => {
+                let reading = Reading::of(decision);
+                self.absorb(&reading, &mut views);
+                self.answered(&reading, &mut views);
+            }
+            RunInput::Decided(_, decision) | RunInput::Noticed(decision) => {
+                let reading = Reading::of(decision);
+                self.absorb(&reading, &mut views);
+                self.noticed(&reading, &mut views);
+            }
+        }
+        views
+    }
+
+    /// What to do now.
+    #[must_use]
+    pub fn next(&self) -> Next<'_> {
+        match &self.phase {
+            Phase::Taking(asked) => self.told(asked).map_or(Next::Take(Told::ModelRequest), Next::Take),
+            Phase::Asking => Next::Ask { engine: self.engine },
+            Phase::Checking => self.call().map_or(Next::Take(Told::ModelRequest), Next::Check),
+            Phase::Executing(_) => self.call().map_or(Next::Take(Told::ModelRequest), Next::Execute),
+            Phase::Advising(deadlock) => Next::Advise(*deadlock),
+            Phase::Reviewing => Next::Review,
+            Phase::Applying => self.proposal().map_or(Next::Review, Next::Apply),
+            Phase::Waiting { ms, .. } => Next::Wait(*ms),
+            Phase::Holding(reason) => Next::AwaitPerson(*reason),
+            Phase::Done(ending) => Next::Finished(ending),
+        }
+    }
+
+    /// The facts behind a question; `None` only if the machine had lost its own turn, which it never does.
+    fn told(&self, asked: &Asked) -> Option<Told<'_>> {
+        let turn = &self.turn;
+        Some(match asked {
+            Asked::Iteration => Told::IterationStarted,
+            Asked::ModelRequest => Told::ModelRequest,
+            Asked::ModelEvent => Told::ModelEvent(turn.answer.as_ref()?),
+            Asked::ToolRequest => Told::ToolRequest(self.call()?),
+            Asked::ToolResult => Told::ToolResult(turn.result.as_ref()?),
+            Asked::ToolEvent => Told::ToolEvent(self.call()?, turn.result.as_ref()?),
+            Asked::Claim => Told::Claim,
+            Asked::Compacted => Told::Compacted,
+            Asked::Advice => Told::Advice(turn.advice.as_ref()?),
+            Asked::Verdict => Told::Verdict(turn.reviewed.as_ref()?),
+            Asked::ApplyRequest => Told::ApplyRequest(self.proposal()?),
+            Asked::ApplyResult => Told::ApplyResult(turn.result.as_ref()?),
+        })
+    }
+
+    /// A record that does not fit the phase is left alone: it was journaled by a process that died before it was used.
+    fn take_record(&mut self, record: &RunRecord, views: &mut Vec<View>) {
+        match (record, &self.phase) {
+            (RunRecord::Resumed(patience), _) => {
+                self.setup.patience = *patience;
+                self.resume(views);
+            }
+            (RunRecord::Answered(answer), Phase::Asking) => self.take_answer(answer, views),
+            (RunRecord::Failed(failure), Phase::Asking) => self.take_failure(failure, views),
+            (RunRecord::Checked(checked), Phase::Checking) => self.take_checked(checked, views),
+            (RunRecord::Started, Phase::Executing(_)) => self.phase = Phase::Executing(Execution::Started),
+            (RunRecord::Returned(returned), Phase::Executing(_)) => self.take_returned(returned, views),
+            (RunRecord::Advised(spoken), Phase::Advising(_)) => self.take_advice(spoken, views),
+            (RunRecord::NoAdvice(failure), Phase::Advising(_)) => self.take_no_advice(failure, views),
+            (RunRecord::Reviewed(reviewed), Phase::Reviewing) => self.take_review(reviewed, views),
+            (RunRecord::NoReview(failure), Phase::Reviewing) => self.take_no_review(failure, views),
+            (RunRecord::Applied(returned), Phase::Applying) => self.take_applied(returned, views),
+            (RunRecord::Waited, Phase::Waiting { then, .. }) => self.phase = Phase::Taking(then.clone()),
+            (
+                RunRecord::Begun(_)
+                | RunRecord::Answered(_)
+                | RunRecord::Failed(_)
+                | RunRecord::Checked(_)
+                | RunRecord::Started
+                | RunRecord::Returned(_)
+                | RunRecord::Advised(_)
+                | RunRecord::NoAdvice(_)
+                | RunRecord::Reviewed(_)
+                | RunRecord::NoReview(_)
+                | RunRecord::Applied(_)
+                | RunRecord::Waited,
+                _,
+            ) => {}
+        }
+    }
+
+    /// The chain answered what was put before it.
+    fn answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+        let Phase::Taking(asked) = self.phase.clone() else { return };
+        if let Standing::Stopped(reason) = reading.standing {
+            return self.finish(Ending::Stopped { reason }, views);
+        }
+        match asked {
+            Asked::Iteration => self.iteration_answered(reading, views),
+            Asked::ModelRequest => self.model_request_answered(reading, views),
+            Asked::ModelEvent => self.model_event_answered(views),
+            Asked::ToolRequest => self.tool_request_answered(reading, views),
+            Asked::ToolResult => self.phase = Phase::Taking(Asked::ToolEvent),
+            Asked::ToolEvent => self.tool_event_answered(views),
+            Asked::Claim => self.claim_answered(reading, views),
+            Asked::Compacted => self.begin_fresh_context(views),
+            Asked::Advice => self.go_on(views),
+            Asked::Verdict => self.verdict_answered(views),
+            Asked::ApplyRequest => self.apply_request_answered(reading, views),
+            Asked::ApplyResult => self.apply_result_answered(views),
+        }
+    }
+
+    /// Something else was decided: what a person did, or time that passed.
+    fn noticed(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+        if let Phase::Holding(_) = self.phase {
+            match reading.standing {
+                Standing::Stopped(reason) => self.finish(Ending::Stopped { reason }, views),
+                Standing::Held(reason) => self.phase = Phase::Holding(reason),
+                Standing::Open => self.go_on(views),
+            }
+        }
+    }
+
+    fn iteration_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+        match reading.standing {
+            Standing::Held(HoldReason::IterationCap) if self.setup.patience == Patience::Leave => {
+                return self.finish(Ending::OutOfIterations, views);
+            }
+            Standing::Held(reason) => return self.hold(reason, views),
+            Standing::Open | Standing::Stopped(_) => {}
+        }
+        self.iteration = self.iteration.next();
+        self.due.iteration_over = false;
+        views.push(View::Line(Line::Iteration { number: self.iteration }));
+        if self.iteration == Count::new(1) {
+            self.due.words.insert(0, objective_words(&self.setup.objective));
+        } else {
+            self.recite(views);
+            self.due.words.insert(0, self.recital());
+        }
+        self.speak(views);
+        self.go_on(views);
+    }
+
+    /// Chooses what comes next between two steps, the strictest first.
+    fn go_on(&mut self, views: &mut Vec<View>) {
+        if let Some(deadlock) = self.due.advisor
+            && self.setup.advisor.is_some()
+        {
+            views.push(View::Line(Line::Deadlock { deadlock }));
+            self.phase = Phase::Advising(deadlock);
+            return;
+        }
+        self.due.advisor = None;
+        if self.due.fresh_context {
+            views.push(View::Brief);
+            self.phase = Phase::Taking(Asked::Compacted);
+            return;
+        }
+        if let Some(reason) = self.due.switch.take() {
+            self.switch_for(reason, views);
+        }
+        self.speak(views);
+        let next = if self.iteration == Count::ZERO || self.due.iteration_over {
+            Asked::Iteration
+        } else {
+            Asked::ModelRequest
+        };
+        self.phase = Phase::Taking(next);
+    }
+
+    /// Says to the model what is due.
+    fn speak(&mut self, views: &mut Vec<View>) {
+        if self.due.words.is_empty() {
+            return;
+        }
+        let text = core::mem::take(&mut self.due.words).join("\n\n");
+        views.push(View::Line(Line::User { text: text.clone() }));
+        views.push(View::Say(Saying::User(text)));
+    }
+
+    /// Begins the conversation anew: the objective, and where to read what happened (CTX-3).
+    fn begin_fresh_context(&mut self, views: &mut Vec<View>) {
+        self.due.fresh_context = false;
+        self.due.just_fresh = true;
+        views.push(View::Line(Line::FreshContext));
+        views.push(View::Forget);
+        let words = format!("{}\n\n{BRIEFING_WORDS}", objective_words(&self.setup.objective));
+        self.due.words.insert(0, words);
+        self.go_on(views);
+    }
+
+    /// Ends the running iteration and asks for the next one.
+    fn end_iteration(&mut self, exit_status: ExitStatus, reason: &str, views: &mut Vec<View>) {
+        if !self.due.iteration_over {
+            let interrupt_reason = Some(reason.into());
+            views.push(View::Line(Line::IterationEnd { exit_status, interrupt_reason }));
+            self.due.iteration_over = true;
+        }
+        self.go_on(views);
+    }
+
+    /// A hold: the advisor ends one for a loop, people end the others.
+    fn hold(&mut self, reason: HoldReason, views: &mut Vec<View>) {
+        if reason == HoldReason::Loop && self.setup.advisor.is_some() && !self.due.advice_failed {
+            self.due.advisor.get_or_insert(Deadlock::HardLoop);
+            return self.go_on(views);
+        }
+        if reason == HoldReason::Context && !self.due.just_fresh {
+            self.due.fresh_context = true;
+            return self.go_on(views);
+        }
+        // Whoever paused it is about to come back; for everything else somebody would have to be called.
+        if reason == HoldReason::Paused || self.setup.patience == Patience::Wait {
+            self.phase = Phase::Holding(reason);
+            return;
+        }
+        self.finish(Ending::Held { reason }, views);
+    }
+
+    fn finish(&mut self, ending: Ending, views: &mut Vec<View>) {
+        self.close_turn(views);
+        self.recite(views);
+        views.push(View::Line(Line::End(ending.clone())));
+        self.phase = Phase::Done(ending);
+    }
+
+    /// Rewrites `todo.md` (RUN-3).
+    fn recite(&self, views: &mut Vec<View>) {
+        views.push(View::Line(Line::Recited { steps: self.steps }));
+        views.push(View::Recite(Recitation {
+            objective: self.setup.objective.clone(),
+            steps: self.steps,
+            iteration: self.iteration,
+            last: self.last.clone(),
+            next: self.next.clone(),
+        }));
+    }
+
+    /// The recitation as the model hears it.
+    fn recital(&self) -> String {
+        let word = |step: &Option<String>| step.clone().unwrap_or_else(|| "(none)".into());
+        format!(
+            "{}\n\nProgress: {} steps, iteration {}.\nLast completed step: {}\nNext step: {}",
+            objective_words(&self.setup.objective),
+            self.steps,
+            self.iteration,
+            word(&self.last),
+            word(&self.next)
+        )
+    }
+
+    /// Another process goes on from here. What was awaited is awaited again, except a call that had begun: nobody knows
+    /// what it did, and it is never done twice in silence.
+    fn resume(&mut self, views: &mut Vec<View>) {
+        views.push(View::Line(Line::Resumed));
+        match self.phase.clone() {
+            Phase::Executing(Execution::Started) => self.take_returned(&unknown_result(), views),
+            // A permit dies with the process that held it.
+            Phase::Executing(Execution::Permitted) => self.phase = Phase::Taking(Asked::ToolRequest),
+            Phase::Asking => self.phase = Phase::Taking(Asked::ModelRequest),
+            Phase::Applying => self.phase = Phase::Taking(Asked::ApplyRequest),
+            Phase::Done(ending) if ending.can_go_on() => {
+                self.due.advice_failed = false;
+                self.failures = Count::ZERO;
+                self.go_on(views);
+            }
+            Phase::Holding(_) => self.go_on(views),
+            Phase::Taking(_)
+            | Phase::Checking
+            | Phase::Advising(_)
+            | Phase::Reviewing
+            | Phase::Waiting { .. }
+            | Phase::Done(_) => {}
+        }
+    }
+
+    fn take_advice(&mut self, spoken: &Spoken, views: &mut Vec<View>) {
+        views.push(View::Line(Line::Advice { engine: spoken.engine.clone(), text: spoken.text.clone() }));
+        self.due.advisor = None;
+        self.due.advice_failed = spoken.text.trim().is_empty();
+        self.turn.advice = Some(spoken.clone());
+        self.phase = Phase::Taking(Asked::Advice);
+    }
+
+    /// Without its advisor a held loop stays held; the chain says so when the model would be asked next.
+    fn take_no_advice(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
+        views.push(View::Line(Line::EngineError(failure.clone())));
+        (self.due.advisor, self.due.advice_failed) = (None, true);
+        self.go_on(views);
+    }
+}
+
+/// The objective as the model hears it, verbatim.
+fn objective_words(objective: &str) -> String {
+    format!("Objective:\n{objective}")
+}
+
+/// The seed's words for a fresh worker.
+const BRIEFING_WORDS: &str = "Read .geometry/MISSION_BRIEFING.md and continue";
+
+/// What is said of a call whose end a crash hid.
+fn unknown_result() -> Returned {
+    Returned {
+        exit_code: None,
+        how: record::Outcome::Unknown,
+        pointer: None,
+        text: "started, result unknown (interrupted): look at what it did before you do it again".into(),
+        verbatim: None,
+    }
+}
+
+/// Whether an input of the chain is one that the loop put there itself; all others are people's acts and time.
+const fn is_answer(what: &What) -> bool {
+    match what {
+        What::Event(_)
+        | What::Request(_)
+        | What::Result(_)
+        | What::Claim(_)
+        | What::Advisor(_)
+        | What::Review(_)
+        | What::Compacted(_)
+        | What::IterationStarted => true,
+        What::Tick | What::Human(_) | What::Fault(_) | What::PolicyDrift(_) => false,
+    }
+}
+
+/// The label of an engine that the transcript shows; a cassette's folder is no part of a session.
+#[must_use]
+pub fn engine_label(name: &str) -> Label {
+    match name.strip_prefix("scripted:") {
+        Some(path) => Label::cut(&format!("scripted:{}", path.rsplit('/').next().unwrap_or(path))),
+        None => Label::cut(name),
+    }
+}

@@ -1,6 +1,6 @@
 //! What permissions cost: a lookup in the compiled table, the whole question of a door, and compiling at a session's
 //! start. The promise is at most 20 µs (median) for a question under the default policies.
-#![expect(missing_docs, clippy::expect_used, reason = "a bench ends at the first surprise")]
+#![expect(clippy::expect_used, reason = "a bench ends at the first surprise")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;

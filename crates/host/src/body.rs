@@ -1,7 +1,7 @@
 //! The bodies of records: what a session's file holds, one canonical JSON object each.
 //!
 //! A file of records begins with the session (its id and its frozen policy); after it come inputs, each followed by
-//! the decision that it caused. The same bodies stand in the journal and in a single-file recording.
+//! the decision that it caused, and between them what our own loop learnt. The same bodies stand in the journal and in a single-file recording.
 
 use crate::authority::Permissions;
 use crate::driver::Frozen;
@@ -14,6 +14,7 @@ use tripwire_core::input::Input;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
+use tripwire_core::run::record::RunRecord;
 
 /// The version of the bodies; another one is refused.
 pub const BODY_VERSION: u32 = 1;
@@ -130,6 +131,18 @@ pub fn write_input(input: &Input, text: &mut String) -> Result<(), CanonicalErro
     canonical::write(&Body { input }, text)
 }
 
+/// Writes the body of what our own loop learnt.
+///
+/// # Errors
+/// When a figure is out of the range of JSON integers.
+pub fn write_run(record: &RunRecord, text: &mut String) -> Result<(), CanonicalError> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        run: &'a RunRecord,
+    }
+    canonical::write(&Body { run: record }, text)
+}
+
 /// Writes the body of a decision.
 ///
 /// # Errors
@@ -176,6 +189,9 @@ pub struct ReadBody<'a> {
     /// A decision.
     #[serde(borrow)]
     pub decision: Option<&'a RawValue>,
+    /// What our own loop learnt.
+    #[serde(borrow)]
+    pub run: Option<&'a RawValue>,
     /// The end of a recording.
     pub end: Option<EndBody>,
 }

@@ -7,11 +7,13 @@
 
 mod authority;
 mod briefing;
+mod catch_up;
 mod effects;
 mod error;
 pub mod freeze;
 mod people;
 mod recent;
+pub mod run;
 mod sign;
 mod state;
 mod supervise;
@@ -32,6 +34,7 @@ use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
 pub use authority::{AskError, Frozen};
+use catch_up::{Followed, adopt, catch_up};
 pub use error::DriverError;
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
@@ -58,6 +61,8 @@ pub struct Driver<S: Storage = Disk> {
     frozen: Frozen,
     /// The role that this process acts in, where it is not the session's.
     role: Option<String>,
+    /// What other processes had decided, kept only for whoever follows it.
+    followed: Option<Followed>,
 }
 
 /// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
@@ -109,7 +114,8 @@ impl Driver<Disk> {
         let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
         let kept = Kept::fresh(chain, now);
-        let mut driver = Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None };
+        let mut driver =
+            Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None, followed: None };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -131,7 +137,16 @@ impl Driver<Disk> {
         let frozen = Frozen { permissions: head.permissions, identity: head.identity };
         let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
         adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self { journal, layout: layout.clone(), session: session.clone(), kept, signing: None, frozen, role: None })
+        Ok(Self {
+            journal,
+            layout: layout.clone(),
+            session: session.clone(),
+            kept,
+            signing: None,
+            frozen,
+            role: None,
+            followed: None,
+        })
     }
 }
 
@@ -151,7 +166,7 @@ pub fn open_existing(layout: &Layout, session: &SessionId) -> Result<Journal<Dis
 
 /// The machine's name, as a note outside the hash.
 fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn head_of(text: &str) -> Result<SessionBody, DriverError> {
@@ -166,6 +181,12 @@ impl<S: Storage> Driver<S> {
     pub fn signed_by(mut self, signing: Option<Signing>) -> Self {
         self.signing = signing;
         self
+    }
+
+    /// Where the workspace's files are.
+    #[must_use]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     /// The session's id.
@@ -263,15 +284,15 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When the journal does not verify or the state is of a newer version.
     pub fn refresh(&mut self) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, .. } = self;
+        let Self { journal, layout, session, kept, followed, .. } = self;
         let turn = journal.turn()?;
-        catch_up(&turn, layout, session, kept)
+        catch_up(&turn, (layout, session), kept, followed.as_mut())
     }
 
     fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing, frozen, .. } = self;
+        let Self { journal, layout, session, kept, signing, frozen, followed, .. } = self;
         let mut turn = journal.turn()?;
-        catch_up(&turn, layout, session, kept)?;
+        catch_up(&turn, (layout, session), kept, followed.as_mut())?;
         let (own, now) = make(kept.start);
         let own: Vec<Input> = own.into_iter().map(|input| frozen.confirm(input)).collect();
         let look = control::look(layout, &kept.seen, now)?;
@@ -361,60 +382,6 @@ fn decide<S: Storage>(
     let batch = Batch { entries, durability: Durability::Synced, after: Some(kept.known) };
     kept.known = append(turn, &batch)?;
     Ok(steps)
-}
-
-/// Takes the state file if it fits the journal and knows more; without one the whole journal is read again.
-fn adopt<S: Storage>(
-    journal: &Journal<S>,
-    layout: &Layout,
-    session: &SessionId,
-    kept: &mut Kept,
-) -> Result<(), DriverError> {
-    let Some(file) = StateFile::load(layout, session)? else { return Ok(()) };
-    if file.records <= kept.known && kept.known > 1 {
-        return Ok(());
-    }
-    let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
-    let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
-    if fits && let Some(chain) = file.chain(layout, session, kept.chain.policy())? {
-        *kept = Kept { chain, seen: file.seen, memo: file.memo, start: kept.start, known: file.records };
-    }
-    Ok(())
-}
-
-/// Takes in what other processes have journaled since: from their state file, which also says what they have seen of the
-/// control files (else their own writes would look like a person's), and the rest by stepping over the records.
-fn catch_up<S: Storage>(
-    turn: &Turn<'_, S>,
-    layout: &Layout,
-    session: &SessionId,
-    kept: &mut Kept,
-) -> Result<(), DriverError> {
-    const PAGE: usize = 512;
-    if kept.known >= turn.records() {
-        return Ok(());
-    }
-    adopt(turn.journal(), layout, session, kept)?;
-    let mut place = turn.journal().find(kept.known)?;
-    while kept.known < turn.records() {
-        let page = turn.journal().read(place, PAGE)?;
-        if page.records.is_empty() {
-            break;
-        }
-        for record in &page.records {
-            let wrong = |problem: String| DriverError::Record { index: record.index, problem };
-            let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
-            if let Some(input) = body.input {
-                let input: Input = serde_json::from_str(input.get()).map_err(|error| wrong(error.to_string()))?;
-                // The effects were carried out by whoever journaled it; only the state follows.
-                let step: Step = kept.chain.step(&input);
-                kept.memo.note(&input, &step.decision);
-            }
-            kept.known = record.index + 1;
-        }
-        place = page.next;
-    }
-    Ok(())
 }
 
 fn entry(body: String, now: WallClock) -> Entry<'static> {

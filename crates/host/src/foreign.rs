@@ -85,7 +85,7 @@ impl Foreign<'_> {
             file::make_folder(&layout.state())?;
             file::make_folder(&layout.state().join("clients"))?;
         }
-        Ok(Notes { file: locked(&path)?, path })
+        Ok(Notes { file: locked(&path)?, path, before: Vec::new() })
     }
 
     fn observer_path(self, layout: &Layout) -> PathBuf {
@@ -104,29 +104,34 @@ impl Foreign<'_> {
 pub struct Notes {
     file: File,
     path: PathBuf,
+    before: Vec<u8>,
 }
 
 impl Notes {
     /// What the hook before left; empty at first.
-    #[must_use]
-    pub fn read(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(NOTES_BYTES_USUAL);
-        match (&self.file).take(NOTES_BYTES_MAX).read_to_end(&mut bytes) {
-            Ok(_) => bytes,
-            Err(_) => Vec::new(),
+    pub fn read(&mut self) -> &[u8] {
+        self.before = Vec::with_capacity(NOTES_BYTES_USUAL);
+        if (&self.file).take(NOTES_BYTES_MAX).read_to_end(&mut self.before).is_err() {
+            self.before.clear();
         }
+        &self.before
     }
 
-    /// Leaves something for the next hook. Not synced: after a power cut it is begun anew.
+    /// Leaves something for the next hook, if it is news. Not synced: after a power cut it is begun anew.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write(&self, bytes: &[u8]) -> Result<(), FileError> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        if bytes == self.before {
+            return Ok(());
+        }
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        self.file
-            .write_all_at(bytes, 0)
-            .and_then(|()| self.file.set_len(length))
-            .map_err(FileError::at(&self.path, FileAction::Write))
+        let mut written = self.file.write_all_at(bytes, 0);
+        if bytes.len() < self.before.len() {
+            written = written.and_then(|()| self.file.set_len(length));
+        }
+        self.before = bytes.to_owned();
+        written.map_err(FileError::at(&self.path, FileAction::Write))
     }
 }
 
@@ -178,8 +183,10 @@ mod tests {
         notes.write(b"a longer text").unwrap();
         notes.write(b"short").unwrap();
         let other = layout.clone();
-        let second =
-            std::thread::spawn(move || Foreign { client: "claude", session: "s" }.notes(&other).unwrap().read());
+        let second = std::thread::spawn(move || {
+            let mut notes = Foreign { client: "claude", session: "s" }.notes(&other).unwrap();
+            notes.read().to_vec()
+        });
         std::thread::sleep(Duration::from_millis(20));
         assert!(!second.is_finished(), "the first hook still holds them");
         drop(notes);

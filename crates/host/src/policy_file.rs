@@ -60,6 +60,17 @@ pub fn load(file: &Path) -> Result<Loaded, PolicyFileError> {
     Ok(Loaded { policy, lines })
 }
 
+/// The policy that a session would begin with: the file's, or the defaults where there is none yet. Nothing is made.
+///
+/// # Errors
+/// See [`load`].
+pub fn load_or_default(file: &Path) -> Result<Policy, PolicyFileError> {
+    match file.symlink_metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
+        Ok(_) | Err(_) => Ok(load(file)?.policy),
+    }
+}
+
 /// Settings by path; the items of a list (`key[0]`, `key[1]`) are joined with commas, as the policy carries them.
 fn joined(manifest: &Manifest) -> BTreeMap<String, (String, u64)> {
     let mut settings: BTreeMap<String, (String, u64)> = BTreeMap::new();
@@ -83,5 +94,5 @@ fn joined(manifest: &Manifest) -> BTreeMap<String, (String, u64)> {
 
 /// Keys that are no thresholds of the engine: identity facts, and roles, which are compiled with the permissions.
 fn is_carried_elsewhere(path: &str) -> bool {
-    path == "identity.agent_checksum" || path.starts_with("roles.")
+    path == "identity.agent_checksum" || path == "engines.sensitive_paths" || path.starts_with("roles.")
 }

@@ -154,10 +154,9 @@ impl Gate {
         if let Some(proposed) = asked.filter(|asked| *asked != digest) {
             return Err(ReviewError::Moved { proposed, staged: digest });
         }
-        let spent = execution::spend(permit, action.exact())?;
+        let _spent = execution::spend(permit, action.exact())?;
         let done = stage.apply(&sandbox_digest(digest)?);
         let status = if done.is_ok() { ExecutionStatus::Success } else { ExecutionStatus::Failed };
-        drop(spent);
         let (latency_ms, tokens_used) = (RunMillis::ZERO, Tokens::ZERO);
         driver.take(What::Result(ExecutionResult { executed: done.is_ok(), latency_ms, status, tokens_used }), now)?;
         let changes = done?;

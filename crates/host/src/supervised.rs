@@ -145,13 +145,13 @@ pub fn look(layout: &Layout, session: &SessionId) -> Result<Option<SeenRecord>, 
     Ok(Some(SeenRecord { record, supervisor }))
 }
 
-/// Waits for the end of a supervised run; nothing if the session is not supervised, or was not ended within this time.
+/// Waits for the end of a run that was supervised before it was told to end, or not: it may be over by now.
 ///
 /// # Errors
 /// See [`look`].
-pub fn wait(layout: &Layout, session: &SessionId, within: Duration) -> Result<Waited, ReadError> {
+pub fn wait(layout: &Layout, session: &SessionId, before: Supervisor, within: Duration) -> Result<Waited, ReadError> {
     let until = Instant::now() + within;
-    let mut supervised = false;
+    let mut supervised = before == Supervisor::Alive;
     loop {
         match look(layout, session)? {
             Some(SeenRecord { record: RunRecord { end: Some(end), .. }, .. }) if supervised => {
@@ -231,9 +231,15 @@ mod tests {
         let receipt = StopReceipt { ended: 3, survivors: 0, took_ms: 4 };
         let end = RunEnd { how: "x".repeat(9_000), broken: None, receipt };
         held.write(&RunRecord { end: Some(end), ..record() }).unwrap();
-        assert_eq!(wait(&layout, &session, Duration::ZERO).unwrap(), Waited::Late, "it holds its record still");
+        assert_eq!(
+            wait(&layout, &session, Supervisor::Gone, Duration::ZERO).unwrap(),
+            Waited::Late,
+            "it holds its record still"
+        );
         drop(held);
-        assert_eq!(wait(&layout, &session, Duration::ZERO).unwrap(), Waited::NotSupervised);
+        assert_eq!(wait(&layout, &session, Supervisor::Gone, Duration::ZERO).unwrap(), Waited::NotSupervised);
+        let ended = wait(&layout, &session, Supervisor::Alive, Duration::ZERO).unwrap();
+        assert!(matches!(ended, Waited::Ended(_)), "it was faster than whoever waits for it");
         let seen = look(&layout, &session).unwrap().unwrap();
         assert_eq!(seen.supervisor, Supervisor::Gone);
         assert_eq!(seen.record.end.unwrap().receipt, receipt, "what matters is kept when the words are too long");

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use std::io::BufRead;
 use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::AgentEvent;
-use tripwire_core::decision::{Decision, Level};
+use tripwire_core::decision::{Decision, Level, Price};
 use tripwire_core::effect::Effect;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
-use tripwire_core::units::{Count, RunMillis, Tokens};
+use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 
 /// The time between two events of a trace that tells none: slow enough to be no runaway.
 const UNTIMED_STEP_MS: u64 = 5_000;
@@ -55,6 +55,17 @@ pub struct Scanned {
     /// How many events the trace has.
     #[serde(skip)]
     pub events: u64,
+    /// What it had cost since the first repeat when it would first have been held or stopped.
+    #[serde(skip)]
+    pub price: Price,
+}
+
+impl Scanned {
+    /// The event at which it would have been held or stopped for the first time.
+    #[must_use]
+    pub fn held_at(&self) -> Option<u64> {
+        [self.levels.hold, self.levels.stop].into_iter().flatten().min()
+    }
 }
 
 /// The event at which each level first fired.
@@ -93,6 +104,7 @@ struct TraceEvent<'a> {
     error: Option<bool>,
     t_ms: Option<RunMillis>,
     tokens: Option<Tokens>,
+    cost_micro_usd: Option<MicroUsd>,
     #[serde(borrow)]
     text: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -110,6 +122,14 @@ pub fn scan(reader: impl BufRead, policy: &Policy, mut tell: impl FnMut(Scanned)
         tell(judge(trace, policy)?);
         Ok(())
     })
+}
+
+/// Judges one trace, written as in a file of traces.
+///
+/// # Errors
+/// When it is no trace.
+pub fn scan_one(trace: &[u8], policy: &Policy) -> Result<Scanned, TraceError> {
+    judge(&read(trace, 1)?, &without_wall_clock(policy))
 }
 
 /// The inputs of every trace as the engine gets them, observed already: for those who measure the engine alone.
@@ -132,14 +152,17 @@ fn each(reader: impl BufRead, mut use_one: impl FnMut(&Trace<'_>) -> Result<(), 
         if buffer.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let trace: Trace<'_> = serde_json::from_slice(&buffer).map_err(|error| TraceError::Trace {
-            line: lines.number(),
-            column: error.column(),
-            problem: crate::decode::problem(&error),
-        })?;
-        use_one(&trace)?;
+        use_one(&read(&buffer, lines.number())?)?;
     }
     Ok(())
+}
+
+fn read(trace: &[u8], line: u64) -> Result<Trace<'_>, TraceError> {
+    serde_json::from_slice(trace).map_err(|error| TraceError::Trace {
+        line,
+        column: error.column(),
+        problem: crate::decode::problem(&error),
+    })
 }
 
 /// The policy without the iteration's wall clock: in a past run it also counts the nights in which a laptop was shut,
@@ -172,6 +195,7 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let mut chain = Chain::new(policy.clone())?;
     let mut levels = Levels::default();
     let mut strictest: Option<(Level, String)> = None;
+    let mut price = None;
     let mut next = 0_u64;
     for input in trace.inputs() {
         let decision = chain.step(&input).decision;
@@ -180,7 +204,10 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
         }
         let index = next;
         next += 1;
-        for (level, rule) in fired(&decision, policy.profile) {
+        for (level, rule, since) in fired(&decision, policy.profile) {
+            if level >= Level::Hold {
+                price.get_or_insert(since);
+            }
             let slot = match level {
                 Level::Note => &mut levels.note,
                 Level::Override => &mut levels.overridden,
@@ -199,22 +226,31 @@ fn judge(trace: &Trace<'_>, policy: &Policy) -> Result<Scanned, TraceError> {
     let first = [levels.note, levels.overridden, levels.hold, levels.stop].into_iter().flatten().min();
     let (kind, rule) = strictest.unzip();
     let events = u64::try_from(trace.events.len()).unwrap_or(u64::MAX);
-    Ok(Scanned { trace_id: trace.trace_id.clone().into_owned(), fired_at: first, kind, levels, rule, events })
+    Ok(Scanned {
+        trace_id: trace.trace_id.clone().into_owned(),
+        fired_at: first,
+        kind,
+        levels,
+        rule,
+        events,
+        price: price.unwrap_or_default(),
+    })
 }
 
 /// The levels that a decision reaches: findings by their own level, a refusal that is no mere wait as a hold, an end
 /// as a stop. The two warnings of the sliding minute are left out: a busy minute is no sign of being stuck.
-fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String)> {
+fn fired(decision: &Decision, profile: Profile) -> Vec<(Level, String, Price)> {
     let told = decision.findings.iter().filter(|finding| !finding.rule.is_throttle());
-    let mut levels: Vec<(Level, String)> = told.map(|finding| (finding.level, finding.rule.id().to_owned())).collect();
+    let mut levels: Vec<_> = told.map(|finding| (finding.level, finding.rule.id().to_owned(), finding.price)).collect();
+    let price = levels.iter().map(|(_, _, price)| *price).max_by_key(|price| price.tokens).unwrap_or_default();
     let safety = &decision.safety;
     // To the letter crossing the minute's bounds is a veto; on evidence it is a wait for room.
     let waits = profile == Profile::Balanced && safety.rule.is_throttle() && safety.retry_after_ms.is_some();
     if !safety.allowed && !waits {
-        levels.push((Level::Hold, safety.rule.id().to_owned()));
+        levels.push((Level::Hold, safety.rule.id().to_owned(), price));
     }
     if decision.effects.iter().any(|effect| matches!(effect, Effect::Stop(_))) {
-        levels.push((Level::Stop, safety.rule.id().to_owned()));
+        levels.push((Level::Stop, safety.rule.id().to_owned(), price));
     }
     levels
 }
@@ -241,6 +277,7 @@ impl TraceEvent<'_> {
         let event = AgentEvent {
             timestamp: at,
             token_count: self.tokens.unwrap_or_default(),
+            cost_micro_usd: self.cost_micro_usd,
             tool_calls: Count::new(1),
             output_length: facts.output_length,
             action: self.tool.as_ref().map(|_| facts.action),

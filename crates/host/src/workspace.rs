@@ -8,6 +8,7 @@ pub mod exclude;
 pub(crate) mod git;
 pub mod hash;
 pub mod session;
+pub mod test_command;
 mod walk;
 
 use crate::geometry::file::{FileAction, FileError, make_folder};

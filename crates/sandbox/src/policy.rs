@@ -9,6 +9,7 @@ use crate::layers::l05_limits;
 use crate::layers::l08_seccomp::Choices;
 use crate::names::Names;
 use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
+use crate::runs::own_folder;
 use crate::spec::{Profile, Sandbox, WorkspaceAccess};
 
 /// Programs and libraries of the system, read-only; links among them are kept as links.
@@ -218,11 +219,14 @@ fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Br
     }
     for path in &spec.hide {
         // What no grant shows is hidden already.
-        if plan.rules.iter().any(|rule| path.starts_with(&rule.path)) {
+        if is_shown(spec, path) {
             mask.push(path.clone());
         }
     }
+    // The records of living runs are acted upon: nobody inside may write one.
+    let records = own_folder().and_then(|folder| fs::canonicalize(folder).ok());
     let roots: Vec<&PathBuf> = spec.write.iter().chain([&spec.workspace]).collect();
+    mask.extend(records.filter(|folder| roots.iter().any(|root| folder.starts_with(root))));
     let mut pins: Vec<PathBuf> = Vec::new();
     for path in protect.iter().chain(&mask) {
         let above = path.ancestors().skip(1).take_while(|parent| {
@@ -245,6 +249,13 @@ fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Br
     plan.steps.extend(protect.into_iter().map(|path| Step::Protect { path }));
     plan.steps.extend(mask.into_iter().map(|path| Step::Mask { path }));
     Ok(())
+}
+
+/// Whether a path of the host is seen inside; the private folders only bear names that the host has too.
+fn is_shown(spec: &Sandbox, path: &Path) -> bool {
+    let granted = spec.read.iter().chain(&spec.write).chain([&spec.workspace]);
+    let system = SYSTEM.iter().chain(&ETC_DIRS).map(Path::new);
+    granted.map(PathBuf::as_path).chain(system).any(|root| path.starts_with(root))
 }
 
 #[cfg(test)]
@@ -306,6 +317,19 @@ mod tests {
         let steps = plan(&dir).expect("a plan").plan.steps;
         assert!(steps.contains(&Step::Mask { path: dir.join("real") }));
         fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn box_1_a_hidden_path_that_nothing_shows_needs_no_wall() {
+        let (dir, other) = (workspace("hide"), workspace("hide-other"));
+        fs::write(dir.join("secret"), "secret").expect("a secret");
+        let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
+        let spec = spec.hide(Path::new("secret")).expect("hides").hide(&other).expect("hides");
+        let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel).expect("a plan").plan.steps;
+        assert!(steps.contains(&Step::Mask { path: dir.join("secret") }));
+        assert!(!steps.contains(&Step::Mask { path: other.clone() }));
+        fs::remove_dir_all(&dir).expect("clean");
+        fs::remove_dir_all(&other).expect("clean");
     }
 
     #[test]

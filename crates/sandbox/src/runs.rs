@@ -118,7 +118,7 @@ fn remove(workspace: &Path, made: &[PathBuf]) {
 }
 
 /// A folder that only this user can write to, or nothing.
-fn own_folder() -> Option<PathBuf> {
+pub(crate) fn own_folder() -> Option<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
     let base = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = match base {

@@ -1,166 +1,15 @@
 //! The system calls that no safe wrapper covers, each as one small safe function.
 //!
-//! Everything else goes through `rustix`. All unsafe code of the project is in this file and in `layers/l08_seccomp.rs`.
+//! Everything else goes through `rustix`. All unsafe code of the project is in this file, in `children.rs` and in
+//! `interrupts.rs`.
 
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
-
-use rustix::process::Pid;
-
-use crate::layers::l02_namespaces::INNER_NAME;
-use crate::layers::l03_reexec::be_inner;
 
 /// Signals are reset up to this number before a program is executed.
 const SIGNAL_MAX: i32 = 64;
-
-/// What [`clone_process`] needs to know.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CloneSpec<'a> {
-    /// `CLONE_NEW*` flags.
-    pub(crate) flags: i32,
-    /// A cgroup (v2) folder that the child starts in.
-    pub(crate) cgroup: Option<BorrowedFd<'a>>,
-}
-
-/// The two sides of a fork.
-#[derive(Debug)]
-pub(crate) enum Forked {
-    /// In the parent: the child's pid.
-    Parent(Pid),
-    /// In the child.
-    Child,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
-}
-
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-
-/// Forks into new namespaces. In a process with threads the child may only make system calls until it executes or exits.
-pub(crate) fn clone_process(spec: CloneSpec<'_>) -> io::Result<Forked> {
-    let flags = u64::from(spec.flags.cast_unsigned());
-    let signal = u64::from(libc::SIGCHLD.cast_unsigned());
-    let result = if let Some(cgroup) = spec.cgroup {
-        let mut args = CloneArgs { flags: flags | CLONE_INTO_CGROUP, exit_signal: signal, ..CloneArgs::default() };
-        args.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
-        // SAFETY: the arguments live across the call and their size is passed; no stack and no shared memory are asked for,
-        // so the call behaves like fork.
-        unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<CloneArgs>()) }
-    } else {
-        // SAFETY: without a stack and without CLONE_VM the call behaves like fork; the pointers are unused and null.
-        unsafe { libc::syscall(libc::SYS_clone, flags | signal, 0_usize, 0_usize, 0_usize, 0_usize) }
-    };
-    match result {
-        0 => Ok(Forked::Child),
-        pid if pid > 0 => {
-            let raw = i32::try_from(pid).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
-            let pid = Pid::from_raw(raw).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-            Ok(Forked::Parent(pid))
-        }
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Room for what a child does before it executes; pages that it does not touch cost nothing.
-const SHARED_STACK_BYTES: usize = 512 * 1024;
-const STACK_ALIGN: usize = 16;
-
-/// Starts a child that runs `task` in this process's own memory, on a stack of its own, while this process stands still until
-/// the child executes a program or exits: nothing is copied for a child that is about to throw it away. Descriptors, working
-/// folder, credentials and signal actions are the child's own. For a process without threads.
-pub(crate) fn start_sharing_memory(task: &mut dyn FnMut()) -> io::Result<Pid> {
-    extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
-        let task = argument.cast::<&mut dyn FnMut()>();
-        // SAFETY: the pointer is to the reference below, which lives as long as the parent stands still.
-        let task = unsafe { &mut *task };
-        task();
-        exit_now(EXIT_SHARED)
-    }
-    let mut stack: Vec<std::mem::MaybeUninit<u8>> = Vec::with_capacity(SHARED_STACK_BYTES);
-    let start = stack.as_mut_ptr();
-    let unaligned = start.addr().wrapping_add(SHARED_STACK_BYTES) % STACK_ALIGN;
-    // SAFETY: the offset is within the allocation, whose size is larger than the alignment.
-    let top = unsafe { start.add(SHARED_STACK_BYTES - unaligned) };
-    let mut task = task;
-    let argument = (&raw mut task).cast::<libc::c_void>();
-    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the stack grows down from its aligned end and is freed after the child has left this memory; the function never
-    // returns into this frame; with CLONE_VFORK nobody else runs in this memory meanwhile.
-    let pid = check(unsafe { libc::clone(enter, top.cast(), flags, argument) })?;
-    drop(stack);
-    Pid::from_raw(pid).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
-}
-
-/// Exit code of a sharing child whose task came back.
-const EXIT_SHARED: i32 = 127;
-
-/// What a look for ended children found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reaped {
-    /// This child ended; its code or its signal is set.
-    Ended { pid: i32, code: u8, signal: u8 },
-    /// Children are there, and all of them live.
-    AllAlive,
-    /// There is no child: for pid 1 of a namespace the proof that it is alone, since every orphan becomes its child.
-    Alone,
-}
-
-/// Takes the end of one child of any kind, without waiting.
-pub(crate) fn reap_one() -> io::Result<Reaped> {
-    loop {
-        let mut status: libc::c_int = 0;
-        // SAFETY: the pointer is valid for the write of one number.
-        let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
-        match check(pid) {
-            Ok(0) => return Ok(Reaped::AllAlive),
-            Ok(pid) => {
-                let code = if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 0 };
-                let signal = if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 };
-                let byte = |number: libc::c_int| u8::try_from(number).unwrap_or(u8::MAX);
-                return Ok(Reaped::Ended { pid, code: byte(code), signal: byte(signal) });
-            }
-            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Reaped::Alone),
-            Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// The inner stage begins here, when the C library is ready and before the language's own start, which reads the memory map
-/// and sets up a second stack for nothing. Where the C library passes no arguments, `inner_main` begins it a little later.
-#[used]
-#[unsafe(link_section = ".init_array")]
-pub(crate) static EARLY_START: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
-    extern "C" fn early_start(count: libc::c_int, arguments: *const *const libc::c_char) {
-        if count != 1 || !cfg!(target_env = "gnu") {
-            return;
-        }
-        // SAFETY: this C library passes the arguments of `main`, of which there is one.
-        let first = unsafe { *arguments };
-        // SAFETY: an argument is a string that ends in zero and lives as long as the process.
-        let first = unsafe { CStr::from_ptr(first) };
-        if first.to_bytes() == INNER_NAME.as_bytes() {
-            exit_now(i32::from(be_inner()));
-        }
-    }
-    early_start
-};
 
 /// Null-terminated arguments, built before a fork so that the child need not allocate.
 #[derive(Debug)]
@@ -300,32 +149,6 @@ pub(crate) fn ignore_terminal_signals() {
     }
 }
 
-/// The signal that asked this process to end; 0 for none.
-static INTERRUPT: AtomicI32 = AtomicI32::new(0);
-
-extern "C" fn note_interrupt(signal: libc::c_int) {
-    INTERRUPT.store(signal, Ordering::SeqCst);
-}
-
-/// Notes the signals that ask a process to end, instead of ending.
-pub(crate) fn note_interrupts() -> io::Result<()> {
-    let handler: extern "C" fn(libc::c_int) = note_interrupt;
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: all bytes zero is a valid value of this plain C structure.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = handler as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the handler stores one atomic number and nothing else, which is allowed in a handler; no old action is asked for.
-        check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
-    }
-    Ok(())
-}
-
-/// The signal that was noted, if any.
-pub(crate) fn interrupt_noted() -> Option<i32> {
-    Some(INTERRUPT.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
-}
-
 /// Attributes of a mount, as for `mount_setattr`.
 pub(crate) const ATTR_RDONLY: u64 = 0x1;
 /// See [`ATTR_RDONLY`].
@@ -442,7 +265,7 @@ pub(crate) fn unshare(flags: i32) -> io::Result<()> {
     check(result).map(drop)
 }
 
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 

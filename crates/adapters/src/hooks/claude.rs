@@ -44,7 +44,7 @@ pub(super) fn event(wire: &Wire<'_>) -> Result<Event, HookError> {
 }
 
 /// What a tool gave, as text: what a command wrote, else the whole response as the client sent it.
-fn response(response: Option<&RawValue>) -> String {
+pub(crate) fn response(response: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     struct Shell {
         stdout: String,

@@ -67,7 +67,7 @@ impl Desk<'_> {
     pub fn handle(&self, call: &HookCall, driver: &mut Driver, attempt: Attempt) -> Result<Handled, DriverError> {
         let foreign = Foreign { client: call.client.name(), session: &call.session };
         let mut notes = foreign.notes(self.workspace.layout())?;
-        let mut memory = Memory::read(&notes.read());
+        let mut memory = Memory::read(notes.read());
         let mut taken = Vec::new();
         let answer = match &call.event {
             Event::SessionStarted(source) => {

@@ -65,7 +65,7 @@ impl Response {
 }
 
 /// A result without the client's own wrapper, whose process number differs each time.
-fn plain(content: &str) -> String {
+pub(crate) fn plain(content: &str) -> String {
     let own = |line: &&str| !line.starts_with("Process Group PGID: ") && !line.ends_with("untrusted_context>");
     content.lines().filter(own).collect::<Vec<_>>().join("\n")
 }

@@ -116,3 +116,60 @@ impl Facts<'_> {
         Some(format!("status {status}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ending(client: Client, exit: TreeExit, words: &LastWords, released: Option<Verification>) -> Ending {
+        let pulse = Pulse::released(released);
+        let over = Over::ByItself(exit);
+        Facts { client, over: &over, pulse: &pulse, words, refusal: None }.ending()
+    }
+
+    fn words(reason: &str, error: Option<&str>) -> LastWords {
+        LastWords { reason: Some(reason.to_owned()), error: error.map(str::to_owned) }
+    }
+
+    #[test]
+    fn an_exit_code_of_0_is_believed_only_if_the_agent_was_let_go() {
+        let verdict = Verification::Verified;
+        let (done, silent) = (TreeExit::Exited(0), LastWords::default());
+        assert_eq!(ending(Client::Gemini, done, &silent, Some(verdict)), Ending::Done(verdict));
+        assert!(matches!(ending(Client::Gemini, done, &silent, None), Ending::ClientFailed(_)));
+        let killed = TreeExit::Signaled(9);
+        assert!(matches!(ending(Client::Claude, killed, &silent, Some(verdict)), Ending::ClientFailed(_)));
+    }
+
+    #[test]
+    fn the_clients_own_caps_and_its_providers_refusals_have_their_endings() {
+        let failed = TreeExit::Exited(1);
+        let of = |words: &LastWords| ending(Client::Claude, failed, words, None);
+        assert!(matches!(of(&words("max_turns", None)), Ending::ClientCap(_)));
+        assert!(matches!(of(&words("budget_exhausted", None)), Ending::ClientBudget(_)));
+        assert!(matches!(of(&words("api_error", Some("API Error: 529"))), Ending::Parked(_)));
+        assert!(matches!(of(&words("api_error", Some("API Error: 403"))), Ending::ClientFailed(_)));
+        let status = ending(Client::Gemini, TreeExit::Exited(173), &LastWords::default(), None);
+        assert_eq!(status, Ending::Parked("status 429".to_owned()));
+        assert!(matches!(
+            ending(Client::Codex, TreeExit::Exited(173), &LastWords::default(), None),
+            Ending::ClientFailed(_)
+        ));
+    }
+
+    #[test]
+    fn what_the_engine_decided_comes_before_what_the_client_says() {
+        let pulse = Pulse::released(Some(Verification::Verified));
+        for (over, expected) in [
+            (Over::Stopped(StopReason::WallClock), Ending::Stopped(StopReason::WallClock)),
+            (Over::Held(HoldReason::Money), Ending::Held(HoldReason::Money)),
+            (Over::Interrupted, Ending::Stopped(StopReason::StoppedByPerson)),
+            (Over::Broken("x".to_owned()), Ending::GuardBroken("x".to_owned())),
+        ] {
+            let said = words("completed", None);
+            let facts = Facts { client: Client::Claude, over: &over, pulse: &pulse, words: &said, refusal: None };
+            assert_eq!(facts.ending(), expected);
+            assert!(!facts.ending().words().is_empty());
+        }
+    }
+}

@@ -6,7 +6,6 @@
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,22 +15,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct RunFolder {
     path: PathBuf,
     program: PathBuf,
-    identity: FileIdentity,
-}
-
-/// What makes a file the one it is, whatever it is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    device: u64,
-    inode: u64,
-}
-
-impl FileIdentity {
-    /// The identity of what a path leads to.
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let metadata = fs::metadata(path)?;
-        Ok(Self { device: metadata.dev(), inode: metadata.ino() })
-    }
 }
 
 /// Names that are tried before giving up; each holds the process id, so one is nearly always free.
@@ -67,8 +50,7 @@ impl RunFolder {
                 break;
             }
         }
-        let mut folder =
-            Self { path: made?, program: program.to_owned(), identity: FileIdentity { device: 0, inode: 0 } };
+        let mut folder = Self { path: made?, program: program.to_owned() };
         DirBuilder::new().mode(0o700).create(folder.inner())?;
         let own = folder.inner().join("tripwire");
         // A link costs nothing and outlives a rebuild of the original; another disk or another owner needs a copy.
@@ -78,7 +60,6 @@ impl RunFolder {
         if starts(&own) {
             folder.program = own;
         }
-        folder.identity = FileIdentity::of(&folder.program)?;
         Ok(folder)
     }
 
@@ -100,11 +81,6 @@ impl RunFolder {
     /// The program that hooks call.
     pub(crate) fn program(&self) -> &Path {
         &self.program
-    }
-
-    /// What the program's file is, to know its processes by.
-    pub(crate) const fn identity(&self) -> FileIdentity {
-        self.identity
     }
 }
 
@@ -139,7 +115,6 @@ mod tests {
         assert_ne!(one.path(), two.path());
         assert_eq!(fs::metadata(one.path()).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(one.program().starts_with(one.inner()) && one.program().exists());
-        assert_eq!(FileIdentity::of(one.program()).unwrap(), one.identity());
         let path = one.path().to_owned();
         drop(one);
         assert!(!path.exists() && two.path().exists());
@@ -153,7 +128,7 @@ mod tests {
         assert_eq!(RunFolder::make(&[base.path().to_owned()], &program).unwrap().program(), program);
         let deep = base.path().join("x".repeat(90));
         fs::create_dir(&deep).unwrap();
-        assert!(RunFolder::make(&[deep.clone()], &program).is_err());
+        assert!(RunFolder::make(std::slice::from_ref(&deep), &program).is_err());
         assert_eq!(fs::read_dir(&deep).unwrap().count(), 0, "nothing is left behind");
     }
 }

@@ -7,7 +7,7 @@ mod clerk;
 mod pulse;
 
 pub(crate) use clerk::Clerk;
-pub(crate) use pulse::{Orders, Pulse};
+pub(crate) use pulse::{Orders, Pulse, Told};
 
 use super::Teller;
 use super::sources::{self, Sources};
@@ -119,12 +119,14 @@ impl Guard {
                 }
             };
             attempt = Attempt::Again;
-            let goes_on = match handled.retry_after {
+            let waited = match handled.retry_after {
                 Some(wait) => self.wait(wait),
-                None if handled.reply != Reply::default() && asks(&call.event) => self.wait_for_a_person(),
+                None if waits(&call.event, &handled.reply) => self.wait_for_a_person(),
                 None => Waited::NotNeeded,
             };
-            match goes_on {
+            match waited {
+                // A result was taken in already; that it ended the turn is not true any more.
+                Waited::Cleared if matches!(call.event, Event::Done(..)) => return Reply::default(),
                 Waited::Cleared => {}
                 Waited::NotNeeded | Waited::Over => {
                     if question.client == Client::Codex {
@@ -228,6 +230,9 @@ impl Guard {
 
     /// Waits for a time, unless the run ends.
     fn wait(&self, at_most: Duration) -> Waited {
+        if at_most >= LONG_WAIT {
+            self.teller.say(&format!("tripwire: the next call waits {} s", at_most.as_secs()));
+        }
         let until = Instant::now() + at_most;
         let mut pulse = self.lock_pulse();
         loop {
@@ -320,6 +325,8 @@ enum Waited {
     Over,
 }
 
+/// A wait that is worth a word to the person.
+const LONG_WAIT: Duration = Duration::from_secs(5);
 /// The longest that an answer is withheld: by then the client is ended.
 const WITHHELD_MAX: Duration = Duration::from_secs(30);
 /// How often somebody who waits looks by itself.
@@ -330,13 +337,13 @@ fn is_test(tool: &Tool) -> bool {
     observe(&RawCall { tool: &tool.name, args: &tool.input, ..RawCall::default() }).flags.has(Flag::Test)
 }
 
-/// Whether an event asks for leave to go on.
-const fn asks(event: &Event) -> bool {
+/// Whether an answer may wait for a person: a refusal of what asks for leave to go on, and one that would end the turn.
+fn waits(event: &Event, reply: &Reply) -> bool {
     match event {
-        Event::Prompt | Event::ModelAsked { .. } | Event::Asked(_) => true,
+        Event::Prompt | Event::ModelAsked { .. } | Event::Asked(_) => *reply != Reply::default(),
+        Event::Done(..) => pulse::ends_turn(reply),
         Event::SessionStarted(_)
         | Event::SessionEnded
-        | Event::Done(..)
         | Event::Claimed(_)
         | Event::AgentStarted
         | Event::AgentEnded

@@ -3,6 +3,7 @@
 //! A client starts its hook through a shell whose command line names this run's own folder, so its processes can be
 //! counted from outside. More of them than are being served, for too long, means that a hook does not answer.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,35 +16,38 @@ const COUNT_EVERY: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct Latecomers {
     counted: Duration,
-    since: Option<Duration>,
+    /// Each hook's process, and when it was first seen.
+    seen: BTreeMap<u32, Duration>,
 }
 
 impl Latecomers {
     /// Counts again if it is time (of a clock that stands still while the client is frozen), and says whether a hook is
-    /// late.
-    pub(crate) fn look(&mut self, now: Duration, served: usize, started: impl FnOnce() -> usize) -> bool {
+    /// late: whether more of them have been there for long than are being served.
+    pub(crate) fn look(&mut self, now: Duration, served: usize, started: impl FnOnce() -> Vec<u32>) -> bool {
         if now.saturating_sub(self.counted) < COUNT_EVERY {
             return false;
         }
         self.counted = now;
-        if started() <= served {
-            self.since = None;
-            return false;
+        let started = started();
+        self.seen.retain(|process, _| started.contains(process));
+        for process in started {
+            self.seen.entry(process).or_insert(now);
         }
-        now.saturating_sub(*self.since.get_or_insert(now)) > QUESTION_WITHIN
+        self.seen.values().filter(|since| now.saturating_sub(**since) > QUESTION_WITHIN).count() > served
     }
 }
 
-/// How many hook shells of a run there are: processes whose command line names the run's folder and our closing words.
-pub(crate) fn started(folder: &Path) -> usize {
+/// The hook shells of a run: processes whose command line names the run's folder and our closing words.
+pub(crate) fn started(folder: &Path) -> Vec<u32> {
     let folder = folder.as_os_str().as_encoded_bytes();
-    let Ok(listed) = std::fs::read_dir("/proc") else { return 0 };
-    let lines = listed
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit))
-        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let holds = |line: &[u8], part: &[u8]| line.windows(part.len()).any(|window| window == part);
-    lines.filter(|line| is_shell(line) && holds(line, folder) && holds(line, b"guard failed")).count()
+    let hook = |line: &[u8]| is_shell(line) && holds(line, folder) && holds(line, b"guard failed");
+    let listed = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    listed
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+        .filter(|(_, path)| std::fs::read(path.join("cmdline")).is_ok_and(|line| hook(&line)))
+        .map(|(process, _)| process)
+        .collect()
 }
 
 /// Whether a command line is a shell's with its command: the client's own arguments may hold the same words.
@@ -59,17 +63,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn const_5_a_hook_that_does_not_come_is_late_and_one_that_is_served_is_not() {
+    fn const_5_a_hook_that_does_not_come_is_late_and_one_that_is_served_or_new_is_not() {
         let second = Duration::from_secs;
         let mut watch = Latecomers::default();
-        for now in 1..=22 {
-            assert!(!watch.look(second(now), 0, || 1), "{now}");
+        for now in 2..=22 {
+            assert!(!watch.look(second(now), 0, || vec![7]), "{now}");
         }
-        assert!(watch.look(second(24), 0, || 1));
-        let mut watch = Latecomers::default();
+        assert!(watch.look(second(24), 0, || vec![7]));
+        let (mut served, mut busy) = (Latecomers::default(), Latecomers::default());
         for now in 1..200 {
-            let served = usize::from(now % 20 > 2);
-            assert!(!watch.look(second(now), served, || 1), "it comes and goes: {now}");
+            assert!(!served.look(second(now), 1, || vec![7]), "it waits here: {now}");
+            let newest = u32::try_from(now).unwrap() / 10;
+            assert!(!busy.look(second(now), 0, || vec![newest]), "one after the other is on its way: {now}");
         }
     }
 

@@ -133,8 +133,8 @@ fn claude(line: &[u8], entries: &mut Vec<Entry>) {
         match block["type"].as_str() {
             Some("tool_use") => entries.push(Entry::Asked { call: text("id") }),
             Some("tool_result") => {
-                let failed = block["is_error"].as_bool() == Some(true);
-                let outcome = outcome(failed, &block["content"].to_string());
+                let said = if block["is_error"].as_bool() == Some(true) { Said::Error } else { Said::Result };
+                let outcome = outcome(said, &block["content"].to_string());
                 entries.push(Entry::Answered { call: text("tool_use_id"), outcome });
             }
             Some("text") if line.api_error => entries.push(Entry::ProviderError { text: text("text") }),
@@ -175,7 +175,8 @@ fn codex(line: &[u8], entries: &mut Vec<Entry>) {
             let output = payload.output.unwrap_or_default().to_string();
             // A refused command is told in words; only one that ran has an exit code or a running process.
             let ran = output.contains("Process exited with code") || output.contains("Process running with");
-            entries.push(Entry::Answered { call, outcome: outcome(!ran, &output) });
+            let said = if ran { Said::Result } else { Said::Error };
+            entries.push(Entry::Answered { call, outcome: outcome(said, &output) });
         }
         ("event_msg", Some("error")) => {
             let message = payload.message.unwrap_or_default();
@@ -207,16 +208,23 @@ fn gemini(line: &[u8], entries: &mut Vec<Entry>) {
     }
     let Ok(line) = serde_json::from_slice::<Line>(line) else { return };
     for call in line.calls {
-        let failed = call.status.as_deref() != Some("success");
-        entries.push(Entry::Answered { outcome: outcome(failed, &call.result.to_string()), call: call.id });
+        let said = if call.status.as_deref() == Some("success") { Said::Result } else { Said::Error };
+        entries.push(Entry::Answered { outcome: outcome(said, &call.result.to_string()), call: call.id });
     }
 }
 
-fn outcome(failed: bool, text: &str) -> Outcome {
-    match (failed, text.contains(GUARD_FAILED)) {
-        (true, true) => Outcome::GuardFailed,
-        (true, false) => Outcome::Failed,
-        (false, _) => Outcome::Ran,
+/// What the client calls a call's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Result,
+    Error,
+}
+
+fn outcome(said: Said, text: &str) -> Outcome {
+    match said {
+        Said::Result => Outcome::Ran,
+        Said::Error if text.contains(GUARD_FAILED) => Outcome::GuardFailed,
+        Said::Error => Outcome::Failed,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The socket on which hooks hand over what the client told them: one thread for each, all of them at one guard.
 
-use super::folder::FileIdentity;
 use super::guard::Guard;
+use crate::hooks::Reply;
 use crate::socket::{Question, SocketError};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,7 +16,8 @@ const SERVED_MAX: usize = 256;
 const QUESTION_WITHIN: Duration = Duration::from_secs(20);
 
 /// Listens from now on.
-pub(crate) fn listen(path: &Path, program: FileIdentity, guard: Arc<Guard>) -> io::Result<()> {
+pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Result<()> {
+    let program: Arc<Path> = program.into();
     let listener = UnixListener::bind(path)?;
     let served = Arc::new(AtomicUsize::new(0));
     std::thread::Builder::new().name("socket".to_owned()).spawn(move || {
@@ -27,10 +28,10 @@ pub(crate) fn listen(path: &Path, program: FileIdentity, guard: Arc<Guard>) -> i
                 served.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
-            let (guard, counted) = (Arc::clone(&guard), Arc::clone(&served));
+            let (guard, program, counted) = (Arc::clone(&guard), Arc::clone(&program), Arc::clone(&served));
             let started = std::thread::Builder::new().name("hook".to_owned()).spawn(move || {
                 // A hook that cannot be served sees its connection close, and refuses.
-                drop(serve(stream, program, &guard));
+                drop(serve(stream, &program, &guard));
                 counted.fetch_sub(1, Ordering::SeqCst);
             });
             if started.is_err() {
@@ -41,18 +42,30 @@ pub(crate) fn listen(path: &Path, program: FileIdentity, guard: Arc<Guard>) -> i
     Ok(())
 }
 
-fn serve(mut stream: UnixStream, program: FileIdentity, guard: &Guard) -> Result<(), SocketError> {
-    if !is_ours(&stream, program) {
-        return Err(SocketError::Frame("the words of a program that is not ours"));
-    }
+fn serve(mut stream: UnixStream, program: &Path, guard: &Guard) -> Result<(), SocketError> {
     stream.set_read_timeout(Some(QUESTION_WITHIN))?;
     let question = Question::read(&mut stream)?;
-    guard.answer(&question).write(&mut stream)
+    let reply = match caller(&stream, program) {
+        Caller::RunsOwnHook => guard.answer(&question),
+        Caller::Other => Reply::default(),
+    };
+    reply.write(&mut stream)
 }
 
-/// Whether the other side is a process of our own program. An agent's script that speaks to the socket is not.
-fn is_ours(stream: &UnixStream, program: FileIdentity) -> bool {
-    let Ok(peer) = rustix::net::sockopt::socket_peercred(stream) else { return false };
-    let exe = format!("/proc/{}/exe", peer.pid.as_raw_nonzero());
-    FileIdentity::of(Path::new(&exe)).is_ok_and(|identity| identity == program)
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Caller {
+    /// A hook that was arranged for this run.
+    RunsOwnHook,
+    /// A hook that the person has installed for all runs, or a program of the agent's. This run's own hook is asked about
+    /// the same event, so theirs gets no objection; and it is not taken in, or everything would count twice.
+    Other,
+}
+
+/// Hooks of this run are known by the program that they run, which lies in the run's own folder.
+fn caller(stream: &UnixStream, program: &Path) -> Caller {
+    let exe = rustix::net::sockopt::socket_peercred(stream)
+        .map_err(io::Error::from)
+        .and_then(|peer| std::fs::read_link(format!("/proc/{}/exe", peer.pid.as_raw_nonzero())));
+    if exe.is_ok_and(|exe| exe == program) { Caller::RunsOwnHook } else { Caller::Other }
 }

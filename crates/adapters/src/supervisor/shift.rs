@@ -101,7 +101,7 @@ impl<'a> Shifts<'a> {
         let guard = Arc::new(guard);
         // Whatever people did before is taken in now, and the key that signs it is there before it is hidden.
         guard.take(What::Tick)?;
-        serve::listen(&folder.socket(), folder.identity(), Arc::clone(&guard)).map_err(setup("listen to hooks"))?;
+        serve::listen(&folder.socket(), folder.program(), Arc::clone(&guard)).map_err(setup("listen to hooks"))?;
         let clerk = Clerk::start(Arc::clone(&guard)).map_err(setup("start a thread"))?;
         let start = Instant::now();
         let until = limit.map(|limit: RunMillis| start + Duration::from_millis(limit.get()));
@@ -327,7 +327,10 @@ impl<'a> Shifts<'a> {
                 cause: Label::cut(why),
                 fix: Label::cut("see `tripwire doctor` and `tripwire log`"),
             }),
-            Ending::Stopped(StopReason::StoppedByPerson) if self.guard.pulse().stopped().is_none() => {
+            // An interrupt of ours, of which the engine has not heard.
+            Ending::Stopped(reason)
+                if *reason == StopReason::StoppedByPerson && self.guard.pulse().stopped().is_none() =>
+            {
                 What::Human(HumanAct::Stop)
             }
             Ending::Done(_)
@@ -338,9 +341,9 @@ impl<'a> Shifts<'a> {
             | Ending::ClientBudget(_)
             | Ending::ClientFailed(_) => return ending,
         };
-        match (self.clerk.take(what, ENGINE_WITHIN), ending) {
-            (Ok(_), ending) | (Err(_), ending @ Ending::GuardBroken(_)) => ending,
-            (Err(error), _) => Ending::GuardBroken(error.to_string()),
+        match self.clerk.take(what, ENGINE_WITHIN) {
+            Err(error) if !matches!(ending, Ending::GuardBroken(_)) => Ending::GuardBroken(error.to_string()),
+            Ok(_) | Err(_) => ending,
         }
     }
 
@@ -385,9 +388,18 @@ impl<'a> Shifts<'a> {
 /// by ways that it could not see; the command's word holds all the same.
 const fn proved(verified: Verified, said: Verification) -> Verification {
     match (verified, said) {
-        (Verified::Failed(_) | Verified::Cut, _) => Verification::Failed,
-        (Verified::Passed, Verification::NothingToVerify) => Verification::Verified,
-        (Verified::Passed, said) => said,
+        (
+            Verified::Failed(_) | Verified::Cut,
+            Verification::Verified
+            | Verification::Stale
+            | Verification::Failed
+            | Verification::Unverified
+            | Verification::NothingToVerify,
+        ) => Verification::Failed,
+        (Verified::Passed, Verification::NothingToVerify | Verification::Verified) => Verification::Verified,
+        (Verified::Passed, Verification::Stale) => Verification::Stale,
+        (Verified::Passed, Verification::Failed) => Verification::Failed,
+        (Verified::Passed, Verification::Unverified) => Verification::Unverified,
     }
 }
 

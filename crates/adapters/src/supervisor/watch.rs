@@ -1,6 +1,6 @@
 //! The watch over one worker: freezes, thaws and ends its tree as the guard decides, and never waits for a disk itself.
 
-use super::guard::{Guard, Pulse};
+use super::guard::{Guard, Pulse, Told};
 use super::latecomers::{self, Latecomers};
 use super::witness::Witness;
 use super::{Presence, Teller};
@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How often it reads the client's records.
 const READ_EVERY: Duration = Duration::from_millis(300);
 /// The first event of a hook must come within this time of a start.
-const ALIVE_WITHIN: Duration = Duration::from_secs(45);
+const ALIVE_WITHIN: Duration = Duration::from_secs(60);
 /// The same while a person may have to answer the client's questions first.
 const ALIVE_WITHIN_AT_A_TERMINAL: Duration = Duration::from_secs(600);
 /// How long a client that was told to end its turn may take to do so.
@@ -230,11 +230,15 @@ impl Watch<'_> {
 
 /// How long a client may take to end by itself once its end is decided.
 fn patience(client: Client, over: &Over, pulse: &Pulse) -> Duration {
-    match (client, is_patient(over), pulse.turn_ends) {
-        (Client::Codex, _, _) | (_, false, _) => Duration::ZERO,
-        (Client::Claude | Client::Gemini, true, true) => GRACE,
+    if !is_patient(over) {
+        return Duration::ZERO;
+    }
+    match (client, pulse.told) {
+        // No answer ends a turn of this client.
+        (Client::Codex, Told::GoOn | Told::End) => Duration::ZERO,
+        (Client::Claude | Client::Gemini, Told::End) => GRACE,
         // The answer that ends the turn may be on its way.
-        (Client::Claude | Client::Gemini, true, false) => SETTLE,
+        (Client::Claude | Client::Gemini, Told::GoOn) => SETTLE,
     }
 }
 

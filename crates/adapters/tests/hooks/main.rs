@@ -24,10 +24,8 @@ fn read(client: Client, event: &str, more: &Value) -> HookCall {
 }
 
 fn output(call: &HookCall) -> (&str, Option<bool>) {
-    match &call.event {
-        Event::Done(_, outcome) => (outcome.output.as_str(), outcome.failed),
-        other => panic!("{other:?}"),
-    }
+    let Event::Done(_, outcome) = &call.event else { panic!("{:?}", call.event) };
+    (outcome.output.as_str(), outcome.failed)
 }
 
 #[test]

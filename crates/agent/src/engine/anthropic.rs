@@ -185,8 +185,8 @@ impl Messages {
     /// The blocks with their arguments in place, as the provider wants them back.
     fn finished_blocks(&mut self, draft: &mut Draft) -> Result<Vec<Value>, Fault> {
         for (index, block) in &mut self.blocks {
-            if draft.has_call(*index) {
-                block["input"] = arguments(&draft.call(*index)?.arguments);
+            if let (true, Value::Object(block)) = (draft.has_call(*index), block) {
+                block.insert("input".to_owned(), arguments(&draft.call(*index)?.arguments));
             }
         }
         Ok(std::mem::take(&mut self.blocks).into_values().collect())

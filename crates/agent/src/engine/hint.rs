@@ -31,6 +31,9 @@ impl EngineError {
             Self::CassetteEnded { .. } => {
                 "add the answer to the cassette, or record it again with `tripwire agent --record FILE`".to_owned()
             }
+            Self::TooSensitive { .. } => {
+                "name a local engine with `--fallback`, for instance `--fallback ollama:MODEL`".to_owned()
+            }
             Self::Deadline { .. } => "give it more time with `--max-runtime`".to_owned(),
             Self::Cut { .. } => "it was stopped on purpose; `tripwire agent --resume SESSION` goes on".to_owned(),
         }

@@ -209,3 +209,45 @@ fn run_4_too_many_calls_are_refused_and_not_collected() {
     let server = Server::start(vec![stream(&events)]);
     assert_eq!(ask(Api::Chat, &server).0.unwrap().calls.len(), 2);
 }
+
+/// Streams with events torn, doubled, swapped and bytes changed: an answer or an error, never a panic and never a hang.
+#[test]
+fn run_4_damaged_streams_never_panic_or_hang() {
+    const ROUNDS: usize = 60;
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = move |bound: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % 1_000_003).unwrap() % bound.max(1)
+    };
+    for api in ALL {
+        let whole = api.events(&Say::text(&["a", "b"]).call("read", r#"{"path":"x"}"#).call("read", "{}"));
+        let mut scripts = Vec::new();
+        for _ in 0..ROUNDS {
+            let mut events = whole.clone();
+            let (one, other) = (below(events.len()), below(events.len()));
+            match below(4) {
+                0 => events.swap(one, other),
+                1 => events.insert(one, whole[other].clone()),
+                2 => drop(events.remove(one)),
+                _ => {
+                    let values = ["null", "7", "\"x\"", "[]", "{}", "-1", "1e99"];
+                    let (value, quoted) = (values[below(values.len())], events[one].matches(':').count());
+                    let nth = below(quoted);
+                    let at = events[one].match_indices(':').nth(nth).map_or(0, |(at, _)| at + 1);
+                    let rest = events[one][at..].find([',', '}', '\n']).map_or(events[one].len(), |end| at + end);
+                    events[one].replace_range(at..rest, value);
+                }
+            }
+            scripts.push(stream(&events));
+        }
+        let server = Server::start(scripts);
+        for _ in 0..ROUNDS {
+            if let Err(error) = ask(api, &server).0 {
+                assert!(!matches!(error, EngineError::Deadline { .. } | EngineError::Unreachable { .. }), "{error}");
+            }
+        }
+        assert_eq!(server.requests().len(), ROUNDS, "{api:?}");
+    }
+}

@@ -3,6 +3,7 @@
 use crate::bed::bed;
 use proptest::prelude::*;
 use serde_json::json;
+use std::sync::LazyLock;
 use tripwire_agent::engine::ToolCall;
 use tripwire_agent::tool::{Registry, decode};
 
@@ -53,9 +54,10 @@ proptest! {
         tool in prop_oneof!["edit|finish|list|read_file|recall|remember|search|shell|write", "\\PC{0,30}"],
         arguments in nearly_json(),
     ) {
-        let registry = Registry::new().unwrap();
+        // Compiled once: a registry is eighteen schemas.
+        static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::new().unwrap());
         let call = ToolCall { id: String::new(), tool, arguments };
-        if let Err(fault) = decode(&call, &registry) {
+        if let Err(fault) = decode(&call, &REGISTRY) {
             prop_assert!(fault.for_model().len() < 3_000, "{}", fault.for_model());
         }
     }

@@ -77,7 +77,7 @@ fn place() -> Place {
     place
 }
 
-fn tried(said: &Said, done: bool) -> Tried {
+fn tried((said, done): (&Said, bool)) -> Tried {
     Tried { done, said: format!("{}{}", said.out, said.err) }
 }
 
@@ -85,7 +85,7 @@ fn step(place: &Place, role: &str, tool: &str, target: Option<&str>) -> Tried {
     let line = json!({"at": 0, "what": {"request": {"action": {"tool": tool, "target": target}}}}).to_string();
     let said = place.feed(&["step", "-", "--role", role, "--json"], &format!("{line}\n"));
     let allowed = said.json_lines().pop().is_some_and(|decision| decision["safety"]["allowed"] == true);
-    tried(&said, allowed && said.code == 0)
+    tried((&said, allowed && said.code == 0))
 }
 
 fn hook(place: &Place, role: &str, tool: &str, input: serde_json::Value) -> Tried {
@@ -94,13 +94,13 @@ fn hook(place: &Place, role: &str, tool: &str, input: serde_json::Value) -> Trie
     let mut command = place.command(&["hook", "claude"]);
     command.env("TRIPWIRE_ROLE", role);
     let said = Said::of(crate::support::feed(command, call.to_string().as_bytes()));
-    tried(&said, said.code == 0 && !said.out.contains("deny"))
+    tried((&said, said.code == 0 && !said.out.contains("deny")))
 }
 
 fn put(place: &Place, role: &str) -> Tried {
     let said = place.feed(&["memory", "put", "-", "--role", role, "--json"], "a note");
     let stored = place.run(&["memory", "list"]).out;
-    tried(&said, said.code == 0 && stored.contains("mem:"))
+    tried((&said, said.code == 0 && stored.contains("mem:")))
 }
 
 fn get_private(place: &Place, role: &str) -> Tried {
@@ -110,7 +110,7 @@ fn get_private(place: &Place, role: &str) -> Tried {
     assert_eq!(listed.contains(pointer.trim()), said.code == 0, "a listing shows what may be read");
     let done = said.code == 0 && said.out == "a secret";
     assert!(done || !said.out.contains("secret"));
-    tried(&said, done)
+    tried((&said, done))
 }
 
 /// Three iterations that end with the same workspace, then a request.
@@ -122,7 +122,7 @@ fn converge(place: &Place, role: &str) -> Tried {
     let read = json!({"at": 0, "what": {"request": {"action": {"tool": "Read"}}}}).to_string();
     let said = place.feed(&["step", "-", "--role", role, "--json"], &format!("{read}\n"));
     assert!(said.code == 0 || said.code == 5, "held, not failed: {}", said.out);
-    let mut tried = tried(&said, said.code == 0);
+    let mut tried = tried((&said, said.code == 0));
     tried.said.push_str("stop_on_convergence");
     tried
 }
@@ -132,7 +132,7 @@ fn confined(place: &Place, role: &str, more: &[&str], script: &str) -> Tried {
     let start = ["sandbox", "exec", "--json", "--workspace", &work, "--role", role];
     let said = place.run(&[&start, more, &["--", "bash", "-c", script]].concat());
     let made = !script.contains("made") || place.work().join("made").exists();
-    tried(&said, said.code == 0 && made)
+    tried((&said, said.code == 0 && made))
 }
 
 /// Whether this machine can confine at all; without that the sandbox's rows say nothing.

@@ -77,6 +77,7 @@ fn term_1_invariant_4_every_cycle_ends_by_steps_time_interrupt_or_completion() {
     let claim = json!({"at": 13_000, "what": {"claim": {}}}).to_string() + "\n";
     let done = run(&place, &format!("{}{claim}", begin(12_000))).ended(0);
     assert!(done.out.contains("\"completed\""), "{}", done.out);
+    run(&place, &begin(13_500)).ended(0);
     std::fs::write(place.geometry("STOP"), "").unwrap();
     let stopped = run(&place, &request(14_000, "developer")).ended(10);
     assert!(stopped.out.contains("\"interrupted\""), "{}", stopped.out);

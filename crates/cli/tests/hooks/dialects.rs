@@ -172,9 +172,8 @@ fn gate_2_a_throttled_call_is_refused_with_the_time_to_retry() {
 fn const_5_observing_blocks_nothing_but_a_persons_orders() {
     let bed = bed("claude");
     bed.answer("PreToolUse", &shell("ls"));
-    let observe =
-        crate::bed::run(bed.command(&["step"]), b"{\"at\":0,\"what\":{\"human\":{\"setMode\":\"observe\"}}}\n");
-    assert!(observe.status.success(), "{observe:?}");
+    let disarmed = crate::bed::run(bed.command(&["disarm", "--project"]), b"");
+    assert!(disarmed.status.success(), "{disarmed:?}");
     let done = json!({"tool_name": "Bash", "tool_input": {"command": "make it"}, "tool_response": "same"});
     for _ in 0..12 {
         assert_eq!(bed.answer("PreToolUse", &shell("make it")), Value::Null);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
 /// The longest that a run may take on a loaded machine.
-const TIME_MAX: Duration = Duration::from_secs(150);
+const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// A workspace with a client and its model.
 pub(crate) struct Bed {

@@ -53,7 +53,7 @@ pub(crate) fn distinct_work(kind: Kind) {
 
 /// A poll whose output moves on is no loop.
 pub(crate) fn polling(kind: Kind) {
-    for (client, user) in users(kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
         let poll = "#!/bin/sh\nn=$(cat n)\necho $((n + 1)) > n\necho \"$n of 12 done\"\n";
         let bed = Bed::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
         let ran = bed.run(&[]);
@@ -65,7 +65,7 @@ pub(crate) fn polling(kind: Kind) {
 
 /// An agent that says it is done without having run the tests is sent back twice, and then let go unverified.
 pub(crate) fn claims_without_tests(kind: Kind) {
-    for (client, user) in users(kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
         let turns =
             vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
@@ -83,7 +83,8 @@ pub(crate) fn tests_pass(kind: Kind) {
     for (client, user) in users(kind) {
         let turns = vec![Turn::Write("calc.py".to_owned(), "x = 2".to_owned()), shell("./gradlew test"), say("Done.")];
         // A test command that is known by its name and needs nothing installed.
-        let files = [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo 'BUILD SUCCESSFUL in 1s'\n")];
+        let files =
+            [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo running && echo '=== 1 passed in 0.12s ==='\n")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &files);
         let ran = bed.run(&[]);
         ran.ended(0);
@@ -186,5 +187,16 @@ pub(crate) fn broken_hook(kind: Kind) {
             let status = bed.verb(&["status"]).output().expect("the verb");
             assert_eq!(status.status.code(), Some(9), "{name}");
         }
+    }
+}
+
+/// A call that the client itself turns down is seen by no hook, and is no proof against the guard.
+pub(crate) fn unknown_tool(kind: Kind) {
+    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+        let turns = vec![Turn::Call("no_such_tool".to_owned(), "{}".to_owned()), shell("touch went-on")];
+        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+        let ran = bed.run(&[]);
+        ran.ended(0);
+        assert!(bed.place.path().join("went-on").exists(), "{}", ran.stderr);
     }
 }

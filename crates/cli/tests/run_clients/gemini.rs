@@ -52,3 +52,8 @@ fn gate_8_the_real_gemini_is_ended_when_its_budget_is_used_up() {
 fn const_5_the_real_gemini_runs_nothing_when_its_hook_is_broken() {
     cases::broken_hook(Kind::Gemini);
 }
+
+#[test]
+fn const_5_the_real_gemini_may_name_a_tool_that_it_does_not_have() {
+    cases::unknown_tool(Kind::Gemini);
+}

@@ -28,15 +28,20 @@ fn ctrl_3_the_clients_processes_cannot_write_the_guards_files_nor_read_its_key()
 }
 
 #[test]
-fn ctrl_3_a_program_that_is_not_ours_gets_no_answer_from_the_supervisor() {
+fn ctrl_3_only_the_runs_own_hook_is_taken_in() {
+    // The hooks that a person has installed for all runs call as well, and so may an agent's own program.
     let bed = Bed::new(
-        "begin; cp \"$guard/tripwire\" ./mine
-         echo '{\"session_id\":\"s\",\"cwd\":\"/\",\"hook_event_name\":\"UserPromptSubmit\"}' | ./mine hook claude || touch turned-away
-         rm mine; finish; exit 0",
+        "begin; ln \"$guard/tripwire\" ./mine || cp \"$guard/tripwire\" ./mine
+         for i in 1 2 3 4 5 6; do
+           printf '{\"session_id\":\"s\",\"cwd\":\"%s\",\"hook_event_name\":\"PostToolUse\",\"tool_name\":\"Bash\",\"tool_input\":\
+         {\"command\":\"echo tick\"},\"tool_response\":{\"stdout\":\"tick\"}}' \"$PWD\" | ./mine hook claude >> answers || exit 9
+         done; rm mine; tool 'echo tick'; tool 'echo tock'; finish; exit 0",
     );
     let ran = bed.run(&[]);
     ran.ended(0);
-    assert!(bed.place().join("turned-away").exists());
+    assert_eq!(std::fs::read_to_string(bed.place().join("answers")).unwrap(), "", "it has no objection");
+    assert!(ran.report["steps"].as_u64().unwrap() <= 4, "and nothing counts twice: {}", ran.stderr);
+    assert_eq!(bed.home_text("told"), "", "no loop was seen");
 }
 
 #[test]

@@ -166,3 +166,12 @@ fn gemini(number: usize, turn: &Turn, usage: Usage) -> Vec<(String, Value)> {
     });
     vec![(String::new(), data)]
 }
+
+/// Any tool can be named, also one that the client does not have.
+#[test]
+fn a_call_by_name_is_played_as_it_is_written() {
+    let turn = Turn::Call("no_such_tool".to_owned(), r#"{"a":1}"#.to_owned());
+    for wire in [Wire::Messages, Wire::Responses, Wire::Gemini] {
+        assert_eq!(wire.call(&turn), Some(("no_such_tool".to_owned(), json!({"a": 1}))));
+    }
+}

@@ -87,6 +87,6 @@ fn bad_traces_are_refused_with_line_and_column() {
     }
     run(&["scan", "--traces", "no/such/file"], b"").refused(&["cannot open"]);
     run(&["scan", "--traces", "docs"], b"").refused(&["is a directory"]);
-    let without = run(&["scan"], b"");
-    assert!(without.code == 2 && without.err.contains("--traces"), "{without:?}");
+    let both = run(&["scan", "--traces", "-", "--client", "claude"], b"");
+    assert!(both.code == 2 && both.err.contains("cannot be used with"), "{both:?}");
 }

@@ -153,6 +153,9 @@ pub struct Action {
     pub target: Option<Label>,
     /// The tool's name.
     pub tool: Label,
+    /// The model turn that asks for it, where the asker knows it: the calls of one turn are one step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<Label>,
     /// The type of action; absent for a plain tool call.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<Label>,

@@ -126,7 +126,11 @@ impl Chain {
             turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
             turn.refusal = Some((Rule::Floor, error));
         }
+        // A call of the running step belongs to it: only a new step can be one too many.
+        let asker = request.action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        let same_step = asker.is_some() && asker == self.state.turn;
         if turn.refusal.is_none()
+            && !same_step
             && gate.iterations.ended().is_none()
             && gate.iterations.is_exhausted(&self.policy.limits)
         {
@@ -238,9 +242,11 @@ impl Chain {
         }
     }
 
-    /// The advisor's answer ends a hold for a loop, and travels in the typed override (LOOP-4).
+    /// The advisor's answer ends a hold for a loop, and travels in the typed override (LOOP-4). One that was asked for
+    /// because iterations failed travels in the same way, and ends no hold.
     fn take_advice(&mut self, reply: &AdvisorReply, turn: &mut Turn<'_>) {
-        let waits = self.state.gate.standing.is_held_for(HoldReason::Loop);
+        let wanted = self.state.progress.take_advice();
+        let waits = self.state.gate.standing.is_held_for(HoldReason::Loop) || wanted;
         if !waits || reply.advice.as_str().trim().is_empty() {
             return;
         }
@@ -299,6 +305,7 @@ impl Chain {
                 turn.draft.cause(Effect::Notify(text));
             }
         } else if failures == Count::new(2) {
+            self.state.progress.want_advice();
             turn.draft.cause(Effect::AskAdvisor(Deadlock::NoProgress));
         }
     }

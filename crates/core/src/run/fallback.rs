@@ -280,7 +280,7 @@ mod tests {
             Reason::VerificationFailed,
         ];
         for reason in reasons {
-            for at in 0..4 {
+            for at in [0, 1, 2, 3] {
                 for failures in 1..6 {
                     let sensitive = Position { matter: Matter::Sensitive, ..position(at, failures) };
                     match answer(reason, &sensitive) {

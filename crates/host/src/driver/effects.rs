@@ -120,7 +120,7 @@ pub(super) fn write_blocker(
         rule: alarm.map_or_else(String::new, |finding| finding.rule.clone()),
         reason: alarm.map_or_else(String::new, |finding| finding.reason.clone()),
         signature: None,
-        evidence: alarm.map(|finding| finding.decision.get() * 2 + 1).into_iter().collect(),
+        evidence: alarm.map(|finding| finding.decision.get()).into_iter().collect(),
         price: None,
         last_output: None,
         tried: Vec::new(),
@@ -140,7 +140,7 @@ fn blocker(session: &SessionId, decision: &Decision, strictest: Option<&Finding>
         reason: strictest.map_or_else(|| decision.safety.reason.to_string(), |finding| finding.reason.clone()),
         signature: strictest.map(|finding| finding.signature.clone()).filter(|signature| !signature.is_empty()),
         evidence: strictest
-            .map(|finding| finding.evidence.indices().iter().map(|index| index.get() * 2 + 1).collect())
+            .map(|finding| finding.evidence.indices().iter().map(|index| index.get()).collect())
             .unwrap_or_default(),
         price: price.map(|price| format!("{} tokens, {} micro-dollars", price.tokens, price.micro_usd)),
         last_output: None,

@@ -5,6 +5,7 @@ use super::words::in_short;
 use crate::body::{ReadBody, ReadDecision};
 use crate::geometry::layout::Layout;
 use crate::geometry::replay_file::{self, REPLAY_FORMAT, ReplayHeader, Transition};
+use crate::identity::Part;
 use crate::journal::{Journal, Place, Record};
 use crate::replay::event_text;
 use crate::storage::Storage;
@@ -46,12 +47,16 @@ pub fn write<S: Storage>(
 ) -> Result<(), DriverError> {
     let mut parity = Parity::new();
     let mut policy_hash = String::new();
+    let mut prompt_hash = UNKNOWN.to_owned();
     let failure = Cell::new(None);
     for record in Records::new(journal, &failure) {
         let wrong = |problem: String| DriverError::Record { index: record.index, problem };
         let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
         if let Some(head) = body.session {
             policy_hash = format!("sha256:{}", head.policy_hash);
+            if let Some(prompt) = head.identity.and_then(|identity| identity.parts.get(Part::Prompt)) {
+                prompt_hash = format!("sha256:{prompt}");
+            }
         }
         if let Some(input) = body.input {
             let input: Input = serde_json::from_str(input.get()).map_err(|error| wrong(error.to_string()))?;
@@ -68,7 +73,7 @@ pub fn write<S: Storage>(
     let header = ReplayHeader {
         session_id: session.as_str().to_owned(),
         model_version: model.unwrap_or(UNKNOWN).to_owned(),
-        prompt_hash: UNKNOWN.to_owned(),
+        prompt_hash,
         format: REPLAY_FORMAT,
         policy_hash,
         inputs_digest: digests.events.sha256.to_string(),

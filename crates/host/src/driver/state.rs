@@ -152,11 +152,16 @@ impl StateFile {
             return Ok(None);
         }
         let bytes = read_bounded(&path, BYTES_MAX)?;
-        let Ok(header) = serde_json::from_slice::<Header>(&bytes) else { return Ok(None) };
-        if header.version > VERSION {
-            return Err(StateError::Newer { path, found: header.version });
+        // Read as a whole at once: only a file that is not understood is asked for its version alone.
+        let file: Option<Self> = serde_json::from_slice(&bytes).ok();
+        let version = match &file {
+            Some(file) => Some(file.version),
+            None => serde_json::from_slice::<Header>(&bytes).ok().map(|header| header.version),
+        };
+        match version {
+            Some(found) if found > VERSION => Err(StateError::Newer { path, found }),
+            Some(_) | None => Ok(file),
         }
-        Ok(serde_json::from_slice(&bytes).ok())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Views that are rebuilt from the journals when a crash or a person has spoilt them.
 
-use super::{DriverError, effects, head_of, open_existing};
+use super::{DriverError, effects, head_of, open_existing, run};
 use crate::geometry::layout::Layout;
 use crate::geometry::safety_log::{Entry, SafetyLog};
 use crate::geometry::wall_clock::WallClock;
@@ -87,10 +87,14 @@ pub fn replay<S: Storage>(
 pub fn rebuild_safety_log(layout: &Layout) -> Result<u64, DriverError> {
     let mut entries: Vec<(u64, Entry)> = Vec::new();
     for session in sessions(layout)? {
-        replay(&open_existing(layout, &session)?, |_, decision, at| {
+        let journal = open_existing(layout, &session)?;
+        replay(&journal, |_, decision, at| {
             let found = decision.findings.iter().filter_map(|finding| effects::log_entry(decision, finding, at));
             entries.extend(found.map(|entry| (at.epoch_ms(), entry)));
             Ok(())
+        })?;
+        run::again(&journal, |view, at| {
+            entries.extend(run::log_entry(view, at).map(|entry| (at.epoch_ms(), entry)));
         })?;
     }
     entries.sort_by_key(|(at, _)| *at);

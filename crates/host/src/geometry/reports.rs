@@ -66,7 +66,7 @@ pub struct BlockerReport {
     pub reason: String,
     /// The action that was repeated or failed.
     pub signature: Option<String>,
-    /// The journal's indices that prove it.
+    /// The decisions that prove it.
     pub evidence: Vec<u64>,
     /// What it cost since the first repeat, in words.
     pub price: Option<String>,
@@ -96,7 +96,7 @@ impl BlockerReport {
         }
         if !self.evidence.is_empty() {
             let indices = self.evidence.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-            text.push_str(&format!("- Evidence: journal records {indices}\n"));
+            text.push_str(&format!("- Evidence: decisions {indices} (`tripwire why N` tells each)\n"));
         }
         section(&mut text, "Already Tried", &self.tried);
         if let Some(output) = &self.last_output {
@@ -317,7 +317,7 @@ mod tests {
             text.starts_with("# Blocker Report - 2026-02-28T15:30:00Z\n\n## Reason\nINFINITE_LOOP: the same"),
             "{text}"
         );
-        assert!(text.contains("- Evidence: journal records 3, 5, 8\n"), "{text}");
+        assert!(text.contains("- Evidence: decisions 3, 5, 8 (`tripwire why N` tells each)\n"), "{text}");
         assert!(text.contains("\n````text\n```\n## To Continue\n```\n````\n"), "the fence outlasts the output: {text}");
         assert!(text.ends_with("Delete this file to resume: rm .geometry/BLOCKER_REPORT.md\n"), "{text}");
         let bare = BlockerReport { signature: None, evidence: vec![], price: None, last_output: None, ..report };

@@ -26,11 +26,7 @@ pub fn exclude_geometry(root: &Path) -> Result<Excluded, ReadError> {
         return Ok(Excluded::NoRepository);
     };
     let file = common.join("info/exclude");
-    let present = match read_bounded(&file, EXCLUDE_BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(ReadError::File(error)) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
+    let present = read(&file)?;
     if present.split(|byte| *byte == b'\n').any(excludes) {
         return Ok(Excluded::AlreadyThere);
     }
@@ -41,6 +37,22 @@ pub fn exclude_geometry(root: &Path) -> Result<Excluded, ReadError> {
         OpenOptions::new().append(true).create(true).open(&file).map_err(FileError::at(&file, FileAction::Write))?;
     exclude.write_all(line.as_bytes()).map_err(FileError::at(&file, FileAction::Write))?;
     Ok(Excluded::Added)
+}
+
+/// Whether the exclude file has the line, without adding it; none where there is no repository.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn is_excluded(root: &Path) -> Result<Option<bool>, ReadError> {
+    let Some(common) = git::top_level(root).and_then(|top| git::common_folder(&top)) else { return Ok(None) };
+    Ok(Some(read(&common.join("info/exclude"))?.split(|byte| *byte == b'\n').any(excludes)))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, ReadError> {
+    match read_bounded(file, EXCLUDE_BYTES_MAX) {
+        Err(ReadError::File(error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    }
 }
 
 /// Whether a line of an exclude file names the folder already, at any depth.
@@ -68,7 +80,9 @@ mod tests {
         git(dir.path(), &["init", "-q"]);
         let file = dir.path().join(".git/info/exclude");
         std::fs::write(&file, "*.log").unwrap();
+        assert_eq!(is_excluded(dir.path()).unwrap(), Some(false));
         assert_eq!(exclude_geometry(dir.path()).unwrap(), Excluded::Added);
+        assert_eq!(is_excluded(dir.path()).unwrap(), Some(true));
         assert_eq!(exclude_geometry(dir.path()).unwrap(), Excluded::AlreadyThere);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "*.log\n.geometry/\n");
         std::fs::create_dir_all(dir.path().join("sub/.geometry")).unwrap();

@@ -13,9 +13,10 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::CapabilitySet;
 
 use super::l01_cgroup::Group;
+use crate::children::{self, CloneSpec, Forked};
 use crate::control::CONTROL_FD;
 use crate::outcome::Layer;
-use crate::sys::{self, CArgs, CloneSpec, Forked, Inherited};
+use crate::sys::{self, CArgs, Inherited};
 
 /// The program name that tells our binary to be an inner stage.
 pub(crate) const INNER_NAME: &str = "tripwire-inner";
@@ -92,15 +93,8 @@ impl Started {
 /// Starts the inner stage, which waits for its plan; on failure nothing is left running.
 pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
     let child = Child::prepare(launch)?;
-    let spec = CloneSpec { flags: clone_flags(launch.world), cgroup: launch.group.and_then(Group::clone_into) };
     let visit = launch.group.map(Group::enter).transpose()?;
-    let forked = sys::clone_process(spec);
-    if matches!(forked, Ok(Forked::Child)) {
-        child.run();
-    }
-    let Forked::Parent(pid) = forked? else {
-        return Err(io::ErrorKind::Other.into());
-    };
+    let pid = child.start(launch)?;
     let started = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => Started { pid, pidfd },
         Err(error) => {
@@ -207,6 +201,18 @@ impl Child {
             },
             own_maps: Maps::wanted(launch.world).filter(|_| !rustix::process::geteuid().is_root()),
         })
+    }
+
+    /// Starts the child: into a v2 group by a call that copies our memory, and otherwise by one that does not.
+    fn start(&self, launch: &Launch<'_>) -> io::Result<Pid> {
+        let flags = clone_flags(launch.world);
+        let Some(cgroup) = launch.group.and_then(Group::clone_into) else {
+            return children::start_sharing_memory(flags, &mut || self.run());
+        };
+        match children::clone_process(CloneSpec { flags, cgroup: Some(cgroup) })? {
+            Forked::Parent(pid) => Ok(pid),
+            Forked::Child => self.run(),
+        }
     }
 
     /// Runs in the child: becomes the inner stage, or says why not.

@@ -9,6 +9,7 @@ use rustix::process::{DumpableBehavior, Signal};
 
 use super::l02_namespaces::INNER_NAME;
 use super::l09_pid1;
+use crate::children;
 use crate::control::{CONTROL_FD, Channel, TAG_PLAN};
 use crate::outcome::Layer;
 use crate::plan::Plan;
@@ -38,7 +39,7 @@ const EXIT_BROKEN: u8 = 71;
 #[must_use]
 pub fn inner_main() -> Option<u8> {
     // The mention keeps the early start in the binary.
-    std::hint::black_box(&sys::EARLY_START);
+    std::hint::black_box(&children::EARLY_START);
     if std::env::args_os().next()? != INNER_NAME {
         return None;
     }

@@ -10,7 +10,9 @@ use super::l03_reexec::Broken;
 pub(crate) fn from_budgets(budgets: &Budgets) -> Vec<(u64, u64)> {
     // The numbers are signed in one C library and unsigned in another.
     vec![
-        (libc::RLIMIT_CORE as u64, 0),
+        // One byte: no core fits, and it is the only number at which the kernel does not start the host's crash handler
+        // either, which runs as root outside. The filter keeps it there.
+        (libc::RLIMIT_CORE as u64, 1),
         (libc::RLIMIT_FSIZE as u64, budgets.file_size.0),
         (libc::RLIMIT_NOFILE as u64, budgets.open_files),
         // Counted per user namespace; the kernel ignores it for root, which is why root needs the pids cgroup.

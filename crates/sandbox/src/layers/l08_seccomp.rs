@@ -64,11 +64,13 @@ pub(crate) enum Verdict {
     Refuse(i32),
 }
 
-/// A question about the low 32 bits of an argument: what the kernel itself looks at for all calls that are guarded here.
+/// A question about an argument, mostly its low 32 bits: what the kernel itself looks at for all calls that are guarded here.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Test {
     /// Any bit of the mask is set.
     AnyBit { arg: u8, mask: u32 },
+    /// Any bit of the high half is set; with [`Test::AnyBit`] it tells a pointer from null.
+    AnyHighBit { arg: u8 },
     /// The masked argument has this value.
     Masked { arg: u8, mask: u32, value: u32 },
 }
@@ -113,6 +115,7 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 const OFFSET_NUMBER: u32 = 0;
 const OFFSET_ARCH: u32 = 4;
+const HIGH_HALF: u32 = 4;
 
 /// The offset of the low half of an argument; both supported machines are little-endian.
 fn offset_argument(arg: u8) -> u32 {
@@ -237,6 +240,10 @@ fn guard_body(guard: &Guard) -> Option<Vec<libc::sock_filter>> {
                     body.push(instruction(LOAD, offset_argument(arg)));
                     body.push(jump(ANY_BIT, mask, 0, skip));
                 }
+                Test::AnyHighBit { arg } => {
+                    body.push(instruction(LOAD, offset_argument(arg) + HIGH_HALF));
+                    body.push(jump(ANY_BIT, u32::MAX, 0, skip));
+                }
                 Test::Masked { arg, mask, value } => {
                     body.push(instruction(LOAD, offset_argument(arg)));
                     body.push(instruction(AND, mask));
@@ -252,7 +259,7 @@ fn guard_body(guard: &Guard) -> Option<Vec<libc::sock_filter>> {
 
 fn test_length(test: &Test) -> usize {
     match test {
-        Test::AnyBit { .. } => 2,
+        Test::AnyBit { .. } | Test::AnyHighBit { .. } => 2,
         Test::Masked { .. } => 3,
     }
 }
@@ -276,6 +283,7 @@ mod tests {
                     acc = match step.k {
                         OFFSET_NUMBER => number,
                         OFFSET_ARCH => arch,
+                        offset if offset % 8 == HIGH_HALF => (args[(offset as usize - 16) / 8] >> 32) as u32,
                         offset => args[(offset as usize - 16) / 8] as u32,
                     }
                 }
@@ -349,7 +357,14 @@ mod tests {
         for domain in [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_VSOCK, libc::AF_ALG, libc::AF_PACKET] {
             assert_ne!(socket(domain, libc::SOCK_STREAM, 0), ALLOW, "{domain}");
         }
-        assert_eq!(verdict(Choices::STRICT, libc::SYS_socketpair, [1, 1, 0, 0, 0, 0]), ALLOW);
+        let pair = |choices, kind: i32| verdict(choices, libc::SYS_socketpair, [1, kind as u64, 0, 0, 0, 0]);
+        assert_eq!(pair(Choices::STRICT, libc::SOCK_STREAM | libc::SOCK_NONBLOCK), ALLOW);
+        assert_eq!(pair(Choices::STRICT, libc::SOCK_SEQPACKET), ALLOW);
+        // The kernel takes a raw pair for a datagram pair.
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC] {
+            assert_eq!(pair(Choices::STRICT, kind), refused(libc::EACCES));
+            assert_eq!(pair(Choices::STRICT.with_compat(), kind), ALLOW);
+        }
         assert_eq!(verdict(Choices::STRICT.with_compat(), libc::SYS_socket, [1, 1, 0, 0, 0, 0]), ALLOW);
     }
 
@@ -376,6 +391,23 @@ mod tests {
         assert_eq!(ask(&program, 0x4000_0003, 1, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
         #[cfg(target_arch = "x86_64")]
         assert_eq!(ask(&program, ARCH, X32_BIT + 39, [0; 6]), refused(libc::ENOSYS));
+    }
+
+    #[test]
+    fn box_1_the_core_limit_is_read_but_never_set_and_other_limits_are() {
+        let (core, files) = (u64::from(super::super::l08_tables::CORE_LIMIT), 7);
+        let ask = |resource: u64, new: u64| verdict(Choices::STRICT, libc::SYS_prlimit64, [0, resource, new, 0, 0, 0]);
+        assert_eq!((ask(core, 0), ask(files, 0x7fff_0000)), (ALLOW, ALLOW));
+        // Pretended, not refused: a script that forbids cores for itself gets what it wants.
+        for pointer in [0x7fff_1234_5678, 0x1000, 0x7f00_0000_0000] {
+            assert_eq!(ask(core, pointer), refused(0), "{pointer:x}");
+        }
+    }
+
+    #[test]
+    fn box_4_room_for_a_file_cannot_be_taken_without_writing_it() {
+        assert_eq!(verdict(Choices::STRICT, libc::SYS_fallocate, [0; 6]), refused(libc::EOPNOTSUPP));
+        assert_eq!(verdict(Choices::STRICT, libc::SYS_ftruncate, [0; 6]), ALLOW);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_pwrite64, libc::SYS_readv, libc::SYS_writev, libc::SYS_preadv, libc::SYS_pwritev,
             libc::SYS_preadv2, libc::SYS_pwritev2, libc::SYS_sendfile, libc::SYS_copy_file_range, libc::SYS_splice,
             libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync,
-            libc::SYS_sync_file_range, libc::SYS_syncfs, libc::SYS_fallocate, libc::SYS_ftruncate, libc::SYS_truncate,
+            libc::SYS_sync_file_range, libc::SYS_syncfs, libc::SYS_ftruncate, libc::SYS_truncate,
             libc::SYS_flock, libc::SYS_fcntl, libc::SYS_dup, libc::SYS_dup3, libc::SYS_pipe2, libc::SYS_fadvise64,
             libc::SYS_readahead, newer::CACHESTAT,
         ],
@@ -70,7 +70,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_setpgid, libc::SYS_getsid, libc::SYS_setsid, libc::SYS_set_tid_address,
             libc::SYS_set_robust_list, libc::SYS_get_robust_list, libc::SYS_rseq, libc::SYS_prctl,
             libc::SYS_pidfd_open, libc::SYS_pidfd_send_signal, libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill,
-            libc::SYS_getrusage, libc::SYS_times, libc::SYS_prlimit64, libc::SYS_getrlimit, libc::SYS_setrlimit,
+            libc::SYS_getrusage, libc::SYS_times, libc::SYS_getrlimit,
             libc::SYS_getpriority, libc::SYS_setpriority, libc::SYS_ioprio_get, libc::SYS_ioprio_set,
         ],
     },
@@ -215,6 +215,8 @@ const NEW_NAMESPACE: u32 = (libc::CLONE_NEWUSER
 /// `O_CREAT`, and the bit of `O_TMPFILE` that is not `O_DIRECTORY`.
 const CREATES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)).cast_unsigned();
 const SOCKET_KIND: u32 = 0xf;
+/// `RLIMIT_CORE` on every Linux machine; C libraries give it different types.
+pub(crate) const CORE_LIMIT: u32 = 4;
 const WHOLE: u32 = u32::MAX;
 /// Push a byte into the terminal's input; paste from a console; take the console over.
 const TERMINAL_INJECTION: [u32; 3] = [0x5412, 0x541c, 0x541d];
@@ -229,7 +231,7 @@ pub(crate) fn guards(choices: Choices) -> Vec<Guard> {
         no_set_id(libc::SYS_fchmodat, 2),
         making_nodes(libc::SYS_mknodat, 2),
         sockets(choices),
-        equal_only(libc::SYS_socketpair, &[libc::AF_UNIX.cast_unsigned()], libc::EAFNOSUPPORT),
+        socket_pairs(choices),
         Guard {
             number: libc::SYS_ioctl,
             arms: TERMINAL_INJECTION.iter().map(|command| arm(&[equal(1, *command)], DENY)).collect(),
@@ -241,6 +243,10 @@ pub(crate) fn guards(choices: Choices) -> Vec<Guard> {
             arms: vec![arm(&[Test::AnyBit { arg: 0, mask: NEW_NAMESPACE }], DENY)],
             otherwise: Verdict::Allow,
         },
+        // Gigabytes could be taken in the time between two looks of the watchdog; everybody can write zeros instead.
+        Guard { number: libc::SYS_fallocate, arms: Vec::new(), otherwise: Verdict::Refuse(libc::EOPNOTSUPP) },
+        core_limit_stays(libc::SYS_prlimit64, 1, &[Test::AnyBit { arg: 2, mask: WHOLE }, Test::AnyHighBit { arg: 2 }]),
+        core_limit_stays(libc::SYS_setrlimit, 0, &[]),
         // Asking, and the plain personality; switching off address randomisation is refused.
         equal_only(libc::SYS_personality, &[0, WHOLE], libc::EPERM),
     ];
@@ -280,6 +286,18 @@ fn no_set_id(number: i64, mode: u8) -> Guard {
     Guard { number, arms: vec![arm(&[Test::AnyBit { arg: mode, mask: SET_ID }], DENY)], otherwise: Verdict::Allow }
 }
 
+/// Setting the limit on cores is pretended: it stays at the one byte that keeps the host's crash handler out. `new` tells
+/// whether a limit is set at all; without tests it always is.
+fn core_limit_stays(number: i64, resource: u8, new: &[Test]) -> Guard {
+    let core = equal(resource, CORE_LIMIT);
+    let pretend = Verdict::Refuse(0);
+    let arms = match new {
+        [] => vec![arm(&[core], pretend)],
+        tests => tests.iter().map(|test| arm(&[core, *test], pretend)).collect(),
+    };
+    Guard { number, arms, otherwise: Verdict::Allow }
+}
+
 /// Plain files and named pipes only, and no set-id bit.
 fn making_nodes(number: i64, mode: u8) -> Guard {
     let kind = |value| arm(&[Test::Masked { arg: mode, mask: NODE_KIND, value }], Verdict::Allow);
@@ -291,6 +309,19 @@ fn making_nodes(number: i64, mode: u8) -> Guard {
 fn equal_only(number: i64, values: &[u32], errno: i32) -> Guard {
     let arms = values.iter().map(|value| arm(&[equal(0, *value)], Verdict::Allow)).collect();
     Guard { number, arms, otherwise: Verdict::Refuse(errno) }
+}
+
+/// Pairs that stay pairs: one end of a datagram pair can be turned to any socket that the host left in the workspace.
+fn socket_pairs(choices: Choices) -> Guard {
+    let unix = equal(0, libc::AF_UNIX.cast_unsigned());
+    let kind = |kind: i32| Test::Masked { arg: 1, mask: SOCKET_KIND, value: kind.cast_unsigned() };
+    let other = if choices.unix_sockets() { Verdict::Allow } else { Verdict::Refuse(libc::EACCES) };
+    let arms = vec![
+        arm(&[unix, kind(libc::SOCK_STREAM)], Verdict::Allow),
+        arm(&[unix, kind(libc::SOCK_SEQPACKET)], Verdict::Allow),
+        arm(&[unix], other),
+    ];
+    Guard { number: libc::SYS_socketpair, arms, otherwise: Verdict::Refuse(libc::EAFNOSUPPORT) }
 }
 
 /// TCP and UDP, which reach nothing but the sandbox's own loopback; unix sockets could reach a server of the host that left

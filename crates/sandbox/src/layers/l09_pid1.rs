@@ -12,10 +12,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::l03_reexec::{Broken, status_pipe};
 use super::{l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
 use crate::bridge::Bridge;
+use crate::children::{self, Reaped};
 use crate::control::{Channel, TAG_EXITED, TAG_READY};
 use crate::outcome::Layer;
 use crate::plan::{CommandPlan, SandboxPlan};
-use crate::sys::{self, CArgs, Reaped};
+use crate::sys::{self, CArgs};
 
 /// The host name inside, for everybody.
 const HOST_NAME: &str = "sandbox";
@@ -78,7 +79,7 @@ fn name_and_loopback() -> Result<(), Broken> {
 /// Starts the command, which puts on the last layers itself and says on a pipe why it could not be executed.
 fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, Broken> {
     let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
-    let pid = sys::start_sharing_memory(&mut || run_child(plan, &status_in))
+    let pid = children::start_sharing_memory(0, &mut || run_child(plan, &status_in))
         .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "start the command"))?;
     drop(status_in);
     let mut report = Vec::new();
@@ -233,7 +234,7 @@ fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd
 fn reap(command: rustix::process::Pid) -> Result<Option<CommandEnd>, Broken> {
     let mut found = None;
     let company = loop {
-        match sys::reap_one().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "wait for the command"))? {
+        match children::reap_one().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "wait for the command"))? {
             Reaped::Ended { pid, code, signal } if pid == command.as_raw_nonzero().get() => {
                 found = Some((code, signal));
             }

@@ -1,20 +1,22 @@
 //! Layer 10: the look at the workspace after the run, for what a command may have planted for others.
 //!
-//! The known places are read-only during the run. This scan is for places that did not exist then: hooks and configurations
-//! of git repositories that were made below the workspace, and set-id files that slipped past the filter.
+//! The known places are read-only during the run. This scan is for places that did not exist then: hooks, configurations
+//! and rebase steps of git repositories that were made below the workspace, and set-id files that slipped past the filter.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, chmodat, fchmod, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, chmodat, fchmod, openat, openat2, renameat, statat, unlinkat,
+};
 
 use crate::outcome::{Finding, FindingKind};
 use crate::sys;
-use crate::walk::{Step, walk};
+use crate::walk::{Ended, Step, walk};
 
 const SET_ID: u32 = 0o6000;
 const EXECUTE: u32 = 0o111;
@@ -22,6 +24,8 @@ const OWNER_READS: u32 = 0o500;
 const OWNER_ALL: u32 = 0o700;
 /// A git configuration beyond this size is not read but quarantined.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
+/// What `git rebase --continue` carries out.
+const REBASE_TODO: &str = "git-rebase-todo";
 const QUARANTINE_SUFFIX: &str = ".quarantined-by-tripwire";
 
 /// Only what changed since the run began is looked at twice; the status-change time cannot be set by a program.
@@ -43,7 +47,7 @@ impl Since {
 pub(crate) fn scan(root: &Path, since: Since) -> io::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut repositories: Vec<PathBuf> = Vec::new();
-    walk(root, &mut |entry| {
+    let walked = walk(root, &mut |entry| {
         let Ok(stat) = entry.stat() else {
             return Step::Enter;
         };
@@ -56,14 +60,18 @@ pub(crate) fn scan(root: &Path, since: Since) -> io::Result<Vec<Finding>> {
         if entry.kind == FileType::RegularFile && stat.st_mode & SET_ID != 0 && since.covers(&stat) {
             findings.push(clear_set_id(entry.dir, OsStr::from_bytes(entry.name_bytes()), entry.path));
         }
-        // A repository is known by its `HEAD`, or by its `objects` where several share one; that finds bare ones too.
+        // A repository is known by its `HEAD`, or by its `objects` where several share one, folder or link; that finds bare
+        // ones too.
         let head = entry.name_bytes() == b"HEAD" && entry.kind != FileType::Directory;
-        let objects = entry.name_bytes() == b"objects" && entry.kind == FileType::Directory;
+        let objects = entry.name_bytes() == b"objects" && entry.kind != FileType::RegularFile;
         if head || objects {
             repositories.extend(entry.path.parent().map(Path::to_path_buf));
         }
         Step::Enter
     })?;
+    if walked.ended == Ended::TooDeep {
+        return Err(io::Error::other("folders are nested too deep to be looked into"));
+    }
     repositories.sort();
     repositories.dedup();
     for repository in repositories {
@@ -99,16 +107,22 @@ fn change_mode(dir: BorrowedFd<'_>, name: &OsStr, bits: u32) -> io::Result<()> {
 
 fn look_into_repository(root: &Path, repository: &Path, since: Since, findings: &mut Vec<Finding>) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(dir) = openat(rustix::fs::CWD, root.join(repository), flags, Mode::empty()) else {
+    let Some(dir) = open_below(root, repository) else {
         return;
     };
-    // A worktree's folder points to its repository by this file; anywhere else it would replace configuration and hooks.
+    // A worktree's folder points to its repository by this file; everything else would replace configuration and hooks.
     let worktree = repository.parent().is_some_and(|parent| parent.ends_with("worktrees"));
-    let pointer = if worktree { None } else { Some("commondir") };
-    for name in ["config", "config.worktree"].into_iter().chain(pointer) {
-        if let Some(action) = quarantine_config(dir.as_fd(), name, since) {
+    let pointer = if worktree { Content::Pointer } else { Content::Nothing };
+    for (name, plain) in [("config", Content::Config), ("config.worktree", Content::Config), ("commondir", pointer)] {
+        if let Some(action) = quarantine(dir.as_fd(), name, since, plain) {
             findings.push(Finding { kind: FindingKind::GitConfig, path: repository.join(name), action });
         }
+    }
+    if let Ok(rebase) = openat(&dir, "rebase-merge", flags, Mode::empty())
+        && let Some(action) = quarantine(rebase.as_fd(), REBASE_TODO, since, Content::Todo)
+    {
+        let path = repository.join("rebase-merge").join(REBASE_TODO);
+        findings.push(Finding { kind: FindingKind::GitConfig, path, action });
     }
     let Ok(stat) = statat(&dir, "hooks", AtFlags::SYMLINK_NOFOLLOW) else {
         return;
@@ -159,8 +173,42 @@ fn disarm_hook(dir: BorrowedFd<'_>, name: &OsStr, kind: FileType, stat: &Stat) -
     Ok(Some("made not executable"))
 }
 
-/// Moves a new configuration aside if it names anything that git would execute or include.
-fn quarantine_config(dir: BorrowedFd<'_>, name: &str, since: Since) -> Option<String> {
+/// A folder below the root by its path, where no component is a link: another run in the same workspace may be moving things.
+fn open_below(root: &Path, path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let top = openat(rustix::fs::CWD, root, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    if path == Path::new("") {
+        return Some(top);
+    }
+    openat2(&top, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH).ok()
+}
+
+/// What a file that git obeys may hold without being moved aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// A configuration that makes git run or include nothing.
+    Config,
+    /// The way from a worktree's folder to its repository, as git writes it.
+    Pointer,
+    /// Steps of a rebase that run no command.
+    Todo,
+    /// Nothing: the file has no business there.
+    Nothing,
+}
+
+impl Content {
+    fn allows(self, text: &str) -> bool {
+        match self {
+            Self::Config => config_is_plain(text),
+            Self::Pointer => text.trim_end() == "../..",
+            Self::Todo => !text.lines().any(|line| matches!(line.split_whitespace().next(), Some("exec" | "x"))),
+            Self::Nothing => false,
+        }
+    }
+}
+
+/// Moves a new file aside if it holds anything that git would execute or include.
+fn quarantine(dir: BorrowedFd<'_>, name: &str, since: Since, content: Content) -> Option<String> {
     let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if !since.covers(&stat) {
         return None;
@@ -171,7 +219,7 @@ fn quarantine_config(dir: BorrowedFd<'_>, name: &str, since: Since) -> Option<St
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(dir, name, flags, Mode::empty()).ok().map(fs::File::from);
         let text = file.and_then(|file| io::read_to_string(file).ok());
-        if text.is_some_and(|text| config_is_plain(&text)) {
+        if text.is_some_and(|text| content.allows(&text)) {
             return None;
         }
     }
@@ -264,6 +312,14 @@ mod tests {
         ] {
             assert!(!config_is_plain(line), "{line}");
         }
+    }
+
+    #[test]
+    fn pointers_and_rebase_steps_are_judged_by_what_they_hold() {
+        assert!(Content::Pointer.allows("../..\n") && !Content::Pointer.allows("../../../evil\n"));
+        assert!(Content::Todo.allows("pick 1234 text that says exec\nfixup 99\n"));
+        assert!(!Content::Todo.allows("pick 1\n  exec ./evil\n") && !Content::Todo.allows("x ./evil\n"));
+        assert!(!Content::Nothing.allows(""));
     }
 
     #[test]

@@ -8,13 +8,14 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Signal, WaitOptions};
 
 use super::{Containment, shield, signal_each};
+use crate::children::{self, CloneSpec, Forked};
 use crate::control::{Channel, TAG_EXITED, TAG_KILL, TAG_STARTED};
 use crate::layers::l03_reexec::{Broken, status_pipe};
 use crate::layers::l09_pid1::exec_command;
 use crate::outcome::Layer;
 use crate::plan::KeeperPlan;
 use crate::procfs;
-use crate::sys::{self, CloneSpec, Forked};
+use crate::sys;
 
 const HUNT_TIME_MAX: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(2);
@@ -57,7 +58,8 @@ fn own_proc() -> Result<(), Broken> {
 
 fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
     let (status, status_in) = status_pipe().map_err(|error| broken(&error, "make a pipe"))?;
-    let forked = sys::clone_process(CloneSpec { flags: 0, cgroup: None }).map_err(|error| broken(&error, "fork"))?;
+    let forked =
+        children::clone_process(CloneSpec { flags: 0, cgroup: None }).map_err(|error| broken(&error, "fork"))?;
     let Forked::Parent(pid) = forked else {
         // The folder is entered anew: the one that was inherited lies below the mounts that were put on since.
         let failed = match shield::give_up_rights(plan).and_then(|()| rustix::process::chdir(&plan.command.cwd)) {

@@ -125,9 +125,12 @@ impl TreeSpec {
             if !wanted || (shield == Shield::Up && !shielded) {
                 continue;
             }
-            match self.try_start(Group::create(None).ok(), containment, shield) {
-                Err(error @ TreeError::Start { .. }) => refused = error,
-                started => return started,
+            refused = match self.try_start(Group::create(None).ok(), containment, shield) {
+                Ok(tree) => return Ok(tree),
+                Err(error) => error,
+            };
+            if !matches!(refused, TreeError::Start { .. }) {
+                break; // The command itself cannot be run: less containment does not help.
             }
         }
         Err(refused)

@@ -13,13 +13,16 @@ const DEPTH_MAX: usize = 8;
 
 /// What a command line would touch; none if it only reads or touches nothing protected.
 pub(super) fn touches(reach: &Reach, text: &str, cwd: &Path) -> Option<String> {
-    let mut judge = Judge { reach, cwd: cwd.to_owned(), variables: BTreeMap::new(), commands: 0 };
+    let inside = reach.holds(cwd) || reach.contains(cwd);
+    let mut judge = Judge { reach, cwd: cwd.to_owned(), inside, variables: BTreeMap::new(), commands: 0 };
     judge.line(text, 0)
 }
 
 struct Judge<'a> {
     reach: &'a Reach,
     cwd: PathBuf,
+    /// Whether a bare word may mean something protected here.
+    inside: bool,
     variables: BTreeMap<String, String>,
     commands: usize,
 }
@@ -75,6 +78,7 @@ impl Judge<'_> {
         if matches!(program, "cd" | "pushd") {
             let to = words.iter().find(|word| !word.starts_with('-')).cloned().unwrap_or_else(|| "~".to_owned());
             self.cwd = self.resolve(&to);
+            self.inside = self.reach.holds(&self.cwd) || self.reach.contains(&self.cwd);
             return None;
         }
         if let Some(target) = simple.writes.iter().find(|target| self.holds(target)) {
@@ -105,6 +109,10 @@ impl Judge<'_> {
     }
 
     fn holds(&self, word: &str) -> bool {
+        // A bare word leads nowhere protected unless the line has gone there: nearly every word of every line.
+        if !word.contains(['.', '/', '~', '$', '*', '?', '[']) && !self.inside {
+            return false;
+        }
         let path = self.resolve(word);
         self.reach.holds(&path) || (word.contains(['*', '?', '[']) && self.matches(&path))
     }

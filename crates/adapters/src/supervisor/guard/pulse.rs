@@ -37,12 +37,21 @@ pub(crate) struct Pulse {
     /// The client's own records, in the order in which hooks named them, each with its length at that moment: what was
     /// written before belongs to an earlier run.
     pub(crate) records: Vec<(PathBuf, u64)>,
-    /// Whether the last answer told the client to end its turn.
-    pub(crate) turn_ends: bool,
+    /// What the last answer told the client.
+    pub(crate) told: Told,
     /// What the engine said when the agent was let go, if nothing was asked since.
     pub(crate) released: Option<Verification>,
     /// The run is over.
     pub(crate) over: bool,
+}
+
+/// What an answer told the client about its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// To go on, or to do something else.
+    GoOn,
+    /// To end its turn.
+    End,
 }
 
 /// What the watch has to carry out, because only it can.
@@ -68,7 +77,7 @@ impl Pulse {
             asked: 0,
             announced: BTreeSet::new(),
             records: Vec::new(),
-            turn_ends: false,
+            told: Told::GoOn,
             released: None,
             over: false,
         }
@@ -99,7 +108,7 @@ impl Pulse {
         self.asked = 0;
         self.announced.clear();
         self.records.clear();
-        self.turn_ends = false;
+        self.told = Told::GoOn;
         self.released = None;
         self.orders = Orders::default();
     }
@@ -141,7 +150,7 @@ impl Pulse {
 
     /// Notes what the client was told.
     pub(super) fn note_reply(&mut self, reply: &Reply) {
-        self.turn_ends = reply.stdout.contains("\"continue\":false");
+        self.told = if ends_turn(reply) { Told::End } else { Told::GoOn };
     }
 
     /// Notes what the engine decided.
@@ -175,8 +184,18 @@ impl Pulse {
     }
 }
 
+/// Whether an answer tells the client to end its turn.
+pub(super) fn ends_turn(reply: &Reply) -> bool {
+    reply.stdout.contains("\"continue\":false")
+}
+
 #[cfg(test)]
 impl Pulse {
+    /// The pulse of a session whose agent was let go with this verdict, or was not.
+    pub(crate) fn released(released: Option<Verification>) -> Self {
+        Self { released, ..Self::announcing(&[]) }
+    }
+
     /// The pulse of a session in a folder that is thrown away, whose hooks announced these calls.
     pub(crate) fn announcing(calls: &[&str]) -> Self {
         use tripwire_host::geometry::layout::Layout;

@@ -106,6 +106,7 @@ impl LoopState {
             self.window.open_epoch();
             self.overridden = None;
         }
+        self.window.open_step(around.new_step);
         let Some(action) = event.action.as_ref() else { return (None, None) };
         self.window.push(action, event, around);
         let (candidate, lesser) = strict::judge(policy, &self.window);

@@ -7,6 +7,7 @@ use crate::units::{Count, EventIndex};
 use serde::{Deserialize, Serialize};
 
 /// What the running iteration has shown, and the failures before it.
+#[expect(clippy::struct_excessive_bools, reason = "two facts that nothing ties together")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
     failures: Count,
@@ -18,6 +19,9 @@ pub(crate) struct Progress {
     repeated_error: Option<EventIndex>,
     /// Whether edits were seen in any iteration: then the objective is an editing one.
     edits_seen: bool,
+    /// Whether the advisor was asked because of failures and has not answered.
+    #[serde(default)]
+    advice_wanted: bool,
 }
 
 /// Why an iteration failed.
@@ -73,8 +77,8 @@ impl Progress {
     pub(crate) fn close(&mut self, policy: &Policy) -> Option<(Failure, Option<EventIndex>)> {
         let failure = self.judge(policy);
         self.failures = if failure.is_some() { self.failures.next() } else { Count::ZERO };
-        let (failures, edits_seen) = (self.failures, self.edits_seen);
-        *self = Self { failures, edits_seen, ..Self::default() };
+        let (failures, edits_seen, advice_wanted) = (self.failures, self.edits_seen, self.advice_wanted);
+        *self = Self { failures, edits_seen, advice_wanted, ..Self::default() };
         failure
     }
 
@@ -108,6 +112,16 @@ impl Progress {
     /// counts are failures in a row that nobody looked at; three questions in a row change no file and are no trouble.
     pub(crate) const fn person_spoke(&mut self) {
         self.failures = Count::ZERO;
+    }
+
+    /// The advisor is asked because of the failures.
+    pub(crate) const fn want_advice(&mut self) {
+        self.advice_wanted = true;
+    }
+
+    /// The advisor answered; says whether failures had it asked.
+    pub(crate) const fn take_advice(&mut self) -> bool {
+        core::mem::replace(&mut self.advice_wanted, false)
     }
 
     /// A person set the counter.

@@ -50,11 +50,16 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// A step begins, with a call or with the model's turn alone: what follows is not parallel to what came before.
+    pub(crate) const fn open_step(&mut self, step: NewStep) {
+        match step {
+            NewStep::Yes => self.turn = self.turn.wrapping_add(1),
+            NewStep::No => {}
+        }
+    }
+
     /// Adds a call.
     pub(crate) fn push(&mut self, action: &Action, event: &AgentEvent, around: &Surroundings) {
-        if around.new_step == NewStep::Yes {
-            self.turn = self.turn.wrapping_add(1);
-        }
         // A retry after an infrastructure error says nothing about the action: its result counts as unknown (LOOP-3).
         let result = match &event.error_digest {
             _ if super::is_infrastructure(event) => Fingerprint::NONE,

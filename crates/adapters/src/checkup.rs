@@ -1,0 +1,226 @@
+//! What is promised about the clients on this machine, and whether it holds: is the client there, do its hooks call this
+//! very program at every event, does anything switch them off, does the client trust them. Nothing is changed.
+
+use crate::codex_hooks;
+use crate::hooks::Client;
+use crate::hooks::protected::Homes;
+use crate::install::{self, Change, Found, Scope, settings};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a client may take to tell its version.
+const VERSION_WITHIN: Duration = Duration::from_secs(20);
+/// How often it is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The longest version that is shown.
+const VERSION_BYTES_MAX: u64 = 200;
+
+/// One promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promise {
+    /// What it is about, as a name for scripts.
+    pub id: String,
+    /// Whether it holds.
+    pub state: State,
+    /// What was seen.
+    pub proof: String,
+    /// What a person can do; empty where there is nothing to do.
+    pub fix: String,
+}
+
+/// Whether a promise holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It holds.
+    Kept,
+    /// Nothing is promised here: not installed, or a person's own choice.
+    Off,
+    /// It does not hold.
+    Broken,
+}
+
+impl State {
+    /// The word for people and scripts.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "ok",
+            Self::Off => "off",
+            Self::Broken => "BROKEN",
+        }
+    }
+}
+
+impl Promise {
+    /// A promise that holds.
+    #[must_use]
+    pub fn kept(id: &str, proof: impl Into<String>) -> Self {
+        Self { id: id.to_owned(), state: State::Kept, proof: proof.into(), fix: String::new() }
+    }
+
+    /// Nothing is promised.
+    #[must_use]
+    pub fn off(id: &str, proof: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { id: id.to_owned(), state: State::Off, proof: proof.into(), fix: fix.into() }
+    }
+
+    /// A promise that does not hold.
+    #[must_use]
+    pub fn broken(id: &str, proof: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { id: id.to_owned(), state: State::Broken, proof: proof.into(), fix: fix.into() }
+    }
+}
+
+/// The surroundings of a check-up.
+#[derive(Debug)]
+pub struct Patient<'a> {
+    /// The person's folders.
+    pub homes: &'a Homes,
+    /// The workspace's folder.
+    pub workspace: &'a Path,
+    /// Our own program, as hooks should call it.
+    pub program: &'a Path,
+}
+
+impl Patient<'_> {
+    /// What is promised about one client.
+    #[must_use]
+    pub fn client(&self, client: Client, found: Option<&Found>) -> Vec<Promise> {
+        let name = client.name();
+        let mut promises = vec![match found {
+            Some(found) => installed(found),
+            None => Promise::off(name, "not on the search path", ""),
+        }];
+        let scopes = [(Scope::User, "user", ""), (Scope::Project(self.workspace.to_owned()), "project", " --project")];
+        let mut seen = Vec::new();
+        for (scope, word, flag) in scopes {
+            let Ok(file) = install::settings_file(client, &scope, self.homes) else { continue };
+            // A home that is the workspace has one file for both.
+            if seen.contains(&file) {
+                continue;
+            }
+            let id = format!("{name}.hooks.{word}");
+            let again = format!("tripwire init --client {name}{flag}");
+            promises.extend(self.hooks(client, &Spot { file: &file, id, again }, found));
+            seen.push(file);
+        }
+        if found.is_some() && promises.len() == 1 {
+            let why = "no hooks are installed; sessions outside of `tripwire run` are not guarded";
+            promises.push(Promise::off(&format!("{name}.hooks"), why, format!("tripwire init --client {name}")));
+        }
+        promises
+    }
+
+    /// The hooks in one file; nothing is said about a file without them.
+    fn hooks(&self, client: Client, spot: &Spot<'_>, found: Option<&Found>) -> Vec<Promise> {
+        let Spot { file, id, again } = spot;
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => return vec![unreadable(id, file, &error.to_string())],
+        };
+        let (commands, complete) = match (settings::commands(&text, client), settings::is_complete(&text, client)) {
+            (Ok(commands), Ok(complete)) => (commands, complete),
+            (Err(error), _) | (Ok(_), Err(error)) => return vec![unreadable(id, file, &error.to_string())],
+        };
+        if commands.is_empty() {
+            return Vec::new();
+        }
+        let shown = file.display();
+        let expected = install::command(self.program, client);
+        let mut promises = Vec::new();
+        if let Some(other) = commands.iter().find(|command| **command != expected) {
+            promises.push(Promise::broken(id, format!("`{shown}` calls another program: `{other}`"), again.clone()));
+        } else if !complete {
+            promises.push(Promise::broken(id, format!("`{shown}` lacks some of the events"), again.clone()));
+        } else {
+            let events = settings::events(client).len();
+            promises.push(Promise::kept(id, format!("`{shown}` calls this program at all {events} events")));
+        }
+        if let Some(switch) = settings::switched_off(&text, client) {
+            let fix = format!("take `{switch}` out of `{shown}`");
+            promises.push(Promise::broken(&format!("{id}.switch"), format!("`{switch}` switches all hooks off"), fix));
+        }
+        if let (Client::Codex, Some(found)) = (client, found) {
+            promises.push(trusted(spot, &expected, found));
+        }
+        promises
+    }
+}
+
+/// A file of hooks: what it is called in the report, and what writes it again.
+struct Spot<'a> {
+    file: &'a Path,
+    id: String,
+    again: String,
+}
+
+fn unreadable(id: &str, file: &Path, why: &str) -> Promise {
+    let fix = format!("mend `{}`: its client cannot read it either", file.display());
+    Promise::broken(id, format!("`{}` cannot be read: {why}", file.display()), fix)
+}
+
+/// Codex skips hooks that it does not trust, without a word.
+fn trusted(spot: &Spot<'_>, command: &str, found: &Found) -> Promise {
+    let (id, file) = (&format!("{}.trust", spot.id), spot.file);
+    let folder: PathBuf = file.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
+    let fix = format!("{}, or start codex and type `/hooks`", spot.again);
+    let listed = match codex_hooks::list(Command::new(&found.program), &folder) {
+        Ok(listed) => listed,
+        Err(why) => return Promise::broken(id, format!("codex does not list its hooks: {why}"), fix),
+    };
+    match Change::trust(file, command, &listed) {
+        Ok(change) if change.is_nothing() => Promise::kept(id, "codex trusts the hooks"),
+        Ok(_) => Promise::broken(id, "codex does not trust the hooks and skips them", fix),
+        Err(error) => Promise::broken(id, error.to_string(), fix),
+    }
+}
+
+/// The client's path and version, by its own word.
+fn installed(found: &Found) -> Promise {
+    let (id, program) = (found.client.name(), found.program.display());
+    match version(&found.program) {
+        Ok(version) => Promise::kept(id, format!("{version} at `{program}`")),
+        Err(why) => {
+            let fix = format!("try `{program} --version`, and install the client again");
+            Promise::broken(id, format!("`{program}` does not tell its version: {why}"), fix)
+        }
+    }
+}
+
+/// The first line that a program prints for `--version`.
+fn version(program: &Path) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.arg("--version").env("DO_NOT_TRACK", "1").env("DISABLE_TELEMETRY", "1").env("DISABLE_AUTOUPDATER", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let until = Instant::now() + VERSION_WITHIN;
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Ok(status),
+            Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
+            Ok(None) => break Err(format!("no answer within {} s", VERSION_WITHIN.as_secs())),
+            Err(error) => break Err(error.to_string()),
+        }
+    };
+    if ended.is_err() {
+        // One that has ended meanwhile needs no end.
+        drop(child.kill());
+        drop(child.wait());
+    }
+    let status = ended?;
+    let mut text = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(VERSION_BYTES_MAX).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    }
+    if !status.success() {
+        return Err(format!("it ended with {status}"));
+    }
+    let text = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned();
+    if text.is_empty() { Err("it prints nothing".to_owned()) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! A staged change in words for its reviewer: every path, and the lines that differ.
+
+use std::path::Path;
+use tripwire_core::label;
+use tripwire_host::staging::ChangeSet;
+
+/// The most bytes of one file that are compared line by line.
+const FILE_BYTES_MAX: u64 = 256 * 1_024;
+/// The most bytes of lines that are shown of one file.
+const SHOWN_BYTES_MAX: usize = 16 * 1_024;
+/// The most bytes of the whole text.
+const TEXT_BYTES_MAX: usize = 192 * 1_024;
+
+/// The change as a text.
+#[must_use]
+pub fn told(changes: &ChangeSet, root: &Path, tree: &Path) -> String {
+    let mut text = String::new();
+    for change in changes.changes() {
+        text.push_str(&change.summary());
+        text.push('\n');
+        text.push_str(&lines(&root.join(change.path()), &tree.join(change.path())));
+        if text.len() >= TEXT_BYTES_MAX {
+            text = label::cut(&text, TEXT_BYTES_MAX).to_owned();
+            text.push_str("\n(more was changed than fits here)\n");
+            break;
+        }
+    }
+    text
+}
+
+/// The lines between the common beginning and the common end of two files.
+fn lines(before: &Path, after: &Path) -> String {
+    let (Some(before), Some(after)) = (read(before), read(after)) else {
+        return "  (not text, or too long to be shown)\n".to_owned();
+    };
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let mut shown = format!("@@ line {} @@\n", head + 1);
+    let part = |lines: &[&str], mark: char| -> String {
+        lines.iter().take(lines.len() - tail).skip(head).map(|line| format!("{mark}{line}\n")).collect()
+    };
+    shown.push_str(&part(&old, '-'));
+    shown.push_str(&part(&new, '+'));
+    if shown.len() > SHOWN_BYTES_MAX {
+        shown = label::cut(&shown, SHOWN_BYTES_MAX).to_owned();
+        shown.push_str("\n(cut)\n");
+    }
+    shown
+}
+
+/// A file as text; one that is not there is empty.
+fn read(path: &Path) -> Option<String> {
+    match path.symlink_metadata() {
+        Err(_) => Some(String::new()),
+        Ok(found) if found.is_file() && found.len() <= FILE_BYTES_MAX => std::fs::read_to_string(path).ok(),
+        Ok(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn review_1_the_reviewer_sees_the_lines_that_differ_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        std::fs::write(&old, "a\nb\nc\n").unwrap();
+        std::fs::write(&new, "a\nX\nY\nc\n").unwrap();
+        assert_eq!(lines(&old, &new), "@@ line 2 @@\n-b\n+X\n+Y\n");
+        assert_eq!(lines(&folder.path().join("none"), &old), "@@ line 1 @@\n+a\n+b\n+c\n");
+        std::fs::write(&new, [0xff, 0xfe]).unwrap();
+        assert!(lines(&old, &new).contains("not text"));
+    }
+}

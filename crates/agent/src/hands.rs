@@ -1,0 +1,370 @@
+//! The hands of our own loop: the tools of the session, the sandbox behind them, and the authority under which they act.
+//!
+//! Nothing here decides. A call is decoded, its meaning goes to the gate as a request, and only with the gate's permit it
+//! runs; what it came to goes back as facts.
+
+use crate::engine::{ToolCall, ToolSpec};
+use crate::tool::decode::Meaning;
+use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, World, decode, registry::FINISH};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
+use tripwire_core::chain::gate::Permit;
+use tripwire_core::input::{Grant, Permission, Verdict};
+use tripwire_core::label::Fingerprint;
+use tripwire_core::observe::{Observer, RawCall};
+use tripwire_core::policy::Policy;
+use tripwire_core::record::chain::Digest;
+use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer};
+use tripwire_core::units::RunMillis;
+use tripwire_host::authority::{Permissions, Who, Writing};
+use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor, Writes};
+use tripwire_host::execution::spend;
+use tripwire_host::files::{Files, FilesError};
+use tripwire_host::geometry::layout::Layout;
+use tripwire_host::memory::MemoryStore;
+use tripwire_host::memory::pointer::Pointer;
+use tripwire_host::review::answer;
+use tripwire_host::staging::{StageError, Staging};
+
+/// Bytes that a transcript holds of one output as it came; more stands behind its pointer.
+const VERBATIM_BYTES_MAX: usize = 256 * 1_024;
+
+/// Why there are no hands.
+#[derive(Debug, thiserror::Error)]
+pub enum HandsError {
+    /// A tool's types have no schema.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The workspace cannot be used.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// The staged copy cannot be made or read.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+}
+
+impl HandsError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Registry(_) => "this is a defect of tripwire; please report it".to_owned(),
+            Self::Files(error) => error.hint().to_owned(),
+            Self::Stage(_) => {
+                "give yourself room and rights below `.geometry/state`, or run without `--review`".to_owned()
+            }
+        }
+    }
+}
+
+/// How far the role's hands reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// What becomes of what commands write.
+    pub writes: Writes,
+    /// Which memories may be read.
+    pub memories: Memories,
+}
+
+impl Reach {
+    /// How far a role reaches by the session's permissions; without any, nowhere.
+    #[must_use]
+    pub fn of(permissions: Option<&Permissions>, role: &str) -> Self {
+        let who = Who::role(role);
+        let writing = permissions.map_or(Writing::Nothing, |permissions| permissions.writing(who));
+        let private = permissions.is_some_and(|permissions| {
+            permissions.grant(who, Permission::CanAccessPrivateMemories, PRIVATE) == Grant::Granted
+        });
+        Self {
+            writes: match writing {
+                Writing::Workspace => Writes::Workspace,
+                Writing::Nothing => Writes::Refused,
+            },
+            memories: if private { Memories::All } else { Memories::Public },
+        }
+    }
+
+    /// Nowhere: for a look at what could be done, before there is a session.
+    #[must_use]
+    pub const fn nowhere() -> Self {
+        Self { writes: Writes::Refused, memories: Memories::Public }
+    }
+}
+
+/// What private memories are called in a policy.
+const PRIVATE: &str = "private";
+
+/// The tools of one session.
+#[derive(Debug)]
+pub struct Hands {
+    registry: Registry,
+    files: Files,
+    memory: MemoryStore,
+    executor: SandboxedExecutor,
+    limits: Limits,
+    memories: Memories,
+    verify: String,
+    observer: Observer,
+    /// The staged copy, where a change must be reviewed before it is applied.
+    staging: Option<Staging>,
+    /// The last call that ran, for its event.
+    last: Option<(String, Ran)>,
+}
+
+impl Hands {
+    /// The hands of a session in this workspace.
+    ///
+    /// # Errors
+    /// When the workspace is no folder.
+    pub fn new(root: &Path, layout: &Layout, policy: &Policy, authority: Reach) -> Result<Self, HandsError> {
+        Ok(Self {
+            registry: Registry::new()?,
+            files: Files::of(root, layout.folder())?,
+            memory: MemoryStore::at(&layout.memory()),
+            executor: SandboxedExecutor::new(Confinement { writes: authority.writes, ..confinement(root, policy) }),
+            limits: Limits::of(policy),
+            memories: authority.memories,
+            verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
+            observer: Observer::default(),
+            staging: None,
+            last: None,
+        })
+    }
+
+    /// Works on a staged copy from now on: nothing reaches the workspace before it was reviewed.
+    ///
+    /// # Errors
+    /// When the copy cannot be made.
+    pub fn stage(
+        mut self,
+        folder: &Path,
+        (root, layout): (&Path, &Layout),
+        policy: &Policy,
+    ) -> Result<Self, HandsError> {
+        let staging = Staging::open(folder, root)?;
+        self.files = staging.files(layout.folder())?;
+        let confinement = Confinement { writes: staging.writes(), ..confinement(root, policy) };
+        self.executor = SandboxedExecutor::new(confinement);
+        self.staging = Some(staging);
+        Ok(self)
+    }
+
+    /// The folder whose contents the agent changes.
+    #[must_use]
+    pub fn tree(&self) -> &Path {
+        self.files.tree()
+    }
+
+    /// The tools as a model is told about them.
+    #[must_use]
+    pub fn specs(&self) -> &[ToolSpec] {
+        self.registry.specs()
+    }
+
+    /// The name of exactly these tools.
+    #[must_use]
+    pub const fn digest(&self) -> &Digest {
+        self.registry.digest()
+    }
+
+    /// The handle by which a running command is ended.
+    #[must_use]
+    pub fn interrupt(&self) -> Interrupt {
+        self.executor.interrupt()
+    }
+
+    /// Checks a call against the registry.
+    #[must_use]
+    pub fn check(&self, call: &Call) -> Checked {
+        match decode(&engine_call(call), &self.registry) {
+            Ok(decoded) if decoded.tool() == FINISH => Checked::Finish,
+            Ok(_) => Checked::Valid,
+            Err(fault) => {
+                let kind = match fault {
+                    ToolFault::UnknownTool { .. } => FaultKind::UnknownTool,
+                    ToolFault::NotJson { .. } | ToolFault::Invalid { .. } | ToolFault::TooLarge { .. } => {
+                        FaultKind::ValidationError
+                    }
+                };
+                Checked::Fault(CallFault { kind, text: fault.for_model() })
+            }
+        }
+    }
+
+    /// What a call means for the gate; nothing for a call that does not decode, which is never asked for.
+    #[must_use]
+    pub fn meaning(&self, call: &Call) -> Option<Meaning> {
+        decode(&engine_call(call), &self.registry).ok().map(|decoded| decoded.meaning(&self.files, &self.memory))
+    }
+
+    /// Carries out a permitted call.
+    pub fn execute(&mut self, permit: Permit, call: &Call, deadline: Option<Instant>) -> Returned {
+        let Self { registry, files, memory, executor, limits, memories, .. } = self;
+        let asked = engine_call(call);
+        let decoded = match decode(&asked, registry) {
+            Ok(decoded) => decoded,
+            Err(fault) => return returned(Outcome::NotRun, fault.for_model()),
+        };
+        let mut world = World::new(files, memory, executor, *limits);
+        world.memories = *memories;
+        world.deadline = deadline;
+        let ran = registry.run(permit, &decoded, &mut world);
+        let told = Returned {
+            exit_code: ran.exit_code,
+            how: outcome(&ran),
+            pointer: ran.cut.clone(),
+            text: ran.text.clone(),
+            verbatim: self.verbatim(&ran),
+        };
+        self.last = Some((call.id.clone(), ran));
+        told
+    }
+
+    /// The outputs as they came, where the model sees them cut or rewritten.
+    fn verbatim(&self, ran: &Ran) -> Option<String> {
+        if ran.verbatim.is_empty() {
+            return None;
+        }
+        let whole = |pointer: &Pointer| {
+            let bytes = self.memory.get(pointer).ok().filter(|bytes| bytes.len() <= VERBATIM_BYTES_MAX)?;
+            String::from_utf8(bytes).ok()
+        };
+        let parts = ran.verbatim.iter().map(|kept| match &kept.pointer {
+            Ok(pointer) => match whole(pointer) {
+                Some(text) => format!("{} {pointer}\n{text}", kept.name),
+                None => format!("{} {pointer}", kept.name),
+            },
+            Err(why) => format!("{} was not kept: {why}", kept.name),
+        });
+        Some(parts.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// What a call looks like from outside, by the same functions that observe everybody else's agents.
+    pub fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
+        let ran = self.last.take().filter(|(id, _)| *id == call.id && !was_never_run(returned.how));
+        let asked = engine_call(call);
+        let mut event = match (ran, decode(&asked, &self.registry)) {
+            (Some((_, ran)), Ok(decoded)) => ran.event(&decoded, &self.files, &mut self.observer),
+            (None, Ok(_)) | (_, Err(_)) => self.event_from_text(call, returned),
+        };
+        self.mark_tests(call, returned, &mut event);
+        event
+    }
+
+    /// The event of a call that did not run here and now: refused, or run by a process that has died.
+    fn event_from_text(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
+        let raw = RawCall {
+            tool: &call.tool,
+            args: &call.arguments,
+            output: Some(&returned.text),
+            error: Some(returned.how.is_error()),
+            exit_code: returned.exit_code,
+            workspace_root: self.files.names().last().and_then(|root| root.to_str()),
+            ..RawCall::default()
+        };
+        let mut facts = self.observer.observe(&raw);
+        facts.outcome.error_class = match returned.how {
+            Outcome::Done => None,
+            Outcome::Failed => facts.outcome.error_class.or(Some(ErrorClass::Tool)),
+            Outcome::Unknown => Some(ErrorClass::Tool),
+            Outcome::Cut => Some(ErrorClass::Timeout),
+            Outcome::NotRun => Some(ErrorClass::CouldNotRun),
+            Outcome::Refused => Some(ErrorClass::Refused),
+        };
+        facts.event(RunMillis::ZERO)
+    }
+
+    /// The session's own test command is a test run, whatever it is called.
+    fn mark_tests(&self, call: &Call, returned: &Returned, event: &mut AgentEvent) {
+        let command = serde_json::from_str::<serde_json::Value>(&call.arguments).ok();
+        let command = command.as_ref().and_then(|arguments| arguments.get("command")).and_then(|text| text.as_str());
+        let runs_them = !self.verify.is_empty() && command.is_some_and(|command| command.trim() == self.verify);
+        let Some(code) = returned.exit_code.filter(|_| runs_them) else { return };
+        event.flags = event.flags.with(Flag::Test);
+        if let Some(outcome) = &mut event.outcome {
+            let failed = code != 0 || outcome.test == Some(TestResult::Failed) || outcome.status == Status::Error;
+            outcome.test = Some(if failed { TestResult::Failed } else { TestResult::Passed });
+        }
+    }
+
+    /// The staged change with its digest, for the reviewer; nothing when there is none.
+    ///
+    /// # Errors
+    /// When the stage cannot be read.
+    pub fn proposal(&self, root: &Path) -> Result<Option<(Digest, String)>, HandsError> {
+        let Some(staging) = &self.staging else { return Ok(None) };
+        let changes = staging.changes()?;
+        if changes.changes().is_empty() {
+            return Ok(None);
+        }
+        let digest = changes.digest().to_string().parse::<Digest>();
+        Ok(digest.ok().map(|digest| (digest, crate::change::told(&changes, root, self.tree()))))
+    }
+
+    /// Applies the staged change, if it is still the one that was approved. The permit is used up.
+    #[must_use]
+    pub fn apply(&mut self, permit: Option<Permit>, action: Fingerprint, proposal: &Digest) -> Returned {
+        let Some(permit) = permit else {
+            return returned(Outcome::NotRun, "not applied: there is no permit".to_owned());
+        };
+        if let Err(error) = spend(permit, action) {
+            return returned(Outcome::Refused, error.to_string());
+        }
+        let wanted = proposal.to_string().parse();
+        let (Some(staging), Ok(wanted)) = (self.staging.take(), wanted) else {
+            return returned(Outcome::NotRun, "not applied: nothing is staged".to_owned());
+        };
+        match staging.apply(&wanted) {
+            Ok(changes) => returned(Outcome::Done, format!("{} changes applied", changes.changes().len())),
+            Err(error) => returned(Outcome::Failed, format!("not applied: {error}")),
+        }
+    }
+}
+
+/// Reads a reviewer's answer: exactly one explicit word decides, and everything else decides nothing.
+#[must_use]
+pub fn read_verdict(text: &str) -> ReviewAnswer {
+    match answer::read(text) {
+        Ok(Verdict::Approved) => ReviewAnswer::Approved,
+        Ok(Verdict::Rejected) => ReviewAnswer::Rejected,
+        Err(_) => ReviewAnswer::Unclear,
+    }
+}
+
+fn confinement(root: &Path, policy: &Policy) -> Confinement {
+    let sandbox = &policy.sandbox;
+    let mebibytes = |count: tripwire_core::units::Count| Bytes(u64::from(count.get()) << 20);
+    let mut confinement = Confinement::of(PathBuf::from(root));
+    confinement.budgets = Budgets {
+        time: std::time::Duration::from_millis(sandbox.time_limit_ms.get()),
+        memory: mebibytes(sandbox.memory_mib),
+        ..Budgets::default()
+    };
+    confinement
+}
+
+fn engine_call(call: &Call) -> ToolCall {
+    ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
+}
+
+fn returned(how: Outcome, text: String) -> Returned {
+    Returned { exit_code: None, how, pointer: None, text, verbatim: None }
+}
+
+const fn was_never_run(how: Outcome) -> bool {
+    match how {
+        Outcome::Refused | Outcome::Unknown => true,
+        Outcome::Done | Outcome::Failed | Outcome::Cut | Outcome::NotRun => false,
+    }
+}
+
+fn outcome(ran: &Ran) -> Outcome {
+    match (ran.is_error, ran.class) {
+        (false, _) => Outcome::Done,
+        (true, Some(ErrorClass::Timeout)) => Outcome::Cut,
+        (true, Some(ErrorClass::CouldNotRun)) => Outcome::NotRun,
+        (true, Some(ErrorClass::Refused)) => Outcome::Refused,
+        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => Outcome::Failed,
+    }
+}

@@ -1,0 +1,171 @@
+//! Asking engines: the model, the advisor, the reviewer. A person and the wall clock cut every one of them off.
+
+use super::{Session, SessionError, Status};
+use crate::conversation::{OUTPUT_TOKENS_MAX, answered, failed, used};
+use crate::engine::{Answer, Engine, EngineError, Question, Turn};
+use crate::prompt;
+use crate::watch::Watch;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tripwire_core::effect::Deadlock;
+use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
+use tripwire_core::run::engine_label;
+use tripwire_core::run::record::{EngineFailure, FailureKind, ReviewAnswer, Reviewed, RunRecord, Spoken};
+
+/// The longest that one answer may take where no wall clock is set.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
+
+impl Session<'_> {
+    /// Asks an engine of the chain with the conversation as it stands.
+    pub(super) fn ask(&mut self, engine: usize) -> Result<(), SessionError> {
+        // The permit is for this one question.
+        let until = self.permit.take().and_then(|permit| self.deadline(permit.deadline()));
+        let step = self.run.step().get();
+        let begun = Instant::now();
+        let name = self.engines.label(engine);
+        let status = self.status(&format!("asks {name}"));
+        let Self { engines, conversation, hands, watch, doors, .. } = self;
+        let question = conversation.question(prompt::SYSTEM, hands.specs());
+        let record = match engines.chain.get_mut(engine) {
+            None => RunRecord::Failed(missing(name)),
+            Some(asked) => {
+                let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
+                engines.record(&question, &heard);
+                match heard {
+                    Ok(answer) => RunRecord::Answered(answered(name, answer, step)),
+                    Err(error) => RunRecord::Failed(failed(name, &late_or(error, until))),
+                }
+            }
+        };
+        self.took = begun.elapsed();
+        let took = self.took;
+        self.learn(&record, took)
+    }
+
+    /// Asks the advisor what to do about a deadlock (RUN-5).
+    pub(super) fn advise(&mut self, deadlock: Deadlock) -> Result<(), SessionError> {
+        let text = prompt::advisor(deadlock, &self.tail.text());
+        let begun = Instant::now();
+        let record = match self.ask_aside(Aside::Advisor, text) {
+            Ok(spoken) => RunRecord::Advised(spoken),
+            Err(failure) => RunRecord::NoAdvice(failure),
+        };
+        self.learn(&record, begun.elapsed())
+    }
+
+    /// Has the staged change reviewed by its digest (REVIEW-1).
+    pub(super) fn review(&mut self) -> Result<(), SessionError> {
+        let begun = Instant::now();
+        let record = match self.hands.proposal(&self.root) {
+            Err(problem) => RunRecord::NoReview(EngineFailure {
+                engine: Label::cut("stage"),
+                kind: FailureKind::Refused,
+                retry_after_ms: None,
+                said: problem.to_string(),
+            }),
+            Ok(None) => {
+                RunRecord::Reviewed(Reviewed { proposal: None, answer: ReviewAnswer::NothingChanged, spoken: None })
+            }
+            Ok(Some((digest, change))) => self.ask_reviewer(digest, &change),
+        };
+        self.learn(&record, begun.elapsed())
+    }
+
+    fn ask_reviewer(&mut self, digest: Digest, change: &str) -> RunRecord {
+        let text = prompt::reviewer(&self.run.setup().objective, &digest.to_string(), change);
+        match self.ask_aside(Aside::Reviewer, text) {
+            Ok(spoken) => {
+                let answer = crate::hands::read_verdict(&spoken.text);
+                RunRecord::Reviewed(Reviewed { proposal: Some(digest), answer, spoken: Some(spoken) })
+            }
+            Err(failure) => RunRecord::NoReview(failure),
+        }
+    }
+
+    /// Applies what was approved; the permit is for exactly this change.
+    pub(super) fn apply(&mut self, proposal: Digest) -> Result<(), SessionError> {
+        let permit = self.permit.take();
+        let returned = self.hands.apply(permit, super::facts::apply_action().exact(), &proposal);
+        self.learn(&RunRecord::Applied(returned), Duration::ZERO)
+    }
+
+    fn ask_aside(&mut self, aside: Aside, text: String) -> Result<Spoken, EngineFailure> {
+        let status = self.status(aside.doing());
+        let until = self.wall_clock();
+        let Self { engines, watch, doors, .. } = self;
+        let asked = match aside {
+            Aside::Advisor => engines.advisor.as_mut(),
+            Aside::Reviewer => engines.reviewer.as_mut(),
+        };
+        let Some(asked) = asked else { return Err(missing(Label::cut(aside.doing()))) };
+        let name = engine_label(asked.name());
+        let turns = [Turn::User(text)];
+        let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
+        let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
+        engines.record_aside(aside, &question, &heard);
+        match heard {
+            Ok(answer) => Ok(Spoken {
+                engine: name,
+                model: Label::cut(&answer.model),
+                text: answer.text,
+                usage: used(answer.usage),
+            }),
+            Err(error) => Err(failed(name, &error)),
+        }
+    }
+}
+
+/// Who is asked beside the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// The advisor.
+    Advisor,
+    /// The reviewer.
+    Reviewer,
+}
+
+impl Aside {
+    const fn doing(self) -> &'static str {
+        match self {
+            Self::Advisor => "asks the advisor",
+            Self::Reviewer => "asks the reviewer",
+        }
+    }
+}
+
+/// Asks, and cuts the answer off when a person says stop.
+fn ask(
+    engine: &mut dyn Engine,
+    question: &Question<'_>,
+    until: Option<Instant>,
+    (mut status, watch, doors): (Status, &Watch, &mut super::Doors<'_>),
+) -> Result<Answer, EngineError> {
+    let longest = Instant::now() + ANSWER_TIME_MAX;
+    let deadline = until.map_or(longest, |until| until.min(longest));
+    engine.ask(question, deadline, &mut |_heard| {
+        status.left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        doors.audience.beat(&status);
+        if (doors.interrupted)() || watch.stop_stands() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+}
+
+/// An engine that was only slow, and not cut off by the session's wall clock, may be asked again or left.
+fn late_or(error: EngineError, until: Option<Instant>) -> EngineError {
+    if let EngineError::Deadline { engine } = &error
+        && until.is_none_or(|until| Instant::now() < until)
+    {
+        let why = format!("no answer within {} s", ANSWER_TIME_MAX.as_secs());
+        return EngineError::Unreachable { engine: engine.clone(), why };
+    }
+    error
+}
+
+fn missing(engine: Label) -> EngineFailure {
+    EngineFailure {
+        engine,
+        kind: FailureKind::Refused,
+        retry_after_ms: None,
+        said: "there is no such engine".to_owned(),
+    }
+}

@@ -1,0 +1,192 @@
+//! What is said to the chain: requests with their authority, events with their figures. Facts only, no decision.
+
+use super::{Session, ToldOwned};
+use tripwire_core::chain::event::{Action, AgentEvent};
+use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
+use tripwire_core::input::{
+    AdvisorReply, Authority, Claim, Compaction, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict,
+    Verdict, What,
+};
+use tripwire_core::label::Label;
+use tripwire_core::observe::{RawCall, observe};
+use tripwire_core::record::chain::Digest;
+use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Usage};
+use tripwire_core::units::{Count, RunMillis, Tokens};
+use tripwire_host::authority::{Confinement, Need, Who};
+use tripwire_host::judge::{self, Judge};
+use tripwire_host::prices::{self, TokenClasses};
+use tripwire_host::workspace::hash::workspace_hash;
+
+/// What memories are called that a policy does not tell apart: the careful answer.
+const PRIVATE: &str = "private";
+/// The name under which asking the model is requested.
+const MODEL: &str = "model";
+/// The name under which applying a reviewed change is requested.
+const APPLY: &str = "apply";
+
+/// The action of applying a reviewed change.
+pub(super) fn apply_action() -> Action {
+    Action { tool: Label::cut(APPLY), ..Action::default() }
+}
+
+impl Session<'_> {
+    /// What the machine wants said, with the facts.
+    pub(super) fn what(&mut self, told: &ToldOwned) -> What {
+        match told {
+            ToldOwned::IterationStarted => What::IterationStarted,
+            ToldOwned::ModelRequest => What::Request(self.loops_own_request(MODEL, None)),
+            ToldOwned::ModelEvent(answer) => What::Event(self.model_event(answer)),
+            ToldOwned::ToolRequest(call) => What::Request(self.tool_request(call)),
+            ToldOwned::ToolResult(returned) | ToldOwned::ApplyResult(returned) => What::Result(self.result(returned)),
+            ToldOwned::ToolEvent(call, returned) => {
+                let event = self.hands.event(call, returned);
+                let tested = event.flags.has(tripwire_core::chain::event::Flag::Test);
+                What::Event(AgentEvent {
+                    latency_ms: self.took_ms(),
+                    tool_calls: Count::new(1),
+                    turn_id: Some(self.turn_id()),
+                    workspace_hash: if tested { self.workspace() } else { None },
+                    ..event
+                })
+            }
+            ToldOwned::Claim => What::Claim(Claim { workspace_hash: self.workspace() }),
+            ToldOwned::Compacted => {
+                What::Compacted(Compaction { context_tokens: None, workspace_hash: self.workspace() })
+            }
+            ToldOwned::Advice(spoken) => What::Advisor(AdvisorReply { advice: Label::cut(spoken.text.trim()) }),
+            ToldOwned::Verdict(reviewed) => What::Review(verdict(reviewed)),
+            ToldOwned::ApplyRequest(proposal) => What::Request(self.loops_own_request(APPLY, Some(*proposal))),
+        }
+    }
+
+    /// The request for a call, with what the role's permissions say about it.
+    fn tool_request(&self, call: &Call) -> Request {
+        let raw = RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() };
+        let who = Who::role(self.driver.role());
+        let (action, authority) = match self.hands.meaning(call) {
+            Some(meaning) => {
+                let authority = self.driver.authority_for(who, &raw, (&self.root, Confinement::Sandboxed));
+                (meaning.action, Some(self.with_memories(authority, &meaning.permissions)))
+            }
+            // A call that does not decode is never asked for; without authority the gate refuses it.
+            None => (observe(&raw).action, None),
+        };
+        let action = Action { turn_id: Some(self.turn_id()), ..action };
+        Request { action, authority, floor: self.floor(call), proposal: None, reserve_micro_usd: None }
+    }
+
+    /// What a command line would destroy beyond recall, if anything.
+    fn floor(&self, call: &Call) -> Option<FloorFact> {
+        let facts = judge::Facts::here(self.root.clone(), self.root.clone());
+        let facts = facts.in_session(self.driver.layout(), self.driver.session());
+        let fact = Judge::fact_of_call(&facts, &call.tool, &call.arguments)?;
+        // The model and the transcript see paths relative to the workspace.
+        let root = self.root.to_string_lossy();
+        let reason = fact.reason.as_str().replace(&format!("{root}/"), "").replace(root.as_ref(), ".");
+        Some(FloorFact { reason: Label::cut(&reason), ..fact })
+    }
+
+    /// The same facts with what a tool of the memory needs beside them: the first that is missing is named.
+    fn with_memories(&self, authority: Authority, needs: &[Permission]) -> Authority {
+        let memory =
+            |need: &&Permission| matches!(need, Permission::CanWriteMemories | Permission::CanAccessPrivateMemories);
+        match (authority.grant, needs.iter().find(memory)) {
+            (Grant::Granted, Some(need)) => self.authority_of(&[Need::new(*need, PRIVATE)], authority.identity),
+            (Grant::Granted | Grant::Denied, _) => authority,
+        }
+    }
+
+    fn authority_of(&self, needs: &[Need], identity: Option<IdentityFact>) -> Authority {
+        let who = Who::role(self.driver.role());
+        match &self.driver.frozen().permissions {
+            Some(permissions) => permissions.authority(who, needs, identity),
+            None => Authority {
+                grant: Grant::Denied,
+                identity,
+                permission: Permission::CanExecuteTasks,
+                role: Label::cut(who.role),
+            },
+        }
+    }
+
+    /// A request of the loop itself, under the role that the agent has.
+    fn loops_own_request(&self, tool: &str, proposal: Option<Digest>) -> Request {
+        let mut needs = vec![Need::new(Permission::CanExecuteTasks, tool)];
+        if proposal.is_some() {
+            needs.push(Need::new(Permission::CanEditSource, "."));
+        }
+        let action = Action { tool: Label::cut(tool), turn_id: Some(self.turn_id()), ..Action::default() };
+        let authority = Some(self.authority_of(&needs, None));
+        Request { action, authority, floor: None, proposal, reserve_micro_usd: None }
+    }
+
+    /// The model's turn: what it used, what it cost, how full its window is.
+    fn model_event(&self, answer: &Answer) -> AgentEvent {
+        let usage = &answer.usage;
+        let cost = match self.engines.is_free(&answer.engine) {
+            true => None,
+            false => Some(prices::cost(answer.model.as_str(), &classes(usage)).micro_usd),
+        };
+        AgentEvent {
+            cache_read_tokens: Some(usage.cache_read),
+            cache_write_tokens: Some(usage.cache_write),
+            context_tokens: Some(usage.context()),
+            context_window: self.engines.window_of(&answer.engine),
+            cost_micro_usd: cost,
+            input_tokens: Some(usage.fresh_input),
+            latency_ms: self.took_ms(),
+            model: Some(answer.model.clone()),
+            output_length: Tokens::new(u64::try_from(answer.text.chars().count()).unwrap_or(u64::MAX)),
+            output_tokens: Some(usage.output.plus(usage.reasoning)),
+            reasoning_tokens: Some(usage.reasoning),
+            token_count: usage.total(),
+            turn_id: Some(self.turn_id()),
+            ..AgentEvent::default()
+        }
+    }
+
+    /// What the gate learns of an execution.
+    fn result(&self, returned: &Returned) -> ExecutionResult {
+        let (executed, status) = match returned.how {
+            Outcome::Done | Outcome::Failed => (true, ExecutionStatus::Success),
+            Outcome::Cut => (true, ExecutionStatus::Failed),
+            Outcome::NotRun => (false, ExecutionStatus::Failed),
+            Outcome::Refused => (false, ExecutionStatus::Blocked),
+            Outcome::Unknown => (true, ExecutionStatus::Partial),
+        };
+        ExecutionResult { executed, latency_ms: self.took_ms(), status, tokens_used: Tokens::ZERO }
+    }
+
+    /// The calls of one step share it.
+    fn turn_id(&self) -> Label {
+        Label::cut(&format!("step-{}", self.run.step()))
+    }
+
+    fn took_ms(&self) -> RunMillis {
+        RunMillis::new(u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// The workspace now; one that cannot be hashed proves nothing, and the verdict says so.
+    fn workspace(&self) -> Option<Label> {
+        workspace_hash(self.hands.tree()).ok().map(|hash| Label::cut(&hash.digest))
+    }
+}
+
+const fn classes(usage: &Usage) -> TokenClasses {
+    TokenClasses {
+        fresh_input: usage.fresh_input,
+        cache_read: usage.cache_read,
+        cache_write: usage.cache_write,
+        cache_write_long: Tokens::ZERO,
+        output: usage.output,
+        reasoning: usage.reasoning,
+    }
+}
+
+fn verdict(reviewed: &Reviewed) -> ReviewVerdict {
+    let verdict = match reviewed.answer {
+        ReviewAnswer::Approved => Verdict::Approved,
+        ReviewAnswer::Rejected | ReviewAnswer::Unclear | ReviewAnswer::NothingChanged => Verdict::Rejected,
+    };
+    ReviewVerdict { proposal: reviewed.proposal.unwrap_or_else(|| Digest::of(b"")), verdict }
+}

@@ -1,0 +1,79 @@
+//! What a session needs from the command line to be taken up again: the engines by their full names.
+//!
+//! It stands beside the session's state and not in its transcript: where a cassette lies is no part of what happened.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use tripwire_host::geometry::file::{self, FileError, read_bounded};
+use tripwire_host::geometry::layout::Layout;
+
+/// The largest file of this kind that is read.
+const BYTES_MAX: u64 = 64 * 1_024;
+
+/// The engines of a session as a person named them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remembered {
+    /// The engines in the order in which they are taken.
+    pub engines: Vec<String>,
+    /// The advisor.
+    pub advisor: Option<String>,
+    /// The reviewer.
+    pub reviewer: Option<String>,
+}
+
+/// Why it cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum RememberedError {
+    /// It cannot be read.
+    #[error("`{}` does not say which engines session {session} used: {why}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The session.
+        session: String,
+        /// Why.
+        why: String,
+    },
+    /// It cannot be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl RememberedError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unreadable { .. } => "name them again: `tripwire agent --resume SESSION --engine NAME`".to_owned(),
+            Self::File(error) => error.hint(),
+        }
+    }
+}
+
+impl Remembered {
+    /// Keeps it for a session.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn keep(&self, layout: &Layout, session: &str) -> Result<(), RememberedError> {
+        file::make_folder(&layout.state())?;
+        let text = serde_json::to_string(self).unwrap_or_default();
+        Ok(file::replace(&path(layout, session), text.as_bytes())?)
+    }
+
+    /// Reads what was kept.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn of(layout: &Layout, session: &str) -> Result<Self, RememberedError> {
+        let path = path(layout, session);
+        let wrong = |why: String| RememberedError::Unreadable { path: path.clone(), session: session.to_owned(), why };
+        let bytes = read_bounded(&path, BYTES_MAX).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+fn path(layout: &Layout, session: &str) -> PathBuf {
+    layout.state().join(format!("{session}.engines"))
+}

@@ -1,0 +1,52 @@
+//! What a person did while something runs: STOP on disk, an interrupt from the terminal, a change of the control files.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+use tripwire_host::geometry::layout::Layout;
+
+/// Looks at the control files with a handful of `stat` calls, cheap enough for every heartbeat.
+#[derive(Debug)]
+pub struct Watch {
+    layout: Layout,
+    journal: PathBuf,
+}
+
+/// The control files at one moment; another value means that a person did something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look(Vec<Option<(u64, SystemTime)>>);
+
+impl Watch {
+    /// Watches a session.
+    #[must_use]
+    pub fn new(layout: &Layout, session: &str) -> Self {
+        Self { layout: layout.clone(), journal: layout.journal().join(session) }
+    }
+
+    /// Whether a person's order to stop is on disk.
+    #[must_use]
+    pub fn stop_stands(&self) -> bool {
+        self.layout.stop().symlink_metadata().is_ok()
+    }
+
+    /// What stands in the control files, and how far the journal is: other processes may write to it.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        let mut files = vec![
+            self.layout.stop(),
+            self.layout.pause(),
+            self.layout.blocker_report(),
+            self.layout.checkpoint(),
+            self.layout.manifest(),
+        ];
+        if let Ok(entries) = std::fs::read_dir(&self.journal) {
+            let mut segments: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+            segments.sort();
+            files.extend(segments.pop());
+        }
+        let mark = |path: PathBuf| {
+            let found = path.symlink_metadata().ok()?;
+            Some((found.len(), found.modified().ok()?))
+        };
+        Look(files.into_iter().map(mark).collect())
+    }
+}

@@ -1,0 +1,115 @@
+//! People and wall clocks: STOP, PAUSE and Ctrl-C bind while something runs, and nothing runs beyond its deadline.
+
+use crate::support::{Bed, finish, of_kind, shell, untested, until};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// A model that thinks for a long time before it answers.
+fn slow() -> serde_json::Value {
+    json!({"delayMs": 600_000, "text": "at last", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]})
+}
+
+/// What a process may need to start and end on a loaded machine, beside the deadline itself.
+const ROOM: Duration = Duration::from_secs(20);
+
+#[test]
+fn term_1_the_wall_clock_cuts_a_hanging_model_call() {
+    let bed = Bed::new();
+    let begun = Instant::now();
+    let run = bed.agent(&[slow()], &["--max-runtime", "3s"]);
+    run.ended(8);
+    assert!(begun.elapsed() < Duration::from_secs(3) + ROOM, "{:?}", begun.elapsed());
+    assert_eq!(of_kind(&bed.transcript(), "engineError")[0]["trouble"], "cut");
+    assert!(ended_after(&bed) < 3_000 + 1_000, "within a second of the deadline: {} ms", ended_after(&bed));
+}
+
+#[test]
+fn term_1_the_wall_clock_cuts_a_hanging_tool() {
+    let bed = Bed::new();
+    let run = bed.agent(&[shell("sleep 600"), finish()], &["--max-runtime", "4s"]);
+    run.ended(8);
+    let transcript = bed.transcript();
+    assert_eq!(of_kind(&transcript, "result")[0]["how"], "cut", "{transcript:?}");
+    assert!(ended_after(&bed) < 4_000 + 1_000, "within a second of the deadline: {} ms", ended_after(&bed));
+}
+
+#[test]
+fn term_1_work_that_ends_in_time_is_not_cut() {
+    let bed = Bed::new();
+    bed.agent(&[shell("sleep 0.2; echo slept"), finish()], &["--max-runtime", "5m"]).ended(0);
+    assert!(bed.transcript_text().contains("slept"));
+}
+
+/// When the last input was journaled, in milliseconds since the session's start.
+fn ended_after(bed: &Bed) -> u64 {
+    let at = |record: &serde_json::Value| record["b"]["input"]["at"].as_u64();
+    bed.journal().iter().filter_map(at).max().unwrap()
+}
+
+#[test]
+fn ctrl_1_stop_ends_a_running_model_call() {
+    let bed = Bed::new();
+    let running = bed.start(&[slow()], &[]);
+    until("the model is asked", || bed.journal().len() >= 6);
+    std::fs::write(bed.geometry().join("STOP"), "").unwrap();
+    let begun = Instant::now();
+    running.end().ended(10);
+    assert!(begun.elapsed() < ROOM, "{:?}", begun.elapsed());
+    assert_eq!(bed.transcript().last().unwrap()["reason"], "STOPPED_BY_PERSON");
+}
+
+#[test]
+fn ctrl_1_stop_ends_a_running_tool_and_everything_that_it_started() {
+    let bed = Bed::new();
+    let running = bed.start(&[shell("echo begun > begun; sleep 600 & sleep 600"), finish()], &[]);
+    until("the command runs", || bed.work().join("begun").exists());
+    std::fs::write(bed.geometry().join("STOP"), "").unwrap();
+    let begun = Instant::now();
+    running.end().ended(10);
+    assert!(begun.elapsed() < ROOM, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn ctrl_1_an_interrupt_from_the_terminal_is_journaled_and_ends_with_10_and_the_session_can_be_taken_up() {
+    let bed = Bed::new();
+    let one = shell("echo one >> log");
+    let running = bed.start(&[one.clone(), slow()], &[]);
+    until("the first command ran", || bed.read("log") == "one\n" && bed.journal().len() > 15);
+    let pid = rustix::process::Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    running.end().ended(10);
+    let session = bed.sessions().pop().unwrap();
+    let engine = bed.cassette("model.jsonl", &untested(vec![one, shell("echo two >> log")]));
+    bed.run(&["agent", "--resume", &session, "--engine", &engine]).ended(4);
+    assert_eq!(bed.read("log"), "one\ntwo\n");
+    bed.run(&["replay", &session]).ended(0);
+}
+
+#[test]
+fn ctrl_1_pause_holds_between_two_calls_and_removing_it_goes_on() {
+    let bed = Bed::new();
+    let answers = untested(vec![shell("sleep 1; echo one >> log"), shell("echo two >> log")]);
+    let mut running = bed.start(&answers, &[]);
+    until("the session has begun", || bed.geometry().join("transcripts").exists());
+    std::fs::write(bed.geometry().join("PAUSE"), "").unwrap();
+    until("the pause is journaled", || {
+        bed.journal().iter().any(|record| record["b"]["input"]["what"]["human"] == "pause")
+    });
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(!running.is_over() && !bed.read("log").contains("two"), "{}", bed.read("log"));
+    std::fs::remove_file(bed.geometry().join("PAUSE")).unwrap();
+    running.end().ended(4);
+    assert!(bed.read("log").contains("two"));
+}
+
+#[test]
+fn two_processes_cannot_run_one_session() {
+    let bed = Bed::new();
+    let running = bed.start(&[slow()], &[]);
+    until("the model is asked", || bed.journal().len() >= 6);
+    let session = bed.sessions().pop().unwrap();
+    let run = bed.run(&["agent", "--resume", &session]);
+    run.ended(2);
+    assert!(run.stderr.contains("another process") && run.stderr.contains("hint: "), "{}", run.stderr);
+    running.kill();
+}

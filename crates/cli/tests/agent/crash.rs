@@ -1,0 +1,73 @@
+//! `kill -9` at any moment, then `--resume`: nothing is lost, and nothing runs twice without being said.
+
+use crate::support::{Bed, of_kind, shell, untested, until};
+use serde_json::{Value, json};
+
+/// Ten steps, each of which leaves one line; every second one takes a little longer.
+fn answers() -> Vec<Value> {
+    untested((0..9).map(|n| shell(&format!("echo line-{n} >> log; sleep 0.0{}", n % 2 * 5))).collect())
+}
+
+/// What a session that was killed and taken up has done: each line once, or told as unknown.
+#[track_caller]
+fn check(bed: &Bed, killed_at: usize) {
+    let log = bed.read("log");
+    let transcript = bed.transcript();
+    let unknown: Vec<&Value> =
+        of_kind(&transcript, "result").into_iter().filter(|line| line["how"] == "unknown").collect();
+    assert!(unknown.len() <= 1, "killed at {killed_at}: {unknown:?}");
+    for line in &unknown {
+        assert!(line["text"].as_str().unwrap().contains("started, result unknown (interrupted)"), "{line}");
+    }
+    let mut missing = 0;
+    for n in 0..9 {
+        match log.lines().filter(|line| *line == format!("line-{n}")).count() {
+            1 => {}
+            0 => missing += 1,
+            many => panic!("killed at {killed_at}: line {n} stands there {many} times\n{log}"),
+        }
+    }
+    assert!(missing <= unknown.len(), "killed at {killed_at}: {missing} lines are missing\n{log}");
+}
+
+#[test]
+fn a_kill_after_any_number_of_records_loses_nothing_and_repeats_nothing_in_silence() {
+    let whole = Bed::new();
+    whole.agent(&answers(), &[]).ended(4);
+    let records = whole.journal().len();
+    // Every record count would take minutes; these hit each kind of record of several steps.
+    let places = (1..records).step_by(7).chain([12, 13, 14, 15]);
+    for killed_at in places {
+        let bed = Bed::new();
+        let running = bed.start(&answers(), &[]);
+        until("the record is written", || !bed.sessions().is_empty() && bed.journal().len() >= killed_at);
+        running.kill();
+        let session = bed.sessions().pop().unwrap();
+        if bed.journal().len() < 2 {
+            // Killed before the loop had begun: there is nothing to go on with, and that is said.
+            assert_eq!(bed.run(&["agent", "--resume", &session]).code, 2);
+            continue;
+        }
+        let run = bed.run(&["agent", "--resume", &session]);
+        let over = run.code == 2 && run.stderr.contains("is over");
+        assert!(run.code == 4 || over, "killed at {killed_at}: {}\n{}", run.code, run.stderr);
+        check(&bed, killed_at);
+        bed.run(&["replay", &session]).ended(0);
+        bed.run(&["verify"]).ended(0);
+    }
+}
+
+#[test]
+fn a_call_that_was_running_at_the_kill_is_told_as_unknown_and_not_run_again() {
+    let bed = Bed::new();
+    let seen = json!({"expect": "started, result unknown (interrupted)", "text": "I look first.", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
+    let running = bed.start(&[shell("echo begun >> log; sleep 600"), seen], &[]);
+    until("the command runs", || bed.read("log") == "begun\n");
+    running.kill();
+    let session = bed.sessions().pop().unwrap();
+    bed.run(&["agent", "--resume", &session]).ended(0);
+    assert_eq!(bed.read("log"), "begun\n", "it ran once");
+    let transcript = bed.transcript();
+    assert_eq!(of_kind(&transcript, "resumed").len(), 1);
+    assert_eq!(of_kind(&transcript, "result")[0]["how"], "unknown");
+}

@@ -1,0 +1,49 @@
+//! The main command of the README: the example, without a key, in the real sandbox.
+
+use crate::support::Bed;
+
+#[test]
+fn the_example_tells_its_story_and_ends_verified_without_leaving_anything_behind() {
+    let bed = Bed::new();
+    let temp = bed.beside("temp");
+    std::fs::create_dir(&temp).unwrap();
+    let output = bed.command(&["agent", "--example"]).env("TMPDIR", &temp).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}\n{err}");
+    let parts = [
+        "4 of 5 tests failed",
+        "LOOP_OVERRIDE: do not repeat",
+        "HARD_LOOP: the advisor is asked",
+        "advisor (scripted:advisor.jsonl): The tests cannot change by themselves",
+        "edit",
+        "not done yet: Cannot complete task with failing tests",
+        "0 of 5 tests failed",
+        "done and VERIFIED",
+        "· equal · transcript",
+    ];
+    let mut rest: &str = &out;
+    for part in parts {
+        let at = rest.find(part).unwrap_or_else(|| panic!("`{part}` is missing or out of order:\n{out}"));
+        rest = &rest[at..];
+    }
+    // The sandbox keeps its list of running commands there.
+    let left = std::fs::read_dir(&temp).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(left.filter(|name| name.contains("example")).count(), 0, "the folder is gone");
+    assert_eq!(std::fs::read_dir(bed.work()).unwrap().count(), 0, "the workspace was not touched");
+}
+
+#[test]
+fn the_example_runs_by_its_files_too() {
+    let bed = Bed::new();
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/broken-sum");
+    for name in ["sum.sh", "test.sh"] {
+        std::fs::copy(example.join(name), bed.work().join(name)).unwrap();
+    }
+    std::fs::create_dir(bed.geometry()).unwrap();
+    std::fs::copy(example.join("MANIFEST.yaml"), bed.geometry().join("MANIFEST.yaml")).unwrap();
+    let scripted = |name: &str| format!("scripted:{}", example.join(name).display());
+    let (task, engine, advisor) = (example.join("TASK.md"), scripted("cassette.jsonl"), scripted("advisor.jsonl"));
+    let task = task.to_str().unwrap();
+    bed.run(&["agent", "--task", task, "--engine", &engine, "--advisor", &advisor, "--json"]).ended(0);
+    assert!(bed.read("sum.sh").contains("-gt 0"));
+}

@@ -1,0 +1,15 @@
+//! `tripwire agent` through the binary: cassettes as models, the real tools in the real sandbox.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
+
+mod bad_input;
+mod control;
+mod crash;
+mod engines;
+mod example;
+mod guardrails;
+mod replay;
+mod review;
+mod roles;
+mod smoke;
+mod support;
+mod users;

@@ -1,0 +1,118 @@
+//! The five smoke tests of the agent loop's document.
+
+use crate::support::{Bed, call, finish, of_kind, shell};
+use serde_json::{Value, json};
+
+/// A session with a bit of everything: reads, an edit, a failing command, a claim too early.
+fn story() -> Vec<Value> {
+    vec![
+        call("write", json!({"path": "src/sum.sh", "content": "echo $(($1 + $2))\n"})),
+        call("read_file", json!({"path": "src/sum.sh"})),
+        shell("sh src/sum.sh 1 2; echo to stderr >&2; exit 3"),
+        finish(),
+        shell("sh test.sh"),
+        finish(),
+    ]
+}
+
+fn played() -> Bed {
+    let bed = Bed::new();
+    bed.file("test.sh", "[ \"$(sh src/sum.sh 2 3)\" = 5 ]\n");
+    bed.agent(&story(), &["--verify", "sh test.sh"]).ended(0);
+    bed
+}
+
+#[test]
+fn run_1_smoke_1_transcript_determinism() {
+    let (one, two) = (played(), played());
+    assert_eq!(one.transcript_text(), two.transcript_text());
+    let transcript = one.transcript();
+    assert_eq!(transcript[0]["kind"], "head");
+    assert!(transcript[0]["promptSha256"].is_string() && transcript[0]["registrySha256"].is_string());
+    assert!(transcript.last().unwrap()["kind"] == "end");
+    let text = one.transcript_text();
+    let session = one.sessions().pop().unwrap();
+    assert!(!text.contains(&session) && !text.contains(one.work().to_str().unwrap()), "{text}");
+}
+
+#[test]
+fn run_1_another_tool_output_gives_another_transcript() {
+    let one = played();
+    let two = Bed::new();
+    two.file("test.sh", "echo extra; [ \"$(sh src/sum.sh 2 3)\" = 5 ]\n");
+    two.agent(&story(), &["--verify", "sh test.sh"]).ended(0);
+    assert_ne!(one.transcript_text(), two.transcript_text());
+}
+
+#[test]
+fn run_2_smoke_2_error_append() {
+    let bed = Bed::new();
+    let failing = shell("echo partial; echo 'the reason: ü' >&2; exit 7");
+    // The second answer is played only if the model was shown the error, word for word.
+    let seen = json!({"expect": ["the reason: ü", "partial", "\"exit_code\":7"], "text": "I see it.", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
+    bed.agent(&[failing, seen], &[]).ended(0);
+    let transcript = bed.transcript();
+    let result = of_kind(&transcript, "result")[0];
+    assert_eq!(result["exitCode"], 7);
+    assert!(result["text"].as_str().unwrap().contains("the reason: ü"), "{result}");
+}
+
+#[test]
+fn mem_1_smoke_3_memory_reversibility() {
+    let bed = Bed::new();
+    let note: String = (0..5_000).map(|n| format!("line {n} of a long note\n")).collect();
+    let run = bed.agent(&[call("remember", json!({"text": note})), finish()], &[]);
+    run.ended(0);
+    let transcript = bed.transcript();
+    let text = of_kind(&transcript, "result")[0]["text"].as_str().unwrap().to_owned();
+    let pointer = serde_json::from_str::<Value>(&text).unwrap()["pointer"].as_str().unwrap().to_owned();
+    let got = bed.command(&["memory", "get", &pointer]).output().unwrap();
+    assert_eq!(got.stdout, note.as_bytes(), "{}", String::from_utf8_lossy(&got.stderr));
+}
+
+#[test]
+fn box_1_smoke_4_sandbox_enforcement() {
+    let bed = Bed::new();
+    let secret = bed.beside("secret.txt");
+    std::fs::write(&secret, "the-secret-content").unwrap();
+    let read = format!("cat {}; echo code $?", secret.display());
+    let write = format!("echo x > {}; echo code $?", bed.beside("planted").display());
+    bed.agent(&[shell(&read), shell(&write), finish()], &[]).ended(0);
+    let text = bed.transcript_text();
+    assert!(!text.contains("the-secret-content"), "{text}");
+    assert!(!bed.beside("planted").exists());
+    assert!(text.contains("code 1") || text.contains("code 2"), "the shell says that it was denied: {text}");
+}
+
+#[test]
+fn ctrl_3_no_tool_of_the_loop_writes_to_the_guards_files() {
+    let bed = Bed::new();
+    let answers = [
+        call("write", json!({"path": ".geometry/PAUSE", "content": "x"})),
+        shell("touch .geometry/STOP"),
+        shell("rm -rf .geometry/journal"),
+        finish(),
+    ];
+    bed.agent(&answers, &[]).ended(0);
+    assert!(!bed.transcript_text().contains(bed.work().to_str().unwrap()), "{}", bed.transcript_text());
+    assert!(!bed.geometry().join("PAUSE").exists() && !bed.geometry().join("STOP").exists());
+    assert_eq!(bed.run(&["verify"]).code, 0);
+}
+
+#[test]
+fn run_3_smoke_5_objective_recitation_cadence() {
+    let bed = Bed::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        bed.file(name, name);
+    }
+    let mut answers: Vec<Value> =
+        ["a", "b", "c", "d", "e", "f"].iter().map(|name| call("read_file", json!({"path": name}))).collect();
+    answers.push(finish());
+    bed.agent(&answers, &[]).ended(0);
+    let recited = of_kind(&bed.transcript(), "recited").len();
+    assert!(recited >= 2, "{recited}");
+    let todo = std::fs::read_to_string(bed.geometry().join("todo.md")).unwrap();
+    for part in ["reach the aim", "Last Completed Step", "read_file", "Next Step"] {
+        assert!(todo.contains(part), "{part}: {todo}");
+    }
+}

@@ -1,0 +1,226 @@
+//! The calls of one step, one after the other: checked, permitted, carried out, observed.
+//!
+//! After an error nothing else of the turn is run, so that the model sees it before any further call (RUN-2).
+
+use super::ending::Ending;
+use super::line::{Line, ResultLine};
+use super::phase::{Asked, Execution, Phase, Turn};
+use super::reading::{Permission, Reading};
+use super::record::{AnswerEnd, Call, CallFault, Checked, FaultKind, Outcome, Returned};
+use super::{CallAnswer, Run, Saying, View};
+use crate::chain::gate::dirty_bits::Verification;
+use crate::effect::{Effect, ExitStatus, SwitchReason};
+use crate::units::Count;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+impl Run {
+    /// The call at hand.
+    pub(super) fn call(&self) -> Option<&Call> {
+        self.turn.answer.as_ref()?.calls.get(self.turn.at)
+    }
+
+    /// The model's turn is accounted for: now its calls.
+    pub(super) fn model_event_answered(&mut self, views: &mut Vec<View>) {
+        let cut_off = self.turn.answer.as_ref().is_some_and(|answer| answer.end == AnswerEnd::OutputLimit);
+        if self.call().is_some() {
+            self.phase = Phase::Checking;
+            return;
+        }
+        let text = if cut_off { CUT_OFF } else { NO_CALL };
+        let fault = CallFault { kind: FaultKind::ValidationError, text: text.into() };
+        views.push(View::Line(Line::Fault { call: String::new(), fault: fault.clone() }));
+        if self.is_beyond_repair(&fault, views) {
+            return;
+        }
+        self.due.words.push(fault.text);
+        self.end_step(views);
+    }
+
+    pub(super) fn take_checked(&mut self, checked: &Checked, views: &mut Vec<View>) {
+        match checked {
+            Checked::Valid => {
+                self.repairs = Count::ZERO;
+                self.phase = Phase::Taking(Asked::ToolRequest);
+            }
+            Checked::Finish => {
+                self.repairs = Count::ZERO;
+                self.phase = Phase::Taking(Asked::Claim);
+            }
+            Checked::Fault(fault) => {
+                let call = self.call().map(|call| call.id.clone()).unwrap_or_default();
+                views.push(View::Line(Line::Fault { call, fault: fault.clone() }));
+                if self.is_beyond_repair(fault, views) {
+                    return;
+                }
+                let kind = match fault.kind {
+                    FaultKind::UnknownTool => "UNKNOWN_TOOL",
+                    FaultKind::ValidationError => "VALIDATION_ERROR",
+                };
+                self.take_refusal(format!("{kind}: {}", fault.text), views);
+            }
+        }
+    }
+
+    /// Counts a repair; after the last allowed one the run ends with its diagnostics (TOOL-2).
+    fn is_beyond_repair(&mut self, fault: &CallFault, views: &mut Vec<View>) -> bool {
+        self.repairs = self.repairs.next();
+        if self.repairs <= self.rules.repairs_max {
+            return false;
+        }
+        let diagnostics = format!("still invalid after {} repairs: {}", self.rules.repairs_max, fault.text);
+        let interrupt_reason = Some(diagnostics.clone());
+        views.push(View::Line(Line::IterationEnd { exit_status: ExitStatus::SystemError, interrupt_reason }));
+        self.finish(Ending::SystemError { diagnostics }, views);
+        true
+    }
+
+    pub(super) fn tool_request_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+        match reading.permission() {
+            Permission::Allowed => self.phase = Phase::Executing(Execution::Permitted),
+            Permission::Later(ms) => self.phase = Phase::Waiting { ms, then: Asked::ToolRequest },
+            Permission::Denied => {
+                self.note_refusal(reading, views);
+                self.take_refusal(format!("refused: {}", reading.reason()), views);
+            }
+            Permission::Over(_) | Permission::Held(_) => {
+                self.note_refusal(reading, views);
+                self.answer_call(&refused(format!("not run: {}", reading.reason())), views);
+                self.end_step(views);
+            }
+        }
+    }
+
+    fn note_refusal(&self, reading: &Reading<'_>, views: &mut Vec<View>) {
+        let what = self.call().map(|call| call.tool.clone()).unwrap_or_default();
+        views.push(View::Line(Line::Refused {
+            what,
+            reason: reading.reason(),
+            rule: reading.decision.safety.rule.id(),
+        }));
+    }
+
+    /// A call that was never run: the model hears why, and the chain sees that it was tried.
+    fn take_refusal(&mut self, text: String, views: &mut Vec<View>) {
+        let returned = refused(text);
+        self.answer_call(&returned, views);
+        self.turn.result = Some(returned);
+        self.phase = Phase::Taking(Asked::ToolEvent);
+    }
+
+    pub(super) fn take_returned(&mut self, returned: &Returned, views: &mut Vec<View>) {
+        if let Some(call) = self.call() {
+            let end = match returned.exit_code {
+                Some(code) => format!("exit {code}"),
+                None if returned.how.is_error() => "error".into(),
+                None => "ok".into(),
+            };
+            self.last = Some(format!("{}({}): {end}", call.tool, crate::label::cut(&call.arguments, LAST_BYTES_MAX)));
+        }
+        self.answer_call(returned, views);
+        self.turn.result = Some(returned.clone());
+        self.phase = Phase::Taking(Asked::ToolResult);
+    }
+
+    /// Writes the result down and keeps it for the model.
+    fn answer_call(&mut self, returned: &Returned, views: &mut Vec<View>) {
+        let Some(call) = self.call().cloned() else { return };
+        views.push(View::Line(Line::Result(ResultLine {
+            call: call.id.clone(),
+            exit_code: returned.exit_code,
+            how: returned.how,
+            pointer: returned.pointer.clone(),
+            text: returned.text.clone(),
+            tool: call.tool.clone(),
+            verbatim: returned.verbatim.clone(),
+        })));
+        let is_error = returned.how.is_error();
+        self.turn.answers.push(CallAnswer { call, text: returned.text.clone(), is_error });
+    }
+
+    pub(super) fn tool_event_answered(&mut self, views: &mut Vec<View>) {
+        let failed = self.turn.result.take().is_some_and(|result| result.how.is_error());
+        self.turn.at = self.turn.at.saturating_add(1);
+        if failed || self.call().is_none() { self.end_step(views) } else { self.phase = Phase::Checking }
+    }
+
+    pub(super) fn claim_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+        if let Some(verdict) = reading.verdict() {
+            views.push(View::Line(Line::Claim { demand: None, verdict: Some(verdict) }));
+            self.answer_call(&done(DONE.into()), views);
+            self.turn.at = self.turn.at.saturating_add(1);
+            return self.release(verdict, views);
+        }
+        let demands: Vec<&str> = reading.decision.effects.iter().filter_map(prompt).collect();
+        let demand = if demands.is_empty() { reading.reason() } else { demands.join("\n") };
+        self.unverified = self.unverified.next();
+        if self.unverified > self.rules.unverified_max {
+            self.unverified = Count::ZERO;
+            self.due.switch = Some(SwitchReason::VerificationFailed);
+        }
+        views.push(View::Line(Line::Claim { demand: Some(demand.clone()), verdict: None }));
+        self.answer_call(&refused(demand), views);
+        self.end_step(views);
+    }
+
+    /// The work is done; where a review is asked for, it comes first.
+    fn release(&mut self, verdict: Verification, views: &mut Vec<View>) {
+        if self.setup.reviewer.is_some() {
+            self.close_turn(views);
+            self.verdict = Some(verdict);
+            self.phase = Phase::Reviewing;
+            return;
+        }
+        self.finish(Ending::Completed { verdict }, views);
+    }
+
+    /// Closes the step: the results are said, the recitation is due every few steps.
+    pub(super) fn end_step(&mut self, views: &mut Vec<View>) {
+        self.close_turn(views);
+        self.steps = self.steps.next();
+        let every = self.rules.recite_every.get();
+        if every > 0 && self.steps.get().checked_rem(every) == Some(0) {
+            self.recite(views);
+            self.due.words.push(self.recital());
+        }
+        self.go_on(views);
+    }
+
+    /// Says the results of the turn; calls that were not reached are told so, because every call needs an answer.
+    pub(super) fn close_turn(&mut self, views: &mut Vec<View>) {
+        let turn = core::mem::take(&mut self.turn);
+        let Turn { answer, mut answers, advice, reviewed, .. } = turn;
+        (self.turn.advice, self.turn.reviewed) = (advice, reviewed);
+        let Some(answer) = answer else { return };
+        for call in answer.calls.iter().skip(answers.len()) {
+            answers.push(CallAnswer { call: call.clone(), text: NOT_REACHED.into(), is_error: true });
+        }
+        if !answers.is_empty() {
+            views.push(View::Say(Saying::Results(answers)));
+        }
+    }
+}
+
+fn prompt(effect: &Effect) -> Option<&str> {
+    if let Effect::Prompt(text) = effect { Some(text) } else { None }
+}
+
+fn refused(text: String) -> Returned {
+    Returned { exit_code: None, how: Outcome::Refused, pointer: None, text, verbatim: None }
+}
+
+fn done(text: String) -> Returned {
+    Returned { exit_code: None, how: Outcome::Done, pointer: None, text, verbatim: None }
+}
+
+/// What is said of a claim that was released.
+const DONE: &str = "released";
+/// What is said of a call behind one that failed.
+const NOT_REACHED: &str = "not run: look at the error of the call before it first";
+/// What is said to an answer without a call.
+const NO_CALL: &str = "the answer holds no tool call; call one of the tools, or `finish` when the objective is reached";
+/// What is said to an answer that was cut off before its call.
+const CUT_OFF: &str = "the answer was cut off at the limit of output and holds no tool call; answer shorter";
+/// Bytes of the arguments that the recitation shows.
+const LAST_BYTES_MAX: usize = 120;

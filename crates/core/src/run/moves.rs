@@ -1,0 +1,133 @@
+//! What goes into the machine and what comes out of it.
+
+use super::ending::Ending;
+use super::line::Line;
+use super::record::{Answer, Call, Returned, Reviewed, RunRecord, Spoken};
+use crate::decision::Decision;
+use crate::effect::{Deadlock, HoldReason};
+use crate::input::What;
+use crate::record::chain::Digest;
+use crate::units::{Count, RunMillis};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The result of one call, as the model sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallAnswer {
+    /// The call.
+    pub call: Call,
+    /// The text.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+/// One fact that the machine takes in.
+#[derive(Debug, Clone, Copy)]
+pub enum RunInput<'a> {
+    /// A journaled record of the loop.
+    Record(&'a RunRecord),
+    /// A journaled input of the chain and what was decided on it.
+    Decided(&'a What, &'a Decision),
+    /// A decision on what a person did meanwhile.
+    Noticed(&'a Decision),
+}
+
+/// Something to carry out at once; carrying it out again after a crash does no harm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum View {
+    /// Append to the transcript.
+    Line(Line),
+    /// Append to the conversation.
+    Say(Saying),
+    /// Begin the conversation anew.
+    Forget,
+    /// Write the briefing anew, with the step that was just done.
+    Brief,
+    /// Rewrite `todo.md`.
+    Recite(Recitation),
+}
+
+/// A turn of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Saying {
+    /// The loop speaks.
+    User(String),
+    /// The model spoke.
+    Model(Answer),
+    /// The results of its calls.
+    Results(Vec<CallAnswer>),
+}
+
+/// What `todo.md` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recitation {
+    /// The objective, verbatim.
+    pub objective: String,
+    /// Steps done so far.
+    pub steps: Count,
+    /// The running iteration.
+    pub iteration: Count,
+    /// The step completed last.
+    pub last: Option<String>,
+    /// The next step.
+    pub next: Option<String>,
+}
+
+/// What to do now. Exactly one thing is awaited at any time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// Put this before the chain.
+    Take(Told<'a>),
+    /// Ask this engine with the conversation as it stands.
+    Ask {
+        /// Its place in the list.
+        engine: usize,
+    },
+    /// Check a call against the registry.
+    Check(&'a Call),
+    /// Carry out a permitted call: journal that it starts, then its result.
+    Execute(&'a Call),
+    /// Ask the advisor.
+    Advise(Deadlock),
+    /// Have the staged change reviewed.
+    Review,
+    /// Apply the approved change.
+    Apply(Digest),
+    /// Wait.
+    Wait(RunMillis),
+    /// Wait for a person.
+    AwaitPerson(HoldReason),
+    /// Nothing: it is over.
+    Finished(&'a Ending),
+}
+
+/// What is put before the chain, with the facts that the shell needs to say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told<'a> {
+    /// An iteration begins.
+    IterationStarted,
+    /// The model would be asked.
+    ModelRequest,
+    /// The model answered.
+    ModelEvent(&'a Answer),
+    /// A call would be carried out.
+    ToolRequest(&'a Call),
+    /// A call was carried out: the result for the gate.
+    ToolResult(&'a Returned),
+    /// A call was carried out: what it looks like from outside.
+    ToolEvent(&'a Call, &'a Returned),
+    /// The agent says that it is done.
+    Claim,
+    /// The context was begun anew.
+    Compacted,
+    /// The advisor answered.
+    Advice(&'a Spoken),
+    /// A reviewer answered.
+    Verdict(&'a Reviewed),
+    /// An approved change would be applied.
+    ApplyRequest(Digest),
+    /// An approved change was applied.
+    ApplyResult(&'a Returned),
+}

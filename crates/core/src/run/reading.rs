@@ -1,0 +1,165 @@
+//! A decision as the loop reads it: how the session stands, and what is due.
+
+use super::line::Line;
+use super::phase::{Asked, Phase};
+use super::{Run, View};
+use crate::chain::gate::dirty_bits::Verification;
+use crate::decision::{Decision, SafetyVeto};
+use crate::effect::{Effect, ExitStatus, HoldReason, StopReason};
+use crate::enforcement::{CycleTerminationError, EnforcementError};
+use crate::units::RunMillis;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Whether the session may go on at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Open,
+    Held(HoldReason),
+    Stopped(StopReason),
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Permission {
+    /// It may be done.
+    Allowed,
+    /// Not now: ask again after this time.
+    Later(RunMillis),
+    /// The iteration is over.
+    Over(ExitStatus),
+    /// Nothing goes on until a hold is cleared.
+    Held(HoldReason),
+    /// This may not be done.
+    Denied,
+}
+
+/// A decision as the loop reads it.
+#[derive(Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) decision: &'a Decision,
+    pub(super) standing: Standing,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn of(decision: &'a Decision) -> Self {
+        Self { decision, standing: standing(decision) }
+    }
+
+    /// The answer to a request.
+    pub(super) fn permission(&self) -> Permission {
+        let safety = &self.decision.safety;
+        match (safety.allowed, self.standing, &safety.error, safety.retry_after_ms) {
+            (true, _, _, _) => Permission::Allowed,
+            (false, Standing::Held(reason), _, _) => Permission::Held(reason),
+            (false, _, Some(EnforcementError::CycleTermination(CycleTerminationError::MaxSteps)), _) => {
+                Permission::Over(ExitStatus::MaxSteps)
+            }
+            (false, _, Some(EnforcementError::WallClockTimeout(_)), _) => Permission::Over(ExitStatus::Timeout),
+            (false, _, None, Some(wait)) => Permission::Later(wait),
+            (false, _, _, _) => Permission::Denied,
+        }
+    }
+
+    /// The reason in words.
+    pub(super) fn reason(&self) -> String {
+        self.decision.safety.reason.to_string()
+    }
+
+    /// The verdict, if a claim was released.
+    pub(super) fn verdict(&self) -> Option<Verification> {
+        self.decision.effects.iter().find_map(|effect| match effect {
+            Effect::EndIteration(end) if end.exit_status == ExitStatus::Completed => end.verdict,
+            Effect::EndIteration(_)
+            | Effect::Hold(_)
+            | Effect::Stop(_)
+            | Effect::Kill
+            | Effect::Inject(_)
+            | Effect::Prompt(_)
+            | Effect::Compact
+            | Effect::WarnContext
+            | Effect::AskAdvisor(_)
+            | Effect::SwitchEngine(_)
+            | Effect::WriteReport(_)
+            | Effect::Notify(_)
+            | Effect::WakeAt(_) => None,
+        })
+    }
+}
+
+fn standing(decision: &Decision) -> Standing {
+    let safety = &decision.safety;
+    match (safety.allowed, &safety.error, safety.veto_reason) {
+        (true, _, _) => Standing::Open,
+        (false, Some(EnforcementError::CycleTermination(CycleTerminationError::Stopped(reason))), _) => {
+            Standing::Stopped(*reason)
+        }
+        (false, Some(EnforcementError::CycleTermination(CycleTerminationError::Held(reason))), _) => {
+            Standing::Held(*reason)
+        }
+        (false, Some(EnforcementError::GuardFailure(_)), _) => Standing::Held(HoldReason::GuardFailure),
+        (false, None, Some(SafetyVeto::HealthDegraded)) => Standing::Held(HoldReason::SoftSuspend),
+        (
+            false,
+            None,
+            Some(
+                SafetyVeto::RunawayDetected
+                | SafetyVeto::LoopDetected
+                | SafetyVeto::TokenBudgetExceeded
+                | SafetyVeto::RateLimitExceeded
+                | SafetyVeto::CooldownActive,
+            )
+            | None,
+        )
+        | (
+            false,
+            Some(
+                EnforcementError::CycleTermination(CycleTerminationError::MaxSteps)
+                | EnforcementError::PermissionDenied(_)
+                | EnforcementError::WallClockTimeout(_)
+                | EnforcementError::FloorHeld(_)
+                | EnforcementError::ReviewGating(_),
+            ),
+            _,
+        ) => Standing::Open,
+    }
+}
+
+impl Run {
+    /// Notes what a decision asks for; it is done between two steps.
+    pub(super) fn absorb(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+        for effect in &reading.decision.effects {
+            match effect {
+                Effect::Inject(told) => {
+                    views.push(View::Line(Line::Override(told.clone())));
+                    let typed = crate::record::canonical::to_string(told).unwrap_or_default();
+                    self.due.words.push(format!("LOOP_OVERRIDE {typed}"));
+                }
+                // The answer to a claim is the result of that call.
+                Effect::Prompt(_) if self.phase == Phase::Taking(Asked::Claim) => {}
+                Effect::Prompt(text) => self.due.words.push(text.clone()),
+                Effect::WarnContext => self.due.words.push(CONTEXT_WARNING.into()),
+                Effect::Compact => self.due.fresh_context = true,
+                Effect::AskAdvisor(deadlock) => self.due.advisor = Some(*deadlock),
+                Effect::SwitchEngine(reason) => self.due.switch = Some(*reason),
+                Effect::EndIteration(end) => {
+                    views.push(View::Line(Line::IterationEnd {
+                        exit_status: end.exit_status,
+                        interrupt_reason: end.interrupt_reason.clone(),
+                    }));
+                    self.due.iteration_over = true;
+                }
+                Effect::Hold(_)
+                | Effect::Stop(_)
+                | Effect::Kill
+                | Effect::WriteReport(_)
+                | Effect::Notify(_)
+                | Effect::WakeAt(_) => {}
+            }
+        }
+    }
+}
+
+/// What the model is told at the first tier of the context gate.
+const CONTEXT_WARNING: &str = "The context is nearly full: keep results short. At 80 % it begins anew with a briefing.";

@@ -1,0 +1,316 @@
+//! What our own loop learns from the world: each is journaled before it is used, so that the loop can be run again.
+
+use super::fallback::Seat;
+use crate::label::Label;
+use crate::record::chain::Digest;
+use crate::units::{RunMillis, Tokens};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The version of these records; another one is refused, never guessed at.
+pub const RUN_VERSION: u32 = 1;
+
+/// One fact from outside, in the order in which it was learnt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RunRecord {
+    /// The loop begins: everything that is frozen with it. Always the first.
+    Begun(Setup),
+    /// A new process takes the session up, after a crash or a hold.
+    Resumed(Patience),
+    /// An engine answered.
+    Answered(Answer),
+    /// An engine gave no answer.
+    Failed(EngineFailure),
+    /// A call was checked against the registry.
+    Checked(Checked),
+    /// A permitted call begins; without a result behind it nobody knows what it did.
+    Started,
+    /// A call came back.
+    Returned(Returned),
+    /// The advisor answered.
+    Advised(Spoken),
+    /// No advisor could be had.
+    NoAdvice(EngineFailure),
+    /// The staged change was reviewed.
+    Reviewed(Reviewed),
+    /// No reviewer could be had.
+    NoReview(EngineFailure),
+    /// The approved change was applied, or could not be.
+    Applied(Returned),
+    /// A wait is over.
+    Waited,
+}
+
+/// What is frozen when the loop begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Setup {
+    /// The advisor's engine, where one is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advisor: Option<Label>,
+    /// The engines in the order in which they are taken; never empty.
+    pub engines: Vec<Label>,
+    /// The objective, verbatim.
+    pub objective: String,
+    /// What a hold means to this process.
+    pub patience: Patience,
+    /// The system prompt, verbatim.
+    pub prompt: String,
+    /// Its SHA-256.
+    pub prompt_sha256: Digest,
+    /// The SHA-256 of the tool registry.
+    pub registry_sha256: Digest,
+    /// The reviewer's engine, where the change must be reviewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewer: Option<Label>,
+    /// The role under which the agent acts.
+    pub role: Label,
+    /// Where each engine runs, in the same order.
+    pub seats: Vec<Seat>,
+    /// The version of the records.
+    pub version: u32,
+}
+
+/// What a hold means to the process that meets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Patience {
+    /// A person sits in front of it: wait for them.
+    Wait,
+    /// Nobody does: end, and say what is needed to go on.
+    Leave,
+}
+
+/// An engine's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Answer {
+    /// The calls that it asks for, in its order.
+    pub calls: Vec<Call>,
+    /// Why it ended.
+    pub end: AnswerEnd,
+    /// The engine.
+    pub engine: Label,
+    /// The model's own name.
+    pub model: Label,
+    /// Its text.
+    pub text: String,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// A call as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The arguments; they may be no JSON at all.
+    pub arguments: String,
+    /// The id by which the result names it.
+    pub id: String,
+    /// The tool's name; it may be unknown.
+    pub tool: String,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AnswerEnd {
+    /// The model was done or waits for results.
+    Finished,
+    /// The limit of output was reached: what it asked for may be cut off.
+    OutputLimit,
+    /// The provider or the model refused.
+    Refused,
+    /// Something else.
+    Other,
+}
+
+/// The tokens of one answer, in classes that do not overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Usage {
+    /// Input read from a cache.
+    pub cache_read: Tokens,
+    /// Input written to a cache.
+    pub cache_write: Tokens,
+    /// Input that no cache had.
+    pub fresh_input: Tokens,
+    /// Output without reasoning.
+    pub output: Tokens,
+    /// Reasoning.
+    pub reasoning: Tokens,
+}
+
+impl Usage {
+    /// What stands in the model's window after the answer.
+    #[must_use]
+    pub const fn context(&self) -> Tokens {
+        self.fresh_input.plus(self.cache_read).plus(self.cache_write).plus(self.output)
+    }
+
+    /// Everything together.
+    #[must_use]
+    pub const fn total(&self) -> Tokens {
+        self.context().plus(self.reasoning)
+    }
+}
+
+/// Why an engine gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EngineFailure {
+    /// The engine.
+    pub engine: Label,
+    /// What went wrong, as far as the loop cares.
+    #[serde(rename = "trouble")]
+    pub kind: FailureKind,
+    /// How long to wait, where the provider said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<RunMillis>,
+    /// The whole sentence, without any key.
+    pub said: String,
+}
+
+/// What went wrong with an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FailureKind {
+    /// The provider is overloaded.
+    Overloaded,
+    /// A rate limit or a quota is reached.
+    RateLimited,
+    /// The host cannot be reached.
+    Unreachable,
+    /// The answer broke off or is not understood.
+    Broken,
+    /// The conversation is longer than the window.
+    ContextExhausted,
+    /// No key, a wrong key, an unknown model, a refused request, a cassette at its end: asking again cannot help.
+    Refused,
+    /// A wall clock or a person cut it off.
+    Cut,
+}
+
+/// What became of checking a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Checked {
+    /// It is a tool of the registry, and its arguments fit.
+    Valid,
+    /// It is the claim to be done.
+    Finish,
+    /// It cannot be used.
+    Fault(CallFault),
+}
+
+/// Why a call cannot be used; the text is what the model repairs it from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CallFault {
+    /// What kind of fault.
+    pub kind: FaultKind,
+    /// What, where and why.
+    pub text: String,
+}
+
+/// The kinds of faults, under their names in the safety log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FaultKind {
+    /// The tool is not registered.
+    UnknownTool,
+    /// The plan or the arguments do not fit their schema.
+    ValidationError,
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Returned {
+    /// A command's exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How it ended.
+    pub how: Outcome,
+    /// The pointer to the whole result in memory, where the text is only a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// What the model sees.
+    pub text: String,
+    /// The bytes as they came, where the model sees something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbatim: Option<String>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// It did what was asked.
+    Done,
+    /// It ran and failed.
+    Failed,
+    /// It was cut off by its time limit, a wall clock or a person.
+    Cut,
+    /// It could not be run at all.
+    NotRun,
+    /// It was refused before it ran.
+    Refused,
+    /// It was started, and a crash hid what became of it.
+    Unknown,
+}
+
+impl Outcome {
+    /// Whether the model must look at it before it calls anything else.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        match self {
+            Self::Done => false,
+            Self::Failed | Self::Cut | Self::NotRun | Self::Refused | Self::Unknown => true,
+        }
+    }
+}
+
+/// What another engine said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Spoken {
+    /// The engine.
+    pub engine: Label,
+    /// The model's own name.
+    pub model: Label,
+    /// Its words.
+    pub text: String,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// What the reviewer said about the staged change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reviewed {
+    /// The digest of the change; none when nothing was changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Digest>,
+    /// The answer as it was read.
+    pub answer: ReviewAnswer,
+    /// The reviewer's words; none were needed without a change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoken: Option<Spoken>,
+}
+
+/// A reviewer's answer as it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ReviewAnswer {
+    /// It may be applied.
+    Approved,
+    /// It may not.
+    Rejected,
+    /// There was not exactly one explicit word: that is no approval.
+    Unclear,
+    /// There was nothing to review.
+    NothingChanged,
+}

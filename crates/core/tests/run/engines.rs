@@ -1,0 +1,61 @@
+//! Engines that fail: again, the next one, later, or nobody (RUN-4).
+
+use crate::bed::{Bed, Reply, finish, policy, read, setup};
+use tripwire_core::run::ending::Ending;
+use tripwire_core::run::line::Line;
+use tripwire_core::run::record::{FailureKind, Setup};
+
+fn fails(kind: FailureKind) -> Reply {
+    Reply::Fails(kind, None)
+}
+
+fn switches(bed: &Bed) -> usize {
+    bed.lines.iter().filter(|line| matches!(line, Line::EngineSwitch(_))).count()
+}
+
+fn alone() -> Setup {
+    let one = setup();
+    Setup { engines: one.engines[..1].to_vec(), seats: one.seats[..1].to_vec(), ..one }
+}
+
+#[test]
+fn run_4_an_overload_that_persists_takes_the_next_engine_and_says_so() {
+    let overloaded = || fails(FailureKind::Overloaded);
+    let (bed, ending) = Bed::played([overloaded(), overloaded(), overloaded(), overloaded(), read(0), finish()]);
+    assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
+    assert_eq!((switches(&bed), bed.asked.last()), (1, Some(&1)));
+    assert_eq!(bed.waited, [1_000, 2_000, 4_000]);
+}
+
+#[test]
+fn run_4_a_single_overload_is_retried_and_written_down() {
+    let (bed, _) = Bed::played([fails(FailureKind::Overloaded), read(0), finish()]);
+    assert_eq!(switches(&bed), 0);
+    assert_eq!(bed.lines.iter().filter(|line| matches!(line, Line::EngineError(_))).count(), 1);
+}
+
+#[test]
+fn run_4_a_rate_limit_is_waited_for_when_it_is_short_and_parked_when_it_is_long() {
+    let limited = |wait| Reply::Fails(FailureKind::RateLimited, Some(wait));
+    let mut bed = Bed::new(alone(), policy(), [limited(5_000), finish()]);
+    assert!(matches!(bed.play(), Ending::Completed { .. }));
+    assert_eq!(bed.waited, [5_000]);
+    let mut bed = Bed::new(alone(), policy(), [limited(3_600_000), finish()]);
+    assert!(matches!(bed.play(), Ending::Parked { .. }));
+    assert!(bed.waited.is_empty());
+}
+
+#[test]
+fn run_4_a_context_that_is_too_long_begins_anew_before_the_engine_is_left() {
+    let exhausted = || fails(FailureKind::ContextExhausted);
+    let (bed, _) = Bed::played([exhausted(), read(0), finish()]);
+    assert_eq!((bed.briefings, switches(&bed)), (1, 0));
+    let (bed, _) = Bed::played([exhausted(), exhausted(), read(0), finish()]);
+    assert_eq!((bed.briefings, switches(&bed)), (1, 1));
+}
+
+#[test]
+fn run_4_when_nobody_can_answer_the_loop_ends_and_says_why() {
+    let mut bed = Bed::new(alone(), policy(), [fails(FailureKind::Refused)]);
+    assert_eq!(bed.play(), Ending::NoEngine { said: "no answer".to_owned() });
+}

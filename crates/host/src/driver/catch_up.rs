@@ -1,0 +1,75 @@
+//! Catching up with what other processes journaled: from their state file where it fits, else record by record.
+
+use super::DriverError;
+use super::state::{Kept, StateFile};
+use crate::body::ReadBody;
+use crate::geometry::layout::Layout;
+use crate::journal::{Journal, Turn};
+use crate::storage::Storage;
+use crate::workspace::session::SessionId;
+use tripwire_core::chain::Step;
+use tripwire_core::decision::Decision;
+use tripwire_core::input::Input;
+
+/// Inputs of other processes with what was decided on them, oldest first.
+pub(super) type Followed = Vec<(Input, Decision)>;
+
+/// Takes the state file if it fits the journal and knows more; without one the whole journal is read again.
+pub(super) fn adopt<S: Storage>(
+    journal: &Journal<S>,
+    layout: &Layout,
+    session: &SessionId,
+    kept: &mut Kept,
+) -> Result<(), DriverError> {
+    let Some(file) = StateFile::load(layout, session)? else { return Ok(()) };
+    if file.records <= kept.known && kept.known > 1 {
+        return Ok(());
+    }
+    let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
+    let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
+    if fits && let Some(chain) = file.chain(layout, session, kept.chain.policy())? {
+        *kept = Kept { chain, seen: file.seen, memo: file.memo, start: kept.start, known: file.records };
+    }
+    Ok(())
+}
+
+/// Takes in what other processes have journaled since: from their state file, which also says what they have seen of the
+/// control files (else their own writes would look like a person's), and the rest by stepping over the records.
+pub(super) fn catch_up<S: Storage>(
+    turn: &Turn<'_, S>,
+    (layout, session): (&Layout, &SessionId),
+    kept: &mut Kept,
+    mut followed: Option<&mut Followed>,
+) -> Result<(), DriverError> {
+    const PAGE: usize = 512;
+    if kept.known >= turn.records() {
+        return Ok(());
+    }
+    // A state file would hide what was decided from whoever follows it.
+    if followed.is_none() {
+        adopt(turn.journal(), layout, session, kept)?;
+    }
+    let mut place = turn.journal().find(kept.known)?;
+    while kept.known < turn.records() {
+        let page = turn.journal().read(place, PAGE)?;
+        if page.records.is_empty() {
+            break;
+        }
+        for record in &page.records {
+            let wrong = |problem: String| DriverError::Record { index: record.index, problem };
+            let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
+            if let Some(input) = body.input {
+                let input: Input = serde_json::from_str(input.get()).map_err(|error| wrong(error.to_string()))?;
+                // The effects were carried out by whoever journaled it; only the state follows.
+                let step: Step = kept.chain.step(&input);
+                kept.memo.note(&input, &step.decision);
+                if let Some(followed) = &mut followed {
+                    followed.push((input, step.decision));
+                }
+            }
+            kept.known = record.index + 1;
+        }
+        place = page.next;
+    }
+    Ok(())
+}

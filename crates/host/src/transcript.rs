@@ -1,0 +1,132 @@
+//! The transcript of our own loop: `transcripts/SESSION.jsonl`, a view that the journal gives again byte for byte.
+
+use crate::driver::{DriverError, run};
+use crate::geometry::file::{self, FileAction, FileError, read_bounded};
+use crate::geometry::layout::Layout;
+use crate::journal::Journal;
+use crate::storage::Storage;
+use crate::workspace::session::SessionId;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use tripwire_core::record::chain::Digest;
+use tripwire_core::run::View;
+use tripwire_core::run::line::Line;
+
+/// The largest transcript that is compared.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Where a session's transcript is.
+#[must_use]
+pub fn path(layout: &Layout, session: &SessionId) -> PathBuf {
+    layout.transcripts().join(format!("{session}.jsonl"))
+}
+
+/// A transcript that is being written: lines are appended, and nothing else ever happens to it.
+#[derive(Debug)]
+pub struct Transcript {
+    path: PathBuf,
+    file: File,
+}
+
+impl Transcript {
+    /// Opens the transcript of a session with what it holds already; a crash may have cost it its last lines, so it is
+    /// written anew from the lines that the journal gives.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn open(layout: &Layout, session: &SessionId, so_far: &str) -> Result<Self, FileError> {
+        file::make_folder(&layout.transcripts())?;
+        let path = path(layout, session);
+        file::replace(&path, so_far.as_bytes())?;
+        let mut options = OpenOptions::new();
+        let file = options.append(true).mode(0o600).open(&path).map_err(FileError::at(&path, FileAction::Write))?;
+        Ok(Self { path, file })
+    }
+
+    /// Appends one line.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn append(&mut self, line: &Line) -> Result<(), DriverError> {
+        let text = line.text()? + "\n";
+        let written = self.file.write_all(text.as_bytes());
+        Ok(written.map_err(FileError::at(&self.path, FileAction::Write))?)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What running the loop again says about the transcript on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// Lines that the journal gives.
+    pub lines: u64,
+    /// The SHA-256 of those lines.
+    pub sha256: Digest,
+    /// How the file compares.
+    pub file: FileState,
+}
+
+/// How the transcript on disk compares with what the journal gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileState {
+    /// Byte for byte the same.
+    Equal,
+    /// It differs first in this line, from 1.
+    Differs(u64),
+    /// There is none.
+    Missing,
+}
+
+/// Runs the loop of a session again and compares its transcript with the file. `None` when the session is not one of our
+/// own loop.
+///
+/// # Errors
+/// When the journal does not verify or the file cannot be read.
+pub fn compare<S: Storage>(
+    journal: &Journal<S>,
+    layout: &Layout,
+    session: &SessionId,
+) -> Result<Option<Compared>, DriverError> {
+    let Some(text) = text_of(journal)? else { return Ok(None) };
+    let lines = u64::try_from(text.lines().count()).unwrap_or(u64::MAX);
+    let file = match read_bounded(&path(layout, session), BYTES_MAX) {
+        Ok(bytes) if bytes == text.as_bytes() => FileState::Equal,
+        Ok(bytes) => FileState::Differs(first_difference(&bytes, text.as_bytes())),
+        Err(_unreadable) => FileState::Missing,
+    };
+    Ok(Some(Compared { lines, sha256: Digest::of(text.as_bytes()), file }))
+}
+
+/// The transcript as the journal gives it; `None` when the session is not one of our own loop.
+///
+/// # Errors
+/// When the journal does not verify.
+pub fn text_of<S: Storage>(journal: &Journal<S>) -> Result<Option<String>, DriverError> {
+    let mut text = String::new();
+    let mut trouble = None;
+    let run = run::again(journal, |view, _| {
+        if let View::Line(line) = view {
+            match line.text() {
+                Ok(line) => text.extend([line.as_str(), "\n"]),
+                Err(error) => trouble = Some(error),
+            }
+        }
+    })?;
+    match trouble {
+        Some(error) => Err(error.into()),
+        None => Ok(run.map(|_| text)),
+    }
+}
+
+fn first_difference(one: &[u8], two: &[u8]) -> u64 {
+    let same =
+        one.split(|byte| *byte == b'\n').zip(two.split(|byte| *byte == b'\n')).take_while(|(a, b)| a == b).count();
+    u64::try_from(same).unwrap_or(u64::MAX).saturating_add(1)
+}

@@ -1,0 +1,51 @@
+//! Which command runs a project's tests, where neither a person nor the policy says so: what the project's files show.
+
+use std::path::Path;
+
+/// The largest file that is looked into.
+const BYTES_MAX: u64 = 256 * 1_024;
+
+/// The test command of a workspace, if its files show one. The first that fits wins; nothing is run.
+#[must_use]
+pub fn detect(root: &Path) -> Option<&'static str> {
+    let has = |name: &str| root.join(name).is_file();
+    let holds = |name: &str, text: &str| {
+        let file = root.join(name);
+        let small = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
+        small && std::fs::read_to_string(file).is_ok_and(|content| content.contains(text))
+    };
+    let rows: [(bool, &'static str); 8] = [
+        (has("Cargo.toml"), "cargo test"),
+        (has("go.mod"), "go test ./..."),
+        (holds("package.json", "\"test\""), "npm test"),
+        (has("pytest.ini") || has("conftest.py") || holds("pyproject.toml", "pytest"), "pytest"),
+        (holds("Makefile", "\ntest:") || holds("makefile", "\ntest:"), "make test"),
+        (root.join("tests").is_dir() && has("setup.py"), "pytest"),
+        (has("test.sh"), "sh test.sh"),
+        (has("run_tests.sh"), "sh run_tests.sh"),
+    ];
+    rows.into_iter().find_map(|(fits, command)| fits.then_some(command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dirty_1_the_projects_own_files_show_its_test_command_and_an_empty_folder_shows_none() {
+        let detected = |files: &[(&str, &str)]| {
+            let folder = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                std::fs::write(folder.path().join(name), text).unwrap();
+            }
+            detect(folder.path())
+        };
+        assert_eq!(detected(&[]), None);
+        assert_eq!(detected(&[("Cargo.toml", "")]), Some("cargo test"));
+        assert_eq!(detected(&[("package.json", "{\"scripts\":{\"test\":\"x\"}}")]), Some("npm test"));
+        assert_eq!(detected(&[("package.json", "{}")]), None);
+        assert_eq!(detected(&[("Makefile", "all:\n\ntest:\n\ttrue\n")]), Some("make test"));
+        assert_eq!(detected(&[("test.sh", "")]), Some("sh test.sh"));
+        assert_eq!(detected(&[("pyproject.toml", "[tool.pytest.ini_options]")]), Some("pytest"));
+    }
+}
