@@ -10,18 +10,42 @@ use std::path::Path;
 const ENTRIES_MAX: usize = 20_000;
 
 /// A search.
-#[expect(clippy::struct_excessive_bools, reason = "each is one option of `find`, and they go together in any way")]
 pub(super) struct Search {
     roots: Vec<Field>,
     names: Vec<(Vec<Atom>, On)>,
-    any_name: bool,
+    together: Together,
     kind: Option<char>,
     depth_max: usize,
-    only_empty: bool,
-    /// Whether it deletes what it finds.
-    pub(super) deletes: bool,
+    hits: Hits,
+    /// What it does itself with what it finds.
+    pub(super) act: Act,
     /// The commands it runs on what it finds.
     pub(super) executes: Vec<Vec<Field>>,
+}
+
+/// How several names are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Together {
+    All,
+    Any,
+}
+
+/// What can be hit at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hits {
+    /// Whatever fits.
+    Whatever,
+    /// Only what is empty: nothing is lost with it.
+    OnlyEmpty,
+}
+
+/// What a search does itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    /// It lists.
+    List,
+    /// It deletes.
+    Delete,
 }
 
 /// What a test looks at.
@@ -48,11 +72,11 @@ impl Search {
         let mut search = Self {
             roots: if roots.is_empty() { vec![Field::of(".")] } else { roots },
             names: Vec::new(),
-            any_name: false,
+            together: Together::All,
             kind: None,
             depth_max: usize::MAX,
-            only_empty: false,
-            deletes: false,
+            hits: Hits::Whatever,
+            act: Act::List,
             executes: Vec::new(),
         };
         let mut negated = false;
@@ -73,15 +97,15 @@ impl Search {
                         search.names.push((atoms.atoms, on));
                     }
                 }
-                "-o" | "-or" => search.any_name = true,
+                "-o" | "-or" => search.together = Together::Any,
                 "-type" => {
                     search.kind = tests.next().and_then(|field| field.text().chars().next()).filter(|_| !was_negated)
                 }
                 "-maxdepth" => {
                     search.depth_max = tests.next().and_then(|field| field.text().parse().ok()).unwrap_or(usize::MAX);
                 }
-                "-empty" => search.only_empty = !was_negated,
-                "-delete" => search.deletes = true,
+                "-empty" if !was_negated => search.hits = Hits::OnlyEmpty,
+                "-delete" => search.act = Act::Delete,
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let end = |field: &&Field| !matches!(field.text().as_str(), ";" | "+");
                     search.executes.push(tests.by_ref().take_while(end).cloned().collect());
@@ -94,7 +118,7 @@ impl Search {
 
     /// What it would hit. A search that names nothing hits its whole roots; so does one that begins outside.
     pub(super) fn hits(&self, walker: &Walker<'_>) -> Vec<String> {
-        if self.only_empty {
+        if self.hits == Hits::OnlyEmpty {
             return Vec::new();
         }
         let mut hits = Vec::new();
@@ -170,6 +194,9 @@ impl Search {
             On::NameInAnyCase => fits(pattern, &name.to_lowercase()),
             On::Path => fits(pattern, &below) || fits(pattern, &path.display().to_string()),
         };
-        if self.any_name { self.names.iter().any(test) } else { self.names.iter().all(test) }
+        match self.together {
+            Together::Any => self.names.iter().any(test),
+            Together::All => self.names.iter().all(test),
+        }
     }
 }

@@ -226,7 +226,9 @@ fn tracked_losses(world: &World, repo: &Repo, path: &Path, files: &[&PathBuf], l
     for file in status.dirty().into_iter().filter(|file| file.starts_with(path)) {
         losses.effect.uncommitted.add(&relative(world, file));
     }
-    let kept = |file: &Path| is_product(world, file) || is_of_the_run(world, file);
+    // A repository inside this one is one untracked entry here; what it holds was looked at on its own.
+    let nested = |file: &Path| file.join(".git").exists();
+    let kept = |file: &Path| is_product(world, file) || is_of_the_run(world, file) || nested(file);
     for file in status.untracked.iter().filter(|file| file.starts_with(path) && !kept(file)) {
         let kind = if is_secret(file) { &mut losses.effect.secrets } else { &mut losses.effect.untracked };
         kind.add(&relative(world, file));

@@ -44,6 +44,11 @@ impl Stream {
         }
     }
 
+    /// The same with its escapes resolved, if it is known.
+    fn unescaped(self) -> Self {
+        if let Self::Known(text) = &self { Self::Known(unescape(text)) } else { self }
+    }
+
     /// What two commands write one after the other.
     pub(super) fn then(self, next: Self) -> Self {
         match (self, next) {
@@ -117,15 +122,7 @@ impl Walker<'_> {
                 }
             }
         };
-        match stream {
-            Stream::Known(_) if !plain => Stream::Decoded,
-            other @ (Stream::Closed
-            | Stream::Known(_)
-            | Stream::Paths(_)
-            | Stream::Downloaded
-            | Stream::Decoded
-            | Stream::Unknown) => other,
-        }
+        if matches!(stream, Stream::Known(_)) && !plain { Stream::Decoded } else { stream }
     }
 
     /// The name that `mktemp` would make, with `x` for what it chooses.
@@ -199,17 +196,9 @@ fn echo(call: &Call) -> Stream {
         joined.atoms.extend(field.atoms.iter().cloned());
     }
     joined.push_text("\n");
-    match Stream::of(&joined) {
-        Stream::Known(text) if call.args.get(1).is_some_and(|option| option.text().contains('e')) => {
-            Stream::Known(unescape(&text))
-        }
-        other @ (Stream::Closed
-        | Stream::Known(_)
-        | Stream::Paths(_)
-        | Stream::Downloaded
-        | Stream::Decoded
-        | Stream::Unknown) => other,
-    }
+    let escapes = call.args.get(1).is_some_and(|option| options(&option) && option.text().contains('e'));
+    let stream = Stream::of(&joined);
+    if escapes { stream.unescaped() } else { stream }
 }
 
 /// `printf` with `%s`, `%b`, `%d` and escapes; anything finer is unreadable.
@@ -243,10 +232,7 @@ fn printf(call: &Call) -> Stream {
             break;
         }
     }
-    match Stream::of(&joined) {
-        Stream::Known(text) => Stream::Known(unescape(&text)),
-        other @ (Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown) => other,
-    }
+    Stream::of(&joined).unescaped()
 }
 
 /// The escapes that `echo -e` and `printf` know.

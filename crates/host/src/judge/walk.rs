@@ -415,18 +415,13 @@ fn leaves(item: &Item) -> bool {
 
 /// A loop reads its input line by line, if that is known; else once.
 fn lines_of(stdin: &Stream) -> Vec<Stream> {
-    match stdin {
-        Stream::Known(text) if text.lines().count() <= LOOP_MAX && !text.is_empty() => {
-            text.lines().map(|line| Stream::Known(line.to_owned())).collect()
-        }
-        Stream::Paths(paths) if paths.0.len() <= LOOP_MAX && !paths.0.is_empty() => {
-            paths.0.iter().map(|path| Stream::Known(path.clone())).collect()
-        }
-        other @ (Stream::Closed
-        | Stream::Known(_)
-        | Stream::Paths(_)
-        | Stream::Downloaded
-        | Stream::Decoded
-        | Stream::Unknown) => vec![other.clone()],
+    let lines: Vec<String> = match stdin {
+        Stream::Known(text) => text.lines().map(str::to_owned).collect(),
+        Stream::Paths(paths) => paths.0.clone(),
+        Stream::Closed | Stream::Downloaded | Stream::Decoded | Stream::Unknown => Vec::new(),
+    };
+    if lines.is_empty() || lines.len() > LOOP_MAX {
+        return vec![stdin.clone()];
     }
+    lines.into_iter().map(Stream::Known).collect()
 }

@@ -3,7 +3,7 @@
 use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
-use crate::judge::find::Search;
+use crate::judge::find::{Act, Search};
 use crate::judge::hold::{FloorRule, Hold};
 use crate::judge::losses::{self, Losses};
 use crate::judge::walk::Walker;
@@ -203,7 +203,7 @@ fn of_zone(walker: &Walker<'_>, zone: Zone, path: &Path) -> Hold {
 fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     let search = Search::read(call);
     let hits: Vec<Field> = search.hits(walker).iter().map(|hit| hit_field(hit)).collect();
-    if search.deletes {
+    if search.act == Act::Delete {
         let hold = fields(walker, call.place, Manner::Recursive, &hits);
         if hold.is_some() {
             return hold;
