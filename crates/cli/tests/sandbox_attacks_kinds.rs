@@ -178,7 +178,8 @@ const KERNEL: &[(&str, &str)] = &[
 fn whole(host: &Host) -> bool {
     fs::read_to_string(host.top.join("outside/victim")).is_ok_and(|text| text == "original\n")
         && fs::read_dir(host.top.join("outside")).is_ok_and(|entries| entries.count() == 2)
-        && fs::read_to_string(host.ws().join(".geometry/MANIFEST.yaml")).is_ok_and(|text| text == "limit: 7\n")
+        && fs::read_to_string(host.ws().join(".geometry/MANIFEST.yaml"))
+            .is_ok_and(|text| text == "safety:\n  max_iterations: 7\n")
         && !host.top.join("home/pwned").exists()
 }
 

@@ -68,7 +68,8 @@ fn stuck() -> String {
 }
 
 fn healthy() -> String {
-    claude(&(0..8).map(|n| format!("{n} of 8 files compiled, next is part_{n}.c")).collect::<Vec<_>>())
+    let parts = ["parser", "lexer", "reader", "writer", "printer", "linker", "loader", "tester"];
+    claude(&parts.map(|part| format!("the {part} does not compile yet")))
 }
 
 const PROJECT: &str = "home/.claude/projects/-work";

@@ -9,7 +9,7 @@ A deterministic safety runtime for autonomous LLM agents
 Usage: tripwire <COMMAND>
 
 Commands:
-  status       Show how the newest session stands, on one screen
+  run          Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed
 ";
 const TAIL: &str = "\
 Options:
@@ -17,7 +17,7 @@ Options:
   -V, --version  Print version
 
 Exit codes: 0 done, 1 internal error or (`doctor`) a promise not kept, 2 usage or bad input, 3 system error or hard stop,
-5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
+4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
 10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.
 ";
 

@@ -87,7 +87,7 @@ mod tests {
     use alloc::vec::Vec;
 
     /// How many names of each family the specification has.
-    const NAMES: [(&str, u32); 21] = [
+    const NAMES: [(&str, u32); 22] = [
         ("CONST", 6),
         ("CHAIN", 6),
         ("ACT", 3),
@@ -100,6 +100,7 @@ mod tests {
         ("TERM", 1),
         ("CTX", 4),
         ("CTRL", 4),
+        ("FLOOR", 1),
         ("PERM", 1),
         ("REVIEW", 1),
         ("IDENT", 1),

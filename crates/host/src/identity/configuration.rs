@@ -212,7 +212,8 @@ mod tests {
         let mut other = policy.clone();
         other.set("safety.max_iterations", "7").unwrap();
         assert_eq!(seen(&other, &plain).differences(&first), [Part::Policy]);
-        let stricter = permissions("forbid (principal, action == Action::\"reach\", resource);");
+        let stricter =
+            permissions("forbid (principal, action == Action::\"reach\", resource == Host::\"other.test\");");
         assert_eq!(seen(&policy, &stricter).differences(&first), [Part::Permissions]);
         for (name, part) in [("CLAUDE.md", Part::Prompt), (".mcp.json", Part::Tools)] {
             std::fs::write(folder.path().join(name), "new").unwrap();

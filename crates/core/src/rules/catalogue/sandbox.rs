@@ -44,7 +44,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         what: "Memory, processes, file size and time of a run are bounded. Crossing a bound ends the run and says which. \
                As root the limit on processes comes from a control group, because the older limit does not bind root.",
         threshold: "The bounds of the sandbox settings.",
-        settings: &[],
+        settings: &[
+            "sandbox.time_limit_ms",
+            "sandbox.memory_mib",
+            "sandbox.processes",
+            "sandbox.disk_mib",
+            "sandbox.output_mib",
+        ],
         source: "SPEC §10.",
         fires: "A fork bomb: ended by the bound on processes.",
         quiet: "A build with eight compilers at once.",
