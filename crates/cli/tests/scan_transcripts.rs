@@ -56,8 +56,9 @@ fn claude(results: &[String]) -> String {
         let at = format!("2026-11-15T00:{n:02}:00.000Z");
         lines.push(json!({"type": "assistant", "timestamp": at, "message": {"id": format!("m{n}"), "content": [block],
             "model": "claude-opus-4-5", "usage": {"input_tokens": 100_000, "output_tokens": 1_000}}}));
+        let failed = result.starts_with("no rule");
         let result =
-            json!({"type": "tool_result", "tool_use_id": format!("t{n}"), "content": result, "is_error": true});
+            json!({"type": "tool_result", "tool_use_id": format!("t{n}"), "content": result, "is_error": failed});
         lines.push(json!({"type": "user", "timestamp": at, "message": {"content": [result]}}));
     }
     lines.iter().map(|line| format!("{line}\n")).collect()
@@ -69,7 +70,7 @@ fn stuck() -> String {
 
 fn healthy() -> String {
     let parts = ["parser", "lexer", "reader", "writer", "printer", "linker", "loader", "tester"];
-    claude(&parts.map(|part| format!("the {part} does not compile yet")))
+    claude(&parts.map(|part| format!("the {part} is compiled")))
 }
 
 const PROJECT: &str = "home/.claude/projects/-work";
