@@ -195,5 +195,5 @@ pub(crate) fn last_text(stdout: &str) -> String {
         };
         text.map(str::to_owned)
     };
-    stdout.lines().filter_map(said).last().unwrap_or_default()
+    stdout.lines().rev().find_map(said).unwrap_or_default()
 }
