@@ -66,12 +66,24 @@ fn written(walker: &Walker<'_>, target: &Field, writing: Writing, place: Place) 
     }
     let cwd = walker.state.cwd();
     walker.world.spots(target, cwd).into_iter().find_map(|spot| match spot {
+        Spot::Path(path) if is_stream(&path) => None,
         Spot::Path(path) => {
             let path = walker.world.real(&path, Last::Followed);
             judge_path(walker, &path, writing)
         }
         Spot::Contents(_) | Spot::Unknown(..) => None,
     })
+}
+
+/// The names of a process's own open files. What they lead to for the judge is not what they lead to for the command,
+/// and whoever opened that file was judged then.
+fn is_stream(path: &Path) -> bool {
+    let is_standard =
+        ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"].iter().any(|name| path == Path::new(name));
+    is_standard
+        || path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd")
+        || path.starts_with("/proc/thread-self/fd")
 }
 
 fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold> {
