@@ -17,6 +17,7 @@ mod outcome;
 mod programs;
 mod shell;
 mod signature;
+mod test_scripts;
 mod tools;
 mod verdict;
 mod volatile;

@@ -2,7 +2,7 @@
 
 use super::{Session, SessionError, Status};
 use crate::conversation::{OUTPUT_TOKENS_MAX, answered, failed, used};
-use crate::engine::{Answer, Engine, EngineError, Question, Turn};
+use crate::engine::{Answer, Engine, EngineError, EngineKind, Question, Turn};
 use crate::prompt;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -12,9 +12,13 @@ use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{EngineFailure, FailureKind, ReviewAnswer, Reviewed, RunRecord, Spoken};
+use tripwire_core::units::MicroUsd;
 
 /// The longest that one answer may take where no wall clock is set.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// The longest that a worker's turn may take where no wall clock is set: as long as an iteration.
+const WORK_TIME_MAX: Duration = Duration::from_secs(8 * 3_600);
 
 impl Session<'_> {
     /// Asks an engine of the chain with the conversation as it stands.
@@ -25,15 +29,17 @@ impl Session<'_> {
         let begun = Instant::now();
         let name = self.engines.label(engine);
         let status = self.status(&format!("asks {name}"));
+        let money = self.money_left();
         let Self { engines, conversation, hands, watch, doors, .. } = self;
         let question = conversation.question(prompt::SYSTEM, hands.specs());
         let record = match engines.chain.get_mut(engine) {
             None => RunRecord::Failed(missing(name)),
             Some(asked) => {
+                asked.allow(money);
                 let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
                 engines.record(&question, &heard);
                 match heard {
-                    Ok(answer) => RunRecord::Answered(answered(name, answer, step)),
+                    Ok(answer) => RunRecord::Answered(answered(name, hands.claim_of_worker(answer), step)),
                     Err(error) => RunRecord::Failed(failed(name, &late_or(error, until))),
                 }
             }
@@ -41,6 +47,13 @@ impl Session<'_> {
         self.took = begun.elapsed();
         let took = self.took;
         self.learn(&record, took)
+    }
+
+    /// What is left of the money, where it is bounded.
+    fn money_left(&self) -> Option<MicroUsd> {
+        let figures = self.driver.view();
+        let spent = figures.spent.micro_usd.get();
+        figures.budget_micro_usd.map(|budget| MicroUsd::new(budget.get().saturating_sub(spent)))
     }
 
     /// Asks the advisor what to do about a deadlock (RUN-5).
@@ -141,13 +154,21 @@ fn ask(
     until: Option<Instant>,
     (mut status, watch, doors): (Status, &Watch, &mut super::Doors<'_>),
 ) -> Result<Answer, EngineError> {
-    let longest = Instant::now() + ANSWER_TIME_MAX;
+    let longest = Instant::now() + longest(engine);
     let deadline = until.map_or(longest, |until| until.min(longest));
     engine.ask(question, deadline, &mut |_heard| {
         status.left = until.map(|until| until.saturating_duration_since(Instant::now()));
         doors.audience.beat(&status);
         if (doors.interrupted)() || watch.stop_stands() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
+}
+
+/// The longest that one question may take where no wall clock is set.
+fn longest(engine: &dyn Engine) -> Duration {
+    match engine.kind() {
+        EngineKind::Model => ANSWER_TIME_MAX,
+        EngineKind::Worker => WORK_TIME_MAX,
+    }
 }
 
 /// An engine that was only slow, and not cut off by the session's wall clock, may be asked again or left.
