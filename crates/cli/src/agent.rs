@@ -118,7 +118,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
     }
     match &args.resume {
         Some(session) => resume(args, session),
-        None => begin(args, Start::of(args)?),
+        None => Ok(begin(args, Start::of(args)?)?.0),
     }
 }
 
@@ -189,7 +189,8 @@ fn task(file: &Path) -> Result<String, Problem> {
     Ok(text)
 }
 
-fn begin(args: &AgentArgs, start: Start) -> Result<Exit, Problem> {
+/// Plays a new session to its end; gives the exit code and how it was left.
+fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     let Start { objective, workspace, names } = start;
     let detected = test_command::detect(workspace.root());
     let change = |policy: &mut Policy| set(args, detected, policy);
@@ -206,7 +207,7 @@ fn begin(args: &AgentArgs, start: Start) -> Result<Exit, Problem> {
     let mut printer = Printer::new(shown(args));
     let doors = Doors { interrupted: &interrupted, audience: &mut printer };
     let left = Session::begin(plan, doors, change)?.play()?;
-    leave(&workspace, &left, printer)
+    Ok((leave(&workspace, &left, printer)?, left))
 }
 
 fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {

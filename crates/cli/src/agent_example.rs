@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
 use std::path::{Path, PathBuf};
+use tripwire_agent::session::Left;
 use tripwire_host::workspace::{Places, Workspace};
 
 /// The files of the example; the last two are the cassettes, which lie beside the workspace.
@@ -24,10 +25,11 @@ const ADVISOR: &str = "advisor.jsonl";
 
 /// What a person reads before it begins.
 const INTRODUCTION: &str = "\
-A small program is broken, and an agent is to mend it. The agent's answers come from a recording, so this needs no key and
-no network; the guard that decides, the sandbox that runs the commands and the journal are the real ones. The agent will run
-the tests again and again instead of thinking, be overridden, be held until an advisor has spoken, mend the program, and say
-that it is done before the tests have passed.";
+A small program is broken, and an agent is to mend it. The agent's answers come from a recording,
+so this needs no key and no network. The guard that decides, the sandbox that runs the commands
+and the journal are the real ones. The agent will run the tests again and again instead of
+thinking, be overridden, be held until an advisor has spoken, mend the program, and say that it is
+done before the tests have passed.";
 
 /// The example, unpacked.
 #[derive(Debug)]
@@ -50,22 +52,22 @@ impl Example {
     }
 
     /// Says what will happen, plays it, and says how to look at it afterwards.
-    pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<Exit, Problem>) -> Result<Exit, Problem> {
+    pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<(Exit, Left), Problem>) -> Result<Exit, Problem> {
         output::say(&format!("{INTRODUCTION}\nIt works in {}\n", self.folder.display()));
-        let played = play(&self);
+        let (exit, left) = play(&self)?;
         let (work, folder) = (self.folder.join("work"), self.folder.display());
+        let telling = left.telling.map_or(0, |decision| decision.get());
         output::say(&format!(
-            "\nLook at it as long as you like; everything is still there:\n  \
+            "\nEverything is still there. Look at it:\n\n  \
              cd {}\n  \
-             tripwire log                every decision, as it was journaled\n  \
-             tripwire why                the newest one, explained\n  \
-             tripwire replay             the same loop again, without a model and without tools\n  \
-             tripwire verify             that nobody changed a record\n  \
-             cat .geometry/todo.md       what the agent recited\n\
+             tripwire log            every decision, as it was journaled\n  \
+             tripwire why {telling:<10} the one that held the loop, with its rule and its evidence\n  \
+             tripwire replay         the same loop again, without a model and without tools\n  \
+             tripwire verify         that nobody changed a record\n\n\
              and when you have seen enough: rm -r {folder}",
             work.display()
         ));
-        played
+        Ok(exit)
     }
 
     /// What is to be reached.

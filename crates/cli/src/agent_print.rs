@@ -27,7 +27,7 @@ pub(crate) enum Shown {
 /// Columns of the line that is rewritten.
 const STATUS_COLUMNS: usize = 118;
 /// Letters of a foreign text that the story shows.
-const TOLD_LETTERS: usize = 110;
+const TOLD_LETTERS: usize = 96;
 
 /// Prints what happens.
 #[derive(Debug)]
@@ -244,7 +244,10 @@ pub(crate) fn report(left: &Left, exit: Exit, parity: &AgentParity, printer: &Pr
 
 /// What a person can do now, as commands.
 fn next(left: &Left) -> String {
-    let look = "`tripwire log`, `tripwire why`";
+    let look = match left.telling {
+        Some(decision) => format!("`tripwire log`, `tripwire why {}`", decision.get()),
+        None => "`tripwire log`".to_owned(),
+    };
     match &left.ending {
         Ending::Held { .. } | Ending::OutOfIterations | Ending::Parked { .. } | Ending::NoEngine { .. } => {
             format!("{look}; then `tripwire agent --resume {}`", left.session)

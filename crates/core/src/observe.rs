@@ -5,6 +5,7 @@
 //! of any result is a change of [`OBSERVE_VERSION`].
 
 mod arguments;
+pub mod chant;
 mod digest;
 mod error_kind;
 mod gain;

@@ -121,3 +121,53 @@ fn prog_1_a_model_that_reads_another_page_for_ever_runs_out_of_iterations_or_is_
     assert!([3, 5, 7, 8].contains(&run.code), "{}\n{}", run.code, run.stdout);
     assert!(asked.load(Ordering::SeqCst) <= 32, "{asked:?}");
 }
+
+/// A provider whose every answer says the same for ever and never ends.
+fn chanter() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let first = count.fetch_add(1, Ordering::SeqCst) == 0;
+            std::thread::spawn(move || {
+                let mut request = [0_u8; 262_144];
+                drop(stream.read(&mut request));
+                drop(
+                    stream
+                        .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"),
+                );
+                let chunk = json!({"id": "x", "model": "tiny", "choices": [{"index": 0, "delta": {"content": "I list the files and "}, "finish_reason": if first { json!("stop") } else { json!(null) }}]});
+                // A reader that has gone away ends it; so does a test that was forgotten.
+                for _ in 0..20_000 {
+                    let told =
+                        if first { format!("data: {chunk}\n\ndata: [DONE]\n\n") } else { format!("data: {chunk}\n\n") };
+                    if stream.write_all(told.as_bytes()).is_err() || first {
+                        return;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            });
+        }
+    });
+    (format!("openai-chat:tiny@http://{address}/v1"), asked)
+}
+
+#[test]
+fn loop_2_an_answer_that_chants_for_ever_is_cut_off_and_sent_back() {
+    let bed = Bed::new();
+    let (engine, asked) = chanter();
+    let run = bed.run(&["agent", "--objective", "list the files", "--engine", &engine, "--max-runtime", "100s"]);
+    run.ended(3);
+    assert_eq!(asked.load(Ordering::SeqCst), 4, "the question whether it is there, the first answer, two repairs");
+    assert!(run.stdout.contains("cut off at the limit of output"), "{}", run.stdout);
+    let transcript = bed.transcript();
+    let answers = of_kind(&transcript, "answer");
+    assert!(answers.iter().all(|line| line["end"] == "outputLimit" && line["text"].as_str().unwrap().len() < 8_192));
+    assert!(
+        answers[0]["usage"]["output"].as_u64().unwrap() > 100,
+        "what it used is estimated: {}",
+        answers[0]["usage"]
+    );
+}

@@ -253,7 +253,7 @@ impl Bed {
                 id: format!("call-{step}-{n}"),
                 tool: tool.to_owned(),
             };
-            RunRecord::Answered(Answer {
+            Answer {
                 calls: calls.into_iter().enumerate().map(call).collect(),
                 end: AnswerEnd::Finished,
                 engine: self.run.setup().engines[engine].clone(),
@@ -261,19 +261,19 @@ impl Bed {
                 text: text.to_owned(),
                 usage,
                 work: None,
-            })
+            }
         };
         match self.replies.pop_front() {
-            Some(Reply::Calls(calls)) => answer(calls, "I do the next thing", used(100)),
-            Some(Reply::Text(text)) => answer(Vec::new(), text, used(100)),
-            Some(Reply::Full(tokens)) => answer(vec![("read_file", r#"{"path":"big"}"#)], "", used(tokens)),
+            Some(Reply::Calls(calls)) => RunRecord::Answered(answer(calls, "I do the next thing", used(100))),
+            Some(Reply::Text(text)) => RunRecord::Answered(answer(Vec::new(), text, used(100))),
+            Some(Reply::Full(tokens)) => {
+                RunRecord::Answered(answer(vec![("read_file", r#"{"path":"big"}"#)], "", used(tokens)))
+            }
             Some(Reply::Fails(kind, wait)) => RunRecord::Failed(failure(kind, wait)),
             Some(Reply::Worked(end)) => {
                 let calls = if end == WorkEnd::Finished { vec![("finish", r#"{"summary":"x"}"#)] } else { Vec::new() };
-                match answer(calls, "the worker's words", Usage::default()) {
-                    RunRecord::Answered(answer) => RunRecord::Answered(Answer { work: Some(work(end)), ..answer }),
-                    other => other,
-                }
+                let said = answer(calls, "the worker's words", Usage::default());
+                RunRecord::Answered(Answer { work: Some(work(end)), ..said })
             }
             None => RunRecord::Failed(failure(FailureKind::Refused, None)),
         }
