@@ -35,14 +35,16 @@ pub(crate) struct Printer {
     shown: Shown,
     /// Whether the rewritten line stands on the screen.
     drawn: bool,
-    /// Tokens that workers used; they are counted in the sessions that guarded them.
+    /// Turns that workers did.
+    worker_turns: u32,
+    /// Tokens that they used; they are counted in the sessions that guarded them.
     worker_tokens: u64,
 }
 
 impl Printer {
     /// A printer of this kind.
     pub(crate) const fn new(shown: Shown) -> Self {
-        Self { shown, drawn: false, worker_tokens: 0 }
+        Self { shown, drawn: false, worker_turns: 0, worker_tokens: 0 }
     }
 
     /// Takes the rewritten line away.
@@ -63,6 +65,7 @@ impl Printer {
 impl Audience for Printer {
     fn line(&mut self, line: &Line, status: &Status) {
         if let Line::Answer(Answer { work: Some(work), .. }) = line {
+            self.worker_turns = self.worker_turns.saturating_add(1);
             self.worker_tokens = self.worker_tokens.saturating_add(work.tokens.get());
         }
         match self.shown {
@@ -238,15 +241,17 @@ pub(crate) fn report(left: &Left, exit: Exit, parity: &AgentParity, printer: &Pr
         format!("  session   {}", left.session),
         format!("  record    {}", left.transcript.display()),
         format!("  {}", parity.words()),
-        format!("  next      {}", next(left)),
+        format!("  next      {}", next(left, printer)),
     ]
 }
 
 /// What a person can do now, as commands.
-fn next(left: &Left) -> String {
+fn next(left: &Left, printer: &Printer) -> String {
+    // Each turn of a worker is a newer session than this one.
+    let of = if printer.worker_turns == 0 { String::new() } else { format!(" --session {}", left.session) };
     let look = match left.telling {
-        Some(decision) => format!("`tripwire log`, `tripwire why {}`", decision.get()),
-        None => "`tripwire log`".to_owned(),
+        Some(decision) => format!("`tripwire log{of}`, `tripwire why {}{of}`", decision.get()),
+        None => format!("`tripwire log{of}`"),
     };
     match &left.ending {
         Ending::Held { .. } | Ending::OutOfIterations | Ending::Parked { .. } | Ending::NoEngine { .. } => {

@@ -140,7 +140,10 @@ struct Supervised {
 impl Worker for Supervised {
     fn work(&mut self, order: &Order<'_>) -> Result<Done, String> {
         match supervisor::run(&self.wish(order), Arc::new(Voice)) {
-            Ok(report) => Ok(done(&report)),
+            Ok(report) => {
+                crate::agent_print::aside(&format!("note: the session that guarded this turn is {}", report.session));
+                Ok(done(&report))
+            }
             // A person's order came first: the gate of the loop knows it as well, and says what follows.
             Err(RunError::Blocked(order)) => Ok(not_begun(order)),
             Err(error) => Err(format!("{error}; {}", error.hint())),

@@ -215,6 +215,30 @@ mod tests {
     }
 
     #[test]
+    fn the_last_text_is_what_the_client_said_to_whoever_asked() {
+        let text = |client, lines: &[&str]| words(client, lines).text;
+        let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"All done."}"#;
+        assert_eq!(text(Client::Claude, &[claude]).as_deref(), Some("All done."));
+        let failed = r#"{"type":"result","subtype":"error","is_error":true,"result":"no"}"#;
+        assert_eq!(text(Client::Claude, &[claude, failed]), None);
+        let codex = [
+            r#"{"type":"item.completed","item":{"type":"agent_message","text":"first"}}"#,
+            r#"{"type":"item.completed","item":{"type":"agent_message","text":"last"}}"#,
+            r#"{"type":"item.completed","item":{"type":"command_execution","command":"ls"}}"#,
+            r#"{"type":"turn.completed"}"#,
+        ];
+        assert_eq!(text(Client::Codex, &codex).as_deref(), Some("last"));
+        let gemini = [
+            r#"{"type":"message","role":"assistant","content":"I look.","delta":true}"#,
+            r#"{"type":"tool_use","tool_name":"x"}"#,
+            r#"{"type":"message","role":"assistant","content":"It ","delta":true}"#,
+            r#"{"type":"message","role":"assistant","content":"adds.","delta":true}"#,
+            r#"{"type":"message","role":"user","content":"x"}"#,
+        ];
+        assert_eq!(text(Client::Gemini, &gemini).as_deref(), Some("It adds."));
+    }
+
+    #[test]
     fn only_a_stream_that_the_person_chose_is_read() {
         let chosen = |client, line: &str| is_chosen(client, &line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert!(chosen(Client::Claude, "-p x --output-format stream-json"));

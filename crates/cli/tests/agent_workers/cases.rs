@@ -48,7 +48,7 @@ fn run_4_a_worker_does_its_turn_and_the_loops_own_test_run_proves_it() {
         let (text, session) = (transcript.iter().map(Value::to_string).collect::<String>(), bed.session());
         assert!(!text.contains("auto-20"), "{kind:?}: no session's id stands in the transcript: {text}");
         finish(bed.verb(&["replay", &session]).spawn().expect("replay")).ended(0);
-        finish(bed.verb(&["verify", "--session", &session]).spawn().expect("verify")).ended(0);
+        finish(bed.verb(&["verify", &session]).spawn().expect("verify")).ended(0);
     }
 }
 
