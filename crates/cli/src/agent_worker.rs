@@ -13,7 +13,7 @@ use tripwire_agent::engine::Engine;
 use tripwire_agent::worker::{Done, OBJECTIVE_BYTES_MAX, Order, Worker, WorkerEngine};
 use tripwire_core::chain::event::TestResult;
 use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_core::effect::HoldReason;
+use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
@@ -225,6 +225,9 @@ fn done(report: &RunReport) -> Done {
     let view = &report.view;
     let end = match &report.ending {
         Ending::Done(_) => WorkEnd::Finished,
+        // Under someone else's agent a system error is always the same action again after the override: a loop. Its
+        // session is over, but the next turn is another one.
+        Ending::Stopped(StopReason::SystemError) => WorkEnd::Held(HoldReason::Loop),
         Ending::Stopped(reason) => WorkEnd::Stopped(*reason),
         Ending::Held(reason) => WorkEnd::Held(*reason),
         Ending::GuardBroken(_) => WorkEnd::Held(HoldReason::GuardFailure),
