@@ -57,14 +57,15 @@ impl Example {
         let (exit, left) = play(&self)?;
         let (work, folder) = (self.folder.join("work"), self.folder.display());
         let telling = left.telling.map_or(0, |decision| decision.get());
+        let verbs = [
+            ("log".to_owned(), "every decision, as it was journaled"),
+            (format!("why {telling}"), "the one that held the loop, with its rule and its evidence"),
+            (format!("replay {}", left.session), "the same loop again, without a model and without tools"),
+            ("verify".to_owned(), "that nobody changed a record"),
+        ];
+        let lines: String = verbs.iter().map(|(verb, what)| format!("  tripwire {verb:<34} {what}\n")).collect();
         output::say(&format!(
-            "\nEverything is still there. Look at it:\n\n  \
-             cd {}\n  \
-             tripwire log            every decision, as it was journaled\n  \
-             tripwire why {telling:<10} the one that held the loop, with its rule and its evidence\n  \
-             tripwire replay         the same loop again, without a model and without tools\n  \
-             tripwire verify         that nobody changed a record\n\n\
-             and when you have seen enough: rm -r {folder}",
+            "\nEverything is still there. Look at it:\n\n  cd {}\n{lines}\nand when you have seen enough: rm -r {folder}",
             work.display()
         ));
         Ok(exit)

@@ -164,10 +164,10 @@ fn ask(
         let stopped = (doors.interrupted)() || watch.stop_stands();
         if speech.chants(heard) || stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    match heard {
-        Err(EngineError::Cut { .. }) if speech.is_chant => Ok(speech.answer(engine.name(), question)),
-        heard => heard,
+    if speech.is_chant && matches!(heard, Err(EngineError::Cut { .. })) {
+        return Ok(speech.answer(engine.name(), question));
     }
+    heard
 }
 
 /// What was heard of an answer so far: one that chants is not waited for, because it would never end.

@@ -43,8 +43,7 @@ fn the_example_tells_its_story_ends_verified_and_everything_it_names_can_be_look
             err.lines().find_map(|line| line.trim().strip_prefix("tripwire ").filter(|rest| rest.starts_with(verb)));
         let line = line.unwrap_or_else(|| panic!("`tripwire {verb}` is not named:\n{err}"));
         let words: Vec<&str> = line.split("  ").next().unwrap().split_whitespace().collect();
-        let words = &words[..words.len().min(if verb == "why" { 2 } else { 1 })];
-        let looked = bed.command(words).current_dir(work).output().unwrap();
+        let looked = bed.command(&words).current_dir(work).output().unwrap();
         let text = String::from_utf8_lossy(&looked.stdout);
         assert!(looked.status.success() && !text.trim().is_empty(), "{verb}: {text}\n{looked:?}");
     }
