@@ -3,6 +3,7 @@
 mod agent;
 mod agent_example;
 mod agent_print;
+mod agent_worker;
 mod allow;
 mod arm;
 mod authority;

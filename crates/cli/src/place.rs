@@ -116,6 +116,14 @@ pub(crate) fn who() -> String {
     name.unwrap_or_else(|| "someone".to_owned())
 }
 
+/// Folders in which a run's own folder may be made, best first.
+pub(crate) fn temporary() -> Vec<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    let mut folders: Vec<PathBuf> = [set("XDG_RUNTIME_DIR"), set("TMPDIR")].into_iter().flatten().collect();
+    folders.push(PathBuf::from("/tmp"));
+    folders
+}
+
 /// The person's folders and the clients', as the environment names them.
 pub(crate) fn homes() -> Homes {
     let set = |name| std::env::var_os(name).map(PathBuf::from);

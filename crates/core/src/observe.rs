@@ -5,6 +5,7 @@
 //! of any result is a change of [`OBSERVE_VERSION`].
 
 mod arguments;
+pub mod chant;
 mod digest;
 mod error_kind;
 mod gain;
@@ -18,6 +19,7 @@ mod position;
 mod programs;
 mod shell;
 mod signature;
+mod test_scripts;
 mod tools;
 mod verdict;
 mod volatile;
