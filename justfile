@@ -31,9 +31,10 @@ bench-hook:
     RUSTFLAGS="-C target-feature=+crt-static" cargo bench --package tripwire-cli --bench hook \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
-# The cost of entering and leaving the sandbox
+# The cost of entering, working in and leaving the sandbox, beside bwrap
 bench-sandbox:
-    cargo bench --package tripwire-sandbox
+    cargo build --release --package tripwire-cli
+    cargo bench --package tripwire-sandbox --bench cost
 
 # One static binary, because a hook is started at every tool call and the dynamic loader costs time. The explicit target
 # keeps the flag away from proc-macros, which cannot be linked statically.

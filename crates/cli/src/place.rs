@@ -70,7 +70,7 @@ impl Which {
 }
 
 /// The role that a verb acts in.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct Acting {
     /// The role to act in; by default `TRIPWIRE_ROLE`, else the one of the policy.
     #[arg(long, value_name = "ROLE")]
