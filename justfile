@@ -31,6 +31,10 @@ bench-hook:
     RUSTFLAGS="-C target-feature=+crt-static" cargo bench --package tripwire-cli --bench hook \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
+# A judgement before a shell command, and a permission's question
+bench-judge:
+    cargo bench --package tripwire-host --bench judge --bench authority
+
 # The cost of entering, working in and leaving the sandbox, beside bwrap
 bench-sandbox:
     cargo build --release --package tripwire-cli
