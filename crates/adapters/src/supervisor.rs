@@ -132,7 +132,7 @@ impl RunError {
     pub fn hint(&self) -> String {
         match self {
             Self::UnknownClient { .. } => "start claude, codex or gemini, or say which of them it is with `--client`; \
-                 other commands run confined with `tripwire sandbox run`"
+                 other commands run confined with `tripwire sandbox exec`"
                 .to_owned(),
             Self::NotFound { .. } => "install the client, or give its path".to_owned(),
             Self::Blocked(_) => "`tripwire resume` takes the order back".to_owned(),

@@ -145,19 +145,17 @@ impl Sum {
 
     fn lines(&self) -> Vec<String> {
         let Self { runs, noted, overridden, held, stopped, .. } = self;
-        let mut lines = vec![
-            format!("{runs} transcripts: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped"),
-            format!(
-                "saved would have been {} and {} of {} tokens and {}: all that was spent behind a hold or stop until a \
-                 person spoke; since the first repeats it was {} and {}",
-                self.saved.tokens.get(),
-                dollars(self.saved),
-                self.spent.tokens.get(),
-                dollars(self.spent),
-                self.since_first_repeat.tokens.get(),
-                dollars(self.since_first_repeat)
-            ),
-        ];
+        let mut lines =
+            vec![format!("{runs} transcripts: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped")];
+        if *runs == 0 {
+            return lines;
+        }
+        lines.push(format!("spent: {}", spending(self.spent)));
+        lines.push(format!(
+            "would have been saved: {}, behind a hold or stop until a person spoke",
+            spending(self.saved)
+        ));
+        lines.push(format!("spent since the first repeat of each alarm: {}", spending(self.since_first_repeat)));
         if self.unknown_models > 0 {
             lines.push(format!(
                 "{} transcripts name a model that is not in the price table: it is charged at the dearest known price",
@@ -196,6 +194,10 @@ fn amount(price: Price) -> Value {
 fn dollars(price: Price) -> String {
     let cents = price.micro_usd.get().div_ceil(10_000);
     format!("${}.{:02}", cents / 100, cents % 100)
+}
+
+fn spending(price: Price) -> String {
+    format!("{} in {} tokens", dollars(price), price.tokens.get())
 }
 
 fn row([client, word, at, of, spent, saved, rule, session]: [&str; 8]) -> String {

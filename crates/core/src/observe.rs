@@ -14,6 +14,7 @@ mod names;
 mod nature;
 mod normal;
 mod outcome;
+mod position;
 mod programs;
 mod shell;
 mod signature;
@@ -233,10 +234,11 @@ impl<'a> Call<'a> {
     fn describe(&self, facts: &mut Facts, raw: &RawCall<'_>, output: &str, work: &Work) {
         let mut normal = normal::normal_bytes(output, Volatility::Output);
         facts.sketch = minhash::sketch(&normal);
-        if facts.outcome.status == Status::Error {
-            normal = normal::mask_digits(&normal);
-            facts.error_digest = (!normal.is_empty()).then(|| digest::of(&normal));
-            facts.error_kind = (!normal.is_empty()).then(|| error_kind::of(output, &self.said));
+        if facts.outcome.status == Status::Error && !normal.is_empty() {
+            facts.error_digest = Some(digest::of(&normal::mask_digits(&normal)));
+            facts.error_kind = Some(error_kind::of(output, &self.said));
+            // A failing poll shows in its other numbers that something moves: they stay in the result.
+            normal = position::masked(&normal);
         }
         // Recursive searches list files in whatever order the disk gives them.
         let digest = if work.marks.has(Mark::Unordered) { digest::of_lines } else { digest::of };

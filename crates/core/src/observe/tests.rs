@@ -72,7 +72,11 @@ fn one_error_from_varied_places_has_one_error_digest() {
     let (one, one_result) = digest("error: cannot find `x` at src/a.rs:10:5");
     let (other, other_result) = digest("error: cannot find `x` at src/a.rs:99:12");
     assert_eq!(one, other);
-    assert_eq!(one_result, other_result, "the result of a failed call is its error");
+    assert_eq!(one_result, other_result, "a line number is no other result");
+    let (three, three_ready) = digest("error: 3 of 20 replicas are ready");
+    let (four, four_ready) = digest("error: 4 of 20 replicas are ready");
+    assert_eq!(three, four);
+    assert_ne!(three_ready, four_ready, "a count is");
     assert_ne!(one, digest("error: cannot find `y` at src/a.rs:10:5").0);
 }
 

@@ -1,6 +1,6 @@
 //! SAME ERROR and SAME KIND OF ERROR: the agent varies its arguments and hits the same wall.
 
-use super::memory::Memory;
+use super::memory::{Entry, Memory};
 use super::{Basis, Reached, SPAN, View};
 use crate::decision::Level;
 use crate::rules::Rule;
@@ -51,7 +51,9 @@ pub(super) fn kind(view: &View<'_>) -> Option<Reached> {
     Some(reached)
 }
 
-/// The matching entries, once per turn; nothing if the newest did not fail.
-fn turns(memory: &Memory, test: impl Fn(&super::memory::Entry) -> bool, newest: &super::memory::Entry) -> Option<u32> {
-    newest.fault.is_some().then(|| memory.once_per_turn(memory.mark(SPAN, test)))
+/// The matching entries, once per turn; nothing if the newest did not fail. The same call with another result is a poll
+/// that shows movement, not another attempt at the same wall (LOOP-3).
+fn turns(memory: &Memory, test: impl Fn(&Entry) -> bool, newest: &Entry) -> Option<u32> {
+    let polled = |entry: &Entry| entry.action == newest.action && entry.result != newest.result;
+    newest.fault.is_some().then(|| memory.once_per_turn(memory.mark(SPAN, |entry| test(entry) && !polled(entry))))
 }

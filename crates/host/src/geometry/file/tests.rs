@@ -1,0 +1,154 @@
+//! Tests of `file.rs`.
+
+use super::*;
+use crate::geometry::test_dir::{TestDir, as_ordinary_user, tiny_disk};
+
+#[test]
+fn a_replaced_file_holds_the_new_contents_and_leaves_no_draft() {
+    let dir = TestDir::new();
+    let path = dir.path().join("f");
+    replace(&path, b"one").unwrap();
+    replace(&path, b"two").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"two");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_symbolic_link_is_replaced_not_followed() {
+    let dir = TestDir::new();
+    let (outside, link) = (dir.path().join("outside"), dir.path().join("link"));
+    std::fs::write(&outside, "keep").unwrap();
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    assert!(read_bounded(&link, 10).is_err(), "a link is not read through");
+    replace(&link, b"new").unwrap();
+    assert_eq!(std::fs::read(&outside).unwrap(), b"keep");
+    assert_eq!(std::fs::read(&link).unwrap(), b"new");
+}
+
+#[test]
+fn a_read_stops_at_its_bound() {
+    let dir = TestDir::new();
+    let path = dir.path().join("f");
+    std::fs::write(&path, "12345").unwrap();
+    assert_eq!(read_bounded(&path, 5).unwrap(), b"12345");
+    let error = read_bounded(&path, 4).unwrap_err();
+    assert!(error.to_string().contains("more than 4 bytes"), "{error}");
+}
+
+#[test]
+fn a_named_pipe_in_a_files_place_neither_hangs_nor_reads_as_empty() {
+    let dir = TestDir::new();
+    let path = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let error = read_bounded(&path, 10).unwrap_err();
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+    assert!(read_bounded(dir.path(), 10).is_err());
+}
+
+#[test]
+fn drafts_of_dead_processes_are_swept_and_others_stay() {
+    let dir = TestDir::new();
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let dead = child.id();
+    child.wait().unwrap();
+    let alive = std::process::id();
+    let names =
+        [format!(".f.draft-{dead}-0"), format!(".f.draft-{alive}-0"), ".f.draft-x-0".into(), "f.draft-1-0".into()];
+    for name in &names {
+        std::fs::write(dir.path().join(name), "").unwrap();
+    }
+    assert_eq!(sweep_drafts(dir.path()).unwrap(), 1);
+    assert!(!dir.path().join(&names[0]).exists());
+    assert!(names[1..].iter().all(|name| dir.path().join(name).exists()));
+}
+
+#[test]
+fn a_draft_that_a_killed_process_left_does_not_block_a_write() {
+    let dir = TestDir::new();
+    let path = dir.path().join("f");
+    for number in 0..500 {
+        std::fs::write(dir.path().join(format!(".f.draft-{}-{number}", std::process::id())), "").unwrap();
+    }
+    replace(&path, b"new").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"new");
+}
+
+#[test]
+fn an_exchange_that_is_not_accepted_puts_the_old_file_back() {
+    let dir = TestDir::new();
+    let path = dir.path().join("f");
+    replace(&path, b"old").unwrap();
+    let mut draft = Draft::new(&path, 0o600).unwrap();
+    draft.write(b"new").unwrap();
+    assert_eq!(draft.exchange(|_| Accept::No).unwrap(), Accept::No);
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    let mut draft = Draft::new(&path, 0o600).unwrap();
+    draft.write(b"new").unwrap();
+    assert_eq!(draft.exchange(|displaced| accept_if(displaced, b"old")).unwrap(), Accept::Yes);
+    assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(Draft::new(&path, 0o600).unwrap().exchange(|_| Accept::Yes).unwrap(), Accept::No, "it was removed");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_file_that_replaces_ours_while_we_swap_back_stays() {
+    let dir = TestDir::new();
+    let (path, newer) = (dir.path().join("f"), dir.path().join("newer"));
+    replace(&path, b"edited meanwhile").unwrap();
+    replace(&newer, b"edited again").unwrap();
+    let mut draft = Draft::new(&path, 0o600).unwrap();
+    draft.write(b"ours").unwrap();
+    let refused = |_: &Path| {
+        std::fs::rename(&newer, &path).unwrap();
+        Accept::No
+    };
+    assert_eq!(draft.exchange(refused).unwrap(), Accept::No);
+    assert_eq!(std::fs::read(&path).unwrap(), b"edited again");
+}
+
+fn accept_if(displaced: &Path, wanted: &[u8]) -> Accept {
+    if std::fs::read(displaced).unwrap() == wanted { Accept::Yes } else { Accept::No }
+}
+
+#[test]
+fn a_second_writer_of_a_new_file_is_told_so() {
+    let dir = TestDir::new();
+    let path = dir.path().join("f");
+    assert_eq!(Draft::new(&path, 0o600).unwrap().publish_new().unwrap(), Published::New);
+    assert_eq!(Draft::new(&path, 0o600).unwrap().publish_new().unwrap(), Published::AlreadyThere);
+}
+
+#[test]
+fn a_full_disk_keeps_the_old_contents_and_says_how_to_go_on() {
+    let Some(disk) = tiny_disk() else { return };
+    let path = disk.path().join("f");
+    replace(&path, b"old").unwrap();
+    let error = replace(&path, &vec![b'x'; 4 << 20]).unwrap_err();
+    assert!(error.hint().contains("free some space"), "{error}: {}", error.hint());
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 1, "the draft is gone");
+}
+
+#[test]
+fn a_read_only_folder_keeps_the_old_contents_and_says_how_to_go_on() {
+    as_ordinary_user("geometry::file::tests::a_read_only_folder_keeps_the_old_contents_and_says_how_to_go_on", || {
+        let dir = TestDir::new();
+        let path = dir.path().join("f");
+        replace(&path, b"old").unwrap();
+        dir.read_only();
+        let error = replace(&path, b"new").unwrap_err();
+        assert!(error.hint().contains("ls -ld"), "{error}: {}", error.hint());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    });
+}
+
+#[test]
+fn removing_twice_is_no_error_and_is_told_apart() {
+    let dir = TestDir::new();
+    let path = dir.path().join("f");
+    replace(&path, b"x").unwrap();
+    assert_eq!(remove(&path).unwrap(), Removed::Now);
+    assert_eq!(remove(&path).unwrap(), Removed::NotThere);
+}
