@@ -192,8 +192,8 @@ fn task(file: &Path) -> Result<String, Problem> {
 /// Plays a new session to its end; gives the exit code and how it was left.
 fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     let Start { objective, workspace, names } = start;
-    let detected = test_command::detect(workspace.root());
-    let change = |policy: &mut Policy| set(args, detected, policy);
+    let root = workspace.root().to_owned();
+    let change = |policy: &mut Policy| set(args, &root, policy);
     Session::would_begin(workspace.layout(), workspace.root(), change)?;
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     let mut engines = engines(args, &names, &workspace)?;
@@ -248,7 +248,7 @@ fn interrupted() -> bool {
 }
 
 /// Sets what the command line asks for in the policy that is frozen.
-fn set(args: &AgentArgs, detected: Option<&str>, policy: &mut Policy) -> Result<(), PolicyError> {
+fn set(args: &AgentArgs, root: &Path, policy: &mut Policy) -> Result<(), PolicyError> {
     let limits = &args.limits;
     if let Some(profile) = limits.profile {
         policy.profile = Profile::from(profile);
@@ -271,14 +271,9 @@ fn set(args: &AgentArgs, detected: Option<&str>, policy: &mut Policy) -> Result<
     if let Some(role) = args.acting.named() {
         policy.set("identity.role", &role)?;
     }
-    let command = match (&args.verify, policy.dirty_bits.test_command.as_str()) {
-        (Some(verify), _) => Some(verify.as_str()),
-        (None, "") => detected,
-        (None, _) => None,
-    };
-    match command {
+    match &args.verify {
         Some(command) => policy.set("dirty_bits.test_command", command),
-        None => Ok(()),
+        None => test_command::fill_in(root, policy),
     }
 }
 

@@ -442,7 +442,7 @@ const fn is_answer(what: &What) -> bool {
         | What::Review(_)
         | What::Compacted(_)
         | What::IterationStarted => true,
-        What::Tick | What::Human(_) | What::Fault(_) | What::PolicyDrift(_) => false,
+        What::Tick | What::Human(_) | What::Fault(_) | What::PolicyDrift(_) | What::EngineSwitched(_) => false,
     }
 }
 

@@ -20,12 +20,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, HoldReason, StopReason, SwitchReason};
-use tripwire_core::input::{Compaction, Fault, HumanAct, What};
+use tripwire_core::input::{Compaction, EngineSwitched, Fault, HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
-use tripwire_host::clock;
 use tripwire_host::driver::Driver;
-use tripwire_host::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
 use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
 use tripwire_host::tree::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 
@@ -262,15 +260,13 @@ impl<'a> Shifts<'a> {
         let switch = EngineSwitch { from: from.name(), to: program.client.name(), reason: reason.to_owned() };
         let told = format!("engine switch: {} goes on for {}: {}", switch.to, switch.from, switch.reason);
         self.teller.say(&format!("tripwire: {told}"));
-        let log = SafetyLog::at(&self.wish.workspace.layout().safety_log());
-        let entry = Entry::new(clock::now(), EventType::EngineSwitch, ActionTaken::RestartedSession)
-            .with("from", switch.from)
-            .with("to", switch.to)
-            .with("reason", switch.reason.as_str());
-        // The journal holds it as well; a log that cannot be written does not stop the guard.
-        drop(log.append(&entry));
+        let switched = EngineSwitched {
+            from: Label::cut(switch.from),
+            to: Label::cut(switch.to),
+            reason: Label::cut(&switch.reason),
+        };
         self.switches.push(switch);
-        if let Err(error) = self.clerk.take(What::Human(HumanAct::Other(Label::cut(&told))), ENGINE_WITHIN) {
+        if let Err(error) = self.clerk.take(What::EngineSwitched(switched), ENGINE_WITHIN) {
             return Then::End(Ending::GuardBroken(error.to_string()));
         }
         let command = prompt::fallback(program.client, &words, prompt::CONTINUE);
