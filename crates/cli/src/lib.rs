@@ -56,7 +56,7 @@ use std::process::ExitCode;
 /// Event streams in, decisions out: what an agent is doing, whether it may go on, and why. The same events give the
 /// same decisions on every machine.
 #[derive(Debug, Parser)]
-#[command(name = "tripwire", version, disable_help_subcommand = true, after_help = AFTER_HELP)]
+#[command(name = "tripwire", version, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

@@ -303,6 +303,9 @@ impl Problem {
             Self::NoClient => "name one with `tripwire init --client NAME`".to_owned(),
             Self::OwnProgram(_) => "start it by its full path".to_owned(),
             Self::Install(error) => error.hint(),
+            Self::Open { error, .. } if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                "choose another name: no file is written over".to_owned()
+            }
             Self::Open { .. } => "check the path; `-` reads standard input".to_owned(),
             Self::Exists { .. } | Self::Record { .. } => "choose another place with `--record FILE`".to_owned(),
             Self::Unpack { .. } => "pack it with `zstd FILE`, or give it a name without `.zst`".to_owned(),
