@@ -23,6 +23,7 @@ pub fn in_short(what: &What) -> String {
         What::Compacted(_) => "the context was compacted".to_owned(),
         What::Fault(fault) => format!("the guard broke: {}", fault.cause),
         What::PolicyDrift(drift) => format!("`{}` is `{}` on disk", drift.key, drift.value),
+        What::EngineSwitched(switch) => format!("`{}` goes on for `{}`: {}", switch.to, switch.from, switch.reason),
     }
 }
 
