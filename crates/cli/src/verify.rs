@@ -67,10 +67,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
         None => {
             let workspace = args.place.look()?;
             let lost = if target.is_none() { lost(workspace.layout()) } else { Vec::new() };
-            match of_sessions(args, workspace.layout(), named.as_ref()) {
-                Err(Problem::NoSession { .. }) if !lost.is_empty() => (Vec::new(), lost),
-                verified => (verified?, lost),
-            }
+            let only_lost = !lost.is_empty() && views::newest(workspace.layout())?.is_none();
+            let left = if only_lost { Vec::new() } else { of_sessions(args, workspace.layout(), named.as_ref())? };
+            (left, lost)
         }
     };
     let mut out = Out::lock();

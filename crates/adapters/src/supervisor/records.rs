@@ -23,6 +23,11 @@ pub(crate) enum Entry {
         /// Its id.
         call: String,
     },
+    /// It was asked to look after a command that runs already: no call of its own, and no hook hears of it.
+    Polled {
+        /// Its id.
+        call: String,
+    },
     /// A call has a result.
     Answered {
         /// Its id.
@@ -156,6 +161,7 @@ fn codex(line: &[u8], entries: &mut Vec<Entry>) {
         #[serde(rename = "type")]
         kind: Option<String>,
         name: Option<String>,
+        arguments: Option<serde_json::Value>,
         call_id: Option<String>,
         output: Option<serde_json::Value>,
         message: Option<serde_json::Value>,
@@ -171,6 +177,11 @@ fn codex(line: &[u8], entries: &mut Vec<Entry>) {
         {
             entries.push(Entry::Asked { call });
         }
+        ("response_item", Some("function_call"))
+            if payload.name.as_deref() == Some("write_stdin") && types_nothing(payload.arguments.as_ref()) =>
+        {
+            entries.push(Entry::Polled { call });
+        }
         ("response_item", Some("function_call_output" | "custom_tool_call_output")) => {
             let output = payload.output.unwrap_or_default().to_string();
             // A refused command is told in words; only one that ran has an exit code or a running process.
@@ -184,6 +195,16 @@ fn codex(line: &[u8], entries: &mut Vec<Entry>) {
         }
         (_, _) => {}
     }
+}
+
+/// Whether the arguments of Codex's `write_stdin` type nothing: with text in them it is a command that nobody judged.
+fn types_nothing(arguments: Option<&serde_json::Value>) -> bool {
+    #[derive(Deserialize)]
+    struct Typed {
+        chars: Option<String>,
+    }
+    let read = arguments.and_then(serde_json::Value::as_str).map(serde_json::from_str::<Typed>);
+    matches!(read, Some(Ok(Typed { chars })) if chars.as_deref().is_none_or(str::is_empty))
 }
 
 /// Codex's tools that run something.
@@ -308,6 +329,25 @@ mod tests {
         );
         let error = Entry::ProviderError { text: "at capacity".to_owned() };
         assert_eq!(entries, [asked("a"), answered("a", Outcome::Ran), answered("b", Outcome::GuardFailed), error]);
+    }
+
+    #[test]
+    fn const_5_codex_may_look_after_a_command_and_not_type_into_it() {
+        let call = |name: &str, arguments: &str| {
+            let arguments = serde_json::Value::from(arguments);
+            format!(
+                r#"{{"type":"response_item","payload":{{"type":"function_call","name":"write_stdin","call_id":"{name}","arguments":{arguments}}}}}"#
+            )
+        };
+        let lines = [
+            call("a", r#"{"session_id":1,"chars":"","yield_time_ms":5}"#),
+            call("b", r#"{"session_id":1}"#),
+            call("c", r#"{"session_id":1,"chars":"rm x\n"}"#),
+            call("d", "not json"),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let polled = |call: &str| Entry::Polled { call: call.to_owned() };
+        assert_eq!(read(Client::Codex, &lines), [polled("a"), polled("b")]);
     }
 
     #[test]

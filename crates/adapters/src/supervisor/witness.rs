@@ -18,6 +18,8 @@ pub(crate) struct Witness {
     open: BTreeMap<String, Duration>,
     /// Calls that ran, for a client whose hooks name none.
     ran: BTreeSet<String>,
+    /// Calls that only look after a command that runs already.
+    polls: BTreeSet<String>,
     /// The provider's last refusal.
     refusal: Option<String>,
 }
@@ -25,7 +27,14 @@ pub(crate) struct Witness {
 impl Witness {
     /// A witness that has seen nothing.
     pub(crate) const fn new(client: Client) -> Self {
-        Self { client, records: Vec::new(), open: BTreeMap::new(), ran: BTreeSet::new(), refusal: None }
+        Self {
+            client,
+            records: Vec::new(),
+            open: BTreeMap::new(),
+            ran: BTreeSet::new(),
+            polls: BTreeSet::new(),
+            refusal: None,
+        }
     }
 
     /// The provider's last refusal, if nothing came after it.
@@ -60,6 +69,12 @@ impl Witness {
                 }
                 None
             }
+            Entry::Polled { call } => {
+                self.refusal = None;
+                self.polls.insert(call);
+                None
+            }
+            Entry::Answered { call, .. } if self.polls.remove(&call) => None,
             Entry::Answered { call, outcome } => {
                 self.open.remove(&call);
                 match outcome {

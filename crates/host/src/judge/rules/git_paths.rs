@@ -56,8 +56,12 @@ fn status(git: &Git) -> Answer {
 
 /// Whether a command goes into submodules, by its own word or by the configuration's.
 fn recurses(git: &Git) -> bool {
-    let set =
-        || git.repo.as_ref().and_then(|repo| repo.config("submodule.recurse")).is_some_and(|value| value == "true");
+    // The file itself is asked: our own questions to git switch this off.
+    let asked = ["config", "--local", "--type=bool", "--get", "submodule.recurse"];
+    let set = || {
+        let value = git.repo.as_ref().and_then(|repo| repo.ask("config", &asked));
+        value.is_some_and(|value| value.trim() == "true")
+    };
     let modules = git.repo.as_ref().is_some_and(|repo| repo.root().join(".gitmodules").exists());
     modules && !git.call.has_any(&["--no-recurse-submodules"]) && (git.call.has_any(&["--recurse-submodules"]) || set())
 }
