@@ -33,9 +33,14 @@ bench-hook:
     RUSTFLAGS="{{ static_flags }}" cargo bench --package tripwire-cli --bench hook \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
-# The cost of entering and leaving the sandbox
+# A judgement before a shell command, and a permission's question
+bench-judge:
+    cargo bench --package tripwire-host --bench judge --bench authority
+
+# The cost of entering, working in and leaving the sandbox, beside bwrap
 bench-sandbox:
-    cargo bench --package tripwire-sandbox
+    cargo build --release --package tripwire-cli
+    cargo bench --package tripwire-sandbox --bench cost
 
 # One static binary at a fixed address, because a hook is started at every tool call: the dynamic loader and the relocation
 # of a large program cost more than the hook itself. The explicit target keeps the flags away from proc-macros, which

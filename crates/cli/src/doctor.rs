@@ -39,7 +39,7 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 enum DoctorPart {
     /// The sandbox alone: one line per layer.
-    Sandbox(sandbox::Output),
+    Sandbox(crate::sandbox_args::Output),
 }
 
 /// Runs the verb.

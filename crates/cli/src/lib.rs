@@ -3,6 +3,7 @@
 mod agent;
 mod agent_example;
 mod agent_print;
+mod agent_worker;
 mod allow;
 mod arm;
 mod authority;
@@ -34,6 +35,7 @@ mod run;
 mod run_limits;
 mod run_print;
 mod sandbox;
+mod sandbox_args;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
@@ -132,6 +134,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(exit) => exit.into(),
             Err(problem) => output::problem(&problem).into(),
         };
+    }
+    if let Some(args) = sandbox_args::plain(&arguments) {
+        return sandbox::exec(&args);
     }
     if arguments.get(1).is_some_and(|verb| verb == "sandbox")
         && let Ok(SandboxCli { verb: SandboxOnly::Sandbox(args) }) = SandboxCli::try_parse_from(&arguments)

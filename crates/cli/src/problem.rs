@@ -1,5 +1,6 @@
 //! What went wrong, for a person: what, where, why, and the next command.
 
+use crate::agent_worker::WorkerError;
 use crate::denial::Denial;
 use crate::exit::Exit;
 use std::io;
@@ -214,6 +215,9 @@ pub(crate) enum Problem {
     /// An engine cannot be opened.
     #[error(transparent)]
     Engine(#[from] OpenError),
+    /// A worker cannot be had.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
     /// The list of sensitive paths cannot be held.
     #[error(transparent)]
     Sensitive(SensitivePathError),
@@ -260,6 +264,7 @@ impl Problem {
             | Self::Install(_)
             | Self::NoObjective
             | Self::Engine(_)
+            | Self::Worker(_)
             | Self::NoAnswer(_)
             | Self::Sensitive(_)
             | Self::Since { .. } => Exit::Usage,
@@ -352,6 +357,7 @@ impl Problem {
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
             Self::NoObjective => "say it with `--objective TEXT` or `--task FILE`".to_owned(),
             Self::Engine(error) => error.hint(),
+            Self::Worker(error) => error.hint(),
             Self::NoAnswer(error) => error.hint(),
             Self::Sensitive(error) => error.hint().to_owned(),
             Self::Session(error) => error.hint(),

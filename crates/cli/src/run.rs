@@ -9,11 +9,10 @@ use crate::run_print;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tripwire_adapters::hooks::Client;
-use tripwire_adapters::supervisor::{self, Presence, RunError, Teller, Wish};
+use tripwire_adapters::supervisor::{self, Output, Presence, RunError, Teller, Wish};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, Taken};
@@ -102,9 +101,6 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         None => std::env::current_dir().map_err(setup("find the current folder"))?,
     };
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let set = |name| std::env::var_os(name).map(PathBuf::from);
-    let mut temporary: Vec<PathBuf> = [set("XDG_RUNTIME_DIR"), set("TMPDIR")].into_iter().flatten().collect();
-    temporary.push(PathBuf::from("/tmp"));
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
     Ok(Wish {
         command: args.command.clone(),
@@ -113,11 +109,12 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         env: std::env::vars_os().collect(),
         homes: place::homes(),
         hidden: place::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-        temporary,
+        temporary: place::temporary(),
         program: std::env::current_exe().map_err(setup("find our own program"))?,
         settings,
         verify: args.verify.clone(),
         fallbacks: args.engine_fallback.iter().map(words).collect(),
+        output: Output::Passed,
         presence: if person { Presence::Terminal } else { Presence::Headless },
         signing: place::signing(&workspace),
         workspace,

@@ -14,6 +14,7 @@ mod find;
 mod hold;
 mod invoke;
 mod losses;
+mod plain;
 mod repository;
 mod rules;
 mod shell;
@@ -28,6 +29,7 @@ mod tests;
 
 pub use effect::{Count, Effect, Names, Target};
 pub use hold::FloorRule;
+pub use plain::{Joint, PlainCommand, plain_commands};
 
 use self::call::Place;
 use self::field::Field;
@@ -171,7 +173,7 @@ impl Judge {
         set("USER", self.facts.user.clone());
         set("LOGNAME", self.facts.user.clone());
         set("TMPDIR", self.facts.temporary.first().map(|folder| folder.display().to_string()));
-        set("IFS", Some(" ".to_owned()));
+        set("IFS", Some(" \t\n".to_owned()));
         state
     }
 }

@@ -7,11 +7,11 @@ use super::guard::{Clerk, Guard};
 use super::latecomers::Latecomers;
 use super::program::Program;
 use super::report::{EngineSwitch, RunReport};
-use super::stream::{self, LastWords, Passing};
+use super::stream::{self, Complaint, LastWords, Passing};
 use super::verify::{self, Bench, Verified};
 use super::watch::{Awake, ENGINE_WITHIN, Next, Over, Watch};
 use super::witness::Witness;
-use super::{RunError, Teller, Wish, prompt, serve};
+use super::{Output, RunError, Teller, Wish, prompt, serve};
 use crate::hooks::Client;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
 use tripwire_host::driver::Driver;
 use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
-use tripwire_host::tree::{Receipt, Shield, Tree, TreeSpec, TreeStdio};
+use tripwire_host::tree::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 
 /// A client that is ready to be started.
 #[derive(Debug)]
@@ -64,6 +64,10 @@ pub(super) struct Shifts<'a> {
     clients: Vec<&'static str>,
     restarts: u32,
     switches: Vec<EngineSwitch>,
+    /// What the last worker said at its end.
+    text: Option<String>,
+    /// What the running worker says on its standard error, where nobody hears it.
+    complaint: Option<Complaint>,
 }
 
 /// What follows a worker.
@@ -119,6 +123,8 @@ impl<'a> Shifts<'a> {
             clients: Vec::new(),
             restarts: 0,
             switches: Vec::new(),
+            text: None,
+            complaint: None,
         })
     }
 
@@ -167,11 +173,19 @@ impl<'a> Shifts<'a> {
         }
         let own = worker.command.get(worker.program.arguments..).unwrap_or_default();
         let mut passing = None;
-        if stream::is_chosen(client, own) && !std::io::stdout().is_terminal() {
+        let output = self.wish.output;
+        if output == Output::Kept || stream::is_chosen(client, own) && !std::io::stdout().is_terminal() {
             let setup = |error| RunError::Setup { what: "make a pipe", error };
             let (reader, writer) = std::io::pipe().map_err(setup)?;
-            passing = Some(Passing::start(client, reader).map_err(setup)?);
-            spec = spec.stdio(TreeStdio::Inherit, TreeStdio::Fd(writer.into()), TreeStdio::Inherit);
+            passing = Some(Passing::start(client, reader, output).map_err(setup)?);
+            spec = match output {
+                Output::Passed => spec.stdio(TreeStdio::Inherit, TreeStdio::Fd(writer.into()), TreeStdio::Inherit),
+                Output::Kept => {
+                    let (complaints, errors) = std::io::pipe().map_err(setup)?;
+                    self.complaint = Some(Complaint::start(complaints).map_err(setup)?);
+                    spec.stdio(TreeStdio::Null, TreeStdio::Fd(writer.into()), TreeStdio::Fd(errors.into()))
+                }
+            };
         }
         let tree = spec.start()?;
         self.clients.push(client.name());
@@ -209,7 +223,14 @@ impl<'a> Shifts<'a> {
         };
         let (over, receipt, witness) = watch.run(client);
         self.add(receipt);
-        let words = passing.map_or_else(LastWords::default, Passing::last_words);
+        let mut words = passing.map_or_else(LastWords::default, Passing::last_words);
+        let complaint = self.complaint.take().and_then(Complaint::last_line);
+        if let (Over::ByItself(exit), None) = (&over, &words.error)
+            && *exit != TreeExit::Exited(0)
+        {
+            words.error = complaint;
+        }
+        self.text.clone_from(&words.text);
         let pulse = self.guard.pulse();
         let facts = Facts { client, over: &over, pulse: &pulse, words: &words, refusal: witness.refusal() };
         match &over {
@@ -304,6 +325,7 @@ impl<'a> Shifts<'a> {
             session: self.session,
             clients: self.clients,
             ending,
+            text: self.text,
             verified,
             view: pulse.view,
             findings: pulse.recent,

@@ -1,5 +1,6 @@
 //! Which programs do which kind of work: tables, so that a reader can see at once what is known.
 
+use super::test_scripts::is_test_script;
 use super::text_files::is_plain_text;
 use crate::chain::event::{Flag, Flags};
 
@@ -29,10 +30,6 @@ const TEST_RUNNERS: &[&str] = &[
     "ginkgo",
     "runtests.py",
     "run_tests.py",
-    "run_tests.sh",
-    "run-tests.sh",
-    "runtests.sh",
-    "test.sh",
 ];
 
 /// Programs that test when one of these words follows.
@@ -211,7 +208,7 @@ pub(super) fn is_test(words: &[&str]) -> bool {
     if words.iter().skip(1).take_while(|word| **word != "--").any(stops) {
         return false;
     }
-    if TEST_RUNNERS.contains(&program) {
+    if TEST_RUNNERS.contains(&program) || words.first().is_some_and(|word| is_test_script(word)) {
         return plain_words(words).first() != Some(&"list");
     }
     let plain = plain_words(words);

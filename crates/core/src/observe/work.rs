@@ -3,6 +3,7 @@
 use super::arguments::is_shell;
 use super::programs;
 use super::shell::{Command, Joint, commands};
+use super::test_scripts;
 use crate::chain::event::{Flag, Flags};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -286,6 +287,9 @@ fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
             unwrapped.words = behind_options(rest);
         } else if rest.first().is_some_and(|second| PAIRS.contains(&(name, second))) {
             unwrapped.words = behind_options(rest.get(1..).unwrap_or_default());
+        } else if let Some(script) = test_scripts::run_by_shell(unwrapped.words) {
+            unwrapped.words = script;
+            return unwrapped;
         } else if is_python(name) {
             return python(unwrapped, rest);
         } else {
@@ -392,6 +396,14 @@ mod tests {
             "time cargo test 2>&1 | tail -5",
             "zig build test",
             "./run_tests.sh",
+            "sh run_tests.sh",
+            "./test.sh",
+            "make check",
+            "bash scripts/test.sh",
+            "cd x && sh -e ./test.sh unit 2>&1 | tail -3",
+            "sudo bash -x ci/run-all-tests.sh",
+            "timeout 60 script/test",
+            "bash -c 'sh test.sh'",
         ] {
             assert!(of_command(line).flags.has(Flag::Test), "{line}");
         }
@@ -424,6 +436,15 @@ mod tests {
             "cargo nextest list",
             "npm install test",
             "python test_foo.py",
+            "cat run_tests.sh",
+            "sh deploy.sh",
+            "bash -n run_tests.sh",
+            "sh -c run_tests.sh.txt",
+            "test -f run_tests.sh",
+            "chmod +x test.sh",
+            "sh test_deploy.sh",
+            "shellcheck test.sh",
+            "cp test.sh run_tests.sh",
         ] {
             assert!(!of_command(line).flags.has(Flag::Test), "{line}");
         }

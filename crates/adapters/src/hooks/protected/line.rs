@@ -1,10 +1,11 @@
-//! A command line, split into its simple commands and judged by the paths that they name.
+//! A command line, read by the judge's parser and judged by the paths that its commands name.
 //!
 //! It expands what a line says about itself (`cd`, assignments, `~`, `$HOME`, globs) and runs nothing.
 
 use super::{Reach, plain, verbs};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tripwire_host::judge::{Joint, PlainCommand, plain_commands};
 
 /// Simple commands of one line that are looked at; a longer line that names something protected is refused.
 const COMMANDS_MAX: usize = 256;
@@ -14,7 +15,7 @@ const DEPTH_MAX: usize = 8;
 /// What a command line would touch; none if it only reads or touches nothing protected.
 pub(super) fn touches(reach: &Reach, text: &str, cwd: &Path) -> Option<String> {
     let inside = reach.holds(cwd) || reach.contains(cwd);
-    let mut judge = Judge { reach, cwd: cwd.to_owned(), inside, variables: BTreeMap::new(), commands: 0 };
+    let mut judge = Judge { reach, cwd: cwd.to_owned(), inside, variables: BTreeMap::new(), seen: 0 };
     judge.line(text, 0)
 }
 
@@ -24,7 +25,8 @@ struct Judge<'a> {
     /// Whether a bare word may mean something protected here.
     inside: bool,
     variables: BTreeMap<String, String>,
-    commands: usize,
+    /// Commands that were looked at.
+    seen: usize,
 }
 
 impl Judge<'_> {
@@ -32,32 +34,40 @@ impl Judge<'_> {
         if depth > DEPTH_MAX {
             return self.named(text);
         }
+        match plain_commands(text) {
+            Some(commands) => self.commands(&commands, depth),
+            // bash runs nothing of what it cannot parse; another shell may read it differently.
+            None => self.named(text),
+        }
+    }
+
+    fn commands(&mut self, commands: &[PlainCommand], depth: usize) -> Option<String> {
         let mut handed_on = None;
-        for simple in split(text) {
-            self.commands += 1;
-            if self.commands > COMMANDS_MAX {
-                return self.named(text);
+        for command in commands {
+            self.seen += 1;
+            if self.seen > COMMANDS_MAX {
+                return commands.iter().flat_map(|command| &command.words).find_map(|word| self.named(word));
             }
-            let found = self.simple(&simple, depth);
+            let found = self.simple(command, depth);
             if found.is_some() {
                 return found;
             }
-            let names = simple.words.iter().find_map(|word| self.named(word));
+            let names = command.words.iter().find_map(|word| self.named(word));
             // What was read is handed on: to a program that reads too, or to one that does something with it.
-            let (program, words) = simple.program();
+            let (program, words) = program(command);
             if let Some(path) = handed_on.take()
                 && !verbs::reads(program, words)
             {
                 return Some(path);
             }
-            handed_on = if simple.joint == Joint::Pipe { names } else { None };
+            handed_on = if command.joint == Joint::Pipe { names } else { None };
         }
         None
     }
 
-    fn simple(&mut self, simple: &Simple, depth: usize) -> Option<String> {
-        for code in &simple.code {
-            if let Some(found) = self.line(code, depth + 1) {
+    fn simple(&mut self, simple: &PlainCommand, depth: usize) -> Option<String> {
+        for inner in &simple.inner {
+            if let Some(found) = self.commands(inner, depth) {
                 return Some(found);
             }
         }
@@ -66,7 +76,7 @@ impl Judge<'_> {
                 self.variables.insert(name.to_owned(), value.to_owned());
             }
         }
-        let (program, words) = simple.program();
+        let (program, words) = program(simple);
         if program == "tripwire" && !verbs::only_looks(words) {
             return Some(format!("tripwire {}", words.join(" ")));
         }
@@ -211,46 +221,17 @@ fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// A program with its words, where its output goes, and the code inside it.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Simple {
-    words: Vec<String>,
-    writes: Vec<String>,
-    /// `$(…)` and backticks.
-    code: Vec<String>,
-    /// The body of a here-document.
-    here: Option<String>,
-    /// What stands behind it.
-    joint: Joint,
-}
-
-/// What joins a command with the next one.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Joint {
-    /// Its output goes into the next one.
-    Pipe,
-    /// Anything else.
-    #[default]
-    Other,
-}
-
-impl Simple {
-    fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.writes.is_empty() && self.code.is_empty()
-    }
-
-    /// The program that really runs, without its folder, and its words.
-    fn program(&self) -> (&str, &[String]) {
-        let mut words = self.words.as_slice();
-        loop {
-            let Some((first, rest)) = words.split_first() else { return ("", &[]) };
-            let name = first.rsplit('/').next().unwrap_or(first);
-            let skipped = is_assignment(first) || first.starts_with('-') || is_duration(first) || is_keyword(first);
-            if !skipped && !verbs::wraps(name) {
-                return (name, rest);
-            }
-            words = rest;
+/// The program that really runs, without its folder, and its words.
+fn program(command: &PlainCommand) -> (&str, &[String]) {
+    let mut words = command.words.as_slice();
+    loop {
+        let Some((first, rest)) = words.split_first() else { return ("", &[]) };
+        let name = first.rsplit('/').next().unwrap_or(first);
+        let skipped = is_assignment(first) || first.starts_with('-') || is_duration(first);
+        if !skipped && !verbs::wraps(name) {
+            return (name, rest);
         }
+        words = rest;
     }
 }
 
@@ -263,198 +244,4 @@ fn is_assignment(word: &str) -> bool {
 fn is_duration(word: &str) -> bool {
     let digits = word.trim_end_matches(['s', 'm', 'h']);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-}
-
-fn is_keyword(word: &str) -> bool {
-    matches!(word, "if" | "then" | "else" | "elif" | "fi" | "do" | "done" | "while" | "until" | "!" | "{" | "}")
-}
-
-/// Splits a line into its simple commands; quotes are respected, what is inside `$(…)` is kept as code.
-fn split(text: &str) -> Vec<Simple> {
-    let mut reader = Reader {
-        rest: text.chars().peekable(),
-        done: Vec::new(),
-        now: Simple::default(),
-        word: None,
-        redirect: Redirect::None,
-        here: None,
-    };
-    reader.read();
-    reader.done
-}
-
-struct Reader<'a> {
-    rest: std::iter::Peekable<std::str::Chars<'a>>,
-    done: Vec<Simple>,
-    now: Simple,
-    word: Option<String>,
-    /// What the word that is read is for.
-    redirect: Redirect,
-    /// The word that ends a here-document, once its line is read.
-    here: Option<String>,
-}
-
-/// What the next word is for.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Redirect {
-    #[default]
-    None,
-    Write,
-    Read,
-    Here,
-}
-
-impl Reader<'_> {
-    fn read(&mut self) {
-        while let Some(c) = self.rest.next() {
-            match c {
-                '\\' => match self.rest.next() {
-                    Some('\n') | None => {}
-                    Some(escaped) => self.push(escaped),
-                },
-                '\'' => {
-                    self.word.get_or_insert_default();
-                    while let Some(inner) = self.rest.next().filter(|inner| *inner != '\'') {
-                        self.push(inner);
-                    }
-                }
-                '"' => self.double_quoted(),
-                '`' => self.backticks(),
-                '$' if self.rest.peek() == Some(&'(') => self.substitution(),
-                '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
-                '>' | '<' => self.redirected(c),
-                '\n' => {
-                    self.end(Joint::Other);
-                    self.here_document();
-                }
-                ';' | '(' | ')' => self.end(Joint::Other),
-                '&' if self.rest.next_if_eq(&'>').is_some() => self.redirected('>'),
-                '&' => self.end(Joint::Other),
-                '|' => {
-                    let or = self.rest.next_if_eq(&'|').is_some();
-                    self.end(if or { Joint::Other } else { Joint::Pipe });
-                }
-                c if c.is_whitespace() => self.end_word(),
-                c => self.push(c),
-            }
-        }
-        self.end(Joint::Other);
-    }
-
-    fn push(&mut self, c: char) {
-        self.word.get_or_insert_default().push(c);
-    }
-
-    fn double_quoted(&mut self) {
-        self.word.get_or_insert_default();
-        while let Some(c) = self.rest.next() {
-            match c {
-                '"' => return,
-                '\\' => {
-                    if let Some(escaped) = self.rest.next() {
-                        self.push(escaped);
-                    }
-                }
-                '`' => self.backticks(),
-                '$' if self.rest.peek() == Some(&'(') => self.substitution(),
-                other => self.push(other),
-            }
-        }
-    }
-
-    fn backticks(&mut self) {
-        let mut code = String::new();
-        while let Some(c) = self.rest.next().filter(|c| *c != '`') {
-            code.push(c);
-        }
-        self.now.code.push(code);
-    }
-
-    fn substitution(&mut self) {
-        let (mut code, mut depth) = (String::new(), 0_u32);
-        for c in self.rest.by_ref() {
-            match c {
-                '(' => depth = depth.saturating_add(1),
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-            code.push(c);
-        }
-        self.now.code.push(code.trim_start_matches('(').to_owned());
-    }
-
-    fn redirected(&mut self, sign: char) {
-        // A number before the sign is a descriptor and no word.
-        if self.word.as_ref().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
-            self.word = None;
-        }
-        self.end_word();
-        self.redirect = match (sign, self.rest.peek()) {
-            ('<', Some('<')) => {
-                self.rest.next();
-                if self.rest.next_if_eq(&'<').is_some() {
-                    Redirect::None
-                } else {
-                    self.rest.next_if_eq(&'-');
-                    Redirect::Here
-                }
-            }
-            ('<', Some('>')) => {
-                self.rest.next();
-                Redirect::Write
-            }
-            ('<', _) => Redirect::Read,
-            (_, _) => {
-                while self.rest.next_if(|c| matches!(c, '>' | '|')).is_some() {}
-                if self.rest.next_if_eq(&'&').is_some() { Redirect::Read } else { Redirect::Write }
-            }
-        };
-    }
-
-    fn end_word(&mut self) {
-        let Some(word) = self.word.take() else { return };
-        match std::mem::take(&mut self.redirect) {
-            Redirect::None => self.now.words.push(word),
-            Redirect::Write => self.now.writes.push(word),
-            Redirect::Read => {}
-            Redirect::Here => self.here = Some(word),
-        }
-    }
-
-    fn end(&mut self, joint: Joint) {
-        self.end_word();
-        self.now.joint = joint;
-        if !self.now.is_empty() {
-            self.done.push(std::mem::take(&mut self.now));
-        }
-    }
-
-    /// Takes the body of a here-document to the command that it belongs to.
-    fn here_document(&mut self) {
-        let Some(end) = self.here.take() else { return };
-        let mut body = String::new();
-        let mut line = String::new();
-        for c in self.rest.by_ref() {
-            if c != '\n' {
-                line.push(c);
-                continue;
-            }
-            if line.trim() == end {
-                line.clear();
-                break;
-            }
-            body.push_str(&line);
-            body.push('\n');
-            line.clear();
-        }
-        if line.trim() != end {
-            body.push_str(&line);
-        }
-        if let Some(last) = self.done.last_mut() {
-            last.here = Some(body);
-        }
-    }
 }
