@@ -177,9 +177,9 @@ fn after_a_note(decision: &Decision, finding: &Finding) -> ActionTaken {
     let causes = |test: fn(&Effect) -> bool| decision.effects.iter().any(test);
     if finding.kind == FindingKind::DirtyBitViolation {
         ActionTaken::InjectedTestPrompt
-    } else if finding.kind == FindingKind::EngineSwitch {
-        ActionTaken::RestartedSession
-    } else if finding.kind == FindingKind::CompactionGate && causes(|effect| matches!(effect, Effect::Compact)) {
+    } else if finding.kind == FindingKind::EngineSwitch
+        || finding.kind == FindingKind::CompactionGate && causes(|effect| matches!(effect, Effect::Compact))
+    {
         ActionTaken::RestartedSession
     } else if causes(|effect| matches!(effect, Effect::Stop(_))) {
         ActionTaken::Stopped
