@@ -103,8 +103,9 @@ mod tests {
 
     #[test]
     fn threads_still_work() {
-        // Whoever asks for a thread gets one: the filter looks at the flag and not at the name of the call.
-        let mut python = Command::new("python3");
+        // Whoever asks for a thread gets one: the filter looks at the flag and not at the name of the call. The name in `PATH`
+        // may be a script that starts programs to find its python.
+        let mut python = Command::new("/usr/bin/python3");
         python
             .args(["-c", "import threading; t=threading.Thread(target=lambda: print('thread')); t.start(); t.join()"]);
         childless(&mut python);
