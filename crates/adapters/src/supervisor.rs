@@ -26,7 +26,7 @@ pub use arrange::ArrangeError;
 pub use ending::Ending;
 pub use guard::Presence;
 pub use program::Program;
-pub use report::{EngineSwitch, RunReport};
+pub use report::{EngineSwitch, Proof, RunReport};
 pub use verify::Verified;
 
 use crate::hooks::Client;

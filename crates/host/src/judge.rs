@@ -14,6 +14,7 @@ mod find;
 mod hold;
 mod invoke;
 mod losses;
+pub mod paths;
 mod repository;
 mod rules;
 mod shell;

@@ -3,6 +3,7 @@
 use super::call::{Call, Place};
 use super::field::Field;
 use super::hold::{FloorRule, Hold, Segment};
+use super::paths::Watch;
 use super::shell::{Assign, Assignment, Command, Compound, Item, Join, Redirect, RedirectKind, Script, Simple, Wait};
 use super::state::State;
 use super::stream::Stream;
@@ -26,6 +27,8 @@ pub(super) struct Walker<'w> {
     pub(super) segments: Vec<Segment>,
     /// The text of the command that is being judged.
     pub(super) source: String,
+    /// Who watches the walk instead of judging it.
+    pub(super) watch: Option<Watch<'w>>,
     /// Functions that are running.
     calls: Vec<(String, usize)>,
     /// How many pipelines and background jobs surround the command.
@@ -53,6 +56,7 @@ impl<'w> Walker<'w> {
             state,
             segments: Vec::new(),
             source,
+            watch: None,
             calls: Vec::new(),
             parallel: 0,
             depth: 0,
@@ -324,13 +328,20 @@ impl<'w> Walker<'w> {
         for redirect in redirects {
             let target = match redirect.kind {
                 RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => self.one(&redirect.target),
+                RedirectKind::Duplicate if self.is_watched() => {
+                    let target = self.one(&redirect.target);
+                    self.note_redirect(target);
+                    continue;
+                }
                 RedirectKind::Read
                 | RedirectKind::Duplicate
                 | RedirectKind::HereDocument(_)
                 | RedirectKind::HereString => continue,
             };
             let to_file = redirect.fd.is_none_or(|fd| fd == 1);
-            if let Some(hold) = self.judge_redirect(&redirect.kind, &target, place, call) {
+            if self.is_watched() {
+                self.note_redirect(target.clone());
+            } else if let Some(hold) = self.judge_redirect(&redirect.kind, &target, place, call) {
                 self.hold(hold);
             }
             if to_file {
