@@ -1,5 +1,7 @@
 # Every chore by one name. `just` without a name lists them.
 
+static_flags := "-C target-feature=+crt-static -C relocation-model=static"
+
 _list:
     @just --list
 
@@ -28,18 +30,24 @@ bench:
 
 # The hook on the path of every tool call, against an empty process
 bench-hook:
-    RUSTFLAGS="-C target-feature=+crt-static" cargo bench --package tripwire-cli --bench hook \
+    RUSTFLAGS="{{ static_flags }}" cargo bench --package tripwire-cli --bench hook \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
-# The cost of entering and leaving the sandbox
-bench-sandbox:
-    cargo bench --package tripwire-sandbox
+# A judgement before a shell command, and a permission's question
+bench-judge:
+    cargo bench --package tripwire-host --bench judge --bench authority
 
-# One static binary, because a hook is started at every tool call and the dynamic loader costs time. The explicit target
-# keeps the flag away from proc-macros, which cannot be linked statically.
+# The cost of entering, working in and leaving the sandbox, beside bwrap
+bench-sandbox:
+    cargo build --release --package tripwire-cli
+    cargo bench --package tripwire-sandbox --bench cost
+
+# One static binary at a fixed address, because a hook is started at every tool call: the dynamic loader and the relocation
+# of a large program cost more than the hook itself. The explicit target keeps the flags away from proc-macros, which
+# cannot be linked statically.
 [doc('The static release binary for this machine')]
 static:
-    RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --package tripwire-cli \
+    RUSTFLAGS="{{ static_flags }}" cargo build --release --package tripwire-cli \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
 # Licences, advisories, duplicate versions, sources (cargo install --locked cargo-deny)

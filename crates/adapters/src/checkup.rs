@@ -5,6 +5,7 @@ use crate::codex_hooks;
 use crate::hooks::Client;
 use crate::hooks::protected::Homes;
 use crate::install::{self, Change, Found, Scope, settings};
+use crate::throwaway::Throwaway;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How long a client may take to tell its version.
 const VERSION_WITHIN: Duration = Duration::from_secs(20);
+/// Where programs are, if nobody says it.
+pub(crate) const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How often it is looked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The longest version that is shown.
@@ -190,10 +193,14 @@ fn installed(found: &Found) -> Promise {
     }
 }
 
-/// The first line that a program prints for `--version`.
+/// The first line that a program prints for `--version`, in an empty environment and a home of its own.
 fn version(program: &Path) -> Result<String, String> {
+    // Some clients make folders at home when they are only asked for their version.
+    let home = Throwaway::make("version").map_err(|error| format!("no throw-away home can be made: {error}"))?;
     let mut command = Command::new(program);
-    command.arg("--version").env("DO_NOT_TRACK", "1").env("DISABLE_TELEMETRY", "1").env("DISABLE_AUTOUPDATER", "1");
+    command.arg("--version").current_dir(home.path()).env_clear().env("HOME", home.path());
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into())).env("LANG", "C.UTF-8");
+    command.env("DO_NOT_TRACK", "1").env("DISABLE_TELEMETRY", "1").env("DISABLE_AUTOUPDATER", "1");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let until = Instant::now() + VERSION_WITHIN;

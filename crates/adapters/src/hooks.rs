@@ -100,6 +100,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Words beside the event, in the form that all three clients share; without the event's name they throw it away.
+    pub(crate) fn context(event: &str, text: &str) -> Self {
+        Self::json(&serde_json::json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
+    }
+
     /// An answer that the client parses.
     fn json(value: &serde_json::Value) -> Self {
         Self { stdout: value.to_string(), ..Self::default() }

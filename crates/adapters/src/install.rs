@@ -75,10 +75,9 @@ impl InstallError {
             Self::NotListed { .. } => {
                 "trust the hooks by hand: start codex and type `/hooks`; until then they are skipped".to_owned()
             }
-            Self::Settings { path, .. } | Self::Config { path, .. } => format!(
-                "mend `{}` first, or see what would be added with `tripwire init --print`; nothing was changed",
-                path.display()
-            ),
+            Self::Settings { path, .. } | Self::Config { path, .. } => {
+                format!("mend `{}` first, then `tripwire init`; nothing was changed", path.display())
+            }
             Self::File(problem) => problem.hint(),
         }
     }

@@ -17,5 +17,7 @@ pub mod socket;
 pub mod statusline;
 #[cfg(unix)]
 pub mod supervisor;
+#[cfg(unix)]
+mod throwaway;
 pub mod transcripts;
 pub mod usage;

@@ -33,14 +33,14 @@ use crate::hooks::Client;
 use crate::hooks::protected::Homes;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tripwire_host::clock;
 use tripwire_host::control::ControlFile;
 use tripwire_host::driver::{Driver, DriverError, Signing, Taken};
 use tripwire_host::geometry::file::FileError;
 use tripwire_host::tree::{TreeError, interrupts};
-use tripwire_host::workspace::{Workspace, exclude};
+use tripwire_host::workspace::{Workspace, exclude, test_command};
 
 use folder::RunFolder;
 use shift::Shifts;
@@ -51,6 +51,15 @@ pub trait Teller: Send + Sync {
     fn say(&self, line: &str);
     /// Passes on what was decided, for whoever is to be notified.
     fn taken(&self, driver: &Driver, taken: &Taken);
+}
+
+/// Who hears the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// The person: it has our own streams.
+    Passed,
+    /// Nobody but the report, which keeps its last words; nothing can be typed to it.
+    Kept,
 }
 
 /// What a person asks for.
@@ -70,6 +79,8 @@ pub struct Wish {
     pub homes: Homes,
     /// Folders that the client's processes are not to see.
     pub hidden: Vec<PathBuf>,
+    /// Files and folders of the person's that the client's processes may only read, where they exist.
+    pub kept: Vec<PathBuf>,
     /// Folders in which the run's own folder may be made, best first.
     pub temporary: Vec<PathBuf>,
     /// Our own program.
@@ -82,6 +93,8 @@ pub struct Wish {
     pub fallbacks: Vec<Vec<OsString>>,
     /// Whether somebody is there to ask.
     pub presence: Presence,
+    /// Who hears the client.
+    pub output: Output,
     /// Who signs the journal.
     pub signing: Option<Signing>,
 }
@@ -161,7 +174,7 @@ pub fn run(wish: &Wish, teller: Arc<dyn Teller>) -> Result<RunReport, RunError> 
         fallbacks.push((find(words, None)?, words.clone()));
     }
     for command in [&wish.command].into_iter().chain(&wish.fallbacks) {
-        is_there(command, wish)?;
+        is_there(command, &wish.cwd, &wish.env)?;
     }
     nothing_blocks(&wish.workspace)?;
     let setup = |what| move |error| RunError::Setup { what, error };
@@ -173,7 +186,8 @@ pub fn run(wish: &Wish, teller: Arc<dyn Teller>) -> Result<RunReport, RunError> 
     interrupts::watch().map_err(setup("watch for interrupts"))?;
     let first = shift::arrange(wish, &folder, program, &wish.command)?;
     let driver = Driver::begin(wish.workspace.layout(), clock::now(), |policy| {
-        wish.settings.iter().try_for_each(|(path, text)| policy.set(path, text))
+        wish.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
+        test_command::fill_in(wish.workspace.root(), policy)
     })?;
     let driver = driver.signed_by(wish.signing.clone());
     Shifts::open(wish, &folder, driver, teller)?.work(first, fallbacks)
@@ -187,15 +201,18 @@ fn find(command: &[OsString], named: Option<Client>) -> Result<Program, RunError
     found.ok_or_else(|| RunError::UnknownClient { program: command.first().cloned().unwrap_or_default() })
 }
 
-/// Whether the program can be found: what is not there is told before anything begins.
-fn is_there(command: &[OsString], wish: &Wish) -> Result<(), RunError> {
+/// Whether the program of a command line can be found: what is not there is told before anything begins.
+///
+/// # Errors
+/// When it is not there.
+pub fn is_there(command: &[OsString], cwd: &Path, env: &[(OsString, OsString)]) -> Result<(), RunError> {
     let program = command.first().cloned().unwrap_or_default();
     let found = if program.as_encoded_bytes().contains(&b'/') {
-        wish.cwd.join(&program).is_file()
+        cwd.join(&program).is_file()
     } else {
-        let path = wish.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+        let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
         let folders = path.unwrap_or_else(|| "/usr/bin:/bin".into());
-        std::env::split_paths(&folders).any(|folder| wish.cwd.join(folder).join(&program).is_file())
+        std::env::split_paths(&folders).any(|folder| cwd.join(folder).join(&program).is_file())
     };
     if found { Ok(()) } else { Err(RunError::NotFound { program }) }
 }

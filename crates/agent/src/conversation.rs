@@ -76,6 +76,7 @@ pub fn answered(engine: Label, answer: Answer, step: u32) -> Answered {
         model: Label::cut(&answer.model),
         text: answer.text,
         usage: used(answer.usage),
+        work: answer.work,
     }
 }
 
@@ -103,6 +104,7 @@ pub fn failed(engine: Label, error: &EngineError) -> EngineFailure {
         | EngineError::UnknownModel { .. }
         | EngineError::Refused { .. }
         | EngineError::TooSensitive { .. }
+        | EngineError::NotStarted { .. }
         | EngineError::CassetteEnded { .. } => (FailureKind::Refused, None),
         EngineError::Unreachable { .. } => (FailureKind::Unreachable, None),
         EngineError::Overloaded { retry_after, .. } => (FailureKind::Overloaded, wait(retry_after)),
@@ -154,7 +156,14 @@ mod tests {
     fn answer(ids: &[&str]) -> Answer {
         let call = |id: &&str| ToolCall { id: (*id).to_owned(), tool: "list".into(), arguments: "{}".into() };
         let calls = ids.iter().map(call).collect();
-        Answer { text: String::new(), calls, usage: Usage::default(), model: "m".into(), end: End::Finished }
+        Answer {
+            text: String::new(),
+            calls,
+            usage: Usage::default(),
+            model: "m".into(),
+            end: End::Finished,
+            work: None,
+        }
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub use open::open;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_core::units::Tokens;
+use tripwire_core::run::record::Work;
+use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_host::prices::TokenClasses;
 
 /// One question to a model: the frozen prompt and registry, and the whole conversation so far.
@@ -143,6 +144,8 @@ pub struct Answer {
     pub model: String,
     /// Why it ended.
     pub end: End,
+    /// What a worker did with hands of its own; none for a model.
+    pub work: Option<Work>,
 }
 
 /// Why an answer ended.
@@ -271,6 +274,14 @@ pub enum EngineError {
         /// The path.
         path: String,
     },
+    /// A worker could not be started; nothing ran.
+    #[error("`{engine}` could not be started: {why}")]
+    NotStarted {
+        /// The engine.
+        engine: String,
+        /// Why, with what to do about it.
+        why: String,
+    },
     /// The deadline came first.
     #[error("`{engine}` did not answer before the deadline")]
     Deadline {
@@ -301,6 +312,7 @@ impl EngineError {
             | Self::Broken { engine, .. }
             | Self::CassetteEnded { engine, .. }
             | Self::TooSensitive { engine, .. }
+            | Self::NotStarted { engine, .. }
             | Self::Deadline { engine }
             | Self::Cut { engine } => engine,
         };
@@ -316,6 +328,15 @@ pub enum Place {
     Local,
     /// Anywhere else.
     Remote,
+}
+
+/// What an engine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineKind {
+    /// A model: it asks for calls, and the loop carries them out.
+    Model,
+    /// Someone else's agent: it carries them out itself, under a guarded session of its own.
+    Worker,
 }
 
 /// Something that answers.
@@ -334,6 +355,14 @@ pub trait Engine: Send {
     /// Tells an engine that was opened for a resumed session how many of its answers and errors were had before. Only a
     /// cassette has a position; a model knows everything from the question.
     fn skip(&mut self, _answers: u64) {}
+
+    /// What it is.
+    fn kind(&self) -> EngineKind {
+        EngineKind::Model
+    }
+
+    /// Tells a worker what is left of the money; a model's answers are counted by the loop itself.
+    fn allow(&mut self, _money: Option<MicroUsd>) {}
 
     /// Asks, and listens until the answer is whole, the deadline came or the listener cut it off.
     ///

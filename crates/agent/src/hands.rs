@@ -3,9 +3,10 @@
 //! Nothing here decides. A call is decoded, its meaning goes to the gate as a request, and only with the gate's permit it
 //! runs; what it came to goes back as facts.
 
-use crate::engine::{ToolCall, ToolSpec};
+use crate::engine::{Answer, ToolCall, ToolSpec};
 use crate::tool::decode::Meaning;
-use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, World, decode, registry::FINISH};
+use crate::tool::registry::{FINISH, SHELL};
+use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, World, decode};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
@@ -15,7 +16,7 @@ use tripwire_core::label::Fingerprint;
 use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer};
+use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer, WorkEnd};
 use tripwire_core::units::RunMillis;
 use tripwire_host::authority::{Permissions, Who, Writing};
 use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor, Writes};
@@ -29,6 +30,9 @@ use tripwire_host::staging::{StageError, Staging};
 
 /// Bytes that a transcript holds of one output as it came; more stands behind its pointer.
 const VERBATIM_BYTES_MAX: usize = 256 * 1_024;
+
+/// Bytes of a worker's last words that its claim repeats.
+const SUMMARY_BYTES_MAX: usize = 1_024;
 
 /// Why there are no hands.
 #[derive(Debug, thiserror::Error)]
@@ -196,6 +200,27 @@ impl Hands {
     #[must_use]
     pub fn meaning(&self, call: &Call) -> Option<Meaning> {
         decode(&engine_call(call), &self.registry).ok().map(|decoded| decoded.meaning(&self.files, &self.memory))
+    }
+
+    /// A worker that says it is done makes a claim: the loop itself runs the test command, then asks to be let go. Both are
+    /// calls like a model's, so both pass the gate, stand in the transcript, and an error is what the worker hears next.
+    #[must_use]
+    pub fn claim_of_worker(&self, mut answer: Answer) -> Answer {
+        if answer.work.as_ref().is_none_or(|work| work.end != WorkEnd::Finished) {
+            return answer;
+        }
+        let call = |tool: &str, arguments: serde_json::Value| ToolCall {
+            id: String::new(),
+            tool: tool.to_owned(),
+            arguments: arguments.to_string(),
+        };
+        if !self.verify.is_empty() {
+            answer.calls.push(call(SHELL, serde_json::json!({"command": self.verify})));
+        }
+        let summary = tripwire_core::label::cut(answer.text.trim(), SUMMARY_BYTES_MAX);
+        let summary = if summary.is_empty() { "the worker ended its turn" } else { summary };
+        answer.calls.push(call(FINISH, serde_json::json!({"summary": summary})));
+        answer
     }
 
     /// Carries out a permitted call.

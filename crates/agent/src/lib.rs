@@ -9,3 +9,4 @@ pub mod schema;
 pub mod session;
 pub mod tool;
 pub mod watch;
+pub mod worker;

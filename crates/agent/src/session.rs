@@ -28,7 +28,7 @@ use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{Call, Returned, RunRecord};
 use tripwire_core::run::{Next, Recitation, Run, RunInput, Told, View};
-use tripwire_core::units::{Count, RunMillis};
+use tripwire_core::units::{Count, EventIndex, RunMillis};
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, DriverError};
 use tripwire_host::geometry::file::FileError;
@@ -155,6 +155,8 @@ pub struct Left {
     pub session: String,
     /// The transcript.
     pub transcript: PathBuf,
+    /// The number of the decision that tells most: the one behind the strictest of the newest findings.
+    pub telling: Option<EventIndex>,
 }
 
 /// One session of our own loop, run by this process alone.
@@ -353,6 +355,7 @@ impl Session<'_> {
             figures: self.driver.view(),
             session: self.driver.session().as_str().to_owned(),
             transcript: self.transcript.path().to_owned(),
+            telling: self.driver.recent().iter().max_by_key(|finding| finding.level).map(|finding| finding.decision),
         })
     }
 

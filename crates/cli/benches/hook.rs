@@ -72,24 +72,28 @@ fn cpu_at_the_end(child: &Child) -> Duration {
     Duration::from_nanos(text.split(' ').next().and_then(|ran| ran.parse().ok()).expect("a number"))
 }
 
+/// What a call gave.
+const RESULT: &str =
+    r#","tool_response":{"stdout":"one line of output\nand another one","stderr":""},"duration_ms":12"#;
+
 fn pre(place: &Path, round: usize) -> String {
-    call(place, "PreToolUse", round, "")
+    call(place, "PreToolUse", &format!("grep -n part{round} src/lib.rs"), round, "")
 }
 
 fn post(place: &Path, round: usize) -> String {
-    call(
-        place,
-        "PostToolUse",
-        round,
-        r#","tool_response":{"stdout":"one line of output\nand another one","stderr":""},"duration_ms":12"#,
-    )
+    call(place, "PostToolUse", &format!("grep -n part{round} src/lib.rs"), round, RESULT)
+}
+
+/// After tests the tree is hashed, which nothing else on the path of a call does: it is shown and not promised.
+fn tested(place: &Path, round: usize) -> String {
+    call(place, "PostToolUse", &format!("cargo test -p part{round}"), round, RESULT)
 }
 
 /// A call as Claude Code sends it, a different one each time.
-fn call(place: &Path, event: &str, round: usize, more: &str) -> String {
+fn call(place: &Path, event: &str, command: &str, round: usize, more: &str) -> String {
     let place = place.display();
     format!(
-        r#"{{"session_id":"e602ff05-4981-4837-a99d-5a311f1f3787","transcript_path":"{place}/transcript.jsonl","cwd":"{place}","prompt_id":"3a16f517-fb3f-4f07-b02d-55718351be61","permission_mode":"bypassPermissions","hook_event_name":"{event}","tool_name":"Bash","tool_input":{{"command":"cargo test -p part{round}","description":"run the tests of one part"}},"tool_use_id":"toolu_{round}"{more}}}"#
+        r#"{{"session_id":"e602ff05-4981-4837-a99d-5a311f1f3787","transcript_path":"{place}/transcript.jsonl","cwd":"{place}","prompt_id":"3a16f517-fb3f-4f07-b02d-55718351be61","permission_mode":"bypassPermissions","hook_event_name":"{event}","tool_name":"Bash","tool_input":{{"command":"{command}","description":"look at one part of it"}},"tool_use_id":"toolu_{round}"{more}}}"#
     )
 }
 
@@ -107,7 +111,8 @@ fn main() {
     let mut subjects = vec![
         Subject::new("empty static Rust process", empty(place), &[], pre),
         Subject::new("tripwire hook claude, before a tool", tripwire.clone(), &["hook", "claude"], pre),
-        Subject::new("tripwire hook claude, after a tool", tripwire, &["hook", "claude"], post),
+        Subject::new("tripwire hook claude, after a tool", tripwire.clone(), &["hook", "claude"], post),
+        Subject::new("the same after a test run", tripwire, &["hook", "claude"], tested),
     ];
     for (name, program, words) in [
         ("Python hook that only reads", "/usr/bin/python3", ["-c", "import json,sys; json.load(sys.stdin)"]),
@@ -131,8 +136,10 @@ fn empty(place: &Path) -> PathBuf {
     let text = "fn main(){let mut b=Vec::new();std::io::Read::read_to_end(&mut std::io::stdin(),&mut b).ok();}";
     fs::write(&source, text).expect("a source");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    // Built as `just static` builds ours, which is the cheapest form there is.
     let built = Command::new(rustc)
-        .args(["-O", "-C", "panic=abort", "-C", "target-feature=+crt-static", "-C", "strip=symbols", "-o"])
+        .args(["-O", "-C", "panic=abort", "-C", "target-feature=+crt-static", "-C", "relocation-model=static"])
+        .args(["-C", "strip=symbols", "-o"])
         .arg(&program)
         .arg(&source)
         .status();
@@ -145,16 +152,19 @@ fn report(subjects: &mut [Subject]) {
         "{ROUNDS} rounds
 "
     );
-    println!("| program | CPU median | of empty | wall p50 | wall p99 |");
-    println!("| --- | --- | --- | --- | --- |");
+    println!("| program | CPU median | of empty | wall p50 | wall p99 | added wall p99 |");
+    println!("| --- | --- | --- | --- | --- | --- |");
     let base = median(&mut subjects[0].cpu).as_secs_f64();
+    let base_wall = median(&mut subjects[0].wall);
     let mut worst: f64 = 0.0;
     for subject in subjects {
         let cpu = median(&mut subject.cpu).as_secs_f64();
         subject.wall.sort_unstable();
         let wall = |share: usize| ms(subject.wall[(subject.wall.len() * share / 100).min(subject.wall.len() - 1)]);
         let ratio = cpu / base;
-        println!("| {} | {:.2} ms | {ratio:.2} | {} | {} |", subject.name, cpu * 1e3, wall(50), wall(99));
+        let last = subject.wall[(subject.wall.len() * 99 / 100).min(subject.wall.len() - 1)];
+        let added = ms(last.saturating_sub(base_wall));
+        println!("| {} | {:.3} ms | {ratio:.2} | {} | {} | {added} |", subject.name, cpu * 1e3, wall(50), wall(99));
         if subject.name.starts_with("tripwire") {
             worst = worst.max(ratio);
         }

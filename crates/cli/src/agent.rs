@@ -2,6 +2,7 @@
 
 use crate::agent_example::Example;
 use crate::agent_print::{Printer, Shown};
+use crate::agent_worker::{self, Team, WorkerError};
 use crate::exit::Exit;
 use crate::output::{self, Form, Out};
 use crate::place::{self, Acting, Where};
@@ -16,6 +17,7 @@ use tripwire_agent::engine::cassette::{Binding, Recorder};
 use tripwire_agent::engine::sensitive::SensitivePaths;
 use tripwire_agent::engine::{Engine, open};
 use tripwire_agent::session::{Doors, Engines, Left, Plan, Recorders, Remembered, Session};
+use tripwire_agent::worker::OBJECTIVE_BYTES_MAX;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
@@ -33,7 +35,8 @@ use tripwire_sandbox::interrupts;
 /// Every model answer and every tool result is journaled before it is used, so that `tripwire replay` runs the session
 /// again without a model, and `--resume` goes on after a crash. Engines: `scripted:FILE` (a cassette), `anthropic:MODEL`,
 /// `openai:MODEL`, `openai-chat:MODEL@URL`, `gemini:MODEL`, `lmstudio:MODEL`, `ollama:MODEL`. Keys come from the
-/// environment.
+/// environment. Workers: `claude`, `codex`, `gemini`, alone or with their own flags, do a whole turn themselves under the
+/// supervisor of `tripwire run`; then the loop runs the test command and judges their claim.
 ///
 /// Exit codes: 0 done and verified (or nothing to verify), 3 system error or hard stop, 4 done but not verified, 5 held
 /// for a person, 6 budget, 7 loop or no progress, 8 wall clock or no iteration left, 9 guard broken, 10 stopped by a
@@ -115,7 +118,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
     }
     match &args.resume {
         Some(session) => resume(args, session),
-        None => begin(args, Start::of(args)?),
+        None => Ok(begin(args, Start::of(args)?)?.0),
     }
 }
 
@@ -136,12 +139,32 @@ impl Start {
         if !workspace.root().is_dir() {
             return Err(Problem::open(workspace.root(), std::io::Error::from(std::io::ErrorKind::NotADirectory)));
         }
-        Ok(Self { objective: objective(args)?, workspace, names })
+        let objective = objective(args)?;
+        workers_fit(args, &names, &objective)?;
+        Ok(Self { objective, workspace, names })
     }
 
     fn of_example(example: &Example) -> Self {
         let names = Remembered { engines: vec![example.engine()], advisor: Some(example.advisor()), reviewer: None };
         Self { objective: example.objective(), workspace: example.workspace(), names }
+    }
+}
+
+/// Refuses what a worker cannot be or do, before anything is made.
+fn workers_fit(args: &AgentArgs, names: &Remembered, objective: &str) -> Result<(), Problem> {
+    for (aside, part) in [(&names.advisor, "advisor"), (&names.reviewer, "reviewer")] {
+        if let Some(name) = aside.clone().filter(|name| agent_worker::command(name).is_some()) {
+            return Err(WorkerError::Aside { name, part }.into());
+        }
+    }
+    let worker = names.engines.iter().find(|name| agent_worker::command(name).is_some());
+    let Some(name) = worker.cloned() else { return Ok(()) };
+    let bytes = objective.len();
+    match (&names.reviewer, &args.record) {
+        (Some(_), _) => Err(WorkerError::Review { name }.into()),
+        (None, Some(_)) => Err(WorkerError::Record { name }.into()),
+        (None, None) if bytes > OBJECTIVE_BYTES_MAX => Err(WorkerError::Objective { name, bytes }.into()),
+        (None, None) => Ok(()),
     }
 }
 
@@ -166,13 +189,14 @@ fn task(file: &Path) -> Result<String, Problem> {
     Ok(text)
 }
 
-fn begin(args: &AgentArgs, start: Start) -> Result<Exit, Problem> {
+/// Plays a new session to its end; gives the exit code and how it was left.
+fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     let Start { objective, workspace, names } = start;
-    let detected = test_command::detect(workspace.root());
-    let change = |policy: &mut Policy| set(args, detected, policy);
+    let root = workspace.root().to_owned();
+    let change = |policy: &mut Policy| set(args, &root, policy);
     Session::would_begin(workspace.layout(), workspace.root(), change)?;
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
-    let mut engines = engines(args, &names, workspace.layout())?;
+    let mut engines = engines(args, &names, &workspace)?;
     engines.probe(&interrupted)?;
     let workspace = Workspace::open(workspace.root(), &place::places())?;
     // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
@@ -183,7 +207,7 @@ fn begin(args: &AgentArgs, start: Start) -> Result<Exit, Problem> {
     let mut printer = Printer::new(shown(args));
     let doors = Doors { interrupted: &interrupted, audience: &mut printer };
     let left = Session::begin(plan, doors, change)?.play()?;
-    leave(&workspace, &left, printer)
+    Ok((leave(&workspace, &left, printer)?, left))
 }
 
 fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
@@ -199,7 +223,8 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
         },
     };
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
-    let plan = plan(String::new(), engines(args, &names, workspace.layout())?, &workspace);
+    workers_fit(args, &names, "")?;
+    let plan = plan(String::new(), engines(args, &names, &workspace)?, &workspace);
     let mut printer = Printer::new(shown(args));
     let doors = Doors { interrupted: &interrupted, audience: &mut printer };
     let left = Session::resume(&id, plan, doors)?.play()?;
@@ -223,7 +248,7 @@ fn interrupted() -> bool {
 }
 
 /// Sets what the command line asks for in the policy that is frozen.
-fn set(args: &AgentArgs, detected: Option<&str>, policy: &mut Policy) -> Result<(), PolicyError> {
+fn set(args: &AgentArgs, root: &Path, policy: &mut Policy) -> Result<(), PolicyError> {
     let limits = &args.limits;
     if let Some(profile) = limits.profile {
         policy.profile = Profile::from(profile);
@@ -246,22 +271,23 @@ fn set(args: &AgentArgs, detected: Option<&str>, policy: &mut Policy) -> Result<
     if let Some(role) = args.acting.named() {
         policy.set("identity.role", &role)?;
     }
-    let command = match (&args.verify, policy.dirty_bits.test_command.as_str()) {
-        (Some(verify), _) => Some(verify.as_str()),
-        (None, "") => detected,
-        (None, _) => None,
-    };
-    match command {
+    match &args.verify {
         Some(command) => policy.set("dirty_bits.test_command", command),
-        None => Ok(()),
+        None => test_command::fill_in(root, policy),
     }
 }
 
-fn engines(args: &AgentArgs, names: &Remembered, layout: &Layout) -> Result<Engines, Problem> {
+fn engines(args: &AgentArgs, names: &Remembered, workspace: &Workspace) -> Result<Engines, Problem> {
     let environment = |name: &str| std::env::var(name).ok();
-    let sensitive = sensitive_paths(layout)?;
-    let opened =
-        |name: &String| open(name, &environment).map(|engine| sensitive.guard(engine)).map_err(Problem::Engine);
+    let sensitive = sensitive_paths(workspace.layout())?;
+    let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
+    let opened = |name: &String| {
+        let engine = match agent_worker::command(name) {
+            Some(command) => team.open(name, command).map_err(Problem::Worker),
+            None => open(name, &environment).map_err(Problem::Engine),
+        };
+        engine.map(|engine| sensitive.guard(engine))
+    };
     let chain = names.engines.iter().map(opened).collect::<Result<Vec<Box<dyn Engine>>, Problem>>()?;
     let advisor = names.advisor.as_ref().map(opened).transpose()?;
     let reviewer = names.reviewer.as_ref().map(opened).transpose()?;
@@ -280,6 +306,25 @@ fn engines(args: &AgentArgs, names: &Remembered, layout: &Layout) -> Result<Engi
         },
     };
     Ok(Engines { chain, advisor, reviewer, recorders })
+}
+
+/// What the command line sets in the policy of a worker's own session; time and money are what is left of ours.
+fn worker_settings(args: &AgentArgs, workspace: &Workspace) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
+    if let Some(profile) = args.limits.profile {
+        set("profile", crate::words::name(&Profile::from(profile)));
+    }
+    if let Some(role) = args.acting.named() {
+        set("identity.role", role);
+    }
+    let detected = test_command::detect(workspace.root()).map(str::to_owned);
+    let policy = tripwire_host::policy_file::load_or_default(&workspace.layout().manifest()).unwrap_or_default();
+    let written = !policy.dirty_bits.test_command.as_str().is_empty();
+    if let Some(command) = args.verify.clone().or(detected.filter(|_| !written)) {
+        set("dirty_bits.test_command", command);
+    }
+    settings
 }
 
 /// What only ever goes to a local engine, as the manifest says.
@@ -323,7 +368,7 @@ fn leave(workspace: &Workspace, left: &Left, mut printer: Printer) -> Result<Exi
     let parity = AgentParity::of(workspace, &left.session)?;
     printer.end();
     let mut out = Out::lock();
-    for line in crate::agent_print::report(left, exit, &parity, printer.shown()) {
+    for line in crate::agent_print::report(left, exit, &parity, &printer) {
         out.line(&line)?;
     }
     out.flush()?;

@@ -1,12 +1,13 @@
 //! The built-in example: a small broken program in a temporary folder, and a cassette that mends it.
 //!
 //! It is compiled into the command, so that it plays on a machine that has nothing else, and it never touches the
-//! repository: everything happens in a folder that is removed at the end.
+//! repository: everything happens in a folder of its own, which stays so that its journal can be looked at.
 
 use crate::exit::Exit;
 use crate::output;
 use crate::problem::Problem;
 use std::path::{Path, PathBuf};
+use tripwire_agent::session::Left;
 use tripwire_host::workspace::{Places, Workspace};
 
 /// The files of the example; the last two are the cassettes, which lie beside the workspace.
@@ -21,6 +22,14 @@ const FILES: [(&str, &str); 6] = [
 const TASK: &str = include_str!("../../../examples/broken-sum/TASK.md");
 const CASSETTE: &str = "cassette.jsonl";
 const ADVISOR: &str = "advisor.jsonl";
+
+/// What a person reads before it begins.
+const INTRODUCTION: &str = "\
+A small program is broken, and an agent is to mend it. The agent's answers come from a recording,
+so this needs no key and no network. The guard that decides, the sandbox that runs the commands
+and the journal are the real ones. The agent will run the tests again and again instead of
+thinking, be overridden, be held until an advisor has spoken, mend the program, and say that it is
+done before the tests have passed.";
 
 /// The example, unpacked.
 #[derive(Debug)]
@@ -42,16 +51,24 @@ impl Example {
         Ok(Self { folder, workspace })
     }
 
-    /// Plays it, says where it happened, and removes it unless it went wrong.
-    pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<Exit, Problem>) -> Result<Exit, Problem> {
-        output::say(&format!("the example works in {}", self.folder.display()));
-        let played = play(&self);
-        if matches!(played, Ok(Exit::Done)) {
-            drop(std::fs::remove_dir_all(&self.folder));
-        } else {
-            output::say(&format!("note: {} was kept, to be looked at", self.folder.display()));
-        }
-        played
+    /// Says what will happen, plays it, and says how to look at it afterwards.
+    pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<(Exit, Left), Problem>) -> Result<Exit, Problem> {
+        output::say(&format!("{INTRODUCTION}\nIt works in {}\n", self.folder.display()));
+        let (exit, left) = play(&self)?;
+        let (work, folder) = (self.folder.join("work"), self.folder.display());
+        let telling = left.telling.map_or(0, |decision| decision.get());
+        let verbs = [
+            ("log".to_owned(), "every decision, as it was journaled"),
+            (format!("why {telling}"), "the one that held the loop, with its rule and its evidence"),
+            (format!("replay {}", left.session), "the same loop again, without a model and without tools"),
+            ("verify".to_owned(), "that nobody changed a record"),
+        ];
+        let lines: String = verbs.iter().map(|(verb, what)| format!("  tripwire {verb:<34} {what}\n")).collect();
+        output::say(&format!(
+            "\nEverything is still there. Look at it:\n\n  cd {}\n{lines}\nand when you have seen enough: rm -r {folder}",
+            work.display()
+        ));
+        Ok(exit)
     }
 
     /// What is to be reached.

@@ -5,12 +5,13 @@ use crate::output;
 use crate::replay_agent::AgentParity;
 use crate::words::name;
 use serde_json::json;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 use tripwire_agent::session::{Audience, Left, Status};
 use tripwire_agent::tool::registry::FINISH;
+use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
-use tripwire_core::run::record::{Answer, Outcome, Setup};
+use tripwire_core::run::record::{Answer, Outcome, Setup, Work, WorkEnd};
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) enum Shown {
 /// Columns of the line that is rewritten.
 const STATUS_COLUMNS: usize = 118;
 /// Letters of a foreign text that the story shows.
-const TOLD_LETTERS: usize = 110;
+const TOLD_LETTERS: usize = 96;
 
 /// Prints what happens.
 #[derive(Debug)]
@@ -34,17 +35,16 @@ pub(crate) struct Printer {
     shown: Shown,
     /// Whether the rewritten line stands on the screen.
     drawn: bool,
+    /// Turns that workers did.
+    worker_turns: u32,
+    /// Tokens that they used; they are counted in the sessions that guarded them.
+    worker_tokens: u64,
 }
 
 impl Printer {
     /// A printer of this kind.
     pub(crate) const fn new(shown: Shown) -> Self {
-        Self { shown, drawn: false }
-    }
-
-    /// How it shows things.
-    pub(crate) const fn shown(&self) -> Shown {
-        self.shown
+        Self { shown, drawn: false, worker_turns: 0, worker_tokens: 0 }
     }
 
     /// Takes the rewritten line away.
@@ -64,6 +64,10 @@ impl Printer {
 
 impl Audience for Printer {
     fn line(&mut self, line: &Line, status: &Status) {
+        if let Line::Answer(Answer { work: Some(work), .. }) = line {
+            self.worker_turns = self.worker_turns.saturating_add(1);
+            self.worker_tokens = self.worker_tokens.saturating_add(work.tokens.get());
+        }
         match self.shown {
             Shown::Json => {
                 if let Ok(text) = line.text() {
@@ -90,6 +94,14 @@ impl Audience for Printer {
         self.end();
         output::say(&format!("note: {text}"));
     }
+}
+
+/// Says something from beside the story, where a line may be half drawn.
+pub(crate) fn aside(text: &str) {
+    if std::io::stderr().is_terminal() {
+        draw("");
+    }
+    output::say(text);
 }
 
 /// Rewrites the last line of the terminal.
@@ -163,8 +175,21 @@ fn head(setup: &Setup) -> Vec<String> {
 
 fn answered(answer: &Answer, status: &Status) -> Vec<String> {
     let mut lines = vec![format!("{:>3}  agent: {}", status.step.get(), told(&answer.text))];
+    lines.extend(answer.work.as_ref().map(worked));
     lines.extend(answer.calls.iter().map(|call| format!("       {} {}", call.tool, told(&call.arguments))));
     lines
+}
+
+/// A worker's turn in figures.
+fn worked(work: &Work) -> String {
+    let end = match work.end {
+        WorkEnd::Finished => "ended its turn",
+        WorkEnd::Held(_) => "held by its guard",
+        WorkEnd::Stopped(_) => "stopped by its guard",
+        WorkEnd::Failed(_) => "did not finish",
+    };
+    let changed = if work.changed { "code changed" } else { "no code changed" };
+    format!("       worker: {end}, {changed}, {} tokens, ${}", work.tokens, dollars(work.cost_micro_usd.get()))
 }
 
 fn came_back(result: &ResultLine) -> String {
@@ -191,29 +216,58 @@ fn came_back(result: &ResultLine) -> String {
 }
 
 /// The end in words or as one object.
-pub(crate) fn report(left: &Left, exit: Exit, parity: &AgentParity, shown: Shown) -> Vec<String> {
+pub(crate) fn report(left: &Left, exit: Exit, parity: &AgentParity, printer: &Printer) -> Vec<String> {
     let figures = &left.figures;
-    if shown == Shown::Json {
+    if printer.shown == Shown::Json {
         let object = json!({
             "kind": "left", "session": left.session, "exit": exit.code(), "ending": left.ending,
             "figures": figures, "transcript": left.transcript, "parity": parity.json(),
+            "workerTokens": printer.worker_tokens,
         });
         return vec![object.to_string()];
     }
     let budget = figures.budget_micro_usd.map_or(String::new(), |budget| format!(" of ${}", dollars(budget.get())));
     vec![
+        String::new(),
         format!("{} (exit {})", left.ending.explain(), exit.code()),
         format!(
-            "{} steps in {} iterations · {} tokens · ${}{budget} · health {}",
-            figures.steps,
-            figures.iterations,
-            figures.spent.tokens,
+            "  work      {} in {} · {} tokens · ${}{budget} · health {}",
+            counted(figures.steps.get(), "step"),
+            counted(u64::from(figures.iterations.get()), "iteration"),
+            figures.spent.tokens.get().saturating_add(printer.worker_tokens),
             dollars(figures.spent.micro_usd.get()),
             ratio(figures.health.millionths())
         ),
-        format!("session {} · transcript {}", left.session, left.transcript.display()),
-        parity.words(),
+        format!("  session   {}", left.session),
+        format!("  record    {}", left.transcript.display()),
+        format!("  {}", parity.words()),
+        format!("  next      {}", next(left, printer)),
     ]
+}
+
+/// What a person can do now, as commands.
+fn next(left: &Left, printer: &Printer) -> String {
+    // Each turn of a worker is a newer session than this one.
+    let of = if printer.worker_turns == 0 { String::new() } else { format!(" --session {}", left.session) };
+    let look = match left.telling {
+        Some(decision) => format!("`tripwire log{of}`, `tripwire why {}{of}`", decision.get()),
+        None => format!("`tripwire log{of}`"),
+    };
+    match &left.ending {
+        Ending::Held { .. } | Ending::OutOfIterations | Ending::Parked { .. } | Ending::NoEngine { .. } => {
+            format!("{look}; then `tripwire agent --resume {}`", left.session)
+        }
+        Ending::Stopped { .. } if left.ending.can_go_on() => {
+            format!("{look}; `tripwire resume`, then `tripwire agent --resume {}`", left.session)
+        }
+        Ending::Completed { .. } | Ending::Stopped { .. } | Ending::SystemError { .. } | Ending::Refused { .. } => {
+            format!("{look}, `tripwire replay {}`", left.session)
+        }
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A foreign text as one line that fits.

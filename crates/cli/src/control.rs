@@ -2,8 +2,10 @@
 
 use crate::exit::Exit;
 use crate::output::{Form, Out};
+use crate::person;
 use crate::place::{self, Which};
 use crate::problem::Problem;
+use crate::run_limits;
 use crate::step;
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -63,8 +65,8 @@ pub(crate) struct ResumeArgs {
     /// Start again a session that ended by itself.
     #[arg(long)]
     restart: bool,
-    /// Raise the money budget by so many micro-dollars.
-    #[arg(long, value_name = "MICRO_USD")]
+    /// Raise the money budget by so much, such as `5usd`.
+    #[arg(long, value_name = "AMOUNT", value_parser = run_limits::budget)]
     raise_budget: Option<u64>,
     #[command(flatten)]
     form: Form,
@@ -203,6 +205,7 @@ fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
 
 /// Runs `tripwire resume`.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
+    person::only("resume", &args.which.place)?;
     let workspace = args.which.place.open()?;
     let layout = workspace.layout();
     let mut said = Said::new("resume", None);
@@ -215,7 +218,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     after.take(What::Tick)?;
     if let Some(by) = args.raise_budget {
         after.take(What::Human(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
-        said.say(&format!("the money budget is raised by {by} micro-dollars"));
+        said.say(&format!("the money budget is raised by ${}.{:06}", by / 1_000_000, by % 1_000_000));
     }
     if after.view().is_some_and(|view| view.stopped.is_some()) && args.restart {
         after.take(What::Human(HumanAct::Restart))?;
@@ -271,7 +274,7 @@ fn standing(said: &mut Said, view: Option<&View>) -> Exit {
             said.next(match reason {
                 HoldReason::NoProgress => "tripwire ack blocker",
                 HoldReason::IterationCap => "tripwire ack checkpoint",
-                HoldReason::Money => "tripwire resume --raise-budget MICRO_USD",
+                HoldReason::Money => "tripwire resume --raise-budget 5usd",
                 HoldReason::Loop
                 | HoldReason::SoftSuspend
                 | HoldReason::Context
@@ -286,6 +289,7 @@ fn standing(said: &mut Said, view: Option<&View>) -> Exit {
 
 /// Runs `tripwire ack`.
 pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
+    person::only("ack", &args.which.place)?;
     let workspace = args.which.place.open()?;
     let layout: &Layout = workspace.layout();
     let mut said = Said::new("ack", None);

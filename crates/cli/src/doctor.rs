@@ -29,7 +29,7 @@ pub(crate) struct DoctorArgs {
     place: Where,
     /// Also send canaries through the clients that are installed: real runs against a model inside this program, without
     /// a key and without a network, in throw-away folders. Takes up to some minutes.
-    #[arg(long, hide = true)]
+    #[arg(long)]
     live: bool,
     /// Write one JSON object.
     #[arg(long)]
@@ -39,7 +39,7 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 enum DoctorPart {
     /// The sandbox alone: one line per layer.
-    Sandbox(sandbox::Output),
+    Sandbox(crate::sandbox_args::Output),
 }
 
 /// Runs the verb.

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output::{self, Out};
+use crate::place::Where;
 use crate::policy::Chosen;
 use crate::problem::Problem;
 use clap::Args;
@@ -16,6 +17,8 @@ pub(crate) struct ExplainArgs {
     rule: Option<String>,
     #[command(flatten)]
     chosen: Chosen,
+    #[command(flatten)]
+    place: Where,
     /// Write JSON, one object per rule.
     #[arg(long)]
     json: bool,
@@ -23,7 +26,7 @@ pub(crate) struct ExplainArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Problem> {
-    let policy = args.chosen.policy(None)?;
+    let policy = args.chosen.or_manifest(args.place.look()?.layout()).policy(None)?;
     let mut out = Out::lock();
     match &args.rule {
         Some(name) => {

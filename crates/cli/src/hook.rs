@@ -180,7 +180,7 @@ fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Re
     if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
         crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
-    foreign.open_as(workspace.layout(), clock::now(), role)
+    foreign.open_in(workspace, clock::now(), role)
 }
 
 /// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.

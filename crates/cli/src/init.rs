@@ -85,10 +85,14 @@ fn is_refused(said: &Said) -> Result<bool, Problem> {
         out.line(line)?;
     }
     out.flush()?;
-    if !std::io::stdin().is_terminal() || !output::is_terminal() {
+    if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
     drop(out);
+    if !output::is_terminal() {
+        output::say("nothing was changed: the diff went into a pipe; `tripwire init --yes` writes it");
+        return Ok(true);
+    }
     let mut terminal = std::io::stderr().lock();
     // A question that cannot be shown is not answered with yes, because nothing is read then.
     drop(terminal.write_all(b"write this? [y/N] "));
@@ -231,6 +235,11 @@ impl Said {
             self.line(&format!("{:<11} `{}` stays as it is", client.name(), change.path.display()));
         } else {
             self.lines.extend(change.diff().lines().map(str::to_owned));
+        }
+        if client == Client::Codex && !args.remove && !change.is_nothing() {
+            self.line(
+                "codex       its `config.toml` gets the trust of these hooks, which Codex computes once they are there",
+            );
         }
         if let Some(switch) = change.switched_off(client) {
             self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));

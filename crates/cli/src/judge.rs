@@ -29,7 +29,7 @@ pub(crate) struct JudgeArgs {
     #[arg(long)]
     json: bool,
     /// The command line; `-` reads many from standard input.
-    #[arg(required = true, value_name = "COMMAND LINE", allow_hyphen_values = true, trailing_var_arg = true)]
+    #[arg(required = true, value_name = "COMMAND LINE")]
     command: Vec<String>,
 }
 

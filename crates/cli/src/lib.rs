@@ -3,6 +3,7 @@
 mod agent;
 mod agent_example;
 mod agent_print;
+mod agent_worker;
 mod allow;
 mod arm;
 mod authority;
@@ -24,6 +25,7 @@ mod log;
 mod memory;
 mod not_a_loop;
 mod output;
+mod person;
 mod place;
 mod policy;
 mod problem;
@@ -34,6 +36,7 @@ mod run;
 mod run_limits;
 mod run_print;
 mod sandbox;
+mod sandbox_args;
 mod sandbox_network;
 mod sandbox_print;
 mod scan;
@@ -56,7 +59,7 @@ use std::process::ExitCode;
 /// Event streams in, decisions out: what an agent is doing, whether it may go on, and why. The same events give the
 /// same decisions on every machine.
 #[derive(Debug, Parser)]
-#[command(name = "tripwire", version, disable_help_subcommand = true, after_help = AFTER_HELP)]
+#[command(name = "tripwire", version, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -132,6 +135,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(exit) => exit.into(),
             Err(problem) => output::problem(&problem).into(),
         };
+    }
+    if let Some(args) = sandbox_args::plain(&arguments) {
+        return sandbox::exec(&args);
     }
     if arguments.get(1).is_some_and(|verb| verb == "sandbox")
         && let Ok(SandboxCli { verb: SandboxOnly::Sandbox(args) }) = SandboxCli::try_parse_from(&arguments)

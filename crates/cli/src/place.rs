@@ -70,7 +70,7 @@ impl Which {
 }
 
 /// The role that a verb acts in.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct Acting {
     /// The role to act in; by default `TRIPWIRE_ROLE`, else the one of the policy.
     #[arg(long, value_name = "ROLE")]
@@ -114,6 +114,14 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
 pub(crate) fn who() -> String {
     let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     name.unwrap_or_else(|| "someone".to_owned())
+}
+
+/// Folders in which a run's own folder may be made, best first.
+pub(crate) fn temporary() -> Vec<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    let mut folders: Vec<PathBuf> = [set("XDG_RUNTIME_DIR"), set("TMPDIR")].into_iter().flatten().collect();
+    folders.push(PathBuf::from("/tmp"));
+    folders
 }
 
 /// The person's folders and the clients', as the environment names them.

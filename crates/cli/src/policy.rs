@@ -96,7 +96,7 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum Act {
-    /// Print every setting with its value, its meaning and where the value came from.
+    /// Print every setting with its value and where it came from: this workspace's manifest, `--policy`, or a default.
     Show(ShowArgs),
     /// Check a policy file: settings and roles of a manifest, or Cedar policies with their examples.
     Check(CheckArgs),
@@ -106,6 +106,8 @@ enum Act {
 struct ShowArgs {
     #[command(flatten)]
     chosen: Chosen,
+    #[command(flatten)]
+    place: Where,
     /// Write one JSON object.
     #[arg(long)]
     json: bool,
@@ -131,16 +133,18 @@ pub(crate) fn run(args: &PolicyArgs) -> Result<Exit, Problem> {
 }
 
 fn show(args: &ShowArgs) -> Result<Exit, Problem> {
-    let lines = args.chosen.loaded()?.lines;
-    let policy = args.chosen.policy(None)?;
+    let chosen = args.chosen.or_manifest(args.place.look()?.layout());
+    let lines = chosen.loaded()?.lines;
+    let policy = chosen.policy(None)?;
     let hash = policy.hash()?;
+    let file = chosen.policy.as_deref().map(output::name).unwrap_or_default();
     let mut out = Out::lock();
     let origin = |path: &str, source: &str| {
         if path == "profile" && args.chosen.profile.is_some() {
             return "--profile".to_owned();
         }
         match lines.get(path) {
-            Some(line) => format!("line {line} of the file"),
+            Some(line) => format!("line {line} of {file}"),
             None => format!("default ({source})"),
         }
     };

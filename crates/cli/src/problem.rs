@@ -1,5 +1,6 @@
 //! What went wrong, for a person: what, where, why, and the next command.
 
+use crate::agent_worker::WorkerError;
 use crate::denial::Denial;
 use crate::exit::Exit;
 use std::io;
@@ -142,6 +143,14 @@ pub(crate) enum Problem {
         /// What was asked for.
         code: String,
     },
+    /// A person's own verb, called from inside a client.
+    #[error("`tripwire {verb}` is for a person, and {sign}: an agent does not let its own work go on")]
+    OnlyAPerson {
+        /// The verb.
+        verb: &'static str,
+        /// How that is known.
+        sign: String,
+    },
     /// The workspace has no session.
     #[error("there is no session below `{}`", folder.display())]
     NoSession {
@@ -214,6 +223,9 @@ pub(crate) enum Problem {
     /// An engine cannot be opened.
     #[error(transparent)]
     Engine(#[from] OpenError),
+    /// A worker cannot be had.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
     /// The list of sensitive paths cannot be held.
     #[error(transparent)]
     Sensitive(SensitivePathError),
@@ -260,10 +272,12 @@ impl Problem {
             | Self::Install(_)
             | Self::NoObjective
             | Self::Engine(_)
+            | Self::Worker(_)
             | Self::NoAnswer(_)
             | Self::Sensitive(_)
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
+            Self::OnlyAPerson { .. } => Exit::Refused,
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
@@ -303,6 +317,9 @@ impl Problem {
             Self::NoClient => "name one with `tripwire init --client NAME`".to_owned(),
             Self::OwnProgram(_) => "start it by its full path".to_owned(),
             Self::Install(error) => error.hint(),
+            Self::Open { error, .. } if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                "choose another name: no file is written over".to_owned()
+            }
             Self::Open { .. } => "check the path; `-` reads standard input".to_owned(),
             Self::Exists { .. } | Self::Record { .. } => "choose another place with `--record FILE`".to_owned(),
             Self::Unpack { .. } => "pack it with `zstd FILE`, or give it a name without `.zst`".to_owned(),
@@ -330,6 +347,7 @@ impl Problem {
                 "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned()
             }
             Self::NoHeldCommand { .. } => "the code stands in the refusal; see `tripwire log`".to_owned(),
+            Self::OnlyAPerson { .. } => "run it in a terminal of your own, outside of the client".to_owned(),
             Self::AmbiguousCode { .. } => {
                 "judge each with `tripwire judge`, and run the one that you want yourself".to_owned()
             }
@@ -349,6 +367,7 @@ impl Problem {
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
             Self::NoObjective => "say it with `--objective TEXT` or `--task FILE`".to_owned(),
             Self::Engine(error) => error.hint(),
+            Self::Worker(error) => error.hint(),
             Self::NoAnswer(error) => error.hint(),
             Self::Sensitive(error) => error.hint().to_owned(),
             Self::Session(error) => error.hint(),

@@ -9,11 +9,10 @@ use crate::run_print;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tripwire_adapters::hooks::Client;
-use tripwire_adapters::supervisor::{self, Presence, RunError, Teller, Wish};
+use tripwire_adapters::supervisor::{self, Output, Presence, RunError, Teller, Wish};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, Taken};
@@ -102,9 +101,6 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         None => std::env::current_dir().map_err(setup("find the current folder"))?,
     };
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let set = |name| std::env::var_os(name).map(PathBuf::from);
-    let mut temporary: Vec<PathBuf> = [set("XDG_RUNTIME_DIR"), set("TMPDIR")].into_iter().flatten().collect();
-    temporary.push(PathBuf::from("/tmp"));
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
     Ok(Wish {
         command: args.command.clone(),
@@ -113,15 +109,33 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         env: std::env::vars_os().collect(),
         homes: place::homes(),
         hidden: place::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-        temporary,
+        kept: kept(),
+        temporary: place::temporary(),
         program: std::env::current_exe().map_err(setup("find our own program"))?,
         settings,
         verify: args.verify.clone(),
         fallbacks: args.engine_fallback.iter().map(words).collect(),
+        output: Output::Passed,
         presence: if person { Presence::Terminal } else { Presence::Headless },
         signing: place::signing(&workspace),
         workspace,
     })
+}
+
+/// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
+pub(crate) fn kept() -> Vec<PathBuf> {
+    let homes = place::homes();
+    let below = |given: &Option<PathBuf>, name: &str| given.clone().or_else(|| Some(homes.home.as_ref()?.join(name)));
+    let mut kept: Vec<PathBuf> =
+        below(&homes.state, ".local/state").map(|state| state.join("tripwire")).into_iter().collect();
+    if let Some(claude) = below(&homes.claude, ".claude") {
+        kept.extend(["settings.json", "settings.local.json"].map(|name| claude.join(name)));
+    }
+    // Codex writes its trust in a folder into its `config.toml`, so that one stays open.
+    kept.extend(below(&homes.codex, ".codex").map(|codex| codex.join("hooks.json")));
+    let gemini = homes.gemini.as_ref().or(homes.home.as_ref());
+    kept.extend(gemini.map(|base| base.join(".gemini/settings.json")));
+    kept
 }
 
 /// What the flags set in the policy, before it is frozen.

@@ -1,11 +1,10 @@
 //! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged; and the layers for `tripwire doctor`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use tripwire_sandbox::{
     Budgets, Bytes, Digest, LayerCheck, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
 };
@@ -17,8 +16,9 @@ use tripwire_host::workspace::Workspace;
 
 use crate::authority;
 use crate::denial::Denial;
-use crate::place::{self, Acting};
+use crate::place;
 use crate::problem::Problem;
+use crate::sandbox_args::{ExecArgs, Output, ProfileName};
 use crate::sandbox_network::{self, Allowed};
 use crate::sandbox_print as print;
 
@@ -71,85 +71,6 @@ enum SandboxVerb {
     Discard(StageArgs),
 }
 
-/// How results are printed.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Output {
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
-
-impl Output {
-    fn form(self) -> print::Form {
-        if self.json { print::Form::Json } else { print::Form::Text }
-    }
-}
-
-/// Options of `sandbox exec`.
-#[derive(Debug, Args)]
-pub(crate) struct ExecArgs {
-    /// The folder that the command works in.
-    #[arg(long, value_name = "DIR")]
-    workspace: PathBuf,
-    /// Also readable; system programs are anyway.
-    #[arg(long, value_name = "PATH")]
-    read: Vec<PathBuf>,
-    /// Also writable.
-    #[arg(long, value_name = "PATH")]
-    write: Vec<PathBuf>,
-    /// Unreadable; `.env` files are anyway.
-    #[arg(long, value_name = "PATH")]
-    hide: Vec<PathBuf>,
-    /// Host that may be reached, `NAME` or `NAME:PORT`; without any there is no network.
-    #[arg(long, value_name = "HOST")]
-    allow_host: Vec<String>,
-    /// A loopback port of this machine to which an allowed name may lead; for tests.
-    #[arg(long, value_name = "PORT", hide = true)]
-    allow_loopback_port: Vec<u16>,
-    /// One more environment variable, `NAME=VALUE`.
-    #[arg(long, value_name = "NAME=VALUE")]
-    env: Vec<OsString>,
-    /// Seconds until the whole tree is ended.
-    #[arg(long, value_name = "SECS", default_value_t = 120.0)]
-    timeout: f64,
-    /// Memory of the whole tree.
-    #[arg(long, value_name = "BYTES")]
-    memory: Option<u64>,
-    /// Processes and threads of the whole tree.
-    #[arg(long, value_name = "N")]
-    pids: Option<u64>,
-    /// The largest single file; follows `--disk` where that is raised.
-    #[arg(long, value_name = "BYTES")]
-    file_size: Option<u64>,
-    /// All files written.
-    #[arg(long, value_name = "BYTES")]
-    disk: Option<u64>,
-    /// Number of files written.
-    #[arg(long, value_name = "N")]
-    inodes: Option<u64>,
-    /// Keep writes to the workspace aside until they are applied.
-    #[arg(long)]
-    stage: bool,
-    /// What a missing layer means.
-    #[arg(long, value_enum, default_value_t = ProfileName::Strict)]
-    profile: ProfileName,
-    #[command(flatten)]
-    acting: Acting,
-    #[command(flatten)]
-    output: Output,
-    /// The command.
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ProfileName {
-    /// A missing layer means that nothing is run.
-    Strict,
-    /// Go on without Landlock and without a memory cgroup; unix sockets and debuggers work.
-    Compat,
-}
-
 /// Options of `sandbox diff` and `sandbox discard`.
 #[derive(Debug, Args)]
 pub(crate) struct StageArgs {
@@ -180,7 +101,8 @@ pub(crate) fn run(args: &SandboxArgs) -> ExitCode {
     }
 }
 
-fn exec(args: &ExecArgs) -> ExitCode {
+/// Runs one command confined.
+pub(crate) fn exec(args: &ExecArgs) -> ExitCode {
     let form = args.output.form();
     let access = match permitted(args) {
         Ok(access) => access,

@@ -148,6 +148,9 @@ impl<'a> Status<'a> {
         let view = driver.view();
         self.waits.extend(view.held.map(|reason| reason.explain().to_owned()));
         self.waits.extend(view.stopped.map(|reason| reason.explain().to_owned()));
+        self.waits.extend(view.waiting.iter().map(|code| {
+            format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow --once {code}` lets it pass once")
+        }));
         if let Some(cut) = driver.journal().cut() {
             self.broken.push(format!("{} bytes of an unfinished write were cut from the journal's end", cut.bytes));
         }
@@ -212,7 +215,7 @@ fn about(driver: &Driver) -> Vec<String> {
     let (records, signed) = (driver.journal().records(), driver.signed());
     let guard = match view.guard {
         Mode::Armed => "armed",
-        Mode::Observe => "observing only: nothing but people's controls and explicit budgets binds",
+        Mode::Observe => "observing only: nothing but people's controls, explicit budgets and the floor binds",
     };
     let budget = match view.budget_micro_usd {
         Some(budget) => format!(" of ${}", dollars(budget.get())),

@@ -237,9 +237,38 @@ fn live_canaries_prove_deny_and_stop_on_the_real_clients_and_touch_nothing() {
         }
     }
     assert!(!person.path("work/.geometry").exists(), "the canaries have a workspace of their own");
-    // Gemini makes its folder at home when it is only asked for its version.
-    for name in [".claude", ".claude.json", ".codex"] {
-        assert!(!person.path("home").join(name).exists(), "the canaries have a home of their own: {name}");
+    let made: Vec<_> = fs::read_dir(person.path("home")).unwrap().collect();
+    assert!(made.is_empty(), "the canaries have a home of their own: {made:?}");
+}
+
+#[test]
+fn a_client_is_asked_for_its_version_in_an_empty_environment_and_a_home_of_its_own() {
+    let person = Person::new();
+    let script = "#!/bin/sh\ntouch \"$HOME/made-here\"\necho \"1.2.3 secret=$SECRET\"\n";
+    fs::write(person.path("bin/claude"), script).unwrap();
+    let path = format!("{}:/usr/bin:/bin", person.path("bin").display());
+    let output = person.command(&["doctor", "--json"]).env("PATH", path).env("SECRET", "hunter2").output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let claude = report["checks"].as_array().unwrap().iter().find(|check| check["id"] == "claude").unwrap();
+    assert!(claude["summary"].as_str().unwrap().starts_with("1.2.3 secret= at"), "{claude}");
+    assert_eq!(fs::read_dir(person.path("home")).unwrap().count(), 0, "nothing is made in the person's home");
+}
+
+#[test]
+fn live_without_clients_or_with_bad_words_says_so() {
+    let person = Person::new();
+    for name in ["claude", "gemini"] {
+        fs::remove_file(person.path("bin").join(name)).unwrap();
+    }
+    let output = person.run(&["doctor", "--live"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for client in ["claude", "codex", "gemini"] {
+        let line =
+            text.lines().find(|line| line.starts_with(&format!("{client}.live "))).unwrap_or_else(|| panic!("{text}"));
+        assert!(line.contains(" off ") && line.contains("not on the search path"), "{line}");
+    }
+    for words in [&["doctor", "--live", "sandbox"][..], &["doctor", "--live=yes"], &["doctor", "--live", "claude"]] {
+        assert_eq!(person.run(words).status.code(), Some(2), "{words:?}");
     }
 }
 

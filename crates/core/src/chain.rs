@@ -153,7 +153,8 @@ impl Chain {
             | What::Claim(_)
             | What::Compacted(_)
             | What::Fault(_)
-            | What::PolicyDrift(_) => Source::Other,
+            | What::PolicyDrift(_)
+            | What::EngineSwitched(_) => Source::Other,
         };
         let mut turn = Turn {
             place,

@@ -298,6 +298,8 @@ pub enum FindingKind {
     HealthDegraded,
     /// The wall clock stepped back a little and was clamped.
     ClockClamped,
+    /// Another engine goes on.
+    EngineSwitch,
 }
 
 /// Indices of the inputs that prove a finding: at most [`EVIDENCE_MAX`], oldest first.

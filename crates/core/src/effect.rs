@@ -106,7 +106,7 @@ impl StopReason {
     #[must_use]
     pub const fn explain(self) -> &'static str {
         match self {
-            Self::StoppedByPerson => "stopped by a person; only a restart goes on",
+            Self::StoppedByPerson => "stopped by a person; `tripwire resume` takes it back",
             Self::SystemError => "stopped with SYSTEM_ERROR: the action was repeated after the override",
             Self::InfiniteLoop => "stopped for an infinite loop; see .geometry/BLOCKER_REPORT.md",
             Self::HardStop => "hard stop: health fell below the threshold; a person must restart",

@@ -47,6 +47,8 @@ pub enum What {
     Fault(Fault),
     /// A threshold was edited on disk after the session began; it is noted and not applied (CONST-6).
     PolicyDrift(PolicyDrift),
+    /// Another engine goes on where one could not; it is noted and never silent (RUN-4).
+    EngineSwitched(EngineSwitched),
 }
 
 /// What an agent asks to do, with the facts about its authority.
@@ -330,6 +332,18 @@ pub struct PolicyDrift {
     pub key: Label,
     /// What the file says now.
     pub value: Label,
+}
+
+/// A change of engines under the supervisor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EngineSwitched {
+    /// The one that could not go on.
+    pub from: Label,
+    /// The one that does.
+    pub to: Label,
+    /// Why.
+    pub reason: Label,
 }
 
 /// Where in the session an input or decision stands.

@@ -5,6 +5,7 @@
 //! of any result is a change of [`OBSERVE_VERSION`].
 
 mod arguments;
+pub mod chant;
 mod digest;
 mod error_kind;
 mod gain;
@@ -18,6 +19,8 @@ mod position;
 mod programs;
 mod shell;
 mod signature;
+mod test_scripts;
+mod text_files;
 mod tools;
 mod verdict;
 mod volatile;
@@ -31,7 +34,9 @@ use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain, Out
 use crate::label::Label;
 use crate::sketch::Sketch;
 use crate::units::{Count, RunMillis, Tokens};
+use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
+use alloc::vec::Vec;
 use arguments::Arguments;
 use gain::SeenWords;
 use names::Name;
@@ -169,7 +174,7 @@ pub fn shell_call(tool: &str, args: &str) -> Option<ShellCall> {
     let arguments = Arguments::read(args);
     let folder = arguments.field(&["workdir", "cwd", "dir_path", "directory", "working_directory", "working_dir"]);
     let command = arguments.command()?.into_owned();
-    Some(ShellCall { command, folder: folder.map(alloc::borrow::Cow::into_owned) })
+    Some(ShellCall { command, folder: folder.map(Cow::into_owned) })
 }
 
 /// A raw call with its arguments read.
@@ -201,6 +206,9 @@ impl<'a> Call<'a> {
         let mut flags = flags_of(&work, &outcome, action.target.as_ref());
         for flag in self.intentions(&work, flags, &action) {
             flags = flags.with(flag);
+        }
+        if flags.has(Flag::Edit) && self.edits_only_text(&work, raw.workspace_root) {
+            flags = flags.with(Flag::Text);
         }
         if self.is_silent(raw, &outcome) {
             flags = flags.with(Flag::Silent);
@@ -299,6 +307,23 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Whether an edit changed plain text and nothing else; an edit whose files are not named may be one of code.
+    fn edits_only_text(&self, work: &Work, root: Option<&str>) -> bool {
+        /// Under these names a tool that moves files hands over where to.
+        const ELSEWHERE: [&str; 6] = ["destination", "dest", "new_path", "newPath", "to", "target"];
+        match self.kind {
+            ToolKind::Shell => !work.marks.has(Mark::Code),
+            ToolKind::Edit if self.arguments.field(&ELSEWHERE).is_some() => false,
+            ToolKind::Edit => {
+                let removed = self.said.lines().filter_map(|line| line.strip_prefix("--- a/"));
+                let mut files: Vec<String> = self.arguments.path().into_iter().map(Cow::into_owned).collect();
+                files.extend(nature::patched(&self.said).chain(removed).map(ToOwned::to_owned));
+                !files.is_empty() && files.iter().all(|path| text_files::is_plain_text(&signature::target(path, root)))
+            }
+            ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => false,
+        }
+    }
+
     /// Whether a tool that could change something was asked to look.
     fn looks(&self) -> bool {
         let mode = self.arguments.field(&["command", "action", "mode", "operation"]);
@@ -385,7 +410,7 @@ fn flags_of(work: &Work, outcome: &Outcome, target: Option<&Label>) -> Flags {
         Flag::Test => ran,
         Flag::Build | Flag::Read | Flag::Search | Flag::Plan | Flag::Wait => true,
         // Set by what the call was for, not by what it did.
-        Flag::Change | Flag::Ask | Flag::Silent => false,
+        Flag::Change | Flag::Ask | Flag::Silent | Flag::Text => false,
     };
     let mut flags = Flags::default();
     for (flag, _) in Flag::ALL {

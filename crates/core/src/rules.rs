@@ -89,13 +89,15 @@ pub enum Rule {
     Convergence,
     /// The review gate.
     Review,
+    /// Another engine goes on.
+    EngineFallback,
     /// Identity.
     Identity,
 }
 
 impl Rule {
     /// Every rule, for references and tests; a new variant goes here too, before the last one of the enum.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::FailClosed,
         Self::FrozenPolicy,
         Self::ActSimilarity,
@@ -136,6 +138,7 @@ impl Rule {
         Self::Permission,
         Self::Convergence,
         Self::Review,
+        Self::EngineFallback,
         Self::Identity,
     ];
 
@@ -183,6 +186,7 @@ impl Rule {
             Self::Permission => "PERM-1",
             Self::Convergence => "PERM-1.convergence",
             Self::Review => "REVIEW-1",
+            Self::EngineFallback => "RUN-4",
             Self::Identity => "IDENT-1",
         }
     }

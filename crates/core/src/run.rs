@@ -15,6 +15,7 @@ mod phase;
 mod reading;
 pub mod record;
 mod review;
+mod worker;
 
 pub use self::moves::{CallAnswer, Next, Recitation, RunInput, Saying, Told, View};
 
@@ -223,7 +224,7 @@ impl Run {
             Asked::ToolEvent => self.tool_event_answered(views),
             Asked::Claim => self.claim_answered(reading, views),
             Asked::Compacted => self.begin_fresh_context(views),
-            Asked::Advice => self.go_on(views),
+            Asked::Advice => self.advice_answered(views),
             Asked::Verdict => self.verdict_answered(views),
             Asked::ApplyRequest => self.apply_request_answered(reading, views),
             Asked::ApplyResult => self.apply_result_answered(views),
@@ -378,7 +379,7 @@ impl Run {
             Phase::Executing(Execution::Started) => self.take_returned(&unknown_result(), views),
             // A permit dies with the process that held it.
             Phase::Executing(Execution::Permitted) => self.phase = Phase::Taking(Asked::ToolRequest),
-            Phase::Asking => self.phase = Phase::Taking(Asked::ModelRequest),
+            Phase::Asking => self.ask_again(views),
             Phase::Applying => self.phase = Phase::Taking(Asked::ApplyRequest),
             Phase::Done(ending) if ending.can_go_on() => {
                 self.due.advice_failed = false;
@@ -407,7 +408,7 @@ impl Run {
     fn take_no_advice(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
         views.push(View::Line(Line::EngineError(failure.clone())));
         (self.due.advisor, self.due.advice_failed) = (None, true);
-        self.go_on(views);
+        self.go_on_without_advice(views);
     }
 }
 
@@ -441,15 +442,22 @@ const fn is_answer(what: &What) -> bool {
         | What::Review(_)
         | What::Compacted(_)
         | What::IterationStarted => true,
-        What::Tick | What::Human(_) | What::Fault(_) | What::PolicyDrift(_) => false,
+        What::Tick | What::Human(_) | What::Fault(_) | What::PolicyDrift(_) | What::EngineSwitched(_) => false,
     }
 }
 
-/// The label of an engine that the transcript shows; a cassette's folder is no part of a session.
+/// The label of an engine that the transcript shows; where a cassette or a worker's program lies is no part of a session.
 #[must_use]
 pub fn engine_label(name: &str) -> Label {
-    match name.strip_prefix("scripted:") {
-        Some(path) => Label::cut(&format!("scripted:{}", path.rsplit('/').next().unwrap_or(path))),
-        None => Label::cut(name),
+    let base = |path: &str| String::from(path.rsplit('/').next().unwrap_or(path));
+    match (name.strip_prefix("scripted:"), name.split_once(' ')) {
+        (Some(path), _) => Label::cut(&format!("scripted:{}", base(path))),
+        (None, Some((program, words))) if is_path(program) => Label::cut(&format!("{} {words}", base(program))),
+        (None, None) if is_path(name) => Label::cut(&base(name)),
+        (None, Some(_) | None) => Label::cut(name),
     }
+}
+
+fn is_path(word: &str) -> bool {
+    word.starts_with('/') || word.starts_with("./") || word.starts_with("../")
 }

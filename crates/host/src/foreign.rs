@@ -5,12 +5,14 @@ use crate::geometry::file::{self, FileAction, FileError};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use crate::workspace::session::SessionId;
+use crate::workspace::{Workspace, test_command};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_core::observe::Observer;
+use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::chain::Digest;
 
 /// A session of a client that is not ours.
@@ -28,14 +30,24 @@ impl Foreign<'_> {
     /// # Errors
     /// Whatever keeps the driver from opening: then nothing may happen.
     pub fn open(self, layout: &Layout, now: WallClock) -> Result<Driver, DriverError> {
-        self.open_as(layout, now, None)
+        self.open_with(layout, now, None, |_| Ok(()))
     }
 
-    /// The same for an agent whose role somebody named.
+    /// The same for a whole workspace, whose files show how it is tested, and for an agent whose role somebody named.
     ///
     /// # Errors
     /// See [`Self::open`].
-    pub fn open_as(self, layout: &Layout, now: WallClock, role: Option<&str>) -> Result<Driver, DriverError> {
+    pub fn open_in(self, workspace: &Workspace, now: WallClock, role: Option<&str>) -> Result<Driver, DriverError> {
+        self.open_with(workspace.layout(), now, role, |policy| test_command::fill_in(workspace.root(), policy))
+    }
+
+    fn open_with(
+        self,
+        layout: &Layout,
+        now: WallClock,
+        role: Option<&str>,
+        change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
+    ) -> Result<Driver, DriverError> {
         let path = self.path(layout);
         let resumed = |session| Ok(Driver::resume(layout, &session)?.acting_as(role.map(str::to_owned)));
         if let Some(session) = read(&path) {
@@ -48,7 +60,10 @@ impl Foreign<'_> {
         if let Some(session) = read(&path) {
             return resumed(session);
         }
-        let driver = Driver::begin(layout, now, |policy| policy.set_role(role))?;
+        let driver = Driver::begin(layout, now, |policy| {
+            policy.set_role(role)?;
+            change(policy)
+        })?;
         file::replace(&path, driver.session().as_str().as_bytes())?;
         Ok(driver)
     }
@@ -70,7 +85,7 @@ impl Foreign<'_> {
     /// for the disk.
     pub fn keep_observer(self, layout: &Layout, observer: &Observer) {
         if let Ok(text) = serde_json::to_string(observer) {
-            drop(file::write_unsynced(&self.observer_path(layout), text.as_bytes()));
+            drop(file::write_in_place(&self.observer_path(layout), text.as_bytes()));
         }
     }
 

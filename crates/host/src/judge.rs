@@ -172,7 +172,7 @@ impl Judge {
         set("USER", self.facts.user.clone());
         set("LOGNAME", self.facts.user.clone());
         set("TMPDIR", self.facts.temporary.first().map(|folder| folder.display().to_string()));
-        set("IFS", Some(" ".to_owned()));
+        set("IFS", Some(" \t\n".to_owned()));
         state
     }
 }

@@ -7,6 +7,7 @@
 pub mod exclude;
 pub(crate) mod git;
 pub mod hash;
+mod own_outputs;
 pub mod session;
 pub mod test_command;
 mod walk;

@@ -64,6 +64,8 @@ mod watchdog;
 #[cfg(target_os = "linux")]
 pub use layers::l03_reexec::inner_main;
 #[cfg(target_os = "linux")]
+pub use layers::l08_seccomp::strict_filter;
+#[cfg(target_os = "linux")]
 pub use probe::{LayerCheck, LayerHealth, doctor};
 #[cfg(target_os = "linux")]
 pub use tree::{Containment, Shield, Tree, TreeExit, TreeSpec, TreeStdio};

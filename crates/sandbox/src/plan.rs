@@ -36,8 +36,8 @@ pub(crate) struct SandboxPlan {
     /// Kernel resource numbers and values.
     pub(crate) limits: Vec<(u64, u64)>,
     pub(crate) rules: Vec<Rule>,
-    /// Which choices the system-call filter makes; see `layers::l08_seccomp::Choices`.
-    pub(crate) filter: u64,
+    /// The system-call filter, put together by the launcher while the inner stage starts; see `layers::l08_seccomp`.
+    pub(crate) filter: Vec<u8>,
     /// 1 if a missing Landlock means that nothing is run.
     pub(crate) landlock_required: u64,
     /// The host's socket and the port inside, if the network is bridged.
@@ -53,7 +53,7 @@ pub(crate) enum Step {
     Symlink { path: PathBuf, target: PathBuf },
     /// A small file of the skeleton.
     File { path: PathBuf, content: Vec<u8> },
-    /// A small file of the host, copied to the same place; left out where it is missing or not small.
+    /// A small file of the host, copied to the same place; left out where it is missing or not small any more.
     Copy { path: PathBuf },
     /// A host path shown at the same place.
     Bind { path: PathBuf, access: Access },
@@ -130,7 +130,7 @@ impl Plan {
                     out.path(&rule.path);
                     out.number(access_code(rule.access));
                 }
-                out.number(plan.filter);
+                out.bytes(&plan.filter);
                 out.number(plan.landlock_required);
                 match &plan.bridge {
                     Some((socket, port)) => {
@@ -346,7 +346,7 @@ impl In<'_> {
             scratch_inodes: self.number()?,
             limits: self.list(|input| Ok((input.number()?, input.number()?)))?,
             rules: self.list(|input| Ok(Rule { path: input.path()?, access: input.access()? }))?,
-            filter: self.number()?,
+            filter: self.bytes()?,
             landlock_required: self.number()?,
             bridge: match self.number()? {
                 0 => None,
@@ -404,7 +404,7 @@ mod tests {
             scratch_inodes: 4,
             limits: vec![(1, 2)],
             rules: vec![Rule { path: path(), access: Access::Read }],
-            filter: 5,
+            filter: vec![5, 0, 7],
             landlock_required: 1,
             bridge: Some(("/sock".into(), 3128)),
         }

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::layers::l03_reexec::Broken;
+use crate::layers::l04_rootfs::COPY_BYTES_MAX;
 use crate::layers::l05_limits;
-use crate::layers::l08_seccomp::Choices;
+use crate::layers::l08_seccomp::{self, Choices};
 use crate::names::Names;
 use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
 use crate::runs::own_folder;
@@ -16,7 +17,7 @@ use crate::spec::{Profile, Sandbox, WorkspaceAccess};
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 /// What programs need from `/etc`: certificates and the choice of programs. No account, key or configuration of a person.
 const ETC_DIRS: [&str; 4] = ["/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust"];
-/// Small tables are copied: a copy is cheaper than a mount.
+/// Tables that programs look up; the small ones are copied.
 const ETC_FILES: [&str; 5] =
     ["/etc/ld.so.cache", "/etc/ssl/openssl.cnf", "/etc/protocols", "/etc/services", "/etc/os-release"];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -81,7 +82,7 @@ pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> R
     if memory == MemoryCount::Sampling {
         choices = choices.without_unseen_memory();
     }
-    plan.filter = choices.bits();
+    plan.filter = l08_seccomp::program(choices)?;
     plan.landlock_required = u64::from(spec.profile == Profile::Strict);
     plan.bridge = spec.bridge.clone().map(|socket| (socket, BRIDGE_PORT));
     let missing = match writes {
@@ -131,13 +132,12 @@ fn system(plan: &mut SandboxPlan) {
             continue;
         };
         if let Ok(target) = fs::read_link(&path) {
-            plan.steps.push(Step::Symlink { path: path.clone(), target });
+            // A link needs no rule: where it leads has one, or is not shown.
+            plan.steps.push(Step::Symlink { path, target });
         } else if meta.is_dir() {
             plan.steps.push(Step::Bind { path: path.clone(), access: Access::Read });
-        } else {
-            continue;
+            plan.rules.push(Rule { path, access: Access::Read });
         }
-        plan.rules.push(Rule { path, access: Access::Read });
     }
     etc(plan);
     for name in DEVICES {
@@ -168,10 +168,13 @@ fn etc(plan: &mut SandboxPlan) {
         table("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
         table("/etc/hostname", "sandbox\n"),
     ]);
-    plan.steps.extend(ETC_FILES.iter().map(|name| Step::Copy { path: name.into() }));
-    for name in ETC_DIRS {
-        if let Ok(source) = fs::canonicalize(name) {
-            plan.steps.push(Step::BindAs { source, path: name.into(), access: Access::Read });
+    let small = |path: &Path| fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() < COPY_BYTES_MAX as u64);
+    for name in ETC_FILES.iter().chain(&ETC_DIRS) {
+        let path = PathBuf::from(name);
+        if small(&path) {
+            plan.steps.push(Step::Copy { path });
+        } else if let Ok(source) = fs::canonicalize(&path) {
+            plan.steps.push(Step::BindAs { source, path, access: Access::Read });
         }
     }
     plan.rules.push(Rule { path: "/etc".into(), access: Access::Read });

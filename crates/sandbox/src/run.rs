@@ -74,15 +74,15 @@ impl Attempt<'_> {
         }
         // The inner stage needs a moment to start; the workspace is looked at and prepared meanwhile.
         let running = self.start_inner(group.as_ref())?;
-        let (placeholders, plan) = match self.prepare() {
-            Ok(prepared) => prepared,
+        let (mut placeholders, plan) = match self.prepare() {
+            Ok((placeholders, plan)) => (Some(placeholders), plan),
             Err(broken) => {
                 running.abandon();
                 return Err(broken);
             }
         };
         let running = self.reach_command(running, &plan)?;
-        let ended = self.follow(running)?;
+        let ended = self.follow(running, &mut placeholders)?;
         let memory_kills = group.as_ref().map_or(0, Group::memory_kills);
         let survivors = group.as_ref().map_or(0, |group| group.members().len());
         drop(group.take());
@@ -254,7 +254,7 @@ impl Attempt<'_> {
     }
 
     /// Waits for the end, whatever brings it, and then for the last process.
-    fn follow(&mut self, mut running: Running) -> Result<Ended, Broken> {
+    fn follow(&mut self, mut running: Running, placeholders: &mut Option<Placeholders>) -> Result<Ended, Broken> {
         let event = running.next(self.deadline());
         let decided = Instant::now();
         let seen = || Alive::Seen(procfs::descendants(running.started.pid.as_raw_nonzero().get()));
@@ -275,9 +275,13 @@ impl Attempt<'_> {
             }
         };
         running.started.kill();
-        // A first process that was alone is taken down by the kernel while the workspace is looked at; nobody is left who
-        // could change it. In every other case the look comes when all are gone.
-        let early = alive.is_nobody().then(|| self.scan());
+        // A first process that was alone is taken down by the kernel while the workspace is looked at and cleared of the
+        // placeholders; nobody is left who could change it. In every other case that comes when all are gone.
+        let early = alive.is_nobody().then(|| {
+            let findings = self.scan();
+            drop(placeholders.take());
+            findings
+        });
         running.started.reap().map_err(|error| {
             Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
         })?;

@@ -205,6 +205,15 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     check(result).map(drop)
 }
 
+/// A handle on the network namespace that a socket was made in.
+pub(crate) fn network_of(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    const SIOCGSKNS: libc::c_ulong = 0x894C;
+    // SAFETY: SIOCGSKNS takes no argument and answers a new descriptor.
+    let raw = check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS as _) })?;
+    // SAFETY: the number was just returned by the kernel and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
 /// The newest Landlock interface of this kernel.
 pub(crate) fn landlock_abi() -> io::Result<i64> {
     const VERSION: libc::c_uint = 1;

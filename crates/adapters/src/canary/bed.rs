@@ -2,15 +2,16 @@
 
 use super::model::Model;
 use super::{CanaryError, at};
+use crate::checkup::USUAL_PATH;
 use crate::hooks::Client;
 use crate::install::Found;
+use crate::throwaway::Throwaway;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest that one run may take.
@@ -24,7 +25,7 @@ const SAID_BYTES_MAX: u64 = 4 << 20;
 
 /// The folders of one run; they go with it.
 pub(super) struct Bed<'a> {
-    root: PathBuf,
+    root: Throwaway,
     found: &'a Found,
     program: &'a Path,
 }
@@ -50,24 +51,20 @@ impl Ran {
 
 impl<'a> Bed<'a> {
     pub(super) fn make(found: &'a Found, program: &'a Path) -> Result<Self, CanaryError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("tripwire-canary-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let base = std::env::temp_dir().canonicalize().map_err(at("find the folder for temporary files"))?;
-        let bed = Self { root: base.join(name), found, program };
-        // A folder that is there already is somebody else's and never used.
-        fs::create_dir(&bed.root).map_err(at("make a throw-away folder"))?;
-        for folder in [bed.workspace(), bed.home(), bed.root.join("tmp")] {
+        let root = Throwaway::make("canary").map_err(at("make a throw-away folder"))?;
+        let bed = Self { root, found, program };
+        for folder in [bed.workspace(), bed.home(), bed.root.path().join("tmp")] {
             fs::create_dir(&folder).map_err(at("make a throw-away folder"))?;
         }
         Ok(bed)
     }
 
     pub(super) fn workspace(&self) -> PathBuf {
-        self.root.join("work")
+        self.root.path().join("work")
     }
 
     fn home(&self) -> PathBuf {
-        self.root.join("home")
+        self.root.path().join("home")
     }
 
     /// Runs the client under the guard to its end, or ends it.
@@ -75,8 +72,8 @@ impl<'a> Bed<'a> {
         let mut command = Command::new(self.program);
         command.args(["run", "--json", "--client", self.found.client.name(), "--"]).arg(&self.found.program);
         command.current_dir(self.workspace()).env_clear();
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()));
-        command.env("HOME", self.home()).env("TMPDIR", self.root.join("tmp")).env("LANG", "C.UTF-8");
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()));
+        command.env("HOME", self.home()).env("TMPDIR", self.root.path().join("tmp")).env("LANG", "C.UTF-8");
         command.env("DO_NOT_TRACK", "1").env("NO_COLOR", "1").env("TERM", "dumb");
         match self.found.client {
             Client::Claude => claude(&mut command, model.url()),
@@ -86,13 +83,6 @@ impl<'a> Bed<'a> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(at("start a run"))?;
         wait(child)
-    }
-}
-
-impl Drop for Bed<'_> {
-    fn drop(&mut self) {
-        // What cannot be removed stays in the folder for temporary files, which is emptied by others.
-        drop(fs::remove_dir_all(&self.root));
     }
 }
 

@@ -163,7 +163,8 @@ fn remarks(decision: &Decision) -> impl Iterator<Item = String> {
         | FindingKind::PolicyDrift
         | FindingKind::ManualOverride
         | FindingKind::HealthDegraded
-        | FindingKind::ClockClamped => None,
+        | FindingKind::ClockClamped
+        | FindingKind::EngineSwitch => None,
     })
 }
 

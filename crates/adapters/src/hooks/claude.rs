@@ -63,18 +63,18 @@ pub(super) fn say(event: &Event, answer: &Answer) -> Reply {
     match (event, answer) {
         (_, Answer::Pass) => Reply::default(),
         (Event::Asked(_), Answer::Refuse { reason, turn }) => deny(reason, *turn),
-        (Event::Asked(_), Answer::Tell(text)) => context("PreToolUse", text),
-        (Event::Done(..), Answer::Tell(text) | Answer::Override { text, .. }) => context("PostToolUse", text),
+        (Event::Asked(_), Answer::Tell(text)) => Reply::context("PreToolUse", text),
+        (Event::Done(..), Answer::Tell(text) | Answer::Override { text, .. }) => Reply::context("PostToolUse", text),
         (Event::Done(..), Answer::Refuse { reason, turn: Turn::Ends }) => {
             Reply::json(&json!({"continue": false, "stopReason": reason}))
         }
         (Event::Prompt, Answer::Refuse { reason, .. }) | (Event::Claimed(_), Answer::SendBack(reason)) => {
             Reply::json(&json!({"decision": "block", "reason": reason}))
         }
-        (Event::Prompt, Answer::Tell(text)) => context("UserPromptSubmit", text),
-        (Event::SessionStarted(_), Answer::Tell(text)) => context("SessionStart", text),
+        (Event::Prompt, Answer::Tell(text)) => Reply::context("UserPromptSubmit", text),
+        (Event::SessionStarted(_), Answer::Tell(text)) => Reply::context("SessionStart", text),
         (Event::AgentStarted, Answer::Tell(text) | Answer::Refuse { reason: text, .. }) => {
-            context("SubagentStart", text)
+            Reply::context("SubagentStart", text)
         }
         (
             Event::SessionStarted(_)
@@ -102,8 +102,4 @@ fn deny(reason: &str, turn: Turn) -> Reply {
         Turn::GoesOn => json!({"hookSpecificOutput": decision}),
         Turn::Ends => json!({"continue": false, "stopReason": reason, "hookSpecificOutput": decision}),
     })
-}
-
-fn context(event: &str, text: &str) -> Reply {
-    Reply::json(&json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
 }

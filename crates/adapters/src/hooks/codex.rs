@@ -39,17 +39,17 @@ pub(super) fn say(event: &Event, answer: &Answer) -> Reply {
         (Event::Asked(_), Answer::Refuse { reason, .. }) => Reply::json(&json!({"hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
         }})),
-        (Event::Asked(_), Answer::Tell(text)) => context("PreToolUse", text),
-        (Event::Done(..), Answer::Tell(text)) => context("PostToolUse", text),
+        (Event::Asked(_), Answer::Tell(text)) => Reply::context("PreToolUse", text),
+        (Event::Done(..), Answer::Tell(text)) => Reply::context("PostToolUse", text),
         (Event::Done(..), Answer::Override { text, result }) => {
             Reply::json(&json!({"decision": "block", "reason": format!("{text}\n\n{result}")}))
         }
         (Event::Done(..) | Event::Prompt, Answer::Refuse { reason, .. })
         | (Event::Claimed(_), Answer::SendBack(reason)) => Reply::json(&json!({"decision": "block", "reason": reason})),
-        (Event::Prompt, Answer::Tell(text)) => context("UserPromptSubmit", text),
-        (Event::SessionStarted(_), Answer::Tell(text)) => context("SessionStart", text),
+        (Event::Prompt, Answer::Tell(text)) => Reply::context("UserPromptSubmit", text),
+        (Event::SessionStarted(_), Answer::Tell(text)) => Reply::context("SessionStart", text),
         (Event::AgentStarted, Answer::Tell(text) | Answer::Refuse { reason: text, .. }) => {
-            context("SubagentStart", text)
+            Reply::context("SubagentStart", text)
         }
         (
             Event::SessionStarted(_)
@@ -67,8 +67,4 @@ pub(super) fn say(event: &Event, answer: &Answer) -> Reply {
             Answer::Refuse { .. } | Answer::Tell(_) | Answer::Override { .. } | Answer::SendBack(_),
         ) => Reply::default(),
     }
-}
-
-fn context(event: &str, text: &str) -> Reply {
-    Reply::json(&json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
 }

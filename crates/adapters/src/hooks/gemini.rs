@@ -78,12 +78,12 @@ pub(super) fn say(event: &Event, answer: &Answer) -> Reply {
         (Event::Done(..), Answer::Refuse { reason, turn: Turn::Ends }) => {
             Reply::json(&json!({"continue": false, "stopReason": reason}))
         }
-        (Event::Done(..), Answer::Tell(text) | Answer::Override { text, .. }) => context("AfterTool", text),
+        (Event::Done(..), Answer::Tell(text) | Answer::Override { text, .. }) => Reply::context("AfterTool", text),
         (Event::Prompt, Answer::Refuse { reason, .. }) | (Event::Claimed(_), Answer::SendBack(reason)) => {
             Reply::json(&json!({"decision": "deny", "reason": reason}))
         }
-        (Event::Prompt, Answer::Tell(text)) => context("BeforeAgent", text),
-        (Event::SessionStarted(_), Answer::Tell(text)) => context("SessionStart", text),
+        (Event::Prompt, Answer::Tell(text)) => Reply::context("BeforeAgent", text),
+        (Event::SessionStarted(_), Answer::Tell(text)) => Reply::context("SessionStart", text),
         (
             Event::SessionStarted(_)
             | Event::SessionEnded
@@ -107,10 +107,6 @@ fn deny(reason: &str, turn: Turn) -> Reply {
         Turn::GoesOn => json!({"decision": "deny", "reason": reason}),
         Turn::Ends => json!({"continue": false, "stopReason": reason, "decision": "deny", "reason": reason}),
     })
-}
-
-fn context(event: &str, text: &str) -> Reply {
-    Reply::json(&json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
 }
 
 #[cfg(test)]

@@ -127,8 +127,21 @@ const VIEWS: &[&str] = &["view", "read", "list", "cat", "open"];
 const TAKERS: &[&str] = &["move", "rename", "delete", "remove", "trash", "unlink", "rmdir"];
 /// Arguments that hold text and not a path.
 const TEXTS: &[&str] = &[
-    "content", "contents", "new_string", "old_string", "new_source", "new_str", "old_str", "prompt", "description",
-    "instruction", "text", "body", "message", "query", "pattern",
+    "content",
+    "contents",
+    "new_string",
+    "old_string",
+    "new_source",
+    "new_str",
+    "old_str",
+    "prompt",
+    "description",
+    "instruction",
+    "text",
+    "body",
+    "message",
+    "query",
+    "pattern",
 ];
 /// Parts of an argument's name that say that it is a path, whatever it looks like.
 const PATHS: &[&str] = &["path", "file", "folder", "dir", "source", "dest", "target", "uri"];

@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn words(reason: &str, error: Option<&str>) -> LastWords {
-        LastWords { reason: Some(reason.to_owned()), error: error.map(str::to_owned) }
+        LastWords { reason: Some(reason.to_owned()), error: error.map(str::to_owned), text: None }
     }
 
     #[test]

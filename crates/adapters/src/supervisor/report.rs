@@ -17,6 +17,8 @@ pub struct RunReport {
     pub clients: Vec<&'static str>,
     /// How it ended.
     pub ending: Ending,
+    /// What the last worker said at its end, where its output was kept.
+    pub text: Option<String>,
     /// What the test command said, if there was one and it ran.
     pub verified: Option<Verified>,
     /// What a verdict of `VERIFIED` rests on.

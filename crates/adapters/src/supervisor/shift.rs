@@ -7,11 +7,11 @@ use super::guard::{Clerk, Guard};
 use super::latecomers::Latecomers;
 use super::program::Program;
 use super::report::{EngineSwitch, Proof, RunReport};
-use super::stream::{self, LastWords, Passing};
+use super::stream::{self, Complaint, LastWords, Passing};
 use super::verify::{self, Bench, Verified};
 use super::watch::{Awake, ENGINE_WITHIN, Next, Over, Watch};
 use super::witness::{Shown, Witness};
-use super::{RunError, Teller, Wish, prompt, serve};
+use super::{Output, RunError, Teller, Wish, prompt, serve};
 use crate::hooks::Client;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -21,14 +21,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, HoldReason, StopReason, SwitchReason};
-use tripwire_core::input::{Compaction, Fault, HumanAct, What};
+use tripwire_core::input::{Compaction, EngineSwitched, Fault, HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
-use tripwire_host::clock;
 use tripwire_host::driver::Driver;
-use tripwire_host::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
 use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
-use tripwire_host::tree::{Receipt, Shield, Tree, TreeSpec, TreeStdio};
+use tripwire_host::tree::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 
 /// A client that is ready to be started.
 #[derive(Debug)]
@@ -67,6 +65,10 @@ pub(super) struct Shifts<'a> {
     clients: Vec<&'static str>,
     restarts: u32,
     switches: Vec<EngineSwitch>,
+    /// What the last worker said at its end.
+    text: Option<String>,
+    /// What the running worker says on its standard error, where nobody hears it.
+    complaint: Option<Complaint>,
     /// Whether the client's own record shows the test run that the verdict rests on.
     shown: Shown,
 }
@@ -124,6 +126,8 @@ impl<'a> Shifts<'a> {
             clients: Vec::new(),
             restarts: 0,
             switches: Vec::new(),
+            text: None,
+            complaint: None,
             shown: Shown::Unknown,
         })
     }
@@ -168,16 +172,27 @@ impl<'a> Shifts<'a> {
         for path in &arranged.read_only {
             spec = spec.read_only(path);
         }
+        for path in self.wish.kept.iter().filter_map(|path| path.canonicalize().ok()) {
+            spec = spec.read_only(&path);
+        }
         for path in self.hidden() {
             spec = spec.hidden(&path);
         }
         let own = worker.command.get(worker.program.arguments..).unwrap_or_default();
         let mut passing = None;
-        if stream::is_chosen(client, own) && !std::io::stdout().is_terminal() {
+        let output = self.wish.output;
+        if output == Output::Kept || stream::is_chosen(client, own) && !std::io::stdout().is_terminal() {
             let setup = |error| RunError::Setup { what: "make a pipe", error };
             let (reader, writer) = std::io::pipe().map_err(setup)?;
-            passing = Some(Passing::start(client, reader).map_err(setup)?);
-            spec = spec.stdio(TreeStdio::Inherit, TreeStdio::Fd(writer.into()), TreeStdio::Inherit);
+            passing = Some(Passing::start(client, reader, output).map_err(setup)?);
+            spec = match output {
+                Output::Passed => spec.stdio(TreeStdio::Inherit, TreeStdio::Fd(writer.into()), TreeStdio::Inherit),
+                Output::Kept => {
+                    let (complaints, errors) = std::io::pipe().map_err(setup)?;
+                    self.complaint = Some(Complaint::start(complaints).map_err(setup)?);
+                    spec.stdio(TreeStdio::Null, TreeStdio::Fd(writer.into()), TreeStdio::Fd(errors.into()))
+                }
+            };
         }
         let tree = spec.start()?;
         self.clients.push(client.name());
@@ -221,7 +236,14 @@ impl<'a> Shifts<'a> {
         };
         let (over, receipt, witness) = watch.run(client);
         self.add(receipt);
-        let words = passing.map_or_else(LastWords::default, Passing::last_words);
+        let mut words = passing.map_or_else(LastWords::default, Passing::last_words);
+        let complaint = self.complaint.take().and_then(Complaint::last_line);
+        if let (Over::ByItself(exit), None) = (&over, &words.error)
+            && *exit != TreeExit::Exited(0)
+        {
+            words.error = complaint;
+        }
+        self.text.clone_from(&words.text);
         let pulse = self.guard.pulse();
         self.shown = pulse.proof.as_ref().map_or(Shown::Unknown, |run| witness.shows(run));
         let facts = Facts { client, over: &over, pulse: &pulse, words: &words, refusal: witness.refusal() };
@@ -252,15 +274,13 @@ impl<'a> Shifts<'a> {
         let switch = EngineSwitch { from: from.name(), to: program.client.name(), reason: reason.to_owned() };
         let told = format!("engine switch: {} goes on for {}: {}", switch.to, switch.from, switch.reason);
         self.teller.say(&format!("tripwire: {told}"));
-        let log = SafetyLog::at(&self.wish.workspace.layout().safety_log());
-        let entry = Entry::new(clock::now(), EventType::EngineSwitch, ActionTaken::RestartedSession)
-            .with("from", switch.from)
-            .with("to", switch.to)
-            .with("reason", switch.reason.as_str());
-        // The journal holds it as well; a log that cannot be written does not stop the guard.
-        drop(log.append(&entry));
+        let switched = EngineSwitched {
+            from: Label::cut(switch.from),
+            to: Label::cut(switch.to),
+            reason: Label::cut(&switch.reason),
+        };
         self.switches.push(switch);
-        if let Err(error) = self.clerk.take(What::Human(HumanAct::Other(Label::cut(&told))), ENGINE_WITHIN) {
+        if let Err(error) = self.clerk.take(What::EngineSwitched(switched), ENGINE_WITHIN) {
             return Then::End(Ending::GuardBroken(error.to_string()));
         }
         let command = prompt::fallback(program.client, &words, prompt::CONTINUE);
@@ -320,6 +340,7 @@ impl<'a> Shifts<'a> {
             session: self.session,
             clients: self.clients,
             ending,
+            text: self.text,
             verified,
             proof,
             view: pulse.view,

@@ -1,8 +1,9 @@
 //! The client's machine-readable output on its way to ours: every byte passes untouched, and its last words are noted.
 //!
 //! Exit codes lie: a client that a hook ended exits with 0. Where the person asked for a stream of events, the client's own
-//! reason for its end is in it.
+//! reason for its end is in it. Where the output is kept for a report, its last text is, too, and nothing passes.
 
+use super::Output;
 use crate::hooks::Client;
 use serde::Deserialize;
 use std::ffi::OsString;
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 /// A line beyond this is passed on and not looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of the standard error that are kept.
+const COMPLAINT_BYTES_MAX: usize = 2 * 1_024;
 /// How long the rest of the output is waited for once the client's processes are gone.
 const REST_WITHIN: Duration = Duration::from_secs(10);
 
@@ -22,6 +25,8 @@ pub(crate) struct LastWords {
     pub(crate) reason: Option<String>,
     /// An error in its words.
     pub(crate) error: Option<String>,
+    /// What it said last to whoever asked.
+    pub(crate) text: Option<String>,
 }
 
 /// Output that is being passed on.
@@ -29,12 +34,12 @@ pub(crate) struct LastWords {
 pub(crate) struct Passing(Receiver<LastWords>);
 
 impl Passing {
-    /// Passes on what comes out of the pipe, to our own standard output.
-    pub(crate) fn start(client: Client, from: PipeReader) -> io::Result<Self> {
+    /// Reads what comes out of the pipe; passes it on to our own standard output, unless it is only kept.
+    pub(crate) fn start(client: Client, from: PipeReader, output: Output) -> io::Result<Self> {
         let (tell, told) = mpsc::channel();
         std::thread::Builder::new().name("stream".to_owned()).spawn(move || {
             // Whoever waited for the last words may be gone.
-            drop(tell.send(pass(client, from)));
+            drop(tell.send(pass(client, from, output)));
         })?;
         Ok(Self(told))
     }
@@ -42,6 +47,34 @@ impl Passing {
     /// What the client said at its end; nothing if it did not come to it.
     pub(crate) fn last_words(self) -> LastWords {
         self.0.recv_timeout(REST_WITHIN).unwrap_or_default()
+    }
+}
+
+/// What a client that nobody hears says on its standard error: only the last line is kept.
+#[derive(Debug)]
+pub(crate) struct Complaint(Receiver<Option<String>>);
+
+impl Complaint {
+    /// Reads what comes out of the pipe.
+    pub(crate) fn start(mut from: PipeReader) -> io::Result<Self> {
+        let (tell, told) = mpsc::channel();
+        std::thread::Builder::new().name("complaint".to_owned()).spawn(move || {
+            let (mut buffer, mut kept) = (vec![0_u8; 8 * 1_024], Vec::new());
+            while let Ok(count @ 1..) = from.read(&mut buffer) {
+                kept.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES_MAX));
+            }
+            let text = String::from_utf8_lossy(&kept);
+            let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
+            // Whoever waited for it may be gone.
+            drop(tell.send(last));
+        })?;
+        Ok(Self(told))
+    }
+
+    /// The last line.
+    pub(crate) fn last_line(self) -> Option<String> {
+        self.0.recv_timeout(REST_WITHIN).ok().flatten()
     }
 }
 
@@ -59,17 +92,15 @@ pub(crate) fn is_chosen(client: Client, arguments: &[OsString]) -> bool {
     }
 }
 
-fn pass(client: Client, mut from: PipeReader) -> LastWords {
+fn pass(client: Client, mut from: PipeReader, output: Output) -> LastWords {
     let mut words = LastWords::default();
     let (mut buffer, mut line) = (vec![0_u8; 64 * 1_024], Vec::new());
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         let fresh = buffer.get(..count).unwrap_or_default();
-        let mut out = io::stdout().lock();
-        if out.write_all(fresh).and_then(|()| out.flush()).is_err() {
+        if output == Output::Passed && pass_on(fresh).is_err() {
             // Nobody reads any more: the client is to see that, as it would without us.
             return words;
         }
-        drop(out);
         for part in fresh.split_inclusive(|byte| *byte == b'\n') {
             if line.len() + part.len() <= LINE_BYTES_MAX {
                 line.extend_from_slice(part);
@@ -82,6 +113,11 @@ fn pass(client: Client, mut from: PipeReader) -> LastWords {
     }
     note(client, &line, &mut words);
     words
+}
+
+fn pass_on(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush())
 }
 
 /// The fields that tell an end, in all three clients' forms.
@@ -97,6 +133,18 @@ struct Line {
     status: Option<String>,
     message: Option<serde_json::Value>,
     error: Option<serde_json::Value>,
+    role: Option<String>,
+    content: Option<serde_json::Value>,
+    delta: Option<serde_json::Value>,
+    item: Option<Item>,
+}
+
+/// A piece of work of Codex, as far as it is a text.
+#[derive(Deserialize)]
+struct Item {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    text: Option<String>,
 }
 
 fn note(client: Client, line: &[u8], words: &mut LastWords) {
@@ -108,9 +156,22 @@ fn note(client: Client, line: &[u8], words: &mut LastWords) {
         (Client::Claude, Some("result")) => {
             words.reason = line.terminal_reason.or(line.subtype);
             words.error = if line.is_error { text(line.result.as_ref()) } else { None };
+            words.text = if line.is_error { None } else { text(line.result.as_ref()) };
         }
+        (Client::Codex, Some("item.completed")) => {
+            let said = line.item.filter(|item| item.kind.as_deref() == Some("agent_message"));
+            words.text = said.and_then(|item| item.text).or(words.text.take());
+        }
+        (Client::Gemini, Some("message")) if line.role.as_deref() == Some("assistant") => {
+            let piece = text(line.content.as_ref()).unwrap_or_default();
+            let is_piece = line.delta.is_some_and(|delta| delta == true);
+            let before = words.text.take().filter(|_| is_piece).unwrap_or_default();
+            words.text = Some(before + &piece);
+        }
+        // What it says after a call is another text than before it.
+        (Client::Gemini, Some("tool_use")) => words.text = None,
         (Client::Codex, Some("turn.completed")) => {
-            *words = LastWords { reason: Some("completed".to_owned()), error: None };
+            (words.reason, words.error) = (Some("completed".to_owned()), None);
         }
         (Client::Codex, Some("turn.failed")) => {
             words.reason = Some("failed".to_owned());
@@ -151,6 +212,30 @@ mod tests {
         let gemini = words(Client::Gemini, &[r#"{"type":"result","status":"success"}"#]);
         assert_eq!((gemini.reason.as_deref(), gemini.error), (Some("success"), None));
         assert_eq!(words(Client::Claude, &[r#"{"type":"assistant"}"#]), LastWords::default());
+    }
+
+    #[test]
+    fn the_last_text_is_what_the_client_said_to_whoever_asked() {
+        let text = |client, lines: &[&str]| words(client, lines).text;
+        let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"All done."}"#;
+        assert_eq!(text(Client::Claude, &[claude]).as_deref(), Some("All done."));
+        let failed = r#"{"type":"result","subtype":"error","is_error":true,"result":"no"}"#;
+        assert_eq!(text(Client::Claude, &[claude, failed]), None);
+        let codex = [
+            r#"{"type":"item.completed","item":{"type":"agent_message","text":"first"}}"#,
+            r#"{"type":"item.completed","item":{"type":"agent_message","text":"last"}}"#,
+            r#"{"type":"item.completed","item":{"type":"command_execution","command":"ls"}}"#,
+            r#"{"type":"turn.completed"}"#,
+        ];
+        assert_eq!(text(Client::Codex, &codex).as_deref(), Some("last"));
+        let gemini = [
+            r#"{"type":"message","role":"assistant","content":"I look.","delta":true}"#,
+            r#"{"type":"tool_use","tool_name":"x"}"#,
+            r#"{"type":"message","role":"assistant","content":"It ","delta":true}"#,
+            r#"{"type":"message","role":"assistant","content":"adds.","delta":true}"#,
+            r#"{"type":"message","role":"user","content":"x"}"#,
+        ];
+        assert_eq!(text(Client::Gemini, &gemini).as_deref(), Some("It adds."));
     }
 
     #[test]

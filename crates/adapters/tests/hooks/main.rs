@@ -1,5 +1,7 @@
 //! Every event of the three clients in its own form: decoded to what it means, and answered in words the client knows.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a broken premise must end the test")]
+
+mod mutated;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -112,7 +112,7 @@ impl Draft {
             }
         }
         let usage = self.usage.unwrap_or_else(|| estimate(&self.text, &calls));
-        Ok(Answer { text: self.text, calls, usage, model: self.model, end })
+        Ok(Answer { text: self.text, calls, usage, model: self.model, end, work: None })
     }
 }
 

@@ -34,6 +34,7 @@ impl EngineError {
             Self::TooSensitive { .. } => {
                 "name a local engine with `--fallback`, for instance `--fallback ollama:MODEL`".to_owned()
             }
+            Self::NotStarted { .. } => "check with `tripwire doctor` that the client runs under the guard".to_owned(),
             Self::Deadline { .. } => "give it more time with `--max-runtime`".to_owned(),
             Self::Cut { .. } => "it was stopped on purpose; `tripwire agent --resume SESSION` goes on".to_owned(),
         }

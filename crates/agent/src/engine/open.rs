@@ -13,7 +13,7 @@ use std::path::Path;
 use ureq::http::Uri;
 
 /// The forms of a name, for messages and help.
-pub const FORMS: [&str; 9] = [
+pub const FORMS: [&str; 10] = [
     "scripted",
     "scripted:FILE",
     "anthropic:MODEL",
@@ -23,6 +23,7 @@ pub const FORMS: [&str; 9] = [
     "lmstudio:MODEL",
     "ollama:MODEL",
     "NAME:MODEL@URL for another address",
+    "claude, codex or gemini as a worker",
 ];
 
 /// Looks up a variable of the environment. A function, so that tests need not change the process.

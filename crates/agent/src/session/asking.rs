@@ -2,19 +2,24 @@
 
 use super::{Session, SessionError, Status};
 use crate::conversation::{OUTPUT_TOKENS_MAX, answered, failed, used};
-use crate::engine::{Answer, Engine, EngineError, Question, Turn};
+use crate::engine::{Answer, End, Engine, EngineError, EngineKind, Heard, Question, Turn, Usage};
 use crate::prompt;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_core::effect::Deadlock;
 use tripwire_core::label::Label;
+use tripwire_core::observe::chant::chanted;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{EngineFailure, FailureKind, ReviewAnswer, Reviewed, RunRecord, Spoken};
+use tripwire_core::units::{MicroUsd, Tokens};
 
 /// The longest that one answer may take where no wall clock is set.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// The longest that a worker's turn may take where no wall clock is set: as long as an iteration.
+const WORK_TIME_MAX: Duration = Duration::from_secs(8 * 3_600);
 
 impl Session<'_> {
     /// Asks an engine of the chain with the conversation as it stands.
@@ -25,15 +30,17 @@ impl Session<'_> {
         let begun = Instant::now();
         let name = self.engines.label(engine);
         let status = self.status(&format!("asks {name}"));
+        let money = self.money_left();
         let Self { engines, conversation, hands, watch, doors, .. } = self;
         let question = conversation.question(prompt::SYSTEM, hands.specs());
         let record = match engines.chain.get_mut(engine) {
             None => RunRecord::Failed(missing(name)),
             Some(asked) => {
+                asked.allow(money);
                 let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
                 engines.record(&question, &heard);
                 match heard {
-                    Ok(answer) => RunRecord::Answered(answered(name, answer, step)),
+                    Ok(answer) => RunRecord::Answered(answered(name, hands.claim_of_worker(answer), step)),
                     Err(error) => RunRecord::Failed(failed(name, &late_or(error, until))),
                 }
             }
@@ -41,6 +48,13 @@ impl Session<'_> {
         self.took = begun.elapsed();
         let took = self.took;
         self.learn(&record, took)
+    }
+
+    /// What is left of the money, where it is bounded.
+    fn money_left(&self) -> Option<MicroUsd> {
+        let figures = self.driver.view();
+        let spent = figures.spent.micro_usd.get();
+        figures.budget_micro_usd.map(|budget| MicroUsd::new(budget.get().saturating_sub(spent)))
     }
 
     /// Asks the advisor what to do about a deadlock (RUN-5).
@@ -141,13 +155,74 @@ fn ask(
     until: Option<Instant>,
     (mut status, watch, doors): (Status, &Watch, &mut super::Doors<'_>),
 ) -> Result<Answer, EngineError> {
-    let longest = Instant::now() + ANSWER_TIME_MAX;
+    let longest = Instant::now() + longest(engine);
     let deadline = until.map_or(longest, |until| until.min(longest));
-    engine.ask(question, deadline, &mut |_heard| {
+    let mut speech = Speech::default();
+    let heard = engine.ask(question, deadline, &mut |heard| {
         status.left = until.map(|until| until.saturating_duration_since(Instant::now()));
         doors.audience.beat(&status);
-        if (doors.interrupted)() || watch.stop_stands() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
+        let stopped = (doors.interrupted)() || watch.stop_stands();
+        if speech.chants(heard) || stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if speech.is_chant && matches!(heard, Err(EngineError::Cut { .. })) {
+        return Ok(speech.answer(engine.name(), question));
+    }
+    heard
+}
+
+/// What was heard of an answer so far: one that chants is not waited for, because it would never end.
+#[derive(Default)]
+struct Speech {
+    text: String,
+    looked_at: usize,
+    is_chant: bool,
+}
+
+impl Speech {
+    fn chants(&mut self, heard: Heard<'_>) -> bool {
+        if let Heard::Text(piece) = heard {
+            self.text.push_str(piece);
+        }
+        if self.text.len() >= self.looked_at + LOOK_BYTES {
+            self.looked_at = self.text.len();
+            self.is_chant = chanted(&self.text).is_some();
+        }
+        self.is_chant
+    }
+
+    /// The answer as far as it came, cut off like one that reached its limit. Nobody told what it used: a token has about
+    /// four letters.
+    fn answer(self, engine: &str, question: &Question<'_>) -> Answer {
+        let tokens = |bytes: usize| Tokens::new(u64::try_from(bytes / 4).unwrap_or(u64::MAX));
+        let asked = question.turns.iter().map(|turn| match turn {
+            Turn::User(text) | Turn::Model { text, .. } => text.len(),
+            Turn::Results(answers) => answers.iter().map(|answer| answer.text.len()).sum(),
+        });
+        let usage = Usage {
+            fresh_input: tokens(question.system.len() + asked.sum::<usize>()),
+            output: tokens(self.text.len()),
+            ..Usage::default()
+        };
+        Answer {
+            text: self.text,
+            calls: Vec::new(),
+            usage,
+            model: engine.to_owned(),
+            end: End::OutputLimit,
+            work: None,
+        }
+    }
+}
+
+/// How much must be new before an answer is looked at again.
+const LOOK_BYTES: usize = 1_024;
+
+/// The longest that one question may take where no wall clock is set.
+fn longest(engine: &dyn Engine) -> Duration {
+    match engine.kind() {
+        EngineKind::Model => ANSWER_TIME_MAX,
+        EngineKind::Worker => WORK_TIME_MAX,
+    }
 }
 
 /// An engine that was only slow, and not cut off by the session's wall clock, may be asked again or left.

@@ -4,7 +4,7 @@ use super::asking::Aside;
 use super::{Doors, Remembered, Session, SessionError};
 use crate::conversation::{Conversation, Tail};
 use crate::engine::cassette::Recorder;
-use crate::engine::{Answer, Engine, EngineError, Place, Question, Turn};
+use crate::engine::{Answer, Engine, EngineError, EngineKind, Place, Question, Turn};
 use crate::hands::{Hands, HandsError, Reach};
 use crate::prompt;
 use crate::tool::Registry;
@@ -73,6 +73,12 @@ impl Engines {
         self.named(label).is_some_and(|engine| engine.place() == Place::Local)
     }
 
+    /// Those that are workers.
+    fn workers(&self) -> Vec<Label> {
+        let workers = self.chain.iter().filter(|engine| engine.kind() == EngineKind::Worker);
+        workers.map(|engine| engine_label(engine.name())).collect()
+    }
+
     fn named(&self, label: &Label) -> Option<&dyn Engine> {
         self.chain.iter().map(Box::as_ref).find(|engine| engine_label(engine.name()) == *label)
     }
@@ -88,14 +94,14 @@ impl Engines {
     }
 
     /// Has the first engine say a word, so that a wrong key, an unknown model or a dead host is told before anything is
-    /// begun. A cassette needs no such question.
+    /// begun. A cassette needs no such question, and a worker's program was looked for when it was opened.
     ///
     /// # Errors
     /// When it does not answer at all.
     pub fn probe(&mut self, interrupted: &(dyn Fn() -> bool + Sync)) -> Result<(), EngineError> {
-        let Some(first) = self.chain.first_mut().filter(|engine| !engine.name().starts_with(CASSETTE)) else {
-            return Ok(());
-        };
+        let asked =
+            |engine: &&mut Box<dyn Engine>| engine.kind() == EngineKind::Model && !engine.name().starts_with(CASSETTE);
+        let Some(first) = self.chain.first_mut().filter(asked) else { return Ok(()) };
         let turns = [Turn::User("Answer with the one word: ready".to_owned())];
         let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: PROBE_TOKENS };
         let asked = first.ask(&question, Instant::now() + PROBE_TIME, &mut |_| match interrupted() {
@@ -198,6 +204,7 @@ impl<'a> Session<'a> {
             role: Label::cut(driver.role()),
             seats: plan.engines.chain.iter().map(|engine| seat(engine.place())).collect(),
             version: RUN_VERSION,
+            workers: plan.engines.workers(),
         };
         let (run, views) = Run::new(setup.clone(), driver.policy());
         let mut session = Self::assemble(plan, doors, (driver, run, hands, sole), "")?;

@@ -1,7 +1,7 @@
 //! What is said to the chain: requests with their authority, events with their figures. Facts only, no decision.
 
 use super::{Session, ToldOwned};
-use tripwire_core::chain::event::{Action, AgentEvent};
+use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
     AdvisorReply, Authority, Claim, Compaction, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict,
@@ -10,7 +10,7 @@ use tripwire_core::input::{
 use tripwire_core::label::Label;
 use tripwire_core::observe::{RawCall, observe};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Usage};
+use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Usage, Work};
 use tripwire_core::units::{Count, RunMillis, Tokens};
 use tripwire_host::authority::{Confinement, Need, Who};
 use tripwire_host::judge::{self, Judge};
@@ -40,7 +40,7 @@ impl Session<'_> {
             ToldOwned::ToolResult(returned) | ToldOwned::ApplyResult(returned) => What::Result(self.result(returned)),
             ToldOwned::ToolEvent(call, returned) => {
                 let event = self.hands.event(call, returned);
-                let tested = event.flags.has(tripwire_core::chain::event::Flag::Test);
+                let tested = event.flags.has(Flag::Test);
                 What::Event(AgentEvent {
                     latency_ms: self.took_ms(),
                     tool_calls: Count::new(1),
@@ -122,6 +122,9 @@ impl Session<'_> {
 
     /// The model's turn: what it used, what it cost, how full its window is.
     fn model_event(&self, answer: &Answer) -> AgentEvent {
+        if let Some(work) = &answer.work {
+            return self.work_event(answer, work);
+        }
         let usage = &answer.usage;
         let cost = match self.engines.is_free(&answer.engine) {
             true => None,
@@ -141,6 +144,32 @@ impl Session<'_> {
             reasoning_tokens: Some(usage.reasoning),
             token_count: usage.total(),
             turn_id: Some(self.turn_id()),
+            ..AgentEvent::default()
+        }
+    }
+
+    /// A worker's turn: what its own guard saw of it. Its pace was guarded there, so its tokens are no burst of this
+    /// minute; its money is this session's.
+    fn work_event(&self, answer: &Answer, work: &Work) -> AgentEvent {
+        let mut flags = Flags::default();
+        if work.changed {
+            flags = flags.with(Flag::Edit);
+        }
+        if work.tested.is_some() {
+            flags = flags.with(Flag::Test);
+        }
+        AgentEvent {
+            cost_micro_usd: Some(work.cost_micro_usd),
+            flags,
+            input_tokens: Some(Tokens::ZERO),
+            latency_ms: self.took_ms(),
+            model: Some(answer.model.clone()),
+            outcome: Some(EventOutcome { test: work.tested, ..EventOutcome::default() }),
+            output_length: Tokens::new(u64::try_from(answer.text.chars().count()).unwrap_or(u64::MAX)),
+            output_tokens: Some(Tokens::ZERO),
+            token_count: work.tokens,
+            turn_id: Some(self.turn_id()),
+            workspace_hash: work.tested.and_then(|_| self.workspace()),
             ..AgentEvent::default()
         }
     }

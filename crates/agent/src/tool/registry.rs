@@ -24,6 +24,8 @@ use tripwire_host::memory::MemoryStore;
 const DOMAIN: &[u8] = b"tripwire tool registry 1\0";
 /// The tool by which an agent says that it is done.
 pub const FINISH: &str = Finish::NAME;
+/// The tool that runs a command.
+pub const SHELL: &str = Shell::NAME;
 
 /// All tools of a session. There is no way to add, change or take one away.
 #[derive(Debug)]

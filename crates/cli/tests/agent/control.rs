@@ -2,6 +2,7 @@
 
 use crate::support::{Bed, finish, of_kind, shell, untested, until};
 use serde_json::json;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A model that thinks for a long time before it answers.
@@ -112,4 +113,68 @@ fn two_processes_cannot_run_one_session() {
     run.ended(2);
     assert!(run.stderr.contains("another process") && run.stderr.contains("hint: "), "{}", run.stderr);
     running.kill();
+}
+
+/// A sandbox that cannot be started: somebody holds the lock that every start takes, as a dead network disk would.
+fn blocked_sandbox(bed: &Bed) -> std::fs::File {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let folder = bed.beside("run/tripwire");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).unwrap();
+    let lock = std::fs::File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+#[test]
+fn term_1_the_wall_clock_cuts_a_sandbox_that_does_not_start() {
+    let bed = Bed::new();
+    let lock = blocked_sandbox(&bed);
+    let engine = bed.cassette("model.jsonl", &[shell("touch ran"), finish()]);
+    let mut command = bed.command(&["agent", "--objective", "x", "--engine", &engine, "--max-runtime", "4s"]);
+    let output = command.env("XDG_RUNTIME_DIR", bed.beside("run")).output().unwrap();
+    assert_eq!(output.status.code(), Some(8), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(ended_after(&bed) < 4_000 + 1_000, "within a second of the deadline: {} ms", ended_after(&bed));
+    let transcript = bed.transcript();
+    assert_eq!(of_kind(&transcript, "result")[0]["how"], "cut", "{transcript:?}");
+    drop(lock);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!bed.work().join("ran").exists(), "what was given up never starts");
+}
+
+#[test]
+fn ctrl_1_stop_does_not_wait_for_a_sandbox_that_does_not_start() {
+    let bed = Bed::new();
+    let lock = blocked_sandbox(&bed);
+    let engine = bed.cassette("model.jsonl", &[shell("touch ran"), finish()]);
+    let mut command = bed.command(&["agent", "--objective", "x", "--engine", &engine]);
+    let child = command.env("XDG_RUNTIME_DIR", bed.beside("run")).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut child = child.unwrap();
+    until("the call is journaled", || bed.journal().iter().any(|record| record.to_string().contains("started")));
+    std::fs::write(bed.geometry().join("STOP"), "").unwrap();
+    let begun = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(10));
+    assert!(begun.elapsed() < ROOM, "{:?}", begun.elapsed());
+    drop(lock);
+    assert!(!bed.work().join("ran").exists());
+}
+
+#[test]
+fn ctrl_1_a_pause_during_a_call_lets_it_end_holds_then_and_goes_on_with_the_same_transcript() {
+    let answers = untested(vec![shell("touch begun; sleep 1.5; echo one >> log"), shell("echo two >> log")]);
+    let plain = Bed::new();
+    plain.agent(&answers, &[]).ended(4);
+    let bed = Bed::new();
+    let mut running = bed.start(&answers, &[]);
+    until("the call runs", || bed.work().join("begun").exists());
+    bed.run(&["pause"]).ended(0);
+    until("the call has ended", || bed.read("log") == "one\n");
+    until("the pause is journaled", || {
+        bed.journal().iter().any(|record| record["b"]["input"]["what"]["human"] == "pause")
+    });
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(!running.is_over() && bed.read("log") == "one\n", "nothing is begun while it is paused");
+    bed.run(&["resume"]).ended(0);
+    running.end().ended(4);
+    assert_eq!(bed.read("log"), "one\ntwo\n");
+    assert_eq!(bed.transcript_text(), plain.transcript_text(), "the pause left no trace in what happened");
 }

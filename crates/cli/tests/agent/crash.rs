@@ -3,9 +3,12 @@
 use crate::support::{Bed, of_kind, shell, untested, until};
 use serde_json::{Value, json};
 
-/// Ten steps, each of which leaves one line; every second one takes a little longer.
+/// Steps that leave a line.
+const STEPS: usize = 4;
+
+/// Each step leaves one line; every second one takes a little longer.
 fn answers() -> Vec<Value> {
-    untested((0..9).map(|n| shell(&format!("echo line-{n} >> log; sleep 0.0{}", n % 2 * 5))).collect())
+    untested((0..STEPS).map(|n| shell(&format!("echo line-{n} >> log; sleep 0.0{}", n % 2 * 5))).collect())
 }
 
 /// What a session that was killed and taken up has done: each line once, or told as unknown.
@@ -20,7 +23,7 @@ fn check(bed: &Bed, killed_at: usize) {
         assert!(line["text"].as_str().unwrap().contains("started, result unknown (interrupted)"), "{line}");
     }
     let mut missing = 0;
-    for n in 0..9 {
+    for n in 0..STEPS {
         match log.lines().filter(|line| *line == format!("line-{n}")).count() {
             1 => {}
             0 => missing += 1,
@@ -35,26 +38,36 @@ fn a_kill_after_any_number_of_records_loses_nothing_and_repeats_nothing_in_silen
     let whole = Bed::new();
     whole.agent(&answers(), &[]).ended(4);
     let records = whole.journal().len();
-    // Every record count would take minutes; these hit each kind of record of several steps.
-    let places = (1..records).step_by(7).chain([12, 13, 14, 15]);
-    for killed_at in places {
-        let bed = Bed::new();
-        let running = bed.start(&answers(), &[]);
-        until("the record is written", || !bed.sessions().is_empty() && bed.journal().len() >= killed_at);
-        running.kill();
-        let session = bed.sessions().pop().unwrap();
-        if bed.journal().len() < 2 {
-            // Killed before the loop had begun: there is nothing to go on with, and that is said.
-            assert_eq!(bed.run(&["agent", "--resume", &session]).code, 2);
-            continue;
+    // Every record count would take minutes; these hit each kind of record, in the first step and in later ones.
+    let step = std::env::var("TRIPWIRE_TEST_KILL_STEP").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let places: Vec<usize> = (1..records).step_by(step).chain([12, 13, 14, 15]).collect();
+    std::thread::scope(|scope| {
+        for half in [0, 1] {
+            let places = places.iter().copied().skip(half).step_by(2);
+            scope.spawn(move || places.for_each(kill_and_resume));
         }
-        let run = bed.run(&["agent", "--resume", &session]);
-        let over = run.code == 2 && run.stderr.contains("is over");
-        assert!(run.code == 4 || over, "killed at {killed_at}: {}\n{}", run.code, run.stderr);
-        check(&bed, killed_at);
-        bed.run(&["replay", &session]).ended(0);
-        bed.run(&["verify"]).ended(0);
+    });
+}
+
+/// Kills a session as soon as it has written so many records, takes it up again, and looks at what came of it.
+#[track_caller]
+fn kill_and_resume(killed_at: usize) {
+    let bed = Bed::new();
+    let running = bed.start(&answers(), &[]);
+    until("the record is written", || !bed.sessions().is_empty() && bed.journal().len() >= killed_at);
+    running.kill();
+    let session = bed.sessions().pop().unwrap();
+    if bed.journal().len() < 2 {
+        // Killed before the loop had begun: there is nothing to go on with, and that is said.
+        assert_eq!(bed.run(&["agent", "--resume", &session]).code, 2);
+        return;
     }
+    let run = bed.run(&["agent", "--resume", &session]);
+    let over = run.code == 2 && run.stderr.contains("is over");
+    assert!(run.code == 4 || over, "killed at {killed_at}: {}\n{}", run.code, run.stderr);
+    check(&bed, killed_at);
+    bed.run(&["replay", &session]).ended(0);
+    bed.run(&["verify"]).ended(0);
 }
 
 #[test]

@@ -51,7 +51,9 @@ fn run_4_a_cassette_at_its_end_ends_the_session_with_a_clear_word() {
 /// A command again and again, with another one between: a loop that is held, not stopped.
 fn circling() -> Vec<serde_json::Value> {
     let test = || shell("cat state");
-    vec![test(), test(), test(), shell("echo between"), test(), shell("echo on"), finish()]
+    let mut answers = vec![test(), test(), test(), shell("echo between"), test(), shell("echo again"), test()];
+    answers.extend([shell("echo on"), finish()]);
+    answers
 }
 
 #[test]
@@ -78,7 +80,7 @@ fn run_5_the_advisor_is_asked_with_the_deadlock_and_its_words_travel_in_the_over
     let advice = json!({"expect": ["DEADLOCK TYPE: HARD_LOOP", "cat state"], "text": "leave the file alone"});
     let advisor = bed.cassette("advisor.jsonl", &[advice]);
     let mut answers = circling();
-    answers[5]["expect"] = json!(["LOOP_OVERRIDE", "leave the file alone"]);
+    answers[7]["expect"] = json!(["LOOP_OVERRIDE", "leave the file alone"]);
     bed.agent(&answers, &["--advisor", &advisor]).ended(0);
     let transcript = bed.transcript();
     assert_eq!(of_kind(&transcript, "advice")[0]["text"], "leave the file alone");

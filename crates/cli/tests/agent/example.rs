@@ -3,7 +3,7 @@
 use crate::support::Bed;
 
 #[test]
-fn the_example_tells_its_story_and_ends_verified_without_leaving_anything_behind() {
+fn the_example_tells_its_story_ends_verified_and_everything_it_names_can_be_looked_at() {
     let bed = Bed::new();
     let temp = bed.beside("temp");
     std::fs::create_dir(&temp).unwrap();
@@ -26,10 +26,27 @@ fn the_example_tells_its_story_and_ends_verified_without_leaving_anything_behind
         let at = rest.find(part).unwrap_or_else(|| panic!("`{part}` is missing or out of order:\n{out}"));
         rest = &rest[at..];
     }
-    // The sandbox keeps its list of running commands there.
-    let left = std::fs::read_dir(&temp).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert_eq!(left.filter(|name| name.contains("example")).count(), 0, "the folder is gone");
     assert_eq!(std::fs::read_dir(bed.work()).unwrap().count(), 0, "the workspace was not touched");
+    let named = |text: &str| -> Vec<std::path::PathBuf> {
+        let words = text.split_whitespace().filter(|word| word.starts_with(temp.to_str().unwrap()));
+        words.map(std::path::PathBuf::from).collect()
+    };
+    let paths: Vec<_> = named(&out).into_iter().chain(named(&err)).collect();
+    assert!(paths.len() >= 3, "the folder, the workspace and the transcript are named: {paths:?}");
+    for path in &paths {
+        assert!(path.exists(), "{} is named and is not there", path.display());
+    }
+    let work = paths.iter().find(|path| path.ends_with("work")).unwrap();
+    for verb in ["log", "why", "replay", "verify"] {
+        // The line as it stands there, up to what explains it.
+        let line =
+            err.lines().find_map(|line| line.trim().strip_prefix("tripwire ").filter(|rest| rest.starts_with(verb)));
+        let line = line.unwrap_or_else(|| panic!("`tripwire {verb}` is not named:\n{err}"));
+        let words: Vec<&str> = line.split("  ").next().unwrap().split_whitespace().collect();
+        let looked = bed.command(&words).current_dir(work).output().unwrap();
+        let text = String::from_utf8_lossy(&looked.stdout);
+        assert!(looked.status.success() && !text.trim().is_empty(), "{verb}: {text}\n{looked:?}");
+    }
 }
 
 #[test]

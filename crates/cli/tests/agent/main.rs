@@ -4,12 +4,14 @@
 mod bad_input;
 mod control;
 mod crash;
+mod degenerate;
 mod engines;
 mod example;
 mod guardrails;
 mod replay;
 mod review;
 mod roles;
+mod seeds;
 mod smoke;
 mod support;
 mod users;

@@ -4,7 +4,7 @@ use crate::support::{Bed, call, shell, untested};
 use serde_json::{Value, json};
 
 fn story() -> Vec<Value> {
-    untested(vec![shell("echo a > a.txt"), call("read_file", json!({"path": "a.txt"})), shell("false")])
+    untested(vec![shell("echo a > a.py"), call("read_file", json!({"path": "a.py"})), shell("false")])
 }
 
 #[test]
@@ -15,14 +15,14 @@ fn replay_1_a_session_of_our_loop_runs_again_without_model_and_tools() {
     assert!(run.stdout.contains("· equal · transcript"), "{}", run.stdout);
     let session = bed.sessions().pop().unwrap();
     std::fs::remove_file(bed.beside("model.jsonl")).unwrap();
-    std::fs::remove_file(bed.work().join("a.txt")).unwrap();
+    std::fs::remove_file(bed.work().join("a.py")).unwrap();
     let replayed = bed.run(&["replay", &session]);
     replayed.ended(0);
     assert!(replayed.stdout.contains("transcript") && replayed.stdout.contains("equal"), "{}", replayed.stdout);
     let json = bed.run(&["replay", &session, "--json"]);
     let value: Value = serde_json::from_str(json.stdout.trim()).unwrap();
     assert_eq!((&value["equal"], &value["transcript"]["equal"]), (&json!(true), &json!(true)));
-    assert!(!bed.work().join("a.txt").exists(), "no tool ran again");
+    assert!(!bed.work().join("a.py").exists(), "no tool ran again");
 }
 
 #[test]

@@ -35,6 +35,36 @@ fn run_1_smoke_1_transcript_determinism() {
     assert!(!text.contains(&session) && !text.contains(one.work().to_str().unwrap()), "{text}");
 }
 
+/// A hundred runs were measured once; so many are enough to see an order that is left to chance.
+const RUNS: usize = 12;
+
+#[test]
+fn run_1_many_runs_of_one_cassette_give_one_transcript() {
+    let runs = std::env::var("TRIPWIRE_TEST_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(RUNS);
+    let answers = [
+        call("write", json!({"path": "a.txt", "content": "one\ntwo\n"})),
+        call("read_file", json!({"path": "a.txt"})),
+        call("search", json!({"pattern": "two"})),
+        call("list", json!({})),
+        call("nonsense", json!({})),
+        call("remember", json!({"text": "a note"})),
+        shell("ls; echo to stderr >&2; exit 3"),
+        finish(),
+        finish(),
+        finish(),
+    ];
+    let played = || {
+        let bed = Bed::new();
+        let run = bed.agent(&answers, &[]);
+        assert!(run.code == 0 || run.code == 4, "{}", run.stdout);
+        bed.transcript_text()
+    };
+    let first = played();
+    for run in 1..runs {
+        assert_eq!(played(), first, "run {run}");
+    }
+}
+
 #[test]
 fn run_1_another_tool_output_gives_another_transcript() {
     let one = played();

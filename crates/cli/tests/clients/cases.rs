@@ -107,9 +107,9 @@ pub(crate) fn loop_of_twelve(client: &Client, user: User) -> Ran {
 /// A manifest with a budget of ten cents.
 const TEN_CENTS: &str = "money:\n  budget_micro_usd: 100000\n";
 
-/// Twenty different calls, each of them dear, with ten cents to spend.
-pub(crate) fn with_ten_cents(client: &Client) -> Ran {
+/// Twenty different calls, each answer of so many tokens, with ten cents to spend.
+pub(crate) fn with_ten_cents(client: &Client, output: u64) -> Ran {
     let turns: Vec<Turn> = (0..20).map(|n| Turn::Shell(format!("echo {n}"))).collect();
-    let usage = Usage { fresh: 1_000, read: 0, write: 0, output: 500 };
+    let usage = Usage { fresh: 1_000, read: 0, write: 0, output };
     guarded(client, &[(".geometry/MANIFEST.yaml", TEN_CENTS)], Model::costing(turns, usage), User::Same)
 }

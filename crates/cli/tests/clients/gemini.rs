@@ -37,7 +37,7 @@ fn loop_1_the_real_gemini_is_stopped_when_it_repeats_itself() {
 #[test]
 fn gate_8_the_real_gemini_stops_asking_when_its_money_is_gone() {
     let Some(client) = Client::find(Gemini) else { return };
-    let ran = cases::with_ten_cents(&client);
+    let ran = cases::with_ten_cents(&client, 500);
     // 0.625 cents an answer: the sixteenth reaches the budget, and the next model request is refused.
     assert!((14..=17).contains(&ran.asked.len()), "{} requests where 21 were scripted", ran.asked.len());
 }

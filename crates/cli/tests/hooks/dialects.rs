@@ -129,6 +129,17 @@ fn dirty_1_an_untested_change_is_sent_back_twice_and_then_released() {
 }
 
 #[test]
+fn dirty_1_the_agent_is_told_the_projects_own_test_command() {
+    for names in ALL {
+        let bed = bed(names.client);
+        fs::write(bed.root().join("Cargo.toml"), "").unwrap();
+        assert_eq!(edit(&bed, names), Value::Null);
+        let told = bed.answer(names.done, &json!({"stop_hook_active": false}));
+        assert!(told["reason"].as_str().unwrap().ends_with("Run tests now with: cargo test"), "{told}");
+    }
+}
+
+#[test]
 fn loop_4_the_override_takes_the_place_where_each_client_shows_it() {
     for names in ALL {
         let bed = bed(names.client);

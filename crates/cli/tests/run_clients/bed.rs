@@ -93,6 +93,19 @@ impl Bed {
         command
     }
 
+    /// Puts `.geometry/` on a disk of this size, where the tests may mount one; says loudly if not.
+    pub(crate) fn small_disk(&self, size: &str) -> Option<Disk> {
+        let folder = self.place.path().join(".geometry");
+        fs::create_dir(&folder).expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=755"), "tmpfs"]).arg(&folder);
+        if mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+            return Some(Disk(folder));
+        }
+        eprintln!("SKIPPED, NOT TESTED: a full disk, because no file system can be mounted here");
+        None
+    }
+
     /// Runs the client under the guard to its end.
     pub(crate) fn run(&self, flags: &[&str]) -> Ran {
         finish(self.start(flags))
@@ -181,6 +194,22 @@ pub(crate) fn users(kind: Kind) -> Vec<(Client, User)> {
         users.push((client, User::Ordinary));
     }
     users
+}
+
+/// The same where one of them is enough for the suite; `TRIPWIRE_ALL_USERS` asks for all of them.
+pub(crate) fn some_users(kind: Kind) -> Vec<(Client, User)> {
+    let all = std::env::var_os("TRIPWIRE_ALL_USERS").is_some();
+    users(kind).into_iter().filter(|(_, user)| all || *user == User::Same).collect()
+}
+
+/// A disk that goes with the test.
+pub(crate) struct Disk(PathBuf);
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Lazily: whoever still looks at it does not keep it.
+        drop(Command::new("umount").arg("-l").arg(&self.0).status());
+    }
 }
 
 /// The text that the client gave last.

@@ -1,7 +1,7 @@
 //! The cases that every client has to pass under the supervisor, and what each of them shows.
 
-use crate::bed::{Bed, finish, last_text, users};
-use crate::support::clients::{Kind, User};
+use crate::bed::{Bed, Ran, finish, last_text, some_users, users};
+use crate::support::clients::Kind;
 use crate::support::model::{Model, Turn, Usage};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -33,7 +33,7 @@ pub(crate) fn identical_loop(kind: Kind) {
 
 /// Forty different files: nothing is held, and the result is the one of a run without us.
 pub(crate) fn distinct_work(kind: Kind) {
-    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+    for (client, user) in some_users(kind) {
         let script = || {
             let part = |n| Turn::Write(format!("part_{n:02}.txt"), format!("part {n} of 40, {}", n * n));
             Model::scripted((0..40).map(part).collect())
@@ -41,9 +41,11 @@ pub(crate) fn distinct_work(kind: Kind) {
         let (guarded, alone) = (Bed::new(&client, user, script(), &[]), Bed::new(&client, user, script(), &[]));
         let ran = guarded.run(&[]);
         let output = alone.run_alone();
+        ran.ended(0);
         assert!(!ran.held(), "{}", ran.stderr);
-        assert_eq!(ran.report["receipt"]["survivors"], 0);
         assert_eq!(guarded.tree().len(), 40, "{}", ran.stderr);
+        let (asked, asked_alone) = (guarded.model.asked().len(), alone.model.asked().len());
+        assert_eq!((asked, asked_alone), (41, 41), "the model is asked exactly as often: {}", ran.stderr);
         assert_eq!(guarded.tree(), alone.tree(), "the workspace is the same");
         let text = last_text(&String::from_utf8_lossy(&output.stdout));
         assert_eq!(last_text(&ran.stdout), text, "the final text is the same");
@@ -53,7 +55,7 @@ pub(crate) fn distinct_work(kind: Kind) {
 
 /// A poll whose output moves on is no loop.
 pub(crate) fn polling(kind: Kind) {
-    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+    for (client, user) in some_users(kind) {
         let poll = "#!/bin/sh\nn=$(cat n)\necho $((n + 1)) > n\necho \"$n of 12 done\"\n";
         let bed = Bed::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
         let ran = bed.run(&[]);
@@ -65,7 +67,7 @@ pub(crate) fn polling(kind: Kind) {
 
 /// An agent that says it is done without having run the tests is sent back twice, and then let go unverified.
 pub(crate) fn claims_without_tests(kind: Kind) {
-    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+    for (client, user) in some_users(kind) {
         let turns =
             vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
@@ -111,7 +113,7 @@ pub(crate) fn stop_in_the_middle(kind: Kind) {
 
 /// A pause freezes everything, and a resume goes on as if nothing had been.
 pub(crate) fn pause_and_resume(kind: Kind) {
-    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+    for (client, user) in some_users(kind) {
         let turns: Vec<Turn> = (0..8).map(|n| shell(format!("./step {n}"))).collect();
         let step = "#!/bin/sh\nsleep 0.1\necho $1 >> steps\n";
         let bed = Bed::new(&client, user, Model::scripted(turns), &[("step", step)]);
@@ -120,7 +122,7 @@ pub(crate) fn pause_and_resume(kind: Kind) {
         assert!(bed.verb(&["pause"]).status().expect("the verb").success());
         std::thread::sleep(Duration::from_millis(800));
         let asked = bed.model.asked().len();
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(20));
         assert_eq!(bed.model.asked().len(), asked, "nothing is asked while everything stands still");
         assert!(bed.verb(&["resume"]).status().expect("the verb").success());
         let ran = finish(child);
@@ -152,7 +154,7 @@ pub(crate) fn out_of_reach(kind: Kind) {
 
 /// A budget that is used up ends the run: the model is not asked much further.
 pub(crate) fn budget(kind: Kind) {
-    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+    for (client, user) in some_users(kind) {
         let dear = Usage { fresh: 20_000, read: 0, write: 0, output: 10_000 };
         let turns = (0..12).map(|n| shell(format!("echo step {n}"))).collect();
         let bed = Bed::new(&client, user, Model::costing(turns, dear), &[]);
@@ -164,35 +166,85 @@ pub(crate) fn budget(kind: Kind) {
 }
 
 /// What is put in the place of our program, and what it does to a hook.
-const REPLACEMENTS: [(&str, &str); 2] = [("missing", ""), ("crashes", "#!/bin/sh\nkill -SEGV $$\n")];
+const REPLACEMENTS: [(&str, &str); 3] =
+    [("missing", ""), ("crashes", "#!/bin/sh\nkill -SEGV $$\n"), ("sleeps", "#!/bin/sh\nexec sleep 600\n")];
 
 /// A hook that cannot be run any more: the call does not run, the run ends with 9, and `status` says so.
 pub(crate) fn broken_hook(kind: Kind) {
-    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+    for (client, user) in some_users(kind) {
         for (name, replacement) in REPLACEMENTS {
-            let turns = (0..40).map(|n| shell(format!("sleep 0.2; touch ran-{n}"))).collect();
-            let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
+            let bed = Bed::new(&client, user, Model::scripted(touching(40)), &[]);
             let child = bed.start(&[]);
             bed.wait_for_requests(3);
             let program = bed.guards_program();
             fs::remove_file(&program).expect("our program in the run's folder");
             if !replacement.is_empty() {
-                fs::write(&program, replacement).expect("a program that crashes");
+                fs::write(&program, replacement).expect("a program that is not ours");
                 fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
             }
             let ran = finish(child);
-            ran.ended(9);
-            let calls = bed.tree().keys().filter(|path| path.starts_with("ran-")).count();
-            assert!(calls <= 6, "{name}: {calls} calls ran: {}", ran.stderr);
-            let status = bed.verb(&["status"]).output().expect("the verb");
-            assert_eq!(status.status.code(), Some(9), "{name}");
+            does_not_hold(&bed, &ran, name);
+            assert!(calls(&bed) <= 6, "{name}: {} calls ran: {}", calls(&bed), ran.stderr);
         }
     }
 }
 
+/// A journal whose lock somebody else holds: the call does not run, and the run ends with 9.
+pub(crate) fn locked_journal(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let bed = Bed::new(&client, user, Model::scripted(touching(40)), &[]);
+        let child = bed.start(&[]);
+        bed.wait_for_requests(3);
+        let journal = fs::read_dir(bed.place.path().join(".geometry/journal")).expect("the journal");
+        let session = journal.filter_map(Result::ok).next().expect("a session").path();
+        let head = fs::File::options().read(true).write(true).open(session.join("HEAD")).expect("its head");
+        head.lock().expect("the lock");
+        let before = calls(&bed);
+        let ran = finish(child);
+        // A call that was decided before the lock was taken may have run.
+        assert!(calls(&bed) <= before + 1, "{user:?}: {before}, then {} calls: {}", calls(&bed), ran.stderr);
+        head.unlock().expect("the lock");
+        does_not_hold(&bed, &ran, "locked");
+    }
+}
+
+/// A disk without room: the call does not run, and the run ends with 9.
+pub(crate) fn full_disk(kind: Kind) {
+    for (client, user) in users(kind).into_iter().take(1) {
+        let bed = Bed::new(&client, user, Model::scripted(touching(60)), &[]);
+        let Some(_disk) = bed.small_disk("192k") else { return };
+        let ran = bed.run(&[]);
+        assert!(calls(&bed) >= 1, "some calls fit the journal: {}", ran.stderr);
+        assert!(calls(&bed) < 60, "the disk was never full: {}", ran.stderr);
+        does_not_hold(&bed, &ran, "full");
+        let journal = fs::read_dir(bed.place.path().join(".geometry/journal")).expect("the journal");
+        let session = journal.filter_map(Result::ok).next().expect("a session").path();
+        let text = fs::read_to_string(session.join("00000001.jsonl")).expect("its records");
+        let asked = text.matches("\"request\":").count();
+        assert!(asked >= calls(&bed), "no call ran that is not in the journal: {asked} of {}", calls(&bed));
+    }
+}
+
+fn touching(count: usize) -> Vec<Turn> {
+    (0..count).map(|n| shell(format!("sleep 0.2; touch ran-{n}"))).collect()
+}
+
+/// How many of these calls ran.
+fn calls(bed: &Bed) -> usize {
+    bed.tree().keys().filter(|path| path.starts_with("ran-")).count()
+}
+
+fn does_not_hold(bed: &Bed, ran: &Ran, name: &str) {
+    ran.ended(9);
+    let status = bed.verb(&["status"]).output().expect("the verb");
+    assert_eq!(status.status.code(), Some(9), "{name}: {}", ran.stderr);
+    let told = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(told.contains("BROKEN"), "{name}: {told}");
+}
+
 /// A call that the client itself turns down is seen by no hook, and is no proof against the guard.
 pub(crate) fn unknown_tool(kind: Kind) {
-    for (client, user) in users(kind).into_iter().filter(|(_, user)| *user == User::Same) {
+    for (client, user) in some_users(kind) {
         let turns = vec![Turn::Call("no_such_tool".to_owned(), "{}".to_owned()), shell("touch went-on")];
         let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
         let ran = bed.run(&[]);

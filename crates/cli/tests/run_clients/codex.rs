@@ -57,3 +57,13 @@ fn const_5_the_real_codex_runs_nothing_when_its_hook_is_broken() {
 fn const_5_the_real_codex_may_name_a_tool_that_it_does_not_have() {
     cases::unknown_tool(Kind::Codex);
 }
+
+#[test]
+fn const_5_the_real_codex_runs_nothing_while_the_journal_is_locked() {
+    cases::locked_journal(Kind::Codex);
+}
+
+#[test]
+fn const_5_the_real_codex_runs_nothing_when_the_disk_is_full() {
+    cases::full_disk(Kind::Codex);
+}

@@ -1,6 +1,6 @@
 //! Another engine goes on where one cannot: announced, journaled, never silent.
 
-use crate::bed::Bed;
+use crate::bed::{Bed, output};
 
 const NO_ROOM: &str = "begin; echo '{\"type\":\"assistant\",\"isApiErrorMessage\":true,\"message\":{\"content\":[{\"type\":\"text\",\
     \"text\":\"API Error: 529 Overloaded\"}]}}' >> $record; sleep 0.2; exit 1";
@@ -15,7 +15,13 @@ fn run_4_the_next_engine_goes_on_with_the_briefing() {
     assert_eq!(ran.report["switches"][0]["reason"], "API Error: 529 Overloaded");
     assert!(ran.stderr.contains("engine switch"), "it is announced: {}", ran.stderr);
     let log = std::fs::read_to_string(bed.geometry("safety_log.json")).unwrap();
-    assert!(log.contains("ENGINE_SWITCH"), "{log}");
+    assert_eq!(log.matches("ENGINE_SWITCH").count(), 1, "{log}");
+    let session = ran.report["session"].as_str().unwrap();
+    let journal = std::fs::read_to_string(bed.geometry(&format!("journal/{session}/00000001.jsonl"))).unwrap();
+    assert_eq!(journal.matches("\"engineSwitched\"").count(), 1, "the journal has a record of its own for it");
+    for words in [&["verify"][..], &["replay", session]] {
+        assert_eq!(output(bed.verb(words)).0, Some(0), "{words:?}");
+    }
     let words = std::fs::read_to_string(bed.place().join("words")).unwrap();
     assert!(words.contains("--model\nsmall\nRead .geometry/MISSION_BRIEFING.md and continue"), "{words}");
     assert!(bed.geometry("MISSION_BRIEFING.md").exists());

@@ -1,5 +1,5 @@
 //! What somebody else says to the guard under `tripwire run`: a client that the agent started, results that nobody asked
-//! for, tests that the agent wrote.
+//! for, tests that the agent wrote, a person's own settings.
 
 use crate::bed::Bed;
 
@@ -109,4 +109,28 @@ fn ctrl_3_the_test_command_runs_the_agents_code_and_sees_no_key() {
         return;
     }
     assert!(!bed.home_text("keys").contains("journal.key"), "{}", bed.home_text("keys"));
+}
+
+#[test]
+fn ctrl_3_the_persons_own_guard_cannot_be_disarmed_from_inside() {
+    let bed = Bed::new(
+        "mkdir -p $HOME/.claude/projects; begin; tool 'echo a'
+         { echo observe > $HOME/.local/state/tripwire/mode && echo wrote-mode
+           echo '{}' > $HOME/.claude/settings.json && echo wrote-settings
+           mv $HOME/.claude/settings.json $HOME/.claude/old && echo moved-settings
+           cat $HOME/.claude/settings.json && echo read-settings
+           echo x > $HOME/.claude/projects/session && echo wrote-session; } >> result 2> /dev/null
+         finish; exit 0",
+    );
+    let settings = bed.home().join(".claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, "mine\n").unwrap();
+    let ran = bed.run(&[]);
+    ran.ended(0);
+    if ran.report["guard"]["shielded"] == false {
+        eprintln!("SKIPPED, NOT TESTED: this system keeps no path from the client's processes");
+        return;
+    }
+    let result = std::fs::read_to_string(bed.place().join("result")).unwrap();
+    assert_eq!(result, "mine\nread-settings\nwrote-session\n", "the client itself goes on as before");
 }

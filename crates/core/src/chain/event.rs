@@ -297,11 +297,13 @@ pub enum Flag {
     Ask,
     /// Nothing came back: a message, or a call whose end nobody saw.
     Silent,
+    /// All that it changed is plain text, which no test could check.
+    Text,
 }
 
 impl Flag {
     /// Every flag with its name in JSON, in the order in which they are written.
-    pub const ALL: [(Self, &'static str); 12] = [
+    pub const ALL: [(Self, &'static str); 13] = [
         (Self::Edit, "edit"),
         (Self::Install, "install"),
         (Self::Test, "test"),
@@ -314,6 +316,7 @@ impl Flag {
         (Self::Change, "change"),
         (Self::Ask, "ask"),
         (Self::Silent, "silent"),
+        (Self::Text, "text"),
     ];
 
     const fn bit(self) -> u16 {
@@ -330,6 +333,7 @@ impl Flag {
             Self::Change => 1 << 9,
             Self::Ask => 1 << 10,
             Self::Silent => 1 << 11,
+            Self::Text => 1 << 12,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::effect::{
     Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, StopReason, SwitchReason,
 };
 use crate::enforcement::{CycleTerminationError, EnforcementError};
-use crate::input::{AdvisorReply, Claim, Compaction, Counter, Fault, HumanAct, Report, Request, What};
+use crate::input::{AdvisorReply, Claim, Compaction, Counter, EngineSwitched, Fault, HumanAct, Report, Request, What};
 use crate::label::{Fingerprint, Label};
 use crate::policy::{OnGuardFailure, Profile};
 use crate::rules::Rule;
@@ -39,6 +39,10 @@ impl Chain {
             What::PolicyDrift(drift) => {
                 let text = format!("`{}` is `{}` on disk; not applied, start a new session", drift.key, drift.value);
                 turn.note(FindingKind::PolicyDrift, Rule::FrozenPolicy, &text);
+            }
+            What::EngineSwitched(EngineSwitched { from, to, reason }) => {
+                let text = format!("`{to}` goes on for `{from}`: {reason}");
+                turn.note(FindingKind::EngineSwitch, Rule::EngineFallback, &text);
             }
         }
     }

@@ -61,7 +61,7 @@ pub fn nature(raw: &RawCall<'_>) -> Nature {
 }
 
 /// Every file that a patch names; the facts of an event keep only the first.
-fn patched(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn patched(text: &str) -> impl Iterator<Item = &str> {
     const MARKS: [&str; 5] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ b/"];
     text.lines().filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
 }

@@ -1,5 +1,7 @@
 //! Which programs do which kind of work: tables, so that a reader can see at once what is known.
 
+use super::test_scripts::is_test_script;
+use super::text_files::is_plain_text;
 use crate::chain::event::{Flag, Flags};
 
 /// Runners of tests that need no further word.
@@ -28,10 +30,6 @@ const TEST_RUNNERS: &[&str] = &[
     "ginkgo",
     "runtests.py",
     "run_tests.py",
-    "run_tests.sh",
-    "run-tests.sh",
-    "runtests.sh",
-    "test.sh",
 ];
 
 /// Programs that test when one of these words follows.
@@ -210,7 +208,7 @@ pub(super) fn is_test(words: &[&str]) -> bool {
     if words.iter().skip(1).take_while(|word| **word != "--").any(stops) {
         return false;
     }
-    if TEST_RUNNERS.contains(&program) {
+    if TEST_RUNNERS.contains(&program) || words.first().is_some_and(|word| is_test_script(word)) {
         return plain_words(words).first() != Some(&"list");
     }
     let plain = plain_words(words);
@@ -299,6 +297,24 @@ pub(super) fn edits(words: &[&str], writes: &[alloc::string::String]) -> bool {
         name => FORMATTERS.contains(&name) && !words.iter().any(|word| matches!(*word, "--check" | "--diff")),
     };
     changed || written
+}
+
+/// Whether all that an editing command changes is plain text. A command whose files are not named may change anything.
+pub(super) fn edits_only_text(words: &[&str], writes: &[alloc::string::String]) -> bool {
+    let Some(program) = program(words) else { return false };
+    let plain = plain_words(words);
+    let named = |files: &[&str]| !files.is_empty() && files.iter().all(|path| is_plain_text(path));
+    let changed = match program {
+        "tee" | "mv" | "cp" | "rm" => named(&plain),
+        // Its first word is what to do, unless an option says it.
+        "sed" if words.iter().any(|word| word.starts_with("-i")) => {
+            let told =
+                words.iter().any(|word| word.starts_with("-e") || word.starts_with("-f") || word.starts_with("--"));
+            !told && named(plain.get(1..).unwrap_or_default())
+        }
+        name => WRITERS.contains(&name) && !writes.is_empty(),
+    };
+    changed && writes.iter().filter(|path| is_workspace_file(path)).all(|path| is_plain_text(path))
 }
 
 /// Whether `tee` writes a file of the workspace.

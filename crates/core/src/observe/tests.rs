@@ -103,11 +103,40 @@ fn only_a_successful_edit_is_an_edit() {
 #[test]
 fn a_changed_document_is_docs_and_changed_code_is_not() {
     let flags = |path: &str| names(observe(&call("Edit", &format!(r#"{{"file_path":"{path}"}}"#), "ok")).flags);
-    for path in ["README.md", "docs/guide.rst", "docs/conf.yaml"] {
-        assert_eq!(flags(path), ["edit", "docs"], "{path}");
+    for path in ["README.md", "docs/guide.rst"] {
+        assert_eq!(flags(path), ["edit", "docs", "text"], "{path}");
     }
+    assert_eq!(flags("docs/conf.yaml"), ["edit", "docs"]);
     for path in ["src/a.rs", "docs/build.py", "mdx.rs"] {
         assert_eq!(flags(path), ["edit"], "{path}");
+    }
+}
+
+#[test]
+fn dirty_1_plain_text_is_known_under_every_clients_tools() {
+    let text = |tool: &str, args: &str| {
+        let raw = RawCall { workspace_root: Some("/w/src"), ..call(tool, args, "ok") };
+        let flags = observe(&raw).flags;
+        assert!(flags.has(Flag::Edit), "{tool} {args}");
+        flags.has(Flag::Text)
+    };
+    for (tool, args) in [
+        ("Write", r#"{"file_path":"/w/src/notes/a.txt","content":"x"}"#),
+        ("write_file", r#"{"file_path":"a.txt","content":"x"}"#),
+        ("exec_command", r#"{"cmd":"cat > a.txt <<'EOF'\nx\nEOF"}"#),
+        ("apply_patch", r#"{"input":"*** Begin Patch\n*** Add File: a.txt\n+x\n*** Update File: b.md\n"}"#),
+    ] {
+        assert!(text(tool, args), "{tool} {args}");
+    }
+    for (tool, args) in [
+        ("Write", r#"{"file_path":"/w/src/a.py","content":"x"}"#),
+        ("Write", r#"{"content":"x"}"#),
+        ("move_file", r#"{"path":"a.txt","destination":"a.py"}"#),
+        ("exec_command", r#"{"cmd":"cat > a.py <<'EOF'\nx\nEOF"}"#),
+        ("apply_patch", r#"{"input":"*** Begin Patch\n*** Add File: a.txt\n+x\n*** Update File: b.rs\n"}"#),
+        ("apply_patch", r#"{"input":"--- a/b.rs\n+++ /dev/null\n--- a/c.md\n+++ b/c.md\n"}"#),
+    ] {
+        assert!(!text(tool, args), "{tool} {args}");
     }
 }
 

@@ -3,6 +3,7 @@
 use super::arguments::is_shell;
 use super::programs;
 use super::shell::{Command, Joint, commands};
+use super::test_scripts;
 use crate::chain::event::{Flag, Flags};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -50,6 +51,8 @@ pub(super) enum Mark {
     Structured,
     /// `xargs` runs it.
     ByXargs,
+    /// It edited something that may be code, and not only plain text.
+    Code,
 }
 
 /// A set of [`Mark`]s.
@@ -65,6 +68,7 @@ impl Marks {
             Mark::Limited => 1 << 3,
             Mark::Structured => 1 << 4,
             Mark::ByXargs => 1 << 5,
+            Mark::Code => 1 << 6,
         }
     }
 
@@ -121,8 +125,8 @@ fn of_line(line: &str, depth: u8) -> Work {
             Some(inner) => {
                 let inner = of_line(inner, depth.saturating_sub(1));
                 let proof = inner.proof.map(|proof| proof.min(proof_at(&commands, index, &unwrapped)));
-                if inner.marks.has(Mark::EditFirst) {
-                    all.marks = all.marks.with(Mark::EditFirst);
+                for mark in [Mark::EditFirst, Mark::Code].into_iter().filter(|mark| inner.marks.has(*mark)) {
+                    all.marks = all.marks.with(mark);
                 }
                 if !inner.marks.has(Mark::Unordered) {
                     all.marks = all.marks.without(Mark::Unordered);
@@ -158,6 +162,9 @@ fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &U
     if edits {
         // `cat > file` writes, it does not read.
         flags = only(flags, &[Flag::Install, Flag::Build, Flag::Test]).with(Flag::Edit);
+        if unwrapped.marks.has(Mark::ByXargs) || !programs::edits_only_text(words, writes) {
+            all.marks = all.marks.with(Mark::Code);
+        }
     }
     if !programs::is_filter(words) || edits || !writes.is_empty() {
         all.marks = all.marks.without(Mark::Unordered);
@@ -280,6 +287,9 @@ fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
             unwrapped.words = behind_options(rest);
         } else if rest.first().is_some_and(|second| PAIRS.contains(&(name, second))) {
             unwrapped.words = behind_options(rest.get(1..).unwrap_or_default());
+        } else if let Some(script) = test_scripts::run_by_shell(unwrapped.words) {
+            unwrapped.words = script;
+            return unwrapped;
         } else if is_python(name) {
             return python(unwrapped, rest);
         } else {
@@ -386,6 +396,14 @@ mod tests {
             "time cargo test 2>&1 | tail -5",
             "zig build test",
             "./run_tests.sh",
+            "sh run_tests.sh",
+            "./test.sh",
+            "make check",
+            "bash scripts/test.sh",
+            "cd x && sh -e ./test.sh unit 2>&1 | tail -3",
+            "sudo bash -x ci/run-all-tests.sh",
+            "timeout 60 script/test",
+            "bash -c 'sh test.sh'",
         ] {
             assert!(of_command(line).flags.has(Flag::Test), "{line}");
         }
@@ -418,6 +436,15 @@ mod tests {
             "cargo nextest list",
             "npm install test",
             "python test_foo.py",
+            "cat run_tests.sh",
+            "sh deploy.sh",
+            "bash -n run_tests.sh",
+            "sh -c run_tests.sh.txt",
+            "test -f run_tests.sh",
+            "chmod +x test.sh",
+            "sh test_deploy.sh",
+            "shellcheck test.sh",
+            "cp test.sh run_tests.sh",
         ] {
             assert!(!of_command(line).flags.has(Flag::Test), "{line}");
         }
@@ -506,6 +533,45 @@ mod tests {
             "sed s/a/b/ x",
         ] {
             assert!(!of_command(line).flags.has(Flag::Edit), "{line}");
+        }
+    }
+
+    #[test]
+    fn dirty_1_a_line_that_edits_plain_text_alone_edits_no_code() {
+        for line in [
+            "echo x > notes.txt",
+            "cat > docs/a.md <<'EOF'\nx\nEOF",
+            "printf x | tee -a notes/a.txt notes/b.txt",
+            "sed -i s/a/b/ README.md",
+            "mv a.txt b.txt && rm old.md",
+            "bash -c 'echo x > a.txt'",
+            "echo x > a.txt; python gen.py",
+        ] {
+            let work = of_command(line);
+            assert!(work.flags.has(Flag::Edit) && !work.marks.has(Mark::Code), "{line}");
+        }
+    }
+
+    #[test]
+    fn dirty_1_a_line_that_may_edit_code_does() {
+        for line in [
+            "echo x > a.py",
+            "echo x > a.txt; echo x > a.py",
+            "cat > a.txt > a.sh <<'EOF'\nx\nEOF",
+            "echo x | tee a.txt a.py",
+            "sed -i s/a/b/ README.md a.rs",
+            "sed -i -f a.txt b.txt",
+            "sed -i s/a/b/ *.md",
+            "mv a.txt a.py",
+            "rm a.txt a.rs",
+            "cp -r docs/a.md src/a.md",
+            "git checkout -- README.md",
+            "cargo fmt",
+            "bash -c 'echo x > a.py'",
+            "find . -name '*.md' | xargs sed -i s/a/b/ README.md",
+            "patch -p1 < a.txt",
+        ] {
+            assert!(of_command(line).marks.has(Mark::Code), "{line}");
         }
     }
 

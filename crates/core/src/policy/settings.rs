@@ -205,7 +205,7 @@ settings! {
         /// Equal signatures that end the session.
         infinite_loop_threshold: Count = Count::new(10), "geometry: signature-based detection";
         /// Repeats of one call with one result among 12 that are held.
-        repeat_hold_threshold: Count = Count::new(4), "SPEC §4, measured";
+        repeat_hold_threshold: Count = Count::new(5), "SPEC §4.1";
         /// Turns of a cycle that are overridden.
         cycle_override_turns: Count = Count::new(3), "SPEC §4, measured";
         /// Turns of a cycle with known results that are held.

@@ -6,7 +6,7 @@ use super::line::{Line, Switched};
 use super::phase::{Asked, Phase, Turn};
 use super::reading::{Permission, Reading};
 use super::record::{Answer, EngineFailure, FailureKind};
-use super::{Run, Saying, View};
+use super::{Run, Saying, View, worker};
 use crate::effect::{ExitStatus, SwitchReason};
 use crate::units::Count;
 use alloc::vec::Vec;
@@ -32,8 +32,11 @@ impl Run {
     }
 
     pub(super) fn take_answer(&mut self, answer: &Answer, views: &mut Vec<View>) {
-        (self.failures, self.due.just_fresh) = (Count::ZERO, false);
-        views.push(View::Line(Line::Answer(answer.clone())));
+        self.due.just_fresh = false;
+        if worker::is_good(answer) {
+            self.failures = Count::ZERO;
+        }
+        views.push(View::Line(Line::Answer(worker::without_session(answer))));
         views.push(View::Say(Saying::Model(answer.clone())));
         self.next =
             answer.text.lines().map(str::trim).find(|line| !line.is_empty()).map(Into::into).or(self.next.take());
@@ -67,7 +70,7 @@ impl Run {
     }
 
     /// The chain of fallbacks, as one table says it.
-    fn fall_back(&self, reason: Reason) -> fallback::Next {
+    pub(super) fn fall_back(&self, reason: Reason) -> fallback::Next {
         let position = Position {
             seats: &self.setup.seats,
             at: self.engine,
@@ -90,7 +93,7 @@ impl Run {
     }
 
     /// Takes another engine, announced.
-    fn switch(&mut self, next: usize, reason: &str, views: &mut Vec<View>) {
+    pub(super) fn switch(&mut self, next: usize, reason: &str, views: &mut Vec<View>) {
         let name = |at: usize| self.setup.engines.get(at).cloned().unwrap_or_default();
         let switched = Switched { from: name(self.engine), reason: reason.into(), to: name(next) };
         views.push(View::Line(Line::EngineSwitch(switched)));

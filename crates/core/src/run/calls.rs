@@ -7,7 +7,7 @@ use super::line::{Line, ResultLine};
 use super::phase::{Asked, Execution, Phase, Turn};
 use super::reading::{Permission, Reading};
 use super::record::{AnswerEnd, Call, CallFault, Checked, FaultKind, Outcome, Returned};
-use super::{CallAnswer, Run, Saying, View};
+use super::{CallAnswer, Run, Saying, View, worker};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
 use crate::units::Count;
@@ -23,6 +23,9 @@ impl Run {
 
     /// The model's turn is accounted for: now its calls.
     pub(super) fn model_event_answered(&mut self, views: &mut Vec<View>) {
+        if let Some((engine, end)) = self.turn.answer.as_ref().and_then(worker::left_early) {
+            return self.worker_left(&engine, end, views);
+        }
         let cut_off = self.turn.answer.as_ref().is_some_and(|answer| answer.end == AnswerEnd::OutputLimit);
         if self.call().is_some() {
             self.phase = Phase::Checking;

@@ -2,7 +2,7 @@
 
 use super::CallAnswer;
 use super::ending::Ending;
-use super::record::{Answer, Returned, Reviewed, Spoken};
+use super::record::{Answer, Returned, Reviewed, Spoken, WorkEnd};
 use crate::effect::{Deadlock, HoldReason, SwitchReason};
 use crate::units::RunMillis;
 use alloc::string::String;
@@ -71,6 +71,9 @@ pub(super) struct Due {
     pub(super) advisor: Option<Deadlock>,
     /// An advisor was asked in vain: asking again would be a loop of our own.
     pub(super) advice_failed: bool,
+    /// The deadlock is a worker's own: its hold stands in another session, so the machine hands on the advice itself.
+    #[serde(default)]
+    pub(super) worker_stuck: Option<WorkEnd>,
     pub(super) fresh_context: bool,
     /// The context was begun anew and no answer has come since.
     pub(super) just_fresh: bool,

@@ -1,9 +1,11 @@
 //! What our own loop learns from the world: each is journaled before it is used, so that the loop can be run again.
 
 use super::fallback::Seat;
+use crate::chain::event::TestResult;
+use crate::effect::{HoldReason, StopReason};
 use crate::label::Label;
 use crate::record::chain::Digest;
-use crate::units::{RunMillis, Tokens};
+use crate::units::{MicroUsd, RunMillis, Tokens};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -71,6 +73,9 @@ pub struct Setup {
     pub seats: Vec<Seat>,
     /// The version of the records.
     pub version: u32,
+    /// Those of the engines that are workers: they do a whole turn with hands of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<Label>,
 }
 
 /// What a hold means to the process that meets it.
@@ -99,6 +104,43 @@ pub struct Answer {
     pub text: String,
     /// What it used.
     pub usage: Usage,
+    /// What a worker did with hands of its own; none for a model, which only asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+}
+
+/// One turn of a worker: someone else's agent that worked in the workspace under its own guarded session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Work {
+    /// Whether the workspace is another one than before.
+    pub changed: bool,
+    /// What its model cost.
+    pub cost_micro_usd: MicroUsd,
+    /// How its turn ended.
+    pub end: WorkEnd,
+    /// The session that guarded it; left out of the transcript, which holds no session's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Label>,
+    /// What its own last test run said about the tree that it left, where its guard saw one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tested: Option<TestResult>,
+    /// The tokens that its model used.
+    pub tokens: Tokens,
+}
+
+/// How a worker's turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkEnd {
+    /// It says that it is done: a claim, not a proof.
+    Finished,
+    /// Its guard holds it.
+    Held(HoldReason),
+    /// Its guard ended it.
+    Stopped(StopReason),
+    /// It gave up, or its provider did.
+    Failed(FailureKind),
 }
 
 /// A call as the model wrote it.

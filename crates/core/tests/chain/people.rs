@@ -6,8 +6,8 @@ use tripwire_core::decision::{Decision, FindingKind, Intent};
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::enforcement::{EnforcementError, ReviewProblem};
 use tripwire_core::input::{
-    Authority, Claim, Fault, Grant, HumanAct, IdentityFact, Mode, Permission, PolicyDrift, Request, ReviewVerdict,
-    Verdict, What,
+    Authority, Claim, EngineSwitched, Fault, Grant, HumanAct, IdentityFact, Mode, Permission, PolicyDrift, Request,
+    ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
@@ -271,6 +271,18 @@ fn const_5_a_person_may_choose_to_go_on_and_is_told_each_time() {
     assert!(broken.safety.allowed && found(&broken, FindingKind::GuardFailure));
     assert!(broken.effects.iter().any(|effect| matches!(effect, Effect::Notify(_))));
     assert!(!causes(&broken, &Effect::Hold(HoldReason::GuardFailure)));
+    assert!(bed.step(What::Request(read())).permit.is_some());
+}
+
+#[test]
+fn run_4_a_switch_of_engines_is_noted_and_changes_nothing_else() {
+    let mut bed = Bed::balanced();
+    let (from, to, reason) = (Label::cut("claude"), Label::cut("codex"), Label::cut("529 overloaded"));
+    let switched = bed.tell(What::EngineSwitched(EngineSwitched { from, to, reason }));
+    assert!(switched.safety.allowed && kinds(&switched) == [FindingKind::EngineSwitch]);
+    assert_eq!(switched.findings[0].rule, Rule::EngineFallback);
+    assert!(switched.findings[0].reason.contains("`codex` goes on for `claude`: 529 overloaded"));
+    assert!(switched.effects.is_empty(), "{:?}", switched.effects);
     assert!(bed.step(What::Request(read())).permit.is_some());
 }
 

@@ -5,8 +5,8 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
-    AdvisorReply, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, Fault, FloorFact, Grant, HumanAct,
-    IdentityFact, Input, Mode, Permission, PolicyDrift, Report, Request, ReviewVerdict, Verdict, What,
+    AdvisorReply, Authority, Claim, Compaction, Counter, CounterEdit, DirtyBitsEdit, EngineSwitched, Fault, FloorFact,
+    Grant, HumanAct, IdentityFact, Input, Mode, Permission, PolicyDrift, Report, Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Choice, Policy, Profile};
@@ -108,6 +108,11 @@ impl Generator {
                 workspace_hash: self.maybe(50, |me| me.label(&["tree", "other"])),
             }),
             98..99 => What::Fault(Fault { cause: Label::cut("the journal does not verify"), fix: Label::cut("look") }),
+            _ if self.below(2) == 0 => What::EngineSwitched(EngineSwitched {
+                from: Label::cut("claude"),
+                to: Label::cut("codex"),
+                reason: Label::cut("overloaded"),
+            }),
             _ => What::PolicyDrift(PolicyDrift { key: Label::cut("gate.x"), value: Label::cut("1") }),
         }
     }

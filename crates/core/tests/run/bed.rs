@@ -16,10 +16,10 @@ use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{
     Answer, AnswerEnd, Call, CallFault, Checked, EngineFailure, FailureKind, FaultKind, Outcome, Patience, RUN_VERSION,
-    Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spoken, Usage,
+    Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spoken, Usage, Work, WorkEnd,
 };
 use tripwire_core::run::{Next, Recitation, Run, RunInput, Saying, Told, View};
-use tripwire_core::units::{Count, RunMillis, Tokens};
+use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 
 /// What an engine does when it is asked.
 #[derive(Debug, Clone)]
@@ -32,6 +32,8 @@ pub(crate) enum Reply {
     Full(u64),
     /// It does not answer.
     Fails(FailureKind, Option<u64>),
+    /// It is a worker, and its turn ended so.
+    Worked(WorkEnd),
 }
 
 /// A session with a scripted world.
@@ -81,6 +83,7 @@ pub(crate) fn setup() -> Setup {
         role: Label::cut("developer"),
         seats: vec![Seat::Local, Seat::Local],
         version: RUN_VERSION,
+        workers: Vec::new(),
     }
 }
 
@@ -250,20 +253,28 @@ impl Bed {
                 id: format!("call-{step}-{n}"),
                 tool: tool.to_owned(),
             };
-            RunRecord::Answered(Answer {
+            Answer {
                 calls: calls.into_iter().enumerate().map(call).collect(),
                 end: AnswerEnd::Finished,
                 engine: self.run.setup().engines[engine].clone(),
                 model: Label::cut("model"),
                 text: text.to_owned(),
                 usage,
-            })
+                work: None,
+            }
         };
         match self.replies.pop_front() {
-            Some(Reply::Calls(calls)) => answer(calls, "I do the next thing", used(100)),
-            Some(Reply::Text(text)) => answer(Vec::new(), text, used(100)),
-            Some(Reply::Full(tokens)) => answer(vec![("read_file", r#"{"path":"big"}"#)], "", used(tokens)),
+            Some(Reply::Calls(calls)) => RunRecord::Answered(answer(calls, "I do the next thing", used(100))),
+            Some(Reply::Text(text)) => RunRecord::Answered(answer(Vec::new(), text, used(100))),
+            Some(Reply::Full(tokens)) => {
+                RunRecord::Answered(answer(vec![("read_file", r#"{"path":"big"}"#)], "", used(tokens)))
+            }
             Some(Reply::Fails(kind, wait)) => RunRecord::Failed(failure(kind, wait)),
+            Some(Reply::Worked(end)) => {
+                let calls = if end == WorkEnd::Finished { vec![("finish", r#"{"summary":"x"}"#)] } else { Vec::new() };
+                let said = answer(calls, "the worker's words", Usage::default());
+                RunRecord::Answered(Answer { work: Some(work(end)), ..said })
+            }
             None => RunRecord::Failed(failure(FailureKind::Refused, None)),
         }
     }
@@ -271,6 +282,17 @@ impl Bed {
     /// The transcript as text.
     pub(crate) fn transcript(&self) -> String {
         self.lines.iter().map(|line| line.text().unwrap() + "\n").collect()
+    }
+}
+
+fn work(end: WorkEnd) -> Work {
+    Work {
+        changed: false,
+        cost_micro_usd: MicroUsd::new(7),
+        end,
+        session: Some(Label::cut("auto-2026-01-01-000000")),
+        tested: None,
+        tokens: Tokens::new(3),
     }
 }
 

@@ -11,3 +11,5 @@ mod endings;
 mod engines;
 #[cfg(test)]
 mod replays;
+#[cfg(test)]
+mod workers;

@@ -177,6 +177,8 @@ fn after_a_note(decision: &Decision, finding: &Finding) -> ActionTaken {
     let causes = |test: fn(&Effect) -> bool| decision.effects.iter().any(test);
     if finding.kind == FindingKind::DirtyBitViolation {
         ActionTaken::InjectedTestPrompt
+    } else if finding.kind == FindingKind::EngineSwitch {
+        ActionTaken::RestartedSession
     } else if finding.kind == FindingKind::CompactionGate && causes(|effect| matches!(effect, Effect::Compact)) {
         ActionTaken::RestartedSession
     } else if causes(|effect| matches!(effect, Effect::Stop(_))) {
@@ -214,6 +216,7 @@ const fn event_type(kind: FindingKind) -> Option<EventType> {
         FindingKind::PolicyDrift => EventType::PolicyDrift,
         FindingKind::ManualOverride => EventType::ManualOverride,
         FindingKind::HealthDegraded => EventType::HealthDegraded,
+        FindingKind::EngineSwitch => EventType::EngineSwitch,
         FindingKind::ClockClamped => return None,
     })
 }

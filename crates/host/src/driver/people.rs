@@ -31,8 +31,8 @@ fn input(fact: &ControlFact) -> What {
         ControlFact::Appeared { file, .. } => What::Human(match file {
             ControlFile::Stop => HumanAct::Stop,
             ControlFile::Pause => HumanAct::Pause,
-            ControlFile::BlockerReport => other("a blocker report was put there by hand"),
-            ControlFile::Checkpoint => other("a checkpoint was put there by hand"),
+            ControlFile::BlockerReport => other("a blocker report stands that this session did not write"),
+            ControlFile::Checkpoint => other("a checkpoint stands that this session did not write"),
         }),
         ControlFact::Removed { file } => What::Human(match file {
             ControlFile::Stop => HumanAct::WithdrawStop,

@@ -2,14 +2,11 @@
 
 use super::recent::Memo;
 use crate::control::Seen;
-use crate::geometry::file::{self, FileAction, FileError, ReadError, read_bounded};
+use crate::geometry::file::{self, FileError, ReadError, read_bounded};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::policy::Policy;
@@ -130,19 +127,14 @@ impl StateFile {
         }
     }
 
-    /// Writes the file over the one before, under the session's lock. Not synced: a power cut may cost it, and then the
-    /// journal gives it again; waiting for the disk here would make every other process wait too.
+    /// Writes the file over the one before, under the session's lock, in place: a new file and a rename would cost every
+    /// hook ten times as much. Not synced: what a crash or a power cut leaves half written does not fit its seal, and then
+    /// the journal gives it again.
     pub(super) fn save(&self, layout: &Layout, session: &SessionId) -> Result<(), FileError> {
-        file::make_folder(&layout.state())?;
-        let (target, draft) = (path(layout, session), layout.state().join(format!("{session}.draft")));
-        let text = serde_json::to_string(self).unwrap_or_default();
-        // What a crash left, or someone put there, is removed and not written through.
-        file::remove(&draft)?;
-        let mut fresh = OpenOptions::new();
-        fresh.write(true).create_new(true).mode(0o600);
-        let mut file = fresh.open(&draft).map_err(FileError::at(&draft, FileAction::Create))?;
-        file.write_all(text.as_bytes()).map_err(FileError::at(&draft, FileAction::Write))?;
-        std::fs::rename(&draft, &target).map_err(FileError::at(&target, FileAction::Rename))
+        let mut text = serde_json::to_string(self).unwrap_or_default();
+        let seal = seal(text.as_bytes());
+        text.push_str(&seal);
+        file::write_in_place(&path(layout, session), text.as_bytes())
     }
 
     /// Reads the file; `None` when there is none or it is damaged, an error when it is of a newer version.
@@ -152,11 +144,13 @@ impl StateFile {
             return Ok(None);
         }
         let bytes = read_bounded(&path, BYTES_MAX)?;
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+        let (body, sealed) = bytes.split_at_checked(end).unwrap_or((&bytes, &[]));
         // Read as a whole at once: only a file that is not understood is asked for its version alone.
-        let file: Option<Self> = serde_json::from_slice(&bytes).ok();
+        let file: Option<Self> = if sealed == seal(body).as_bytes() { serde_json::from_slice(body).ok() } else { None };
         let version = match &file {
             Some(file) => Some(file.version),
-            None => serde_json::from_slice::<Header>(&bytes).ok().map(|header| header.version),
+            None => serde_json::from_slice::<Header>(body).ok().map(|header| header.version),
         };
         match version {
             Some(found) if found > VERSION => Err(StateError::Newer { path, found }),
@@ -165,7 +159,65 @@ impl StateFile {
     }
 }
 
+/// The line behind a state that is whole: its digest, as JSON like the state itself.
+fn seal(body: &[u8]) -> String {
+    format!("\n\"{}\"\n", Digest::of(body))
+}
+
 /// Where a session's state lives.
 pub(super) fn path(layout: &Layout, session: &SessionId) -> PathBuf {
     layout.state().join(format!("{session}.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn saved() -> (tempfile::TempDir, Layout, SessionId, Vec<u8>) {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(&folder.path().join(".geometry"));
+        let session = SessionId::parse("auto-2026-01-31-120000").unwrap();
+        let kept = Kept::fresh(Chain::new(Policy::default()).unwrap(), WallClock::from_epoch_ms(7));
+        StateFile::of(&kept, Digest::of(b"x")).unwrap().save(&layout, &session).unwrap();
+        let bytes = fs::read(path(&layout, &session)).unwrap();
+        (folder, layout, session, bytes)
+    }
+
+    #[test]
+    fn chain_3_a_state_cut_or_mixed_with_an_older_one_is_rebuilt() {
+        let (_folder, layout, session, bytes) = saved();
+        let load = || StateFile::load(&layout, &session).unwrap().map(|file| file.start_ms);
+        assert_eq!(load(), Some(7));
+        for end in (0..bytes.len()).step_by(7) {
+            fs::write(path(&layout, &session), &bytes[..end]).unwrap();
+            assert_eq!(load(), None, "cut at {end}");
+        }
+        for flipped in (0..bytes.len()).step_by(11) {
+            let mut mixed = bytes.clone();
+            mixed[flipped] ^= 1;
+            fs::write(path(&layout, &session), &mixed).unwrap();
+            assert!(StateFile::load(&layout, &session).is_ok_and(|file| file.is_none()), "flipped at {flipped}");
+        }
+        let longer = [bytes.as_slice(), b"left over"].concat();
+        fs::write(path(&layout, &session), longer).unwrap();
+        assert_eq!(load(), None);
+    }
+
+    #[test]
+    fn chain_3_a_shorter_state_replaces_a_longer_one_and_a_link_is_not_followed() {
+        let (folder, layout, session, bytes) = saved();
+        let target = path(&layout, &session);
+        fs::write(&target, [bytes.as_slice(), &[b' '; 500]].concat()).unwrap();
+        let kept = Kept::fresh(Chain::new(Policy::default()).unwrap(), WallClock::from_epoch_ms(7));
+        let file = StateFile::of(&kept, Digest::of(b"x")).unwrap();
+        file.save(&layout, &session).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), bytes);
+        let elsewhere = folder.path().join("elsewhere");
+        fs::write(&elsewhere, "mine").unwrap();
+        fs::remove_file(&target).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &target).unwrap();
+        file.save(&layout, &session).unwrap();
+        assert_eq!((fs::read(&target).unwrap(), fs::read(&elsewhere).unwrap()), (bytes, b"mine".to_vec()));
+    }
 }

@@ -19,7 +19,8 @@ pub(super) fn stamped(what: What, at: RunMillis) -> What {
         | What::Claim(_)
         | What::Compacted(_)
         | What::Fault(_)
-        | What::PolicyDrift(_)) => other,
+        | What::PolicyDrift(_)
+        | What::EngineSwitched(_)) => other,
     }
 }
 

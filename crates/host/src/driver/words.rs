@@ -1,7 +1,7 @@
 //! Inputs in a few words, for people: the log, `why` and the frozen replay tell them alike.
 
 use serde::Serialize;
-use tripwire_core::input::What;
+use tripwire_core::input::{HumanAct, What};
 
 /// An input in a few words, for people: what was called or done.
 #[must_use]
@@ -14,6 +14,7 @@ pub fn in_short(what: &What) -> String {
         What::Request(request) => format!("asks for {}", request.action.shown()),
         What::Result(result) => format!("result {}", json(result)),
         What::Tick => "time passed".to_owned(),
+        What::Human(HumanAct::Other(said)) => format!("a person: {said}"),
         What::Human(act) => format!("a person: {}", json(act)),
         What::Advisor(reply) => format!("the advisor: {}", reply.advice),
         What::Review(review) => format!("a review: {}", json(review)),
@@ -22,6 +23,7 @@ pub fn in_short(what: &What) -> String {
         What::Compacted(_) => "the context was compacted".to_owned(),
         What::Fault(fault) => format!("the guard broke: {}", fault.cause),
         What::PolicyDrift(drift) => format!("`{}` is `{}` on disk", drift.key, drift.value),
+        What::EngineSwitched(switch) => format!("`{}` goes on for `{}`: {}", switch.to, switch.from, switch.reason),
     }
 }
 

@@ -198,6 +198,10 @@ fn run_until(spec: Sandbox, own: &Interrupt, outer: &Interrupt, limit: Duration)
         }
         if outer.is_raised() {
             own.raise();
+            // A start that hangs is not waited for: from here on nothing can begin any more.
+            if !own.has_begun() {
+                return Err(not_started());
+            }
         }
         let late = begun.elapsed().saturating_sub(limit);
         if late >= GRACE {

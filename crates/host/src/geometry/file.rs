@@ -3,7 +3,7 @@
 use rustix::fs::{OFlags, RenameFlags};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -146,6 +146,29 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Writes over a file's contents without waiting for the disk and without a new file, which costs a tenth of a replacement:
+/// for what tells by itself whether it is whole, and can be begun anew. What is no plain file is replaced.
+pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let opened = open_or_create(path).or_else(|error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        make_folder(folder_of(path)).map_err(|_| error)?;
+        open_or_create(path)
+    });
+    let Ok((file, metadata)) = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata))) else {
+        return write_unsynced(path, bytes);
+    };
+    // A name that stands for a file elsewhere must not be written through.
+    if !metadata.is_file() || metadata.nlink() != 1 {
+        return write_unsynced(path, bytes);
+    }
+    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let written = file.write_all_at(bytes, 0);
+    let cut = if metadata.len() > length { file.set_len(length) } else { Ok(()) };
+    written.and(cut).map_err(FileError::at(path, FileAction::Write))
+}
+
 /// Writes a file over the one before without waiting for the disk: for what can be lost and begun anew.
 pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let mut draft = Draft::new(path, FILE_MODE)?;
@@ -245,7 +268,6 @@ impl Draft {
 
     /// Puts a displaced file back. Should someone have replaced ours in that very moment, theirs is newer and wins.
     fn swap_back(&self, swap: impl Fn() -> rustix::io::Result<()>) -> Result<(), FileError> {
-        use std::os::unix::fs::MetadataExt as _;
         let inspect = || FileError::at(&self.target, FileAction::Inspect);
         let mut in_place = self.file.metadata().map_err(inspect())?.ino();
         for _ in 0..SWAPS_MAX {

@@ -103,6 +103,7 @@ impl BlockerReport {
             text.push_str(&format!("\n## Last Output\n{}\n", fenced(output)));
         }
         text.push_str("\n## To Continue\nDelete this file to resume: rm .geometry/BLOCKER_REPORT.md\n");
+        text.push_str("A session that was ended goes on only with `tripwire resume --restart`.\n");
         text
     }
 }
@@ -319,7 +320,7 @@ mod tests {
         );
         assert!(text.contains("- Evidence: decisions 3, 5, 8 (`tripwire why N` tells each)\n"), "{text}");
         assert!(text.contains("\n````text\n```\n## To Continue\n```\n````\n"), "the fence outlasts the output: {text}");
-        assert!(text.ends_with("Delete this file to resume: rm .geometry/BLOCKER_REPORT.md\n"), "{text}");
+        assert!(text.contains("Delete this file to resume: rm .geometry/BLOCKER_REPORT.md\n"), "{text}");
         let bare = BlockerReport { signature: None, evidence: vec![], price: None, last_output: None, ..report };
         assert!(!bare.text().contains("Evidence") && !bare.text().contains("Last Output"));
     }

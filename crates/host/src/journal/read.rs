@@ -96,8 +96,10 @@ impl<S: Storage> Journal<S> {
     ) -> Result<(), JournalError> {
         let end = self.view.place;
         let mut left = limit;
+        // A hook reads one line, the head: it must not pay for what only a long reader uses.
+        let mut room = if limit > 1 { PIECE_BYTES } else { ONE_LINE_BYTES };
         while left > 0 && place.tail.index < end.tail.index {
-            let bytes = self.piece(place)?;
+            let bytes = self.piece(place, room)?;
             let mut consumed = 0;
             for raw in bytes.split_inclusive(|byte| *byte == b'\n') {
                 let Some(text) = raw.strip_suffix(b"\n") else {
@@ -121,6 +123,10 @@ impl<S: Storage> Journal<S> {
             if consumed > 0 {
                 continue;
             }
+            if bytes.len() == room && room < PIECE_BYTES {
+                room = PIECE_BYTES;
+                continue;
+            }
             if place.segment == end.segment || !bytes.is_empty() {
                 let fault = line::LineFault::Unfinished;
                 return Err(Damage::new(place.tail.index, DamageCause::Line(fault)).into());
@@ -130,14 +136,15 @@ impl<S: Storage> Journal<S> {
         Ok(())
     }
 
-    /// The next bytes from a place on; at least one whole line unless the segment ends there.
-    fn piece(&self, place: &Place) -> Result<Vec<u8>, JournalError> {
+    /// The next bytes from a place on, at most `room`; with [`PIECE_BYTES`] at least one whole line unless the segment ends
+    /// there.
+    fn piece(&self, place: &Place, room: usize) -> Result<Vec<u8>, JournalError> {
         let path = self.paths.segment(place.segment);
         self.storage
             .open(&path, OpenMode::Read)
             .and_then(|file| {
                 let left = self.storage.size(&file)?.saturating_sub(place.end);
-                let length = usize::try_from(left).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+                let length = usize::try_from(left).unwrap_or(room).min(room);
                 storage::read_range(&self.storage, &file, place.end, length)
             })
             .map_err(|error| JournalError::io("read", &path, error))
@@ -145,7 +152,7 @@ impl<S: Storage> Journal<S> {
 
     /// The tail before a segment's first record, by that record's own word; the reading that follows checks it.
     fn first_of(&self, number: u64) -> Result<Option<Tail>, JournalError> {
-        let bytes = self.piece(&Place::start_of(number, Tail::genesis()))?;
+        let bytes = self.piece(&Place::start_of(number, Tail::genesis()), PIECE_BYTES)?;
         let first = bytes.split(|byte| *byte == b'\n').next();
         let first = first.unwrap_or_default();
         if first.is_empty() {
@@ -161,3 +168,6 @@ impl<S: Storage> Journal<S> {
 
 /// Several lines at once, and always at least one.
 const PIECE_BYTES: usize = 4 * LINE_BYTES_MAX;
+
+/// Enough for nearly every single line.
+const ONE_LINE_BYTES: usize = 16 * 1024;

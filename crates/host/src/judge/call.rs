@@ -78,21 +78,29 @@ impl Call {
 
     /// The value of an option: `--name value`, `--name=value`, `-n value`, `-nvalue`.
     pub(super) fn option(&self, names: &[&str]) -> Option<Field> {
+        self.options(names).into_iter().next()
+    }
+
+    /// The values of an option that may be given more than once.
+    pub(super) fn options(&self, names: &[&str]) -> Vec<Field> {
+        let mut values = Vec::new();
         let mut args = self.args.iter().skip(1);
-        while let Some(field) = args.next() {
+        'args: while let Some(field) = args.next() {
             let text = field.text();
             for name in names {
                 if text == *name || ends_cluster(&text, name) {
-                    return args.next().cloned();
+                    values.extend(args.next().cloned());
+                    continue 'args;
                 }
                 let long = text.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
                 let short = text.strip_prefix(name).filter(|_| !name.starts_with("--") && name.len() == 2);
                 if let Some(value) = long.or(short) {
-                    return Some(field.without_prefix(text.len() - value.len()));
+                    values.push(field.without_prefix(text.len() - value.len()));
+                    continue 'args;
                 }
             }
         }
-        None
+        values
     }
 
     /// The text of a variable that is set for this call.

@@ -1,7 +1,7 @@
 //! From words to arguments: braces, tildes, variables, substitutions, in bash's order.
 
 use super::field::{Atom, Field, Fill, Origin, fits};
-use super::shell::{Operation, Parameter, Piece, Quote, Word};
+use super::shell::{Flow, Operation, Parameter, Piece, Quote, Word};
 use super::stream::Stream;
 use super::walk::Walker;
 
@@ -139,7 +139,11 @@ impl Walker<'_> {
                 };
                 self.insert(vec![value], *quote, out);
             }
-            Piece::Process(script) => {
+            Piece::Process(script, Flow::Out) => {
+                self.outlets.push(std::rc::Rc::clone(script));
+                out.now().push_text("/dev/fd/63");
+            }
+            Piece::Process(script, Flow::In) => {
                 let stream = self.substitute(script);
                 let name = self.state.keep_process(stream);
                 out.now().push_text(&name);
@@ -156,7 +160,8 @@ impl Walker<'_> {
     fn insert(&mut self, values: Vec<Field>, quote: Quote, out: &mut Building) {
         let bytes: usize = values.iter().map(Field::size).sum();
         if self.may_expand(bytes) {
-            insert(values, quote, out);
+            let separators = self.state.separators();
+            insert(values, quote, &separators, out);
         } else {
             out.now().atoms.push(Atom::Unknown(Origin::Output, Fill::MaybeEmpty));
         }
@@ -178,13 +183,20 @@ impl Walker<'_> {
                 Some(_) | None => vec![self.one(word)],
             },
             Operation::Demand => match value.unknown() {
-                Some(origin) => vec![Field { atoms: vec![Atom::Unknown(origin.clone(), Fill::Demanded)] }],
+                Some(origin) => {
+                    let _message = self.one(word);
+                    vec![Field { atoms: vec![Atom::Unknown(origin.clone(), Fill::Demanded)] }]
+                }
                 None => vec![value],
             },
             Operation::Alternative => match value.known() {
                 Some(text) if text.is_empty() => Vec::new(),
                 Some(_) => vec![self.one(word)],
-                None => vec![unknown(Origin::Variable(name.to_owned()))],
+                None => {
+                    // It is expanded for what it substitutes; what comes of it is not known.
+                    let _alternative = self.one(word);
+                    vec![unknown(Origin::Variable(name.to_owned()))]
+                }
             },
             Operation::CutShortestEnd
             | Operation::CutLongestEnd
@@ -195,6 +207,7 @@ impl Walker<'_> {
             }
             Operation::Other => {
                 let argument = word.literal().unwrap_or_default();
+                let _run_for_what_it_substitutes = self.one(word);
                 match self.state.arrays.get(name) {
                     Some(elements) if matches!(argument, "[@]" | "[*]") => elements.clone(),
                     _ => vec![unknown(Origin::Variable(name.to_owned()))],
@@ -209,8 +222,8 @@ pub(super) fn unknown(origin: Origin) -> Field {
     Field { atoms: vec![Atom::Unknown(origin, Fill::MaybeEmpty)] }
 }
 
-/// Puts the values of an expansion into the arguments; outside quotes they are split at blanks.
-fn insert(values: Vec<Field>, quote: Quote, out: &mut Building) {
+/// Puts the values of an expansion into the arguments; outside quotes they are split at what `IFS` holds.
+fn insert(values: Vec<Field>, quote: Quote, separators: &str, out: &mut Building) {
     for (number, value) in values.into_iter().enumerate() {
         if number > 0 {
             out.split();
@@ -220,7 +233,7 @@ fn insert(values: Vec<Field>, quote: Quote, out: &mut Building) {
             Quote::None => {
                 for atom in value.atoms {
                     match atom {
-                        Atom::Text(text) | Atom::Glob(text) => insert_split(&text, out),
+                        Atom::Text(text) | Atom::Glob(text) => insert_split(&text, separators, out),
                         Atom::Unknown(..) => out.now().atoms.push(atom),
                     }
                 }
@@ -229,8 +242,8 @@ fn insert(values: Vec<Field>, quote: Quote, out: &mut Building) {
     }
 }
 
-fn insert_split(text: &str, out: &mut Building) {
-    let blank = |letter: char| matches!(letter, ' ' | '\t' | '\n');
+fn insert_split(text: &str, separators: &str, out: &mut Building) {
+    let blank = |letter: char| separators.contains(letter);
     if text.starts_with(blank) {
         out.split();
     }
@@ -267,9 +280,11 @@ fn units(word: &Word) -> Vec<Unit> {
     for piece in &word.pieces {
         match piece {
             Piece::Bare(text) => units.extend(text.chars().map(Unit::Bare)),
-            Piece::Quoted(_) | Piece::Parameter(..) | Piece::Command(..) | Piece::Process(_) | Piece::Arithmetic(_) => {
-                units.push(Unit::Piece(piece.clone()))
-            }
+            Piece::Quoted(_)
+            | Piece::Parameter(..)
+            | Piece::Command(..)
+            | Piece::Process(..)
+            | Piece::Arithmetic(_) => units.push(Unit::Piece(piece.clone())),
         }
     }
     units

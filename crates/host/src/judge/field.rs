@@ -114,12 +114,16 @@ impl Field {
     /// Adds text whose pattern characters mean something.
     pub(super) fn push_pattern(&mut self, text: &str) {
         let mut rest = text;
+        // Behind the last closing bracket none closes: looking for one again and again would cost the square.
+        let closes_until = text.rfind(']').unwrap_or(0);
         while let Some(at) = rest.find(['*', '?', '[']) {
+            let closes = text.len() - rest.len() + at < closes_until;
             let (plain, pattern) = rest.split_at(at);
             if !plain.is_empty() {
                 self.push_text(plain);
             }
             let length = match pattern.as_bytes().first() {
+                Some(b'[') if !closes => 0,
                 Some(b'[') => pattern.get(2..).and_then(|inside| inside.find(']')).map_or(0, |end| end + 3),
                 _ => 1,
             };

@@ -50,6 +50,35 @@ pub(super) enum Act {
     Delete,
 }
 
+/// One branch of a search: tests up to an `-o`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Branch {
+    /// How many names were known before it.
+    start: usize,
+    /// Whether it keeps the search out of what it names.
+    prunes: bool,
+    /// Brackets that are open.
+    depth: usize,
+}
+
+impl Branch {
+    /// Follows one word. What a branch with `-prune` names is left alone, so it does not narrow the others.
+    fn step(&mut self, word: &str, names: &mut Vec<(Vec<Atom>, On)>) {
+        match word {
+            "(" => self.depth += 1,
+            ")" => self.depth = self.depth.saturating_sub(1),
+            "-prune" => self.prunes = true,
+            "-o" | "-or" if self.depth == 0 => {
+                if self.prunes {
+                    names.truncate(self.start);
+                }
+                *self = Self { start: names.len(), ..Self::default() };
+            }
+            _ => {}
+        }
+    }
+}
+
 /// What a test looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum On {
@@ -83,8 +112,10 @@ impl Search {
             executes: Vec::new(),
         };
         let mut negated = false;
+        let mut branch = Branch::default();
         while let Some(field) = tests.next() {
             let text = field.text();
+            branch.step(&text, &mut search.names);
             let was_negated = std::mem::replace(&mut negated, matches!(text.as_str(), "!" | "-not"));
             match text.as_str() {
                 "-name" | "-iname" | "-path" | "-wholename" | "-ipath" => {

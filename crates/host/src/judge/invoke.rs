@@ -121,14 +121,16 @@ impl Walker<'_> {
         }
     }
 
-    /// On another machine the folder cannot be known.
+    /// On another machine neither the folder nor the home can be known.
     fn away(&mut self, call: &Call, run: impl FnOnce(&mut Self) -> Stream) -> Stream {
         use super::call::Place;
         match call.place {
             Place::Here => run(self),
             Place::Remote | Place::Container => {
                 let cwds = std::mem::take(&mut self.state.cwds);
+                let home = self.state.variables.remove("HOME");
                 let stream = run(self);
+                self.state.variables.extend(home.map(|home| ("HOME".to_owned(), home)));
                 self.state.cwds = cwds;
                 stream
             }
@@ -160,7 +162,12 @@ impl Walker<'_> {
 
     /// `xargs`: the words of the input become arguments.
     fn feed(&mut self, args: Vec<Field>, call: &Call) -> Stream {
-        let items: Vec<Field> = match &call.stdin {
+        let file = call.option(&["-a", "--arg-file"]).filter(|_| call.name() == "xargs");
+        let named = file.map(|file| match file.known().and_then(|name| self.state.absolute(&name)) {
+            Some(path) => self.contents(&path),
+            None => Stream::Unknown,
+        });
+        let items: Vec<Field> = match named.as_ref().unwrap_or(&call.stdin) {
             Stream::Known(text) => text
                 .split(|letter: char| letter.is_whitespace() || letter == '\0')
                 .filter(|part| !part.is_empty())
@@ -190,6 +197,14 @@ impl Walker<'_> {
         } else {
             vec![[args, items].concat()]
         };
+        // What a listing names was named by nobody: its `rm` is judged like a search's `-delete`.
+        let listed = matches!(named.as_ref().unwrap_or(&call.stdin), Stream::Paths(_));
+        let calls = calls.into_iter().map(|mut args: Vec<Field>| {
+            if listed && args.first().is_some_and(|program| program.text() == "rm") {
+                args.insert(1, Field::of("-r"));
+            }
+            args
+        });
         for args in calls {
             let inner = Call { stdin: Stream::Closed, ..call.with_args(args) };
             let _written = self.invoke(&inner);
@@ -283,21 +298,65 @@ impl Walker<'_> {
                 }
             }
             "read" | "mapfile" | "readarray" => self.read(call),
+            "printf" if call.args.get(1).is_some_and(|option| option.text() == "-v") => {
+                let Some(name) = call.args.get(2).map(Field::text) else { return true };
+                let rest = [call.args.get(..1).unwrap_or_default(), call.args.get(3..).unwrap_or_default()].concat();
+                let value = match super::stream::printf(&call.with_args(rest)) {
+                    Stream::Known(text) => Field::of(&text),
+                    Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => {
+                        unknown(Origin::Variable(name.clone()))
+                    }
+                };
+                self.state.variables.insert(name, value);
+            }
             _ => return false,
         }
         true
     }
 
+    /// `read a b`: the words of a line, the last name with all that is left; `read -a x` and `mapfile x` as an array.
     fn read(&mut self, call: &Call) {
-        let names: Vec<String> = call.operands().iter().map(|field| field.text()).collect();
-        let line = match &call.stdin {
-            Stream::Known(text) => Some(Field::of(text.lines().next().unwrap_or_default())),
-            Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => None,
+        let options: &[&str] = match call.name().as_str() {
+            "read" => &["-a", "-d", "-i", "-n", "-N", "-p", "-t", "-u"],
+            _ => &["-d", "-n", "-O", "-s", "-u", "-c", "-C"],
         };
-        let whole = line.filter(|_| names.len() == 1);
-        for name in names {
-            let value = whole.clone().unwrap_or_else(|| unknown(Origin::Variable(name.clone())));
-            self.state.variables.insert(name, value);
+        let array = call.option(&["-a"]).map(|field| field.text());
+        let (_, names) = wrappers::rest_of(call.args.get(1..).unwrap_or_default(), options, 0);
+        let mut names: Vec<String> = names.iter().map(Field::text).collect();
+        let Stream::Known(text) = &call.stdin else {
+            for name in names.into_iter().chain(array) {
+                let origin = match call.stdin {
+                    Stream::Downloaded => Origin::Downloaded,
+                    Stream::Decoded => Origin::Decoded,
+                    Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Unknown => {
+                        Origin::Variable(name.clone())
+                    }
+                };
+                self.state.arrays.remove(&name);
+                self.state.variables.insert(name, unknown(origin));
+            }
+            return;
+        };
+        let separators = call.variable("IFS").unwrap_or_else(|| self.state.separators());
+        let at = |letter: char| separators.contains(letter);
+        let whole = call.option(&["-d"]).is_some();
+        let line = if whole { text.as_str() } else { text.lines().next().unwrap_or_default() };
+        if call.name() != "read" {
+            let name = names.pop().unwrap_or_else(|| "MAPFILE".to_owned());
+            self.state.arrays.insert(name, text.lines().map(Field::of).collect());
+        } else if let Some(array) = array {
+            let words = line.split(at).filter(|word| !word.is_empty()).map(Field::of).collect();
+            self.state.arrays.insert(array, words);
+        } else {
+            if names.is_empty() {
+                names.push("REPLY".to_owned());
+            }
+            let count = names.len();
+            let mut words = line.trim_matches(at).splitn(count, at);
+            for name in names {
+                let value = words.next().map(|word| word.trim_start_matches(at)).unwrap_or_default();
+                self.state.variables.insert(name, Field::of(value));
+            }
         }
     }
 
@@ -356,7 +415,7 @@ pub(super) fn as_text(field: &Field) -> String {
 }
 
 /// Arguments as code that would give the same arguments.
-fn as_code(fields: &[Field]) -> String {
+pub(super) fn as_code(fields: &[Field]) -> String {
     let one = |field: &Field| {
         let part = |atom: &Atom| match atom {
             Atom::Text(text) => format!("'{}'", text.replace('\'', r"'\''")),

@@ -9,10 +9,8 @@ use super::repository::Repo;
 use super::world::{Budget, World};
 use std::path::{Path, PathBuf};
 
-/// Folders that a build or an installation makes again, or that a quoting mistake made.
-const PRODUCTS: [&str; 62] = [
-    "~",
-    "$HOME",
+/// Folders that a build or an installation makes again.
+const PRODUCTS: [&str; 60] = [
     "target",
     "node_modules",
     "dist",
@@ -210,8 +208,7 @@ pub(super) fn losses(world: &World, path: &Path) -> Losses {
         Some(repo) => tracked_losses(world, &repo, path, &files, &mut losses),
         None => {
             for file in files.into_iter().filter(|file| !is_product(world, file)) {
-                let kind = if is_secret(file) { &mut losses.effect.secrets } else { &mut losses.effect.untracked };
-                kind.add(&relative(world, file));
+                unknown_file(world, file, &mut losses);
             }
         }
     }
@@ -230,13 +227,38 @@ fn tracked_losses(world: &World, repo: &Repo, path: &Path, files: &[&PathBuf], l
     let nested = |file: &Path| file.join(".git").exists();
     let kept = |file: &Path| is_product(world, file) || is_of_the_run(world, file) || nested(file);
     for file in status.untracked.iter().filter(|file| file.starts_with(path) && !kept(file)) {
-        let kind = if is_secret(file) { &mut losses.effect.secrets } else { &mut losses.effect.untracked };
-        kind.add(&relative(world, file));
+        unknown_file(world, file, losses);
     }
     let ignored = |file: &Path| status.ignored.iter().any(|entry| file.starts_with(entry));
     for file in files.iter().filter(|file| is_secret(file) && !kept(file) && ignored(file)) {
         losses.effect.secrets.add(&relative(world, file));
     }
+}
+
+/// Notes a file that no commit holds and no build makes.
+fn unknown_file(world: &World, file: &Path, losses: &mut Losses) {
+    if is_secret(file) {
+        losses.effect.secrets.add(&relative(world, file));
+    } else if !is_unexpanded(world, file) {
+        losses.effect.untracked.add(&relative(world, file));
+    }
+}
+
+/// Whether a file lies in a folder of the workspace that is named like an expansion which a shell never made: `~`,
+/// `~user`, `$HOME`, `${NAME}`.
+///
+/// Such a folder is the debris of a quoting mistake. A program wanted to write to another place, and what lies here is
+/// not work that somebody put here; deleting the folder is how the mistake is mended. Secrets, changes of tracked files
+/// and repositories inside it still count, because those are lost wherever they lie.
+pub(super) fn is_unexpanded(world: &World, file: &Path) -> bool {
+    let Ok(inside) = file.strip_prefix(world.workspace()) else { return false };
+    let plain = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let unexpanded = |name: &str| {
+        let variable = name.strip_prefix('$').map(|rest| rest.trim_start_matches('{').trim_end_matches('}'));
+        name.strip_prefix('~').is_some_and(plain) || variable.is_some_and(|rest| !rest.is_empty() && plain(rest))
+    };
+    let folders = inside.parent().into_iter().flat_map(Path::components);
+    folders.filter_map(|part| part.as_os_str().to_str()).any(unexpanded)
 }
 
 /// Whether a repository holds work that is found nowhere else.

@@ -70,6 +70,11 @@ impl Judge {
         let world = World::new(&self.facts);
         let mut walker = Walker::new(&world, self.start()).watching(watched);
         let _written = walker.script(&parsed.script, &Stream::Closed, Place::Here);
+        if parsed.error.is_some() {
+            // bash runs nothing of what it cannot parse; another shell may read it differently.
+            let words = command.split_whitespace().map(Word::of).collect();
+            walker.note(Doing::Runs { program: Word::of("sh"), words, input: None });
+        }
         walker.watch.map(|watch| watch.steps).unwrap_or_default()
     }
 }
@@ -100,12 +105,17 @@ impl<'w> Walker<'w> {
 
     /// Notes where a redirection writes; a number or a dash behind `>&` names an open file.
     pub(super) fn note_redirect(&mut self, target: Field) {
-        let is_open_file = target
-            .known()
-            .is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()));
+        let is_open_file =
+            target.known().is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()));
         if !is_open_file {
             self.note(Doing::Writes(Word(target)));
         }
+    }
+
+    /// Notes what `>&` names, which may be a file as well.
+    pub(super) fn note_duplicate(&mut self, target: &shell::Word) {
+        let target = self.one(target);
+        self.note_redirect(target);
     }
 
     /// Notes a call. A search is followed to what it does with what it finds.
@@ -291,9 +301,8 @@ fn aligned(parts: &[Vec<Atom>], target: &[String], telling: &[&str]) -> Relation
     let common = parts.len().min(target.len());
     let fitting = parts.iter().zip(target).all(|(part, name)| part_fits(part, name));
     // A part of which nothing is known fits, if a part that is known speaks for it.
-    let silent = |part: &&Vec<Atom>| {
-        part.iter().any(|atom| matches!(atom, Atom::Unknown(..))) && !speaks(part, telling)
-    };
+    let silent =
+        |part: &&Vec<Atom>| part.iter().any(|atom| matches!(atom, Atom::Unknown(..))) && !speaks(part, telling);
     let compared = parts.get(..common).unwrap_or_default();
     let doubtful = match compared.iter().position(|part| silent(&part)) {
         None => false,
@@ -375,12 +384,26 @@ mod tests {
             assert!(relation(command, "/w/.guard/STOP").contains(&expected), "{command}: {:?}", steps(command));
         }
         for command in [
-            "rm \"$FILE\"", "rm ./\"$FILE\"", "rm $A/$B", "rm $D/*.json", "rm *", "rm */STOP", "rm src/STOP", "rm $X/mode",
-            "find . -name '*.pyc' -delete", "find src -name STOP -delete", "cp a ./$NAME.json", "echo x >&2", "ls 2>&-",
+            "rm \"$FILE\"",
+            "rm ./\"$FILE\"",
+            "rm $A/$B",
+            "rm $D/*.json",
+            "rm *",
+            "rm */STOP",
+            "rm src/STOP",
+            "rm $X/mode",
+            "find . -name '*.pyc' -delete",
+            "find src -name STOP -delete",
+            "cp a ./$NAME.json",
+            "echo x >&2",
+            "ls 2>&-",
             "find . -not -path './.guard/*' -type f -delete",
         ] {
             let found = relation(command, "/w/.guard/STOP");
-            assert!(!found.iter().any(|found| matches!(found, Relation::Same | Relation::Below)), "{command}: {found:?}");
+            assert!(
+                !found.iter().any(|found| matches!(found, Relation::Same | Relation::Below)),
+                "{command}: {found:?}"
+            );
         }
     }
 

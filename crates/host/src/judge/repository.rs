@@ -1,7 +1,7 @@
 //! One repository's facts, each asked once and only when a rule needs it.
 
 use crate::workspace::git::{Repository, common_folder};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 /// A repository.
@@ -9,6 +9,40 @@ pub(super) struct Repo {
     root: PathBuf,
     handle: OnceCell<Option<Repository>>,
     status: OnceCell<Option<Status>>,
+    past: RefCell<Past>,
+}
+
+/// What earlier commands of the line did to a repository, as far as later ones stand on it.
+///
+/// Only what surely succeeded counts as kept (joined with `&&`); what may have succeeded counts as made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Past {
+    /// Paths that were added to the index.
+    pub(super) added: Vec<PathBuf>,
+    /// Paths whose changes a commit or a stash of this line holds.
+    pub(super) kept: Vec<PathBuf>,
+    /// Which further changes a commit or a stash of this line holds.
+    pub(super) keeps: Keeps,
+    /// Stashes that the line made.
+    pub(super) stashes: u64,
+    /// Files that the line took out of a stash, which nothing else holds since.
+    pub(super) restored: Vec<PathBuf>,
+    /// Stashes that the line brought back into the work tree, so that dropping them loses nothing.
+    pub(super) applied: u64,
+}
+
+/// Which changes of a work tree are held by a commit or a stash of the same line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub(super) enum Keeps {
+    /// None but the named paths.
+    #[default]
+    Named,
+    /// What was staged.
+    Staged,
+    /// Every change of a tracked file.
+    Tracked,
+    /// Untracked files as well.
+    Everything,
 }
 
 /// What differs from the last commit.
@@ -28,7 +62,7 @@ pub(super) struct Status {
 
 impl Repo {
     pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), handle: OnceCell::new(), status: OnceCell::new() }
+        Self { root: root.to_owned(), handle: OnceCell::new(), status: OnceCell::new(), past: RefCell::default() }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -78,8 +112,49 @@ impl Repo {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What differs from the last commit; `None` if git gives no answer, and then nothing here is known to be safe.
-    pub(super) fn status(&self) -> Option<&Status> {
+    /// Notes what a command of the line does here.
+    pub(super) fn note(&self, change: impl FnOnce(&mut Past)) {
+        change(&mut self.past.borrow_mut());
+    }
+
+    /// What the line did here so far.
+    pub(super) fn past(&self) -> Past {
+        self.past.borrow().clone()
+    }
+
+    /// Forgets what only holds if every command so far succeeded.
+    pub(super) fn doubt(&self) {
+        let mut past = self.past.borrow_mut();
+        *past = Past { stashes: past.stashes, restored: std::mem::take(&mut past.restored), ..Past::default() };
+    }
+
+    /// What differs from the last commit at this point of the line; `None` if git gives no answer, and then nothing
+    /// here is known to be safe.
+    pub(super) fn status(&self) -> Option<Status> {
+        let past = self.past.borrow();
+        let mut status = self.found()?.clone();
+        let held = |file: &Path| past.kept.iter().any(|kept| file.starts_with(kept));
+        if past.keeps >= Keeps::Staged {
+            // A file that was staged and changed again still has a change that no commit holds: it is in `changed`.
+            status.staged.clear();
+        }
+        if past.keeps >= Keeps::Tracked {
+            status.changed.clear();
+        }
+        if past.keeps == Keeps::Everything {
+            status.untracked.clear();
+        }
+        for files in [&mut status.staged, &mut status.changed, &mut status.untracked] {
+            files.retain(|file| !held(file));
+        }
+        if past.keeps < Keeps::Tracked {
+            status.changed.extend(past.restored.iter().cloned());
+        }
+        Some(status)
+    }
+
+    /// What git says about the work tree before the line runs.
+    fn found(&self) -> Option<&Status> {
         let arguments = [
             "status",
             "--porcelain=v2",

@@ -4,6 +4,7 @@
 //! [`DEPTH_MAX`] and never panics, whatever an agent writes (why no crate: `docs/decisions`). It accepts a little more
 //! than bash does; what it refuses, bash refuses too.
 
+mod assign;
 mod dollar;
 mod grammar;
 mod heredoc;
@@ -29,8 +30,19 @@ pub(super) struct Item {
     pub(super) join: Join,
     /// Whether the shell waits for it.
     pub(super) wait: Wait,
+    /// Whether its success is the success of its commands.
+    pub(super) sense: Sense,
     /// The commands, each reading what the one before writes.
     pub(super) pipeline: Vec<Command>,
+}
+
+/// What a pipeline's success says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sense {
+    /// That its last command succeeded.
+    Plain,
+    /// `!`: that it did not.
+    Negated,
 }
 
 /// What stands before a pipeline.
@@ -77,8 +89,8 @@ pub(super) enum Compound {
     Loop(Script, Script),
     /// `for` and `select`.
     For(String, Option<Vec<Word>>, Script),
-    /// `case`: the word and the arms.
-    Case(Word, Vec<Script>),
+    /// `case`: the word with the patterns, and the arms.
+    Case(Vec<Word>, Vec<Script>),
     /// `[[ … ]]`, `(( … ))`: nothing runs except what their words substitute.
     Test(Vec<Word>),
 }
@@ -90,6 +102,8 @@ pub(super) struct Simple {
     pub(super) assignments: Vec<Assignment>,
     /// The program and its arguments.
     pub(super) words: Vec<Word>,
+    /// Arrays among the arguments of `declare` and its like.
+    pub(super) declared: Vec<Assignment>,
     /// Where its input and output go.
     pub(super) redirects: Vec<Redirect>,
     /// The text as written, for the verdict.
@@ -101,6 +115,8 @@ pub(super) struct Simple {
 pub(super) struct Assignment {
     /// The variable.
     pub(super) name: String,
+    /// What stands in its brackets: it is expanded like any word.
+    pub(super) subscript: Word,
     /// Its value.
     pub(super) value: Word,
     /// The elements, where it is an array.
@@ -167,9 +183,18 @@ pub(super) enum Piece {
     /// `$(…)` and backquotes.
     Command(Rc<Script>, Quote),
     /// `<(…)`, `>(…)`
-    Process(Rc<Script>),
+    Process(Rc<Script>, Flow),
     /// `$((…))`: a number, and what it substitutes on the way.
     Arithmetic(Word),
+}
+
+/// Which way a process substitution goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// `<(…)`: the command reads what it writes.
+    In,
+    /// `>(…)`: it reads what the command writes.
+    Out,
 }
 
 /// Whether an expansion stands inside double quotes.
@@ -260,6 +285,17 @@ fn parse_at(text: &str, depth: usize) -> Result<Script, SyntaxError> {
 }
 
 impl Word {
+    /// The name and the value, if it is written like an assignment.
+    pub(super) fn split_assignment(&self) -> Option<(String, Self)> {
+        let (first, rest) = self.pieces.split_first()?;
+        let Piece::Bare(text) = first else { return None };
+        let (name, value) = text.split_once('=')?;
+        let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let start = (!value.is_empty()).then(|| Piece::Bare(value.to_owned()));
+        let pieces = start.into_iter().chain(rest.iter().cloned()).collect();
+        plain.then(|| (name.to_owned(), Self { pieces }))
+    }
+
     /// The text, if nothing in it is expanded: the only form in which a word can be a keyword or a name.
     pub(super) fn literal(&self) -> Option<&str> {
         if let [Piece::Bare(text)] = self.pieces.as_slice() { Some(text) } else { None }

@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) functions: BTreeMap<String, Rc<Command>>,
     /// Aliases that were defined.
     pub(super) aliases: BTreeMap<String, String>,
+    /// Aliases that were given to git.
+    pub(super) git_aliases: BTreeMap<String, String>,
     /// Files that the line wrote, with what it wrote.
     pub(super) files: BTreeMap<PathBuf, Stream>,
     /// Folders that the line made.
@@ -57,6 +59,11 @@ impl State {
             }
             _ => self.variables.get(name).cloned().unwrap_or_else(|| unknown(Origin::Variable(name.to_owned()))),
         }
+    }
+
+    /// The characters at which expansions are split; blanks, where `IFS` is not known.
+    pub(super) fn separators(&self) -> String {
+        self.variables.get("IFS").and_then(Field::known).unwrap_or_else(|| " \t\n".to_owned())
     }
 
     /// A path in the likeliest folder, without looking at the disk.
@@ -92,6 +99,7 @@ impl State {
         self.variables.retain(|name, _| other.variables.contains_key(name));
         self.functions.extend(other.functions.clone());
         self.aliases.extend(other.aliases.clone());
+        self.git_aliases.extend(other.git_aliases.clone());
         self.files.extend(other.files.clone());
         self.made.extend(other.made.iter().cloned());
     }

@@ -161,14 +161,47 @@ impl Walker<'_> {
                 None => Stream::Unknown,
             },
             // A branch is no path, and asking for it costs a process.
-            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] if self.is_watched() => Stream::Unknown,
+            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] if self.is_watched() => {
+                Stream::Unknown
+            }
             ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] => {
                 let branch = self.state.cwd().and_then(|path| self.world.repository(path)?.branch());
                 branch.map_or(Stream::Unknown, |branch| Stream::Known(branch + "\n"))
             }
+            ["rev-parse", asked @ ..] if asked.iter().any(|word| names_folder(word)) => self.git_folder(asked),
             ["rev-parse", ..] | ["describe", ..] => Stream::Known("x\n".to_owned()),
+            ["ls-files" | "diff", asked @ ..] => self.git_listing(asked),
             _ => Stream::Unknown,
         }
+    }
+
+    /// The folder that `git rev-parse` names.
+    fn git_folder(&self, asked: &[&str]) -> Stream {
+        let own = |word: &str| matches!(word, "--git-dir" | "--absolute-git-dir" | "--git-common-dir");
+        let root = self.state.cwd().and_then(|path| self.world.repository(path)).map(|repo| repo.root().join(".git"));
+        match (root, asked.iter().all(|word| own(word) || *word == "--path-format=absolute")) {
+            (Some(folder), true) => Stream::Known(format!("{}\n", folder.display())),
+            (Some(_) | None, _) => Stream::Unknown,
+        }
+    }
+
+    /// The files that git lists as changed or unknown; other lists are not followed.
+    fn git_listing(&self, asked: &[&str]) -> Stream {
+        let says = |wanted: &[&str]| asked.iter().any(|word| wanted.contains(word));
+        let status = self.state.cwd().and_then(|path| self.world.repository(path)?.status());
+        let Some(status) = status else { return Stream::Unknown };
+        let files = if says(&["-o", "--others"]) {
+            let mut files = status.untracked;
+            if !says(&["--exclude-standard"]) {
+                files.extend(status.ignored);
+            }
+            files
+        } else if says(&["-m", "--modified", "--name-only"]) {
+            status.dirty().into_iter().cloned().collect()
+        } else {
+            return Stream::Unknown;
+        };
+        Stream::Paths(Paths(files.iter().map(|path| path.display().to_string()).collect()))
     }
 
     /// What `find`, `fd` and `ls` list.
@@ -189,6 +222,13 @@ impl Walker<'_> {
     }
 }
 
+/// Options of `git rev-parse` whose answer is a folder or a part of a path.
+fn names_folder(word: &str) -> bool {
+    ["--git-", "--absolute-git-dir", "--show-", "--shared-index-path", "--resolve-git-dir"]
+        .iter()
+        .any(|start| word.starts_with(start))
+}
+
 fn echo(call: &Call) -> Stream {
     let mut joined = Field::default();
     let options = |field: &&Field| matches!(field.text().as_str(), "-n" | "-e" | "-E" | "-ne" | "-en");
@@ -205,7 +245,7 @@ fn echo(call: &Call) -> Stream {
 }
 
 /// `printf` with `%s`, `%b`, `%d` and escapes; anything finer is unreadable.
-fn printf(call: &Call) -> Stream {
+pub(super) fn printf(call: &Call) -> Stream {
     let skip = if call.args.get(1).is_some_and(|field| field.text() == "--") { 2 } else { 1 };
     let mut args = call.args.iter().skip(skip);
     let Some(format) = args.next() else { return Stream::Closed };

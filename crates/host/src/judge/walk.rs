@@ -4,7 +4,9 @@ use super::call::{Call, Place};
 use super::field::Field;
 use super::hold::{FloorRule, Hold, Segment};
 use super::paths::Watch;
-use super::shell::{Assign, Assignment, Command, Compound, Item, Join, Redirect, RedirectKind, Script, Simple, Wait};
+use super::shell::{
+    Assign, Assignment, Command, Compound, Item, Join, Redirect, RedirectKind, Script, Sense, Simple, Wait, Word,
+};
 use super::state::State;
 use super::stream::Stream;
 use super::world::World;
@@ -31,6 +33,8 @@ pub(super) struct Walker<'w> {
     pub(super) watch: Option<Watch<'w>>,
     /// Functions that are running.
     calls: Vec<(String, usize)>,
+    /// Scripts in `>(…)` of the command at hand: they read what it writes.
+    pub(super) outlets: Vec<Rc<Script>>,
     /// How many pipelines and background jobs surround the command.
     parallel: usize,
     depth: usize,
@@ -58,6 +62,7 @@ impl<'w> Walker<'w> {
             source,
             watch: None,
             calls: Vec::new(),
+            outlets: Vec::new(),
             parallel: 0,
             depth: 0,
             nesting: 0,
@@ -87,8 +92,11 @@ impl<'w> Walker<'w> {
     /// Walks a list.
     pub(super) fn script(&mut self, script: &Script, stdin: &Stream, place: Place) -> Stream {
         let mut stream = Stream::Closed;
-        for item in &script.items {
+        for (number, item) in script.items.iter().enumerate() {
             self.settle_folder(item);
+            if number > 0 && item.join != Join::And {
+                self.world.doubt();
+            }
             stream = stream.then(self.item(item, stdin, place));
         }
         stream
@@ -124,6 +132,10 @@ impl<'w> Walker<'w> {
             }
         }
         self.parallel -= usize::from(beside);
+        if beside || item.sense == Sense::Negated {
+            // Nobody behind it knows whether each of its commands succeeded.
+            self.world.doubt();
+        }
         stream
     }
 
@@ -154,7 +166,10 @@ impl<'w> Walker<'w> {
             Command::Compound(compound, redirects) => {
                 let stdin = self.input(redirects, stdin);
                 let stream = self.compound(compound, &stdin, place);
-                self.write_to(redirects, stream, place, None)
+                let left = self.write_to(redirects, stream.clone(), place, None);
+                let outlets = std::mem::take(&mut self.outlets);
+                self.drain(&outlets, &stream, place);
+                left
             }
         }
     }
@@ -171,11 +186,14 @@ impl<'w> Walker<'w> {
             }
             Compound::Group(script) => self.script(script, stdin, place),
             Compound::If(parts) => self.branches(parts, stdin, place),
-            Compound::Case(word, arms) => {
-                let _value = self.one(word);
+            Compound::Case(words, arms) => {
+                for word in words {
+                    let _value = self.one(word);
+                }
                 self.branches(arms, stdin, place)
             }
             Compound::Loop(condition, body) => {
+                self.world.doubt();
                 let mut stream = Stream::Closed;
                 for line in lines_of(stdin) {
                     let before = self.state.clone();
@@ -213,6 +231,7 @@ impl<'w> Walker<'w> {
             self.state = before.clone();
             stream = stream.then(self.script(part, stdin, place));
             after.merge(&self.state);
+            self.world.doubt();
         }
         self.state = after;
         stream
@@ -247,7 +266,8 @@ impl<'w> Walker<'w> {
         let outer = std::mem::replace(&mut self.source, simple.source.clone());
         let env: Vec<(String, Field)> = simple.assignments.iter().map(|one| self.assigned(one)).collect();
         let stdin = self.input(&simple.redirects, stdin);
-        let args = self.fields(&simple.words);
+        let args = self.arguments(&simple.words);
+        let mut outlets = std::mem::take(&mut self.outlets);
         let found = self.segments.len();
         let (stream, call) = if args.is_empty() {
             self.state.variables.extend(env);
@@ -261,7 +281,16 @@ impl<'w> Walker<'w> {
             let stream = self.invoke(&call);
             (stream, Some(call))
         };
+        for one in &simple.declared {
+            self.keep_array(one);
+        }
+        let written = match &call {
+            Some(call) if call.name() == "tee" => call.stdin.clone(),
+            Some(_) | None => stream.clone(),
+        };
         let stream = self.write_to(&simple.redirects, stream, place, call.as_ref());
+        outlets.append(&mut self.outlets);
+        self.drain(&outlets, &written, place);
         if self.segments.len() == found && self.depth == 0 && !simple.words.is_empty() {
             self.segments.push(Segment { command: self.source.clone(), hold: None });
         }
@@ -269,7 +298,31 @@ impl<'w> Walker<'w> {
         stream
     }
 
+    /// The arguments of a command. Behind `export` and its like an assignment is one, so that a `~` after `=` is a home.
+    fn arguments(&mut self, words: &[Word]) -> Vec<Field> {
+        let declares = words
+            .first()
+            .and_then(Word::literal)
+            .is_some_and(|first| matches!(first, "export" | "declare" | "typeset" | "local" | "readonly"));
+        if !declares {
+            return self.fields(words);
+        }
+        let mut fields = Vec::new();
+        for word in words {
+            match word.split_assignment() {
+                Some((name, value)) => {
+                    let mut field = Field::of(&format!("{name}="));
+                    field.atoms.extend(self.one(&value).atoms);
+                    fields.push(field);
+                }
+                None => fields.extend(self.split_word(word)),
+            }
+        }
+        fields
+    }
+
     fn assigned(&mut self, assignment: &Assignment) -> (String, Field) {
+        let _index = self.one(&assignment.subscript);
         let mut value = self.one(&assignment.value);
         if assignment.how == Assign::Append {
             let mut before = self.state.variable(&assignment.name);
@@ -329,8 +382,7 @@ impl<'w> Walker<'w> {
             let target = match redirect.kind {
                 RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => self.one(&redirect.target),
                 RedirectKind::Duplicate if self.is_watched() => {
-                    let target = self.one(&redirect.target);
-                    self.note_redirect(target);
+                    self.note_duplicate(&redirect.target);
                     continue;
                 }
                 RedirectKind::Read
@@ -352,6 +404,16 @@ impl<'w> Walker<'w> {
             }
         }
         left
+    }
+
+    /// Runs what reads the output of a command through `>(…)`.
+    fn drain(&mut self, outlets: &[Rc<Script>], written: &Stream, place: Place) {
+        for script in outlets {
+            let before = self.state.clone();
+            let _read = self.script(script, written, place);
+            let inside = std::mem::replace(&mut self.state, before);
+            self.state.files.extend(inside.files);
+        }
     }
 
     /// What a substitution writes; it runs in a shell of its own.

@@ -299,6 +299,11 @@ impl World {
             && !first.starts_with("tty")
     }
 
+    /// Forgets what only holds if every command of the line so far succeeded.
+    pub(super) fn doubt(&self) {
+        self.repositories.borrow().values().flatten().for_each(|repo| repo.doubt());
+    }
+
     /// The repository that a path lies in.
     pub(super) fn repository(&self, path: &Path) -> Option<Rc<Repo>> {
         let top = crate::workspace::git::top_level(path)?;

@@ -22,7 +22,7 @@ pub(super) enum Inner {
 }
 
 /// Wrappers that take options and then a program: name, options that take a value, plain words to skip.
-const PLAIN: [(&str, &[&str], usize); 38] = [
+const PLAIN: [(&str, &[&str], usize); 53] = [
     ("sudo", &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-D", "-U", "-R", "--user", "--group", "--chdir"], 0),
     ("doas", &["-u", "-C", "-a"], 0),
     ("pkexec", &["--user"], 0),
@@ -61,6 +61,21 @@ const PLAIN: [(&str, &[&str], usize); 38] = [
     ("bunx", &[], 0),
     ("dotenv", &["-e", "-f"], 0),
     ("faketime", &[], 1),
+    ("nsenter", &["-t", "--target", "-S", "--setuid", "-G", "--setgid"], 0),
+    ("setpriv", &["--reuid", "--regid", "--groups"], 0),
+    ("runcon", &["-u", "-r", "-t", "-l"], 0),
+    ("systemd-inhibit", &[], 0),
+    ("eatmydata", &[], 0),
+    ("torsocks", &[], 0),
+    ("valgrind", &[], 0),
+    ("rlwrap", &[], 0),
+    ("xvfb-run", &["-s", "-n", "-e"], 0),
+    ("dbus-run-session", &[], 0),
+    ("fakeroot", &[], 0),
+    ("cgexec", &["-g"], 0),
+    ("numactl", &["-N", "-m", "-C"], 0),
+    ("prlimit", &[], 0),
+    ("choom", &["-n"], 0),
 ];
 
 /// Wrappers whose first words say that a program follows.
@@ -111,13 +126,21 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
             Some(Inner::Call(rest, env, call.place))
         }
         "eval" => Some(joined(args)),
-        "." | "source" => args.first().map(|file| Inner::Script(file.clone())),
+        "." | "source" => args.first().map(|file| match file.text().as_str() {
+            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Inner::Stdin,
+            _ => Inner::Script(file.clone()),
+        }),
+        "at" | "batch" if call.option(&["-f"]).is_none() => Some(Inner::Stdin),
+        "hyperfine" | "entr" if !args.is_empty() => Some(joined(&rest_of(args, &["-w", "-r", "-m", "-s"], 0).1)),
         "trap" => call
             .operands()
             .first()
             .filter(|code| code.text() != "-")
             .map(|code| Inner::Code((*code).clone(), Vec::new(), call.place)),
         "watch" => Some(joined(&rest_of(args, &["-n", "--interval"], 0).1)),
+        "runuser" if call.has_any(&["-u", "--user"]) => {
+            Some(Inner::Call(rest_of(args, &["-u", "--user", "-g", "-G"], 0).1, Vec::new(), call.place))
+        }
         "su" | "runuser" | "script" => {
             call.option(&["-c", "--command", "--session-command"]).map(|code| Inner::Code(code, Vec::new(), call.place))
         }
@@ -155,7 +178,7 @@ fn runner(call: &Call) -> Option<Inner> {
 }
 
 /// Skips options, values of options, assignments and plain words; what is left is the program.
-fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)>, Vec<Field>) {
+pub(super) fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)>, Vec<Field>) {
     let mut env = Vec::new();
     let mut at = 0;
     while let Some(field) = args.get(at) {
@@ -254,7 +277,9 @@ enum Code {
 
 fn env(call: &Call) -> Inner {
     let args = call.args.get(1..).unwrap_or_default();
-    if let Some(split) = call.option(&["-S", "--split-string"]) {
+    if let Some(at) = args.iter().position(|field| matches!(field.text().as_str(), "-S" | "--split-string")) {
+        let mut split = args.get(at + 1).cloned().unwrap_or_default();
+        split.push_text(&format!(" {}", super::invoke::as_code(args.get(at + 2..).unwrap_or_default())));
         return Inner::Code(split, Vec::new(), call.place);
     }
     let joined = args.iter().position(|field| {

@@ -227,7 +227,13 @@ pub(super) mod tests {
         std::fs::write(dir.path().join(".geometry/journal"), "x").unwrap();
         let touched = std::fs::File::options().append(true).open(dir.path().join("a")).unwrap();
         touched.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        drop(touched);
         assert_eq!(hash(&dir), before, "ignored, ours, and touched");
+        let log = std::fs::File::create(dir.path().join("agent.log")).unwrap();
+        assert_eq!(hash(&dir), before, "what this process writes");
+        drop(log);
+        assert_ne!(hash(&dir), before, "and no longer writes");
+        std::fs::remove_file(dir.path().join("agent.log")).unwrap();
         std::fs::write(dir.path().join("a"), "two").unwrap();
         assert_ne!(hash(&dir), before);
         std::fs::write(dir.path().join("a"), "one").unwrap();

@@ -1,6 +1,7 @@
 //! Which command runs a project's tests, where neither a person nor the policy says so: what the project's files show.
 
 use std::path::Path;
+use tripwire_core::policy::{Policy, PolicyError};
 
 /// The largest file that is looked into.
 const BYTES_MAX: u64 = 256 * 1_024;
@@ -27,9 +28,35 @@ pub fn detect(root: &Path) -> Option<&'static str> {
     rows.into_iter().find_map(|(fits, command)| fits.then_some(command))
 }
 
+/// Sets the detected command in a policy that names none, before it is frozen: what a person or the policy says wins.
+///
+/// # Errors
+/// When the policy does not take the command.
+pub fn fill_in(root: &Path, policy: &mut Policy) -> Result<(), PolicyError> {
+    match detect(root).filter(|_| policy.dirty_bits.test_command.as_str().trim().is_empty()) {
+        Some(command) => policy.set("dirty_bits.test_command", command),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dirty_1_the_detected_command_is_filled_in_only_where_nobody_names_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let filled = |policy: &mut Policy| {
+            fill_in(folder.path(), policy).unwrap();
+            policy.dirty_bits.test_command.as_str().to_owned()
+        };
+        assert_eq!(filled(&mut Policy::default()), "");
+        std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
+        assert_eq!(filled(&mut Policy::default()), "cargo test");
+        let mut own = Policy::default();
+        own.set("dirty_bits.test_command", "just test").unwrap();
+        assert_eq!(filled(&mut own), "just test");
+    }
 
     #[test]
     fn dirty_1_the_projects_own_files_show_its_test_command_and_an_empty_folder_shows_none() {

@@ -1,5 +1,6 @@
 //! The contents of files as digests, within bounds: what a workspace hash is made of.
 
+use super::own_outputs::{FileId, own_outputs};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -21,12 +22,14 @@ pub(super) struct Contents {
     hasher: Sha256,
     caps: Caps,
     capped: u64,
+    /// Files that this process writes itself.
+    own: Vec<FileId>,
 }
 
 impl Contents {
     /// Starts a digest for one method, so that two methods never give the same hash by accident.
     pub(super) fn new(method: &str, caps: Caps) -> Self {
-        let mut contents = Self { hasher: Sha256::new(), caps, capped: 0 };
+        let mut contents = Self { hasher: Sha256::new(), caps, capped: 0, own: own_outputs() };
         contents.field(b"tripwire workspace hash v1");
         contents.field(method.as_bytes());
         contents
@@ -40,9 +43,13 @@ impl Contents {
 
     /// Adds one path below `root`: kind, executable bit, and contents or link target.
     pub(super) fn path(&mut self, root: &Path, path: &Path) {
-        self.field(path.as_os_str().as_bytes());
         let full = root.join(path);
-        let Ok(metadata) = full.symlink_metadata() else { return self.field(b"missing") };
+        let metadata = full.symlink_metadata();
+        if metadata.as_ref().is_ok_and(|metadata| self.own.contains(&(metadata.dev(), metadata.ino()))) {
+            return;
+        }
+        self.field(path.as_os_str().as_bytes());
+        let Ok(metadata) = metadata else { return self.field(b"missing") };
         if metadata.is_symlink() {
             self.field(b"link");
             let target = std::fs::read_link(&full).unwrap_or_default();

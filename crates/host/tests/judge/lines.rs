@@ -1,4 +1,4 @@
-//! The table `lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+//! The tables `lines.jsonl` and `more.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
 
 use super::situations::Situation;
 use serde::Deserialize;
@@ -22,7 +22,8 @@ pub(crate) struct Line {
 
 /// The table.
 pub(crate) fn table() -> Vec<Line> {
-    include_str!("lines.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let files = [include_str!("lines.jsonl"), include_str!("more.jsonl")];
+    files.iter().flat_map(|file| file.lines()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Judges every line of these states and tells all that came out wrong.
@@ -64,6 +65,11 @@ fn floor_1_lines_in_a_dirty_repository() {
 #[test]
 fn floor_1_lines_in_other_states() {
     check(&["feature", "trap", "stash", "plain"]);
+}
+
+#[test]
+fn floor_1_lines_in_states_that_are_easily_forgotten() {
+    check(&["unborn", "nested", "detached", "rebase", "fork", "lonely"]);
 }
 
 #[test]

@@ -20,11 +20,20 @@ impl Situation {
             here.write(file, text);
         }
         fs::create_dir_all(here.path("ws")).unwrap();
-        if state == "plain" {
-            here.plain();
-            return here;
+        match state {
+            "plain" => here.plain(),
+            "unborn" => here.unborn(),
+            _ => {
+                here.repository();
+                here.become_state(state);
+            }
         }
-        here.repository();
+        here
+    }
+
+    /// Brings the usual repository into a state.
+    fn become_state(&self, state: &str) {
+        let here = self;
         match state {
             "clean" => {}
             "dirty" => {
@@ -49,9 +58,41 @@ impl Situation {
                 here.git(&["commit", "-qm", "lonely"]);
                 here.git(&["checkout", "-q", "main"]);
             }
+            "lonely" => here.git(&["checkout", "-q", "-b", "own"]),
+            "detached" => here.git(&["checkout", "-q", "--detach"]),
+            "rebase" => {
+                here.git(&["checkout", "-q", "-b", "topic"]);
+                here.git(&["-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "-q", "-i", "HEAD~1"]);
+            }
+            "fork" => {
+                here.git(&["init", "-q", "--bare", "-b", "main", "../upstream.git"]);
+                here.git(&["remote", "add", "upstream", "../upstream.git"]);
+                here.git(&["push", "-q", "upstream", "main"]);
+                here.git(&["fetch", "-q", "upstream"]);
+                here.git(&["checkout", "-q", "-b", "topic"]);
+                here.git(&["branch", "-q", "-u", "upstream/main"]);
+            }
+            "nested" => here.nested(),
             other => panic!("no state `{other}`"),
         }
-        here
+    }
+
+    /// A repository without a commit.
+    fn unborn(&self) {
+        self.write("ws/src/a.rs", "a");
+        self.write("ws/target/x", "x");
+        self.git(&["init", "-q", "-b", "main", "."]);
+    }
+
+    /// A repository inside the workspace, with a commit that was never pushed and a change that was never committed.
+    fn nested(&self) {
+        let inner = self.path("ws/vendor/lib");
+        self.write("ws/vendor/lib/lib.c", "int a;\n");
+        git_in(&inner, &["init", "-q", "-b", "main", "."]);
+        git_in(&inner, &["add", "-A"]);
+        git_in(&inner, &["commit", "-qm", "inner"]);
+        self.write("ws/vendor/lib/lib.c", "int b;\n");
+        self.write("ws/vendor/lib/new.c", "int c;\n");
     }
 
     fn plain(&self) {

@@ -1,4 +1,5 @@
-//! Layer 2: a child in its own user, mount, pid, network, IPC, host-name and cgroup namespaces.
+//! Layer 2: a child in its own user, mount, pid, IPC, host-name and cgroup namespaces; the network namespace, which takes the
+//! kernel longer than all others together, follows from inside, while the root is built (`new_network`).
 //!
 //! Between the clone and the exec the child makes system calls only: the launcher may have threads.
 
@@ -7,12 +8,15 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::thread::JoinHandle;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
-use rustix::thread::CapabilitySet;
+use rustix::thread::{CapabilitySet, LinkNameSpaceType};
 
 use super::l01_cgroup::Group;
+use super::l03_reexec::Broken;
 use crate::children::{self, CloneSpec, Forked};
 use crate::control::CONTROL_FD;
 use crate::outcome::Layer;
@@ -90,6 +94,36 @@ impl Started {
     }
 }
 
+/// A network namespace on its way.
+pub(crate) type NewNetwork = JoinHandle<Result<OwnedFd, Broken>>;
+
+const NETWORK_STACK_BYTES: usize = 64 * 1024;
+
+/// Begins to make a network namespace with nothing but loopback, in a thread of its own. Called by the inner stage.
+pub(crate) fn new_network() -> Result<NewNetwork, Broken> {
+    let make = || {
+        sys::unshare(libc::CLONE_NEWNET).map_err(|error| no_network(&error, "make a network namespace"))?;
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
+            .map_err(|errno| no_network(&errno.into(), "open a socket"))?;
+        sys::loopback_up(socket.as_fd()).map_err(|error| no_network(&error, "bring the loopback interface up"))?;
+        sys::network_of(socket.as_fd()).map_err(|error| no_network(&error, "find the new network namespace"))
+    };
+    let thread = std::thread::Builder::new().stack_size(NETWORK_STACK_BYTES);
+    thread.spawn(make).map_err(|error| no_network(&error, "start a thread"))
+}
+
+/// Waits for the new network namespace and moves into it.
+pub(crate) fn enter_network(network: NewNetwork) -> Result<(), Broken> {
+    let gone = |_| no_network(&io::ErrorKind::Other.into(), "make a network namespace");
+    let network = network.join().map_err(gone)??;
+    rustix::thread::move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(|errno| no_network(&errno.into(), "enter the new network namespace"))
+}
+
+fn no_network(error: &io::Error, what: &str) -> Broken {
+    Broken::new(Layer::Namespaces, error.raw_os_error().unwrap_or(0), what.to_owned())
+}
+
 /// Starts the inner stage, which waits for its plan; on failure nothing is left running.
 pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
     let child = Child::prepare(launch)?;
@@ -116,7 +150,7 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
 fn clone_flags(world: World) -> i32 {
     let held = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
     match world {
-        World::Confined => held | libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS,
+        World::Confined => held | libc::CLONE_NEWUSER | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS,
         World::Held if rustix::process::geteuid().is_root() => held,
         World::Held => held | libc::CLONE_NEWUSER,
         World::Bare => 0,

@@ -63,23 +63,24 @@ pub(crate) fn be_inner() -> u8 {
 }
 
 fn inner(channel: &Channel) -> Result<u8, Broken> {
+    close_the_door()?;
     // The plan comes when the launcher has shown our ids; until then this process must still be its user's in `/proc`.
     let frame = channel.receive().map_err(|error| broken(error.raw_os_error().unwrap_or(0), "read the plan"))?;
     let Some((TAG_PLAN, bytes, _)) = frame else {
         return Err(broken(0, "read the plan"));
     };
-    close_the_door()?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| broken(errno.raw_os_error(), "become unreadable"))?;
     match Plan::decode(&bytes).map_err(|_| broken(0, "understand the plan"))? {
         Plan::Sandbox(plan) => l09_pid1::run(&plan, channel),
         Plan::Keeper(plan) => tree::keeper::run(&plan, channel),
     }
 }
 
-/// Nothing inherited, nothing readable from outside, and no life without the launcher.
+/// Nothing inherited, and no life without the launcher.
 fn close_the_door() -> Result<(), Broken> {
-    let at = |what: &'static str| move |errno: rustix::io::Errno| broken(errno.raw_os_error(), what);
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("become unreadable"))?;
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("bind to the launcher's life"))?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|errno| broken(errno.raw_os_error(), "bind to the launcher's life"))?;
     // A caller that ignores the end of children would have ours disappear unseen.
     sys::reset_signals();
     let first = CONTROL_FD.unsigned_abs() + 1;

@@ -32,8 +32,8 @@ const MASK_FILE: &str = ".mask-file";
 const MASK_DIR: &str = ".mask-dir";
 const PLACEHOLDERS: &str = ".placeholders";
 
-/// A file of the host that is larger than this is not copied.
-const COPY_BYTES_MAX: u64 = 1024 * 1024;
+/// Only a file of the host that is smaller than this is copied; for a larger one a mount is cheaper.
+pub(crate) const COPY_BYTES_MAX: usize = 4 * 1024;
 
 /// What the launcher watches from outside.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
         .map_err(at("make mounts private"))?;
     let mut sources = plan.steps.iter().map(open_source).collect::<Result<Vec<_>, _>>()?;
     let base = new_base()?;
-    let mut builder = Builder { base, made: BTreeSet::new(), buffer: Vec::new() };
+    let mut builder = Builder { base, made: BTreeSet::new() };
     let scratch = builder.new_scratch(plan)?;
     for (step, source) in plan.steps.iter().zip(&mut sources) {
         if let Step::Scratch { path } = step {
@@ -138,7 +138,6 @@ struct Builder {
     base: OwnedFd,
     /// Folders of the new root that were made here and that nothing covers: below them no path needs a second look.
     made: BTreeSet<OsString>,
-    buffer: Vec<u8>,
 }
 
 impl Builder {
@@ -150,7 +149,7 @@ impl Builder {
                 rustix::fs::symlinkat(target, &self.base, relative(path)).map_err(at_path("link", path))
             }
             (Step::File { path, content }, _) => self.write_file(path, content),
-            (Step::Copy { path }, Source::File(file)) => self.copy_file(path, &file),
+            (Step::Copy { path }, Source::File(file)) => self.copy_file(path, file),
             (Step::Copy { .. }, _) => Ok(()),
             (Step::Bind { path, access } | Step::BindAs { path, access, .. }, Source::Tree(tree)) => {
                 self.place(&tree, path, attributes(*access))
@@ -224,21 +223,13 @@ impl Builder {
         fs::File::from(fd).write_all(content).map_err(at_path_io("write", path))
     }
 
-    fn copy_file(&mut self, path: &Path, file: &fs::File) -> Result<(), Broken> {
-        let small = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= COPY_BYTES_MAX);
-        if !small {
-            return Ok(());
+    fn copy_file(&mut self, path: &Path, mut file: fs::File) -> Result<(), Broken> {
+        let mut content = [0; COPY_BYTES_MAX];
+        // What cannot be read, or has grown since the plan was made, is as good as missing.
+        match file.read(&mut content) {
+            Ok(count) if count < COPY_BYTES_MAX => self.write_file(path, content.get(..count).unwrap_or_default()),
+            Ok(_) | Err(_) => Ok(()),
         }
-        let mut content = std::mem::take(&mut self.buffer);
-        content.clear();
-        let read = file.take(COPY_BYTES_MAX).read_to_end(&mut content);
-        let written = match read {
-            Ok(_) => self.write_file(path, &content),
-            // What cannot be read is as good as missing.
-            Err(_) => Ok(()),
-        };
-        self.buffer = content;
-        written
     }
 
     /// Attaches a detached tree at a path of the new root.

@@ -15,7 +15,7 @@ const ARCH: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
 const ARCH: u32 = 0xC000_00B7;
 
-/// Which choices the filter makes; they travel to the inner stage as one number.
+/// Which choices the filter makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choices(u64);
 
@@ -34,14 +34,6 @@ impl Choices {
     /// Memory that belongs to no process is refused: without a memory cgroup no sampling would see it.
     pub(crate) fn without_unseen_memory(self) -> Self {
         Self(self.0 | Self::NO_UNSEEN_MEMORY)
-    }
-
-    pub(crate) fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    pub(crate) fn bits(self) -> u64 {
-        self.0
     }
 
     pub(crate) fn unix_sockets(self) -> bool {
@@ -90,13 +82,43 @@ pub(crate) struct Guard {
     pub(crate) otherwise: Verdict,
 }
 
+/// The filter as the bytes that the kernel reads, made by the launcher while the inner stage starts.
+pub(crate) fn program(choices: Choices) -> Result<Vec<u8>, Broken> {
+    let steps = assemble(choices).ok_or_else(|| broken(libc::E2BIG, "assemble the filter"))?;
+    Ok(steps.iter().flat_map(step_bytes).collect())
+}
+
+/// The strict filter in the form that the kernel reads and that `bwrap --seccomp` takes, for comparisons.
+///
+/// # Errors
+/// If the tables do not fit a filter.
+pub fn strict_filter() -> std::io::Result<Vec<u8>> {
+    program(Choices::STRICT).map_err(|broken| std::io::Error::from_raw_os_error(broken.errno))
+}
+
 /// Installs the filter on this process for good.
-pub(crate) fn apply(choices: Choices) -> Result<(), Broken> {
-    let program =
-        assemble(choices).ok_or_else(|| Broken::new(Layer::Seccomp, libc::E2BIG, "assemble the filter".to_owned()))?;
-    sys::seccomp_install(&program).map_err(|error| {
-        Broken::new(Layer::Seccomp, error.raw_os_error().unwrap_or(0), "install the filter".to_owned())
-    })
+pub(crate) fn apply(program: &[u8]) -> Result<(), Broken> {
+    let (steps, rest) = program.as_chunks();
+    if steps.is_empty() || !rest.is_empty() {
+        return Err(broken(libc::EINVAL, "read the filter"));
+    }
+    let steps: Vec<libc::sock_filter> = steps.iter().map(step_of).collect();
+    sys::seccomp_install(&steps).map_err(|error| broken(error.raw_os_error().unwrap_or(0), "install the filter"))
+}
+
+fn broken(errno: i32, what: &str) -> Broken {
+    Broken::new(Layer::Seccomp, errno, what.to_owned())
+}
+
+/// Both supported machines are little-endian.
+fn step_bytes(step: &libc::sock_filter) -> [u8; 8] {
+    let ([c0, c1], [k0, k1, k2, k3]) = (step.code.to_le_bytes(), step.k.to_le_bytes());
+    [c0, c1, step.jt, step.jf, k0, k1, k2, k3]
+}
+
+fn step_of([c0, c1, jt, jf, k0, k1, k2, k3]: &[u8; 8]) -> libc::sock_filter {
+    let (code, k) = (u16::from_le_bytes([*c0, *c1]), u32::from_le_bytes([*k0, *k1, *k2, *k3]));
+    libc::sock_filter { code, jt: *jt, jf: *jf, k }
 }
 
 /// Whether the kernel has what the filter needs.
@@ -435,6 +457,19 @@ mod tests {
             };
             assert_eq!(ask(&program, ARCH, call as u32, [0; 6]), want, "{call}");
         }
+    }
+
+    #[test]
+    fn the_filter_survives_the_way_to_the_inner_stage() {
+        let steps = assemble(Choices::STRICT).expect("assembles");
+        let bytes = strict_filter().expect("a program");
+        let back: Vec<_> = bytes.as_chunks().0.iter().map(step_of).collect();
+        let plain = |step: &libc::sock_filter| (step.code, step.jt, step.jf, step.k);
+        assert!(steps.iter().map(plain).eq(back.iter().map(plain)));
+        assert!(
+            apply(&bytes[1..]).is_err() && apply(&[]).is_err(),
+            "a damaged filter is refused before the kernel sees it"
+        );
     }
 
     #[test]

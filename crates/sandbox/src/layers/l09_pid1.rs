@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::l03_reexec::{Broken, status_pipe};
-use super::{l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
+use super::{l02_namespaces, l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
 use crate::bridge::Bridge;
 use crate::children::{self, Reaped};
 use crate::control::{Channel, TAG_EXITED, TAG_READY};
@@ -30,8 +30,11 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
     sys::best_effort(rustix::thread::set_thread_groups(&[]));
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let bridge = plan.bridge.as_ref().map(|(socket, port)| Bridge::open(socket, *port)).transpose()?;
+    let network = l02_namespaces::new_network()?;
     let root = l04_rootfs::build(plan)?;
-    name_and_loopback()?;
+    rustix::system::sethostname(HOST_NAME.as_bytes())
+        .map_err(|errno| Broken::new(Layer::Namespaces, errno.raw_os_error(), "set the host name".to_owned()))?;
+    l02_namespaces::enter_network(network)?;
     let bridge = bridge.map(Bridge::listen).transpose()?;
     let landlock = match sys::landlock_abi() {
         Ok(abi) => format!("interface {abi}"),
@@ -64,16 +67,6 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
     drop(channel.send(TAG_EXITED, &news));
     // The kernel takes everybody else with this process.
     sys::exit_now(0)
-}
-
-fn name_and_loopback() -> Result<(), Broken> {
-    let broken = |errno, what: &str| Broken::new(Layer::Namespaces, errno, what.to_owned());
-    rustix::system::sethostname(HOST_NAME.as_bytes())
-        .map_err(|errno| broken(errno.raw_os_error(), "set the host name"))?;
-    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)
-        .map_err(|errno| broken(errno.raw_os_error(), "open a socket"))?;
-    sys::loopback_up(socket.as_fd())
-        .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "bring the loopback interface up"))
 }
 
 /// Starts the command, which puts on the last layers itself and says on a pipe why it could not be executed.
@@ -142,7 +135,7 @@ fn prepare(plan: &SandboxPlan) -> Result<(), Broken> {
         Ok(()) | Err(_) => {}
     }
     sys::unblock_signals();
-    l08_seccomp::apply(l08_seccomp::Choices::from_bits(plan.filter))
+    l08_seccomp::apply(&plan.filter)
 }
 
 /// Executes the command, searching the fixed `PATH` for a bare name. Returns only on failure.

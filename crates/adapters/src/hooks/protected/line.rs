@@ -71,7 +71,10 @@ impl Run<'_> {
     fn paths(&self) -> Vec<PathBuf> {
         let text = self.program.text();
         if text.contains('/') {
-            return folders(self.step).filter_map(|folder| self.program.path(folder)).map(|path| plain(&path)).collect();
+            return folders(self.step)
+                .filter_map(|folder| self.program.path(folder))
+                .map(|path| plain(&path))
+                .collect();
         }
         let search = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&search).map(|folder| folder.join(&text)).filter(|path| path.is_file()).collect()
@@ -216,9 +219,7 @@ impl Entry {
                         && ["STOP", "PAUSE", "MANIFEST.yaml"].iter().any(|name| is(&path.join(name))))
             }
             Self::File(path) => is(path),
-            Self::Settings(path) => {
-                ["settings.json", "settings.local.json"].iter().any(|name| is(&path.join(name)))
-            }
+            Self::Settings(path) => ["settings.json", "settings.local.json"].iter().any(|name| is(&path.join(name))),
         }
     }
 }

@@ -102,7 +102,9 @@ fn ctrl_3_no_spelling_of_a_path_leads_around() {
     assert!(!bed.touches("mcp__fs__move_file", &json!({"source": "src", "destination": "lib"})));
     assert!(!bed.touches("mcp__fs__list_dir", &json!({"path": ".claude"})));
     let text = "a\n/x/.geometry/STOP is how a run is stopped\n";
-    assert!(!bed.touches("str_replace_based_edit_tool", &json!({"command": "create", "path": "a.md", "file_text": text})));
+    assert!(
+        !bed.touches("str_replace_based_edit_tool", &json!({"command": "create", "path": "a.md", "file_text": text}))
+    );
 }
 
 #[test]

@@ -50,7 +50,7 @@ const FILES: &[&str] = &["cp", "tee", "touch", "mkdir", "ln", "install", "trunca
 pub(super) const OURS: &str = "tripwire";
 
 /// The verbs of `tripwire` by which a person lets something go on that was held.
-const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm", "not-a-loop"];
+const COMMANDS: &[&str] = &["resume", "ack", "allow", "disarm"];
 
 /// The verbs of `tripwire` that only look.
 const LOOKS: &[&str] = &[
@@ -107,7 +107,9 @@ fn git_reads(words: &[String]) -> bool {
         &["status", "diff", "log", "show", "ls-files", "ls-tree", "blame", "grep", "check-ignore", "rev-parse"];
     let verb = words.iter().find(|word| *word != "--no-pager");
     verb.is_some_and(|verb| LOOKS.contains(&verb.as_str()))
-        && !words.iter().any(|word| word.starts_with("--output") || word.starts_with("-O") || word.starts_with("--open"))
+        && !words
+            .iter()
+            .any(|word| word.starts_with("--output") || word.starts_with("-O") || word.starts_with("--open"))
 }
 
 /// Whether a command takes folders away.

@@ -108,6 +108,7 @@ fn of_error(error: &EngineError) -> Option<WireError> {
         EngineError::Refused { status, said, .. } => (ErrorKind::Refused, said, None, Some(*status)),
         EngineError::NoKey { .. }
         | EngineError::CassetteEnded { .. }
+        | EngineError::NotStarted { .. }
         | EngineError::TooSensitive { .. }
         | EngineError::Deadline { .. }
         | EngineError::Cut { .. } => return None,

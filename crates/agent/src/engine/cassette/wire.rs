@@ -222,6 +222,7 @@ impl WireEntry {
         let play = match self.error {
             Some(error) => Play::Error(error.into_error()),
             None => Play::Answer(Answer {
+                work: None,
                 text: self.text.unwrap_or_default(),
                 calls: self.calls.into_iter().map(|call| call.into_call(&place)).collect::<Result<Vec<_>, _>>()?,
                 usage: self.usage.map_or_else(Usage::default, WireUsage::into_usage),

@@ -279,6 +279,7 @@ const fn binding_of_refusal(rule: Rule) -> Binding {
         | Rule::TermSteps
         | Rule::ContextTiers
         | Rule::ContextSpiral
+        | Rule::EngineFallback
         | Rule::Control
         | Rule::Permission
         | Rule::Convergence

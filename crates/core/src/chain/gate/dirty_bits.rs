@@ -66,7 +66,7 @@ pub(crate) enum ClaimAnswer {
 impl DirtyBits {
     /// Takes in what an event shows.
     pub(crate) fn observe(&mut self, event: &AgentEvent) {
-        if event.flags.has(Flag::Edit) && !event.failed() {
+        if event.flags.has(Flag::Edit) && !event.flags.has(Flag::Text) && !event.failed() {
             self.set(Bit::CodeModified);
             self.set(Bit::Stale);
             self.refusals = 0;
@@ -200,6 +200,21 @@ mod tests {
             (&[edit(), test(failed)], Verification::Failed),
             (&[edit(), test(passed)], Verification::Verified),
             (&[edit(), test(passed), edit()], Verification::Stale),
+        ];
+        for (events, verdict) in table {
+            assert_eq!(after(events).verdict(Fingerprint::NONE), verdict, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn dirty_1_plain_text_leaves_nothing_to_verify_and_does_not_hide_changed_code() {
+        let text = AgentEvent { flags: Flags::default().with(Flag::Edit).with(Flag::Text), ..AgentEvent::default() };
+        let passed = Some(TestResult::Passed);
+        let table: [(&[AgentEvent], Verification); 4] = [
+            (&[text.clone()], Verification::NothingToVerify),
+            (&[text.clone(), edit()], Verification::Unverified),
+            (&[edit(), text.clone()], Verification::Unverified),
+            (&[edit(), test(passed), text.clone()], Verification::Verified),
         ];
         for (events, verdict) in table {
             assert_eq!(after(events).verdict(Fingerprint::NONE), verdict, "{events:?}");

@@ -22,7 +22,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         what: "Edits, test runs and their results are taken from what was observed, never from the agent's words. A \
                claim is VERIFIED, STALE, FAILED or UNVERIFIED, bound to the tree on which the tests ran. Unless it is \
                verified it is sent back, at most twice in a row, and then released with its verdict, so that the gate \
-               cannot become a loop itself.",
+               cannot become a loop itself. Where only plain text was changed there is nothing to verify.",
         threshold: "Two refusals in a row.",
         settings: &[
             "dirty_bits.test_command",

@@ -10,7 +10,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         what: "Six vetoes may hold at the same time; the one that is named is always the first of this order: runaway, \
                loop, token budget, rate limit, cooldown, health. Nothing can change the order. A decision that carries \
                this name as its rule says that nothing spoke against it.",
-        threshold: "None: all 64 combinations are written out in a test.",
+        threshold: "The order is fixed; all 64 combinations are written out in a test.",
         settings: &[],
         source: "Master spec §4.4; SPEC §3, Gate 1.",
         fires: "A loop, an exceeded token budget and a running cooldown at once: vetoReason is LOOP_DETECTED.",

@@ -72,11 +72,11 @@ pub(super) const ENTRIES: &[Entry] = &[
                that succeeds for the first time, or a person's turn, opens a new epoch and the count starts again. The \
                same pair twice in one turn counts once. A call that waits or polls may come twice as often and never \
                ends the session; without a known result nothing is held.",
-        threshold: "Override at 3 among 12 calls, hold at 4, stop at the 4th in a row after the override (LOOP-1.exact).",
+        threshold: "Override at 3 among 12 calls, hold at 5, stop at the 4th in a row after the override (LOOP-1.exact).",
         settings: &["loops.loop_repeat_threshold", "loops.repeat_hold_threshold", "loops.loop_override_max_retries"],
         source: "SPEC §4, `balanced`.",
-        fires: "`cargo test` with the same failing output four times, only reads between: held.",
-        quiet: "`cargo test` with the same failing output four times, a successful edit before each.",
+        fires: "`cargo test` with the same failing output five times, only reads between: held.",
+        quiet: "`cargo test` with the same failing output five times, a successful edit before each.",
     },
     Entry {
         id: "LOOP-2.cycle",

@@ -1,162 +1,271 @@
-//! Code of other languages given on the command line: `python -c`, `node -e`, `perl -e`, `ruby -e`, `php -r`.
+//! Code of other languages given on the command line: `python -c`, `node -e`, `perl -e`, `ruby -e`, `php -r`, `awk`.
 //!
-//! Only what is plainly written is seen: a recursive deletion or a shell command whose argument is a text. Code that
-//! builds its path is held if it deletes recursively, because its target cannot be known.
+//! Only what is plainly written is seen: a recursive deletion or a shell command whose argument is a text or a list of
+//! texts. A deletion of something that the code computes is held, because its target cannot be known.
 
 use super::delete::{self, Manner};
+use super::literal::{Language, Literal, Runs, Skeleton};
 use crate::judge::call::Call;
-use crate::judge::field::Field;
+use crate::judge::field::{Field, Origin};
 use crate::judge::hold::{FloorRule, Hold};
 use crate::judge::stream::Stream;
 use crate::judge::walk::Walker;
 
 /// Calls that delete a folder with everything in it.
-const REMOVERS: [&str; 12] = [
-    "shutil.rmtree(",
-    "rmtree(",
-    "fs.rmSync(",
-    "rmSync(",
-    "fs.rmdirSync(",
-    "fs.rm(",
-    "fs.promises.rm(",
-    "FileUtils.rm_rf",
-    "FileUtils.rm_r",
-    "FileUtils.remove_dir",
-    "remove_tree(",
-    "rimraf(",
+const REMOVERS: [&str; 10] =
+    ["rmtree", "rmSync", "rmdirSync", "fs.rm", "promises.rm", "rm_rf", "rm_r", "remove_dir", "remove_tree", "rimraf"];
+/// Calls that run a command; whose object they are does not matter, because only their text decides.
+const RUNNERS: [&str; 31] = [
+    "system",
+    "exec",
+    "execSync",
+    "execFile",
+    "execFileSync",
+    "spawn",
+    "spawnSync",
+    "popen",
+    "popen2",
+    "popen3",
+    "Popen",
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "getoutput",
+    "getstatusoutput",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "execute",
+    "capture2",
+    "capture2e",
+    "capture3",
+    "execv",
+    "execvp",
+    "execl",
+    "execlp",
+    "create_subprocess_shell",
+    "create_subprocess_exec",
+    "do shell script",
 ];
-/// Calls that run a shell command.
-const SHELLS: [&str; 16] = [
-    "os.system(",
-    "os.popen(",
-    "subprocess.run(",
-    "subprocess.call(",
-    "subprocess.check_call(",
-    "subprocess.check_output(",
-    "subprocess.Popen(",
-    "execSync(",
-    "exec(",
-    "spawnSync(",
-    "system(",
-    "system ",
-    "shell_exec(",
-    "passthru(",
-    "popen(",
-    "getoutput(",
-];
+/// Calls whose first argument names the program and whose second is the name that it is told: the first says nothing.
+const NAMED_TWICE: [&str; 4] = ["execv", "execvp", "execl", "execlp"];
+/// Ways to write the home.
+const HOMES: [&str; 5] = ["homedir", "HOME", "Path.home", "Dir.home", "expanduser"];
 
 /// Judges an interpreter's code.
 pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     let name = call.name();
-    let language = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    let option: &[&str] = match language {
-        "python" | "pypy" => &["-c"],
-        "node" | "nodejs" | "bun" => &["-e", "--eval", "-p", "--print", "-pe"],
-        "perl" => &["-e", "-E", "-ne", "-pe"],
-        "ruby" => &["-e"],
-        "php" => &["-r"],
-        "deno" => &["eval"],
+    let program = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let (language, options): (Language, &[&str]) = match program {
+        "python" | "pypy" => (Language::Python, &["-c"]),
+        "node" | "nodejs" | "bun" => (Language::JavaScript, &["-e", "--eval", "-p", "--print", "-pe"]),
+        "deno" => (Language::JavaScript, &["eval"]),
+        "perl" => (Language::Perl, &["-e", "-E", "-ne", "-pe"]),
+        "ruby" => (Language::Ruby, &["-e"]),
+        "php" => (Language::Php, &["-r"]),
+        "lua" | "luajit" => (Language::Lua, &["-e"]),
+        "Rscript" | "R" | "osascript" | "julia" => (Language::Other, &["-e"]),
+        "awk" | "gawk" | "mawk" | "nawk" => return awk(walker, call),
         _ => return None,
     };
-    let given = call.option(option);
-    if let Some(origin) = given.as_ref().and_then(Field::foreign) {
+    let given = call.options(options);
+    if let Some(origin) = given.iter().find_map(Field::foreign) {
         return Some(foreign(origin));
     }
-    let from_stdin = given.is_none() && call.operands().first().is_none_or(|file| file.text() == "-");
-    let code = match (given, &call.stdin) {
-        (Some(code), _) => crate::judge::invoke::as_text(&code),
-        (None, Stream::Known(text)) if from_stdin => text.clone(),
-        (None, Stream::Downloaded) if from_stdin && !call.has_any(&["-m", "-V", "--version"]) => {
-            return Some(foreign(&crate::judge::field::Origin::Downloaded));
+    let texts: Vec<String> = if given.is_empty() {
+        match source(walker, call) {
+            Stream::Known(text) => vec![text],
+            Stream::Downloaded if !call.has_any(&["-m", "-V", "--version"]) => {
+                return Some(foreign(&Origin::Downloaded));
+            }
+            Stream::Downloaded | Stream::Closed | Stream::Paths(_) | Stream::Decoded | Stream::Unknown => {
+                return None;
+            }
         }
-        (None, _) => return None,
+    } else {
+        given.iter().map(crate::judge::invoke::as_text).collect()
     };
-    judge_text(walker, call, &code)
+    judge_text(walker, call, &texts.join("\n"), language)
 }
 
-fn foreign(_origin: &crate::judge::field::Origin) -> Hold {
+/// Where an interpreter without code on its command line reads it: its input, or a file that the line wrote.
+fn source(walker: &Walker<'_>, call: &Call) -> Stream {
+    match call.operands().first().and_then(|file| file.known()) {
+        None => call.stdin.clone(),
+        Some(name) if matches!(name.as_str(), "-" | "/dev/stdin") => call.stdin.clone(),
+        Some(name) => {
+            let path = walker.state.absolute(&name);
+            path.and_then(|path| walker.state.files.get(&path).cloned()).unwrap_or(Stream::Unknown)
+        }
+    }
+}
+
+fn awk(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+    if call.option(&["-f", "--file"]).is_some() {
+        return None;
+    }
+    let (_, rest) = crate::judge::wrappers::rest_of(call.args.get(1..)?, &["-F", "-v"], 0);
+    let code = crate::judge::invoke::as_text(rest.first()?);
+    judge_text(walker, call, &code, Language::Awk)
+}
+
+fn foreign(_origin: &Origin) -> Hold {
     Hold::plain(FloorRule::PipeToShell, "code from the network would be run without anybody reading it")
 }
 
-fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str) -> Option<Hold> {
-    let code = without_comments(code);
+fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str, language: Language) -> Option<Hold> {
+    let skeleton = Skeleton::of(code, language);
     for remover in REMOVERS {
-        for (at, _) in code.match_indices(remover).filter(|(at, _)| !is_in_text(&code, *at)) {
-            let arguments = code.get(at + remover.len()..).unwrap_or_default();
-            let field = argument(walker, arguments);
+        for at in calls_of(&skeleton, remover) {
+            let field = target(walker, &skeleton, at);
             let hold = delete::fields(walker, call.place, Manner::Recursive, &[field]);
             if hold.is_some() {
                 return hold;
             }
         }
     }
-    for shell in SHELLS {
-        for (at, _) in code.match_indices(shell).filter(|(at, _)| !is_in_text(&code, *at)) {
-            let before = code.get(..at).and_then(|before| before.chars().last());
-            if before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
-                continue;
-            }
-            let command = texts(code.get(at + shell.len()..).unwrap_or_default());
-            if !command.is_empty() {
-                let _written = walker.code(&command.join(" "), &Stream::Closed, call.place);
-            }
-        }
+    if calls_of(&skeleton, "exec").into_iter().chain(calls_of(&skeleton, "eval")).any(|at| fetches(&skeleton, at)) {
+        return Some(foreign(&Origin::Downloaded));
+    }
+    let mut commands: Vec<String> =
+        skeleton.literals().iter().filter(|one| one.runs == Runs::Itself).map(|one| one.text.clone()).collect();
+    for runner in RUNNERS {
+        commands.extend(calls_of(&skeleton, runner).into_iter().filter_map(|at| command(&skeleton, at, runner)));
+    }
+    if language == Language::Awk {
+        commands.extend(piped(&skeleton));
+    }
+    for command in commands {
+        let _written = walker.code(&command, &Stream::Closed, call.place);
     }
     None
 }
 
-/// The first argument of a deletion: a text, or a home, or something unknown.
-fn argument(walker: &Walker<'_>, arguments: &str) -> Field {
-    let end = arguments.find([')', ',', ';', '\n']).unwrap_or(arguments.len());
-    let first = arguments.get(..end).unwrap_or_default();
-    let home = walker.state.variable("HOME");
-    let names_home = ["homedir", "HOME", "Path.home", "Dir.home"].iter().any(|word| first.contains(word));
-    match texts(arguments).first() {
-        Some(text) if first.contains("expanduser") => {
-            let mut field = home;
-            field.push_text(text.strip_prefix('~').unwrap_or(text));
-            field
-        }
-        _ if names_home => home,
-        Some(text) if first.trim_start().starts_with(['\'', '"', '`']) && text.starts_with('~') && text.len() < 3 => {
-            Field::of(text)
-        }
-        Some(text) if first.trim_start_matches([' ', '(']).starts_with(['\'', '"', '`']) => Field::of(text),
-        _ => crate::judge::expand::unknown(crate::judge::field::Origin::Variable(first.trim().to_owned())),
-    }
-}
-
-/// The texts at the start of an argument list: one, or the elements of a list.
-fn texts(arguments: &str) -> Vec<String> {
+/// Where the arguments of calls of this name begin.
+fn calls_of(skeleton: &Skeleton, name: &str) -> Vec<usize> {
+    let name: Vec<char> = name.chars().collect();
+    let code = &skeleton.code;
+    let is_part = |letter: &char| letter.is_alphanumeric() || *letter == '_';
     let mut found = Vec::new();
-    let mut rest = arguments.trim_start_matches(|letter: char| letter.is_whitespace() || "([{fr".contains(letter));
-    while let Some(quote) = rest.chars().next().filter(|letter| "'\"`".contains(*letter)) {
-        let Some((text, after)) = rest.get(1..).and_then(|inside| inside.split_once(quote)) else { break };
-        found.push(text.to_owned());
-        rest = after.trim_start_matches(|letter: char| letter.is_whitespace() || letter == ',');
-        rest = rest.trim_start_matches('[').trim_start();
+    for (at, window) in code.windows(name.len()).enumerate() {
+        let after = at + name.len();
+        let whole = window == name.as_slice()
+            && !at.checked_sub(1).and_then(|before| code.get(before)).is_some_and(is_part)
+            && !code.get(after).is_some_and(is_part);
+        if whole {
+            found.push(after);
+        }
     }
     found
 }
 
-/// Whether a place in the code lies inside a text.
-fn is_in_text(code: &str, at: usize) -> bool {
-    let mut open = None;
-    let mut escaped = false;
-    for letter in code.get(..at).unwrap_or_default().chars() {
-        match open {
-            _ if escaped => escaped = false,
-            Some(_) if letter == '\\' => escaped = true,
-            Some(quote) if letter == quote || letter == '\n' => open = None,
-            None if letter == '\'' || letter == '"' => open = Some(letter),
-            Some(_) | None => {}
+/// The arguments from a place on: one entry for each, the elements of a list one by one.
+fn arguments(skeleton: &Skeleton, from: usize) -> Vec<Argument> {
+    let mut arguments = vec![Argument::default()];
+    let mut depth = 0_usize;
+    for letter in skeleton.code.iter().skip(from) {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth <= 1 => break,
+            ')' | ']' | '}' => depth -= 1,
+            ',' => arguments.push(Argument::default()),
+            ';' | '\n' if depth == 0 => break,
+            letter => {
+                let Some(last) = arguments.last_mut() else { break };
+                match skeleton.literal(*letter) {
+                    Some(literal) => last.texts.push(literal.clone()),
+                    None if letter.is_whitespace() => {}
+                    None => last.code.push(*letter),
+                }
+            }
         }
     }
-    open.is_some()
+    arguments.retain(|one| !one.texts.is_empty() || !one.code.is_empty());
+    arguments
 }
 
-/// The code without lines that are only a comment.
-fn without_comments(code: &str) -> String {
-    let kept = |line: &&str| !line.trim_start().starts_with('#') && !line.trim_start().starts_with("//");
-    code.lines().filter(kept).collect::<Vec<_>>().join("\n")
+/// One argument: its texts, and what of the code stands between them.
+#[derive(Debug, Clone, Default)]
+struct Argument {
+    texts: Vec<Literal>,
+    code: String,
+}
+
+impl Argument {
+    /// As a text for a shell; what the code puts in is a variable that nobody knows.
+    fn shown(&self) -> String {
+        let text: String = self.texts.iter().map(|literal| literal.text.as_str()).collect();
+        if self.code.is_empty() { text } else { format!("{text}${{unknown}}") }
+    }
+}
+
+/// The command that a call runs: one text for a shell, or a program with its arguments.
+fn command(skeleton: &Skeleton, from: usize, runner: &str) -> Option<String> {
+    let mut arguments = arguments(skeleton, from);
+    if NAMED_TWICE.contains(&runner) && arguments.len() > 1 {
+        arguments.remove(0);
+    }
+    // `shell=True`, `{stdio: 'inherit'}` and `cwd=…` say how, not what.
+    arguments.retain(|one| !one.code.contains('=') && !one.code.contains(':') && !one.code.contains('{'));
+    let first = arguments.first().filter(|first| !first.texts.is_empty())?;
+    if let [only] = arguments.as_slice() {
+        // `"rm -rf x".split()` is the same command, and a call behind a text changes nothing that matters here.
+        let text: String = only.texts.iter().map(|literal| literal.text.as_str()).collect();
+        let called = only.code.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+        let plain = only.code.is_empty() || called && only.texts.len() == 1;
+        return Some(if plain { text } else { format!("{text}${{unknown}}") });
+    }
+    if first.shown().contains(char::is_whitespace) {
+        return Some(first.shown());
+    }
+    let word = |one: &Argument| {
+        if one.code.is_empty() {
+            format!("'{}'", one.shown().replace('\'', r"'\''"))
+        } else {
+            "\"${unknown}\"".to_owned()
+        }
+    };
+    Some(arguments.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+/// Whether the code that a call runs is fetched inside the call.
+fn fetches(skeleton: &Skeleton, from: usize) -> bool {
+    let fetchers = ["urlopen", "requests.get", "httpx.get", "URI.open", "Net::HTTP", "LWP", "file_get_contents"];
+    arguments(skeleton, from).iter().any(|one| fetchers.iter().any(|fetcher| one.code.contains(fetcher)))
+}
+
+/// The texts beside a pipe, which `awk` runs.
+fn piped(skeleton: &Skeleton) -> Vec<String> {
+    let code: Vec<char> = skeleton.code.iter().copied().filter(|letter| !letter.is_whitespace()).collect();
+    let mut found = Vec::new();
+    for trio in code.windows(3) {
+        let [before, '|', after] = trio else { continue };
+        found.extend(
+            [before, after].into_iter().filter_map(|letter| skeleton.literal(*letter)).map(|one| one.text.clone()),
+        );
+    }
+    found
+}
+
+/// What a deletion deletes: a text, a home, or something unknown.
+fn target(walker: &Walker<'_>, skeleton: &Skeleton, from: usize) -> Field {
+    let Some(first) = arguments(skeleton, from).into_iter().next() else {
+        return crate::judge::expand::unknown(Origin::Output);
+    };
+    let text: String = first.texts.iter().map(|literal| literal.text.as_str()).collect();
+    let home = walker.state.variable("HOME");
+    if first.code.contains("expanduser") {
+        let mut field = home;
+        field.push_text(text.strip_prefix('~').unwrap_or(&text));
+        return field;
+    }
+    if HOMES.iter().any(|word| first.code.contains(word) || text == "HOME") {
+        return home;
+    }
+    let joined = first.code.contains("join") || first.code.contains('+') || text.contains("${");
+    if first.texts.is_empty() || joined {
+        return crate::judge::expand::unknown(Origin::Variable(first.code));
+    }
+    Field::of(&text)
 }

@@ -1,5 +1,6 @@
 //! Databases: statements and tools that delete tables, databases or all keys.
 
+use super::literal::{Language, Skeleton};
 use super::sql;
 use crate::judge::call::Call;
 use crate::judge::hold::{FloorRule, Hold};
@@ -40,7 +41,7 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
     let reason = match name.as_str() {
         "dropdb" | "dropuser" => "it drops a database",
         "mysqladmin" if says(&["drop"]) => "it drops a database",
-        "redis-cli" | "valkey-cli" if keys(call, &lower) => "it deletes every key of a database",
+        "redis-cli" | "valkey-cli" if keys(call) => "it deletes every key of a database",
         "mongosh" | "mongo" if mongo(call) => "it drops a database or a collection",
         "prisma" if says(&["reset"]) || says(&["--force-reset", "--accept-data-loss"]) => "it resets a database",
         "rails" | "rake" | "bin/rails"
@@ -86,23 +87,21 @@ fn client_call(walker: &Walker<'_>, call: &Call, client: &str, options: (&[&str]
     let (statements, files) = options;
     let dialect =
         if matches!(client, "mysql" | "mariadb" | "mycli") { sql::Dialect::MySql } else { sql::Dialect::Other };
-    let mut texts: Vec<String> = statements
-        .iter()
-        .filter_map(|option| call.option(&[option]))
-        .map(|field| crate::judge::invoke::as_text(&field))
-        .collect();
+    let mut texts: Vec<String> = call.options(statements).iter().map(crate::judge::invoke::as_text).collect();
     let operands = call.operands();
     match client {
         "sqlite3" | "duckdb" => {
+            let values = ["-c", "-s", "-cmd", "-init", "-separator", "-newline", "-nullvalue", "-vfs", "-maxsize"];
+            let (_, operands) = crate::judge::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
             if operands.first().is_none_or(|file| is_throwaway(walker, file)) {
                 return None;
             }
-            texts.extend(operands.iter().skip(1).map(|field| crate::judge::invoke::as_text(field)));
+            texts.extend(operands.iter().skip(1).map(crate::judge::invoke::as_text));
         }
         "bq" => texts.extend(operands.iter().map(|field| field.text())),
         _ => {}
     }
-    let named = files.iter().filter_map(|option| call.option(&[option])).filter_map(|field| field.known());
+    let named = call.options(files).into_iter().filter_map(|field| field.known());
     for path in named.filter_map(|name| walker.state.absolute(&name)) {
         if let Stream::Known(text) = walker.contents(&path) {
             texts.push(text);
@@ -111,28 +110,63 @@ fn client_call(walker: &Walker<'_>, call: &Call, client: &str, options: (&[&str]
     if let Stream::Known(text) = &call.stdin {
         texts.push(text.clone());
     }
+    let read: Vec<String> = texts.iter().flat_map(|text| included(walker, text)).collect();
+    texts.extend(read);
     let found = texts.iter().find_map(|text| sql::destructive(text, dialect))?;
     Some(Hold::plain(FloorRule::Database, &format!("it runs `{found}` through `{client}`")))
 }
 
-/// A database in memory, below the temporary folder, or not there yet.
+/// The files that a text reads in by a client's own command: `.read FILE`, `\i FILE`, `source FILE`.
+fn included(walker: &Walker<'_>, text: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let (command, name) = line.trim().split_once(char::is_whitespace)?;
+        let reads = matches!(command.to_lowercase().as_str(), ".read" | "\\i" | "\\ir" | "source" | "\\.");
+        reads.then(|| name.trim().trim_end_matches(';').trim_matches(['\'', '"']).to_owned())
+    };
+    let paths = text.lines().filter_map(name).filter_map(|name| walker.state.absolute(&name));
+    let known = |path: std::path::PathBuf| match walker.contents(&path) {
+        Stream::Known(text) => Some(text),
+        Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => None,
+    };
+    paths.filter_map(known).collect()
+}
+
+/// A database in memory or below the temporary folder. Of one that is not there nobody knows where it is: it may be
+/// made by a program that the line starts first.
 fn is_throwaway(walker: &Walker<'_>, file: &crate::judge::field::Field) -> bool {
-    if matches!(file.text().as_str(), ":memory:" | "") {
+    if file.known().is_some_and(|name| matches!(name.as_str(), ":memory:" | "")) {
         return true;
     }
     walker.world.spots(file, walker.state.cwd()).iter().all(|spot| match spot {
-        Spot::Path(path) => walker.world.zone(path) == Zone::Temporary || !path.exists(),
+        Spot::Path(path) => walker.world.zone(path) == Zone::Temporary,
         Spot::Contents(_) | Spot::Unknown(..) => false,
     })
 }
 
-fn keys(call: &Call, lower: &[String]) -> bool {
-    let flush = |text: &str| text.split_whitespace().any(|word| matches!(word, "flushall" | "flushdb"));
+/// Whether the command for the server, or one on the input, empties a database; a key of that name is only a key.
+fn keys(call: &Call) -> bool {
+    let flushes = |words: &[String]| {
+        let plain: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+        let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
+        match plain.as_slice() {
+            ["flushall" | "flushdb", ..] => true,
+            ["eval", code, ..] => code.contains("flushall") || code.contains("flushdb"),
+            _ => false,
+        }
+    };
+    let values = ["-h", "-p", "-s", "-a", "-u", "-n", "-r", "-i", "-d", "-D", "-X", "--user", "--pass"];
+    let (_, command) = crate::judge::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
+    let command: Vec<String> = command
+        .iter()
+        .flat_map(|field| field.text().split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
     let piped = match &call.stdin {
-        Stream::Known(text) => flush(&text.to_lowercase()),
+        Stream::Known(text) => {
+            text.lines().any(|line| flushes(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
+        }
         Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => false,
     };
-    piped || lower.iter().any(|word| flush(word))
+    piped || flushes(&command)
 }
 
 fn mongo(call: &Call) -> bool {
@@ -141,7 +175,8 @@ fn mongo(call: &Call) -> bool {
         Stream::Known(text) => text.clone(),
         Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => String::new(),
     };
-    let code = format!("{code}\n{piped}");
+    let code = Skeleton::of(&format!("{code}\n{piped}"), Language::JavaScript).code;
+    let code: String = code.into_iter().filter(|letter| !letter.is_whitespace()).collect();
     [".dropDatabase(", ".drop(", ".deleteMany({})", ".remove({})", ".dropCollection("]
         .iter()
         .any(|call| code.contains(call))

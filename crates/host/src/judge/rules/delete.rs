@@ -210,6 +210,13 @@ fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         }
     }
     for command in &search.executes {
+        // What a search finds was named by nobody: its `rm` is judged like its `-delete`.
+        if command.first().is_some_and(|program| matches!(program.text().as_str(), "rm" | "unlink" | "shred")) {
+            let hold = fields(walker, call.place, Manner::Recursive, &hits);
+            if hold.is_some() {
+                return hold;
+            }
+        }
         let sample: Vec<Field> = if hits.is_empty() { Vec::new() } else { hits.iter().take(256).cloned().collect() };
         let one_by_one = command.iter().any(|field| field.text() != "{}" && field.text().contains("{}"));
         let calls: Vec<Vec<Field>> = if one_by_one {

@@ -3,7 +3,7 @@
 //! A moved branch tip passes (the reflog keeps its commits); what the reflog does not keep is held: uncommitted
 //! changes, untracked files, stashes, unmerged branches, the reflog itself, and other people's branches on a remote.
 
-use super::git_paths as paths;
+use super::{git_past, git_paths as paths};
 use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
@@ -24,6 +24,16 @@ pub(super) struct Git {
     pub(super) folder: Option<PathBuf>,
     /// The repository, where there is one.
     pub(super) repo: Option<Rc<Repo>>,
+    /// What `-c` sets for this command.
+    settings: Vec<(String, String)>,
+}
+
+impl Git {
+    /// One line of the configuration that this command would see.
+    pub(super) fn config(&self, key: &str) -> Option<String> {
+        let given = self.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(key));
+        given.map(|(_, value)| value.clone()).or_else(|| self.repo.as_ref()?.config(key))
+    }
 }
 
 /// Judges a call of git.
@@ -34,23 +44,30 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     let cwds = walker.state.cwds.clone();
     let cwds: Vec<Option<PathBuf>> = if cwds.is_empty() { vec![None] } else { cwds.into_iter().map(Some).collect() };
     for cwd in cwds {
-        let (git, aliases) = read(walker, call, cwd)?;
-        if let Some((_, text)) = aliases.iter().find(|(name, _)| *name == git.verb) {
-            run_alias(walker, text, &git);
+        let git = read(walker, call, cwd)?;
+        let key = format!("alias.{}", git.verb);
+        let given = git.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(&key));
+        let alias = given.map(|(_, text)| text.clone()).or_else(|| walker.state.git_aliases.get(&git.verb).cloned());
+        if let Some(text) = alias.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str())) {
+            run_alias(walker, &text, &git);
+            continue;
+        }
+        if git.call.has_any(&["--help"]) {
             continue;
         }
         let hold = judge_verb(walker, &git);
         if hold.is_some() {
             return hold;
         }
+        git_past::note(walker, &git);
     }
     None
 }
 
-/// Reads git's own options: where it works, and what `-c alias.x=…` would make of a word.
-fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<(Git, Vec<(String, String)>)> {
-    let mut folder = cwd;
-    let mut aliases = Vec::new();
+/// Reads git's own options: where it works, and what `-c` sets.
+fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
+    let mut folder = from_environment(walker, call, cwd);
+    let mut settings = Vec::new();
     let mut at = 1;
     while let Some(field) = call.args.get(at) {
         let text = field.text();
@@ -62,9 +79,7 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<(Git, 
             }
             "-c" | "--config-env" => {
                 let setting = value.map(Field::text).unwrap_or_default();
-                if let Some((name, alias)) = setting.strip_prefix("alias.").and_then(|rest| rest.split_once('=')) {
-                    aliases.push((name.to_owned(), alias.to_owned()));
-                }
+                settings.extend(setting.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
                 at += 2;
             }
             "--git-dir" | "--namespace" | "--exec-path" | "--super-prefix" => {
@@ -90,7 +105,19 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<(Git, 
     let folder = folder.map(|path| walker.world.real(&path, Last::Followed));
     let here = call.place == Place::Here;
     let repo = folder.as_ref().filter(|_| here).and_then(|path| walker.world.repository(path));
-    Some((Git { verb: args.first()?.text(), call: call.with_args(args), folder, repo }, aliases))
+    Some(Git { verb: args.first()?.text(), call: call.with_args(args), folder, repo, settings })
+}
+
+/// The folder that `GIT_WORK_TREE` or `GIT_DIR` name, else the one it starts in.
+fn from_environment(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<PathBuf> {
+    let variable = |name: &str| call.variable(name).or_else(|| walker.state.variable(name).known());
+    if let Some(tree) = variable("GIT_WORK_TREE") {
+        return cwd.map(|cwd| cwd.join(tree));
+    }
+    match variable("GIT_DIR") {
+        Some(folder) => git_folder(Some(&Field::of(&folder)), cwd),
+        None => cwd,
+    }
 }
 
 /// The work tree of a `--git-dir`, where it is the usual one.
@@ -176,12 +203,14 @@ fn stash(git: &Git) -> Option<Hold> {
     if !matches!(verb.as_str(), "drop" | "clear") {
         return None;
     }
+    let past = git.repo.as_ref().map(|repo| repo.past()).unwrap_or_default();
     let kept = match &git.repo {
         Some(repo) => repo.count(&["rev-list", "--count", "--walk-reflogs", "refs/stash", "--"]).unwrap_or(0),
         None if git.folder.is_some() && git.call.place == Place::Here => 0,
         None => 1,
     };
-    let lost = if verb == "clear" { kept } else { kept.min(1) };
+    let kept = kept.saturating_add(past.stashes);
+    let lost = if verb == "clear" { kept } else { kept.min(1) }.saturating_sub(past.applied);
     let effect = Effect { commits: Some(lost), ..Effect::default() };
     (lost > 0).then(|| {
         Hold::with(FloorRule::GitHistory, format!("it throws away {lost} stash(es), found nowhere else"), effect)
@@ -235,7 +264,7 @@ fn worktree(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     }
     for spot in walker.world.spots(target, git.folder.as_deref()) {
         let Spot::Path(path) = spot else { return Some(history("which work tree it removes cannot be known")) };
-        let Some(status) = walker.world.repository(&path).and_then(|repo| repo.status().cloned()) else { continue };
+        let Some(status) = walker.world.repository(&path).and_then(|repo| repo.status()) else { continue };
         let mut effect = Effect::default();
         status.dirty().into_iter().for_each(|file| effect.uncommitted.add(file));
         status.untracked.iter().for_each(|file| effect.untracked.add(file));
@@ -274,9 +303,11 @@ fn nested(walker: &mut Walker<'_>, git: &Git, word: &str) -> Option<Hold> {
     let at = git.call.args.iter().position(|field| field.text() == word)?;
     let rest: Vec<Field> =
         git.call.args.iter().skip(at + 1).filter(|field| !field.text().starts_with("--")).cloned().collect();
-    let text: Vec<String> = rest.iter().map(crate::judge::invoke::as_text).collect();
-    if !text.is_empty() {
-        let _written = walker.code(&text.join(" "), &git.call.stdin, git.call.place);
-    }
+    let text = match rest.as_slice() {
+        [] => return None,
+        [code] => crate::judge::invoke::as_text(code),
+        words => crate::judge::invoke::as_code(words),
+    };
+    let _written = walker.code(&text, &git.call.stdin, git.call.place);
     None
 }

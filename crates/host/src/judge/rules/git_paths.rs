@@ -40,7 +40,7 @@ enum Answer {
 
 fn status(git: &Git) -> Answer {
     match (&git.repo, &git.folder) {
-        (Some(repo), _) => repo.status().map_or(Answer::Silent, |status| Answer::Status(Box::new(status.clone()))),
+        (Some(repo), _) => repo.status().map_or(Answer::Silent, |status| Answer::Status(Box::new(status))),
         (None, Some(_)) if git.call.place == Place::Here => Answer::Nothing,
         (None, _) => Answer::Silent,
     }
@@ -66,7 +66,7 @@ fn discard(status: &Status, only: &[PathBuf], lost: Lost) -> Option<Hold> {
 }
 
 /// The paths that pathspecs name; an empty list means all.
-fn named(walker: &Walker<'_>, git: &Git, specs: &[&Field]) -> Vec<PathBuf> {
+pub(super) fn named(walker: &Walker<'_>, git: &Git, specs: &[&Field]) -> Vec<PathBuf> {
     let root = git.repo.as_ref().map(|repo| repo.root().to_owned());
     let mut paths = Vec::new();
     for spec in specs {
@@ -168,8 +168,7 @@ pub(super) fn restore(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
 pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
     let forced = call.has_short(&['f']) || call.has_any(&["--force"]);
-    let optional =
-        || git.repo.as_ref().and_then(|repo| repo.config("clean.requireForce")).is_some_and(|value| value == "false");
+    let optional = || git.config("clean.requireForce").is_some_and(|value| value == "false");
     if call.has_short(&['n', 'i']) || call.has_any(&["--dry-run", "--interactive"]) || !(forced || optional()) {
         return None;
     }
@@ -189,7 +188,8 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
             folders || !specs.is_empty() || file.parent() == Some(path.as_path()) || !is_in_untracked_folder(git, file)
         })
     };
-    let kept = |file: &Path| losses::is_product(walker.world, file);
+    let debris = |file: &Path| losses::is_unexpanded(walker.world, file) && !losses::is_secret(file);
+    let kept = |file: &Path| losses::is_product(walker.world, file) || debris(file);
     let mut effect = Effect::default();
     if !call.has_short(&['X']) {
         for file in status.untracked.iter().filter(|file| hit(file) && !kept(file)) {

@@ -52,7 +52,7 @@ fn emptied_by(call: &Call) -> Writing {
     let nothing = match call.name().as_str() {
         ":" | "true" => true,
         "cat" => words == ["/dev/null"],
-        "echo" => words == ["-n"] || words == ["-n", ""],
+        "echo" => words.is_empty() || words == ["-n"] || words == ["-n", ""],
         "printf" => words == [""],
         _ => false,
     };
@@ -167,7 +167,9 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         }
         "dd" => {
             let target = call.args.iter().find(|field| field.text().starts_with("of="))?;
-            written(walker, &target.without_prefix("of=".len()), Writing::Replaced, call.place)
+            let nothing = call.words().iter().any(|word| word == "if=/dev/null");
+            let writing = if nothing { Writing::Emptied } else { Writing::Replaced };
+            written(walker, &target.without_prefix("of=".len()), writing, call.place)
         }
         _ => None,
     }

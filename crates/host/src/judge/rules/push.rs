@@ -77,7 +77,12 @@ fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
 
 fn default_remote(git: &Git) -> String {
     let repo = git.repo.as_ref();
-    let named = repo.and_then(|repo| repo.config(&format!("branch.{}.remote", repo.branch()?)));
+    let branch = repo.and_then(|repo| repo.branch());
+    let named = branch.and_then(|branch| {
+        let keys =
+            [format!("branch.{branch}.pushRemote"), "remote.pushDefault".to_owned(), format!("branch.{branch}.remote")];
+        keys.iter().find_map(|key| git.config(key))
+    });
     named.unwrap_or_else(|| "origin".to_owned())
 }
 
@@ -158,21 +163,33 @@ fn implicit(git: &Git, remote: &str) -> Vec<Act> {
     let Some(repo) = &git.repo else {
         return vec![Act::Any("which branch it rewrites cannot be known: there is no repository to ask")];
     };
-    if repo.config(&format!("remote.{remote}.mirror")).is_some_and(|value| value == "true") {
+    if !repo.is_commit("HEAD") {
+        return Vec::new(); // A branch without a commit cannot be pushed.
+    }
+    if git.config(&format!("remote.{remote}.mirror")).is_some_and(|value| value == "true") {
         return vec![Act::Any("the remote is a mirror: every branch there is rewritten")];
     }
     let mut acts = Vec::new();
-    if let Some(spec) = repo.config(&format!("remote.{remote}.push")) {
+    if let Some(spec) = git.config(&format!("remote.{remote}.push")) {
         acts.extend(act_of(git, &spec, Mode::Forced));
-    }
-    if repo.config("push.default").is_some_and(|value| value == "matching") {
-        acts.push(Act::Any("`push.default` is `matching`: every branch of the same name is rewritten"));
+        return acts;
     }
     let Some(branch) = repo.branch() else { return acts };
-    let follows = repo.config(&format!("branch.{branch}.merge"));
-    let follows = follows.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned));
-    acts.extend(follows.map(Act::Rewrite));
-    acts.push(Act::Rewrite(branch));
+    let follows = git.config(&format!("branch.{branch}.merge"));
+    let follows = follows.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)).map(Act::Rewrite);
+    match git.config("push.default").as_deref() {
+        Some("nothing") => {}
+        Some("matching") => {
+            acts.push(Act::Any("`push.default` is `matching`: every branch of the same name is rewritten"));
+        }
+        Some("current") => acts.push(Act::Rewrite(branch)),
+        Some("upstream" | "tracking") => acts.extend(follows),
+        // The usual setting refuses where the names differ; who then names the branch is judged by that name.
+        Some(_) | None => {
+            acts.extend(follows);
+            acts.push(Act::Rewrite(branch));
+        }
+    }
     acts
 }
 

@@ -30,6 +30,10 @@ fn is_destructive(words: &[String]) -> bool {
         ["DROP", "TEMPORARY" | "TEMP" | "INDEX" | "VIEW" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY" | "RULE", ..] => false,
         ["DROP", _, ..] => true,
         ["TRUNCATE", _, ..] => true,
+        // A block of code: what it runs stands in its texts too.
+        ["DO", rest @ ..] => rest.windows(2).any(|pair| {
+            matches!(pair, ["DROP", "TABLE" | "SCHEMA" | "DATABASE"] | ["TRUNCATE", _] | ["EXECUTE", "TRUNCATE"])
+        }),
         ["ALTER", "TABLE", rest @ ..] => rest.windows(2).any(|pair| matches!(pair, ["DROP", what] if !matches!(*what, "CONSTRAINT" | "DEFAULT" | "INDEX" | "KEY" | "NOT" | "FOREIGN" | "PRIMARY" | "IDENTITY"))),
         ["DELETE", "FROM", rest @ ..] => !rest.contains(&"WHERE") && !rest.is_empty() && !rest.contains(&"USING"),
         ["WITH", rest @ ..] => rest.windows(2).any(|pair| pair == ["DELETE", "FROM"]) && !rest.contains(&"WHERE"),
@@ -43,8 +47,18 @@ fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
     let mut word = String::new();
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
-        if let Some(length) = skipped(rest, dialect) {
+        let in_block = statements.last().and_then(|statement| statement.first()).is_some_and(|first| first == "DO");
+        let text = if in_block && letter != '-' && letter != '/' {
+            None
+        } else {
+            skipped(rest, escapes(&word, dialect), dialect)
+        };
+        if let Some(length) = text {
             end_word(&mut word, &mut statements);
+            if letter == '"' {
+                word.push_str("\"\""); // A name stays a word: `DELETE FROM "t"` names a table.
+                end_word(&mut word, &mut statements);
+            }
             rest = rest.get(length..).unwrap_or_default();
             continue;
         }
@@ -52,7 +66,7 @@ fn statements(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
         if letter == ';' {
             end_word(&mut word, &mut statements);
             statements.push(Vec::new());
-        } else if letter.is_whitespace() || "(),\"`*!/[]".contains(letter) {
+        } else if letter.is_whitespace() || "(),\"'$`*!/[]".contains(letter) {
             end_word(&mut word, &mut statements);
         } else if letter == '\\' && word.is_empty() && statements.last().is_some_and(Vec::is_empty) {
             // A client's own command, such as `\dt`: to the end of its line.
@@ -83,8 +97,35 @@ fn end_word(word: &mut String, statements: &mut [Vec<String>]) {
     }
 }
 
-/// How many bytes at the start are a comment or a text.
-fn skipped(rest: &str, dialect: Dialect) -> Option<usize> {
+/// Whether a backslash escapes a quote in a text that begins here: in `E'…'`, and always in MySQL.
+fn escapes(word: &str, dialect: Dialect) -> Escapes {
+    if dialect == Dialect::MySql || word == "E" { Escapes::Backslash } else { Escapes::None }
+}
+
+/// What escapes a quote inside a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    Backslash,
+    None,
+}
+
+/// Where a text ends that begins with this quote.
+fn quoted(rest: &str, quote: char, escapes: Escapes) -> usize {
+    let mut escaped = false;
+    for (at, letter) in rest.char_indices().skip(1) {
+        if escaped {
+            escaped = false;
+        } else if letter == '\\' && escapes == Escapes::Backslash {
+            escaped = true;
+        } else if letter == quote {
+            return at + quote.len_utf8();
+        }
+    }
+    rest.len()
+}
+
+/// How many bytes at the start are a comment, a text or a quoted name.
+fn skipped(rest: &str, escapes: Escapes, dialect: Dialect) -> Option<usize> {
     let line = || rest.find('\n').unwrap_or(rest.len());
     let until = |open: usize, close: &str| {
         rest.get(open..).and_then(|inside| inside.find(close)).map_or(rest.len(), |at| open + at + close.len())
@@ -95,8 +136,8 @@ fn skipped(rest: &str, dialect: Dialect) -> Option<usize> {
     if rest.starts_with("/*") && !(dialect == Dialect::MySql && rest.starts_with("/*!")) {
         return Some(until(2, "*/"));
     }
-    if rest.starts_with('\'') {
-        return Some(until(1, "'"));
+    if let Some(quote @ ('\'' | '"')) = rest.chars().next() {
+        return Some(quoted(rest, quote, escapes));
     }
     if let Some(inside) = rest.strip_prefix('$') {
         let tag = inside.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();

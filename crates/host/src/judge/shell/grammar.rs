@@ -3,10 +3,7 @@
 use super::dollar::quoted;
 use super::heredoc::{Expands, Pending, Tabs};
 use super::lexer::{Lexer, is_meta};
-use super::{
-    Assign, Assignment, Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Simple, SyntaxError,
-    Wait, Word,
-};
+use super::{Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Sense, Simple, SyntaxError, Wait};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -26,10 +23,10 @@ impl Lexer<'_> {
                 }
                 return Ok(Script { items });
             }
-            let pipeline = self.pipeline()?;
+            let (sense, pipeline) = self.pipeline()?;
             self.skip_blanks();
             let (wait, next) = self.separator()?;
-            items.push(Item { join, wait, pipeline });
+            items.push(Item { join, wait, sense, pipeline });
             join = match next {
                 Some(next) => next,
                 None => return Ok(Script { items }),
@@ -93,23 +90,51 @@ impl Lexer<'_> {
         if self.take_keyword(expected) { Ok(()) } else { Err(SyntaxError::Refused(else_say)) }
     }
 
-    fn pipeline(&mut self) -> Result<Vec<Command>, SyntaxError> {
+    fn pipeline(&mut self) -> Result<(Sense, Vec<Command>), SyntaxError> {
         let mut commands = Vec::new();
+        let mut sense = Sense::Plain;
         loop {
             self.skip_blanks();
-            while self.take_keyword("!") || self.take_keyword("time") || self.take_keyword("coproc") {
+            let before = self.at;
+            loop {
+                if self.take_keyword("!") {
+                    sense = Sense::Negated;
+                } else if self.take_keyword("coproc") {
+                    sense = Sense::Negated; // It runs beside the shell: nothing behind it knows how it ended.
+                    self.skip_blanks();
+                    self.coprocess_name();
+                } else if !self.take_keyword("time") {
+                    break;
+                }
                 self.skip_blanks();
                 if self.take("-p ") {
                     self.skip_blanks();
                 }
             }
+            // `!` and `time` may stand alone.
+            let alone = self.at > before && commands.is_empty() && matches!(self.peek(), None | Some(b';' | b'\n'));
+            if alone && !self.text.get(before..self.at).unwrap_or_default().contains("coproc") {
+                return Ok((sense, commands));
+            }
             commands.push(self.command()?);
             self.skip_blanks();
             if self.rest().starts_with("||") || !self.take("|") {
-                return Ok(commands);
+                return Ok((sense, commands));
             }
             self.take("&");
             self.skip_lines()?;
+        }
+    }
+
+    /// `coproc NAME compound`: the name is one only if a compound follows.
+    fn coprocess_name(&mut self) {
+        let before = self.at;
+        let name = self.name();
+        self.skip_blanks();
+        let compound = self.peek() == Some(b'(')
+            || matches!(self.keyword(), "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[");
+        if name.is_empty() || !compound || self.rest().starts_with("()") {
+            self.at = before;
         }
     }
 
@@ -227,14 +252,16 @@ impl Lexer<'_> {
         self.at += "case".len();
         let word = self.word()?.ok_or(SyntaxError::Refused("a `case` has no word"))?;
         self.demand_keyword("in", "a `case` has no `in`")?;
+        let mut words = vec![word];
         let mut arms = Vec::new();
         loop {
             self.skip_lines()?;
             if self.take_keyword("esac") {
-                return Ok(Compound::Case(word, arms));
+                return Ok(Compound::Case(words, arms));
             }
             self.take("(");
-            while self.word()?.is_some() {
+            while let Some(pattern) = self.word()? {
+                words.push(pattern);
                 self.skip_blanks();
                 if !self.take("|") {
                     break;
@@ -296,6 +323,10 @@ impl Lexer<'_> {
                 simple.assignments.push(assignment);
                 continue;
             }
+            if let Some(array) = self.declared_array(&simple)? {
+                simple.declared.push(array);
+                continue;
+            }
             let Some(word) = self.word()? else { break };
             if simple.words.is_empty() && simple.assignments.is_empty() && self.is_function_head() {
                 let name = word.literal().ok_or(SyntaxError::Refused("a function name is quoted"))?;
@@ -322,48 +353,6 @@ impl Lexer<'_> {
         }
         self.at = before;
         false
-    }
-
-    /// `NAME=`, `NAME+=`, `NAME[…]=` and the value.
-    fn assignment(&mut self) -> Result<Option<Assignment>, SyntaxError> {
-        let before = self.at;
-        let name = self.name();
-        if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
-            self.at = before;
-            return Ok(None);
-        }
-        if self.peek() == Some(b'[') {
-            let end = self.rest().find(']').unwrap_or(0);
-            self.at +=
-                if self.rest().get(..end).is_some_and(|inside| !inside.contains([' ', '\n'])) { end + 1 } else { 0 };
-        }
-        let how = if self.take("+=") { Assign::Append } else { Assign::Set };
-        if how == Assign::Set && !self.take("=") {
-            self.at = before;
-            return Ok(None);
-        }
-        if self.take("(") {
-            let mut elements = Vec::new();
-            loop {
-                self.skip_lines()?;
-                match self.word()? {
-                    Some(word) => elements.push(word),
-                    None if self.take(")") => break,
-                    None => return Err(SyntaxError::Refused("an array is not closed")),
-                }
-            }
-            return Ok(Some(Assignment { name, value: Word::default(), elements: Some(elements), how }));
-        }
-        let value = if self.peek().is_none_or(is_meta) && !self.at_process() {
-            Word::default()
-        } else {
-            self.pieces(super::lexer::Until::WordEnd)?
-        };
-        Ok(Some(Assignment { name, value, elements: None, how }))
-    }
-
-    fn at_process(&self) -> bool {
-        matches!(self.peek(), Some(b'<' | b'>')) && self.peek_at(1) == Some(b'(')
     }
 
     fn redirects(&mut self) -> Result<Vec<Redirect>, SyntaxError> {
@@ -424,7 +413,7 @@ impl Lexer<'_> {
                     delimiter.push_str(text);
                 }
                 Piece::Parameter(parameter, _) => delimiter.push_str(&format!("${}", parameter.name)),
-                Piece::Command(..) | Piece::Process(_) | Piece::Arithmetic(_) => {
+                Piece::Command(..) | Piece::Process(..) | Piece::Arithmetic(_) => {
                     return Err(SyntaxError::Refused("a here-document's delimiter is no plain word"));
                 }
             }

@@ -1,6 +1,6 @@
 //! The characters of a command line: blanks, quotes, and the edges of words.
 
-use super::{Piece, Quote, Script, SyntaxError, Word};
+use super::{Flow, Piece, Quote, Script, SyntaxError, Word};
 use crate::judge::shell::heredoc::Pending;
 
 /// Where the parser stands.
@@ -137,7 +137,8 @@ impl<'a> Lexer<'a> {
                 Until::WordEnd if is_meta(byte) => {
                     if matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(') {
                         self.at += 2;
-                        out.push(Piece::Process(self.substituted()?));
+                        let flow = if byte == b'<' { Flow::In } else { Flow::Out };
+                        out.push(Piece::Process(self.substituted()?, flow));
                         continue;
                     }
                     break;
@@ -264,7 +265,7 @@ impl Pieces {
         match piece {
             Piece::Quoted(text) => self.quoted(&text),
             Piece::Bare(text) => self.bare(&text),
-            Piece::Parameter(..) | Piece::Command(..) | Piece::Process(_) | Piece::Arithmetic(_) => self.0.push(piece),
+            Piece::Parameter(..) | Piece::Command(..) | Piece::Process(..) | Piece::Arithmetic(_) => self.0.push(piece),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::rules::Rule;
 /// A call that waits or polls may come this many times as often, and never ends the session: to repeat is its nature.
 const WAIT_FACTOR: u32 = 2;
 
-/// Overridden at 3 of 12, held at 4 with a known result, ended at the 4th in a row after the override.
+/// Overridden at 3 of 12, held at 5 with a known result, ended at the 4th in a row after the override.
 pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
     let (newest, loops) = (view.newest, &view.policy.loops);
     let factor = if newest.waits() { WAIT_FACTOR } else { 1 };
