@@ -137,7 +137,13 @@ impl Patient<'_> {
         if let Some(other) = commands.iter().find(|command| **command != expected) {
             promises.push(Promise::broken(id, format!("`{shown}` calls another program: `{other}`"), again.clone()));
         } else if !complete {
-            promises.push(Promise::broken(id, format!("`{shown}` lacks some of the events"), again.clone()));
+            promises.push(Promise::broken(
+                id,
+                format!(
+                    "`{shown}` lacks some of the events, or calls not for every tool, or not in the form that refuses"
+                ),
+                again.clone(),
+            ));
         } else {
             let events = settings::events(client).len();
             promises.push(Promise::kept(id, format!("`{shown}` calls this program at all {events} events")));
@@ -175,8 +181,10 @@ fn trusted(spot: &Spot<'_>, command: &str, found: &Found) -> Promise {
         Err(why) => return Promise::broken(id, format!("codex does not list its hooks: {why}"), fix),
     };
     match Change::trust(file, command, &listed) {
-        Ok(change) if change.is_nothing() => Promise::kept(id, "codex trusts the hooks"),
-        Ok(_) => Promise::broken(id, "codex does not trust the hooks and skips them", fix),
+        Ok(change) if change.is_nothing() => {
+            Promise::kept(id, "codex trusts the hooks and opens no terminals behind them")
+        }
+        Ok(_) => Promise::broken(id, "codex skips hooks that it does not trust, or opens terminals behind them", fix),
         Err(error) => Promise::broken(id, error.to_string(), fix),
     }
 }

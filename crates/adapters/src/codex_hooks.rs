@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+/// The setting by which commands get a terminal that stays open. `write_stdin` types into it, and no hook hears of that.
+pub(crate) const NO_TERMINALS: &str = "features.unified_exec_tty";
+
 /// How long the client may take to list its hooks.
 const LIST_WITHIN: Duration = Duration::from_secs(30);
 /// Lines that are read before the answer must have come.

@@ -6,6 +6,7 @@
 
 mod claude;
 mod codex;
+mod count;
 mod gemini;
 mod tail;
 
@@ -25,6 +26,9 @@ const REMEMBERED: usize = 48;
 #[serde(default)]
 pub struct Record {
     offset: u64,
+    /// Whether the next look begins inside a line that is too long to be read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    inside: bool,
     /// The newest answers, with what was counted for each.
     answers: Vec<(Fingerprint, [u64; 6])>,
     /// The whole thread so far, for clients that count it up.
@@ -63,9 +67,14 @@ pub struct Figures {
 /// # Errors
 /// When the file cannot be read: then the figures have to be estimated, and never taken for nothing.
 pub fn read(client: Client, path: &Path, record: &mut Record) -> io::Result<Option<Figures>> {
-    let text = tail::read(path, &mut record.offset)?;
+    let mut place = tail::Place { offset: record.offset, inside: record.inside };
+    let tail = tail::read(path, &mut place)?;
+    (record.offset, record.inside) = (place.offset, place.inside);
     let mut news = News { record, figures: None };
-    text.lines().for_each(|line| take(client, line, &mut news));
+    tail.text.lines().for_each(|line| take(client, line, &mut news));
+    if let Some(beginning) = tail.too_long.filter(|beginning| may_answer(client, beginning)) {
+        news.unread(&beginning, place.offset);
+    }
     let figures = news.figures;
     record.forget();
     Ok(figures)
@@ -86,6 +95,17 @@ fn take(client: Client, line: &str, news: &mut News<'_>) {
         Client::Codex => codex::line(line, news),
         Client::Gemini => gemini::line(line, news),
     }
+}
+
+/// Whether a line that cannot be read may be an answer of the model. What a tool or a person said is told apart by its
+/// beginning; Codex counts its tokens in lines of their own.
+fn may_answer(client: Client, line: &str) -> bool {
+    let others: &[&str] = match client {
+        Client::Claude => &["\"type\":\"user\"", "\"role\":\"user\"", "\"type\":\"system\""],
+        Client::Codex => return line.contains("token_count") || line.contains("token_usage_record"),
+        Client::Gemini => &["{\"$set\"", "\"type\":\"user\"", "\"type\":\"info\""],
+    };
+    !others.iter().any(|other| line.contains(other))
 }
 
 /// What a call cost about, where the client's record cannot be read: four bytes to a token, at the dearest known price.
@@ -161,6 +181,21 @@ impl News<'_> {
             }
         };
         self.count(answer, minus(counted, before));
+    }
+
+    /// Takes in an answer whose figures cannot be read: its own size, and the conversation before it, at the dearest
+    /// price. An answer that cannot be read must never count as nothing.
+    fn unread(&mut self, line: &str, bytes: u64) {
+        /// The largest context that is taken for granted.
+        const CONTEXT_TOKENS_MAX: u64 = 200_000;
+        let model = self.record.model.clone();
+        let tokens = TokenClasses {
+            fresh_input: Tokens::new(self.record.offset.div_ceil(4).min(CONTEXT_TOKENS_MAX)),
+            output: Tokens::new(bytes.div_ceil(4)),
+            ..TokenClasses::default()
+        };
+        self.answer(&Answer { id: line, model: Some("an answer that cannot be read"), tokens, context: None });
+        self.record.model = model;
     }
 
     /// Takes in the tokens of a whole thread, which only grow.

@@ -75,6 +75,9 @@ fn permissions(layout: &Layout) -> Promise {
 }
 
 fn journal(layout: &Layout) -> Promise {
+    if let Some(proof) = verify::told_lost(layout) {
+        return Promise::broken("journal", proof, "tripwire verify --all");
+    }
     match views::newest(layout) {
         Ok(None) => Promise::off("journal", "no session was here yet", ""),
         Ok(Some(session)) => match verify::told(layout, &session) {

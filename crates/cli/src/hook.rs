@@ -16,11 +16,12 @@ use tripwire_adapters::socket::{
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_host::clock;
-use tripwire_host::driver::{Driver, DriverError};
+use tripwire_host::driver::{Driver, DriverError, frozen_policy};
 use tripwire_host::foreign::Foreign;
 use tripwire_host::mode;
 use tripwire_host::workspace::Workspace;
 use tripwire_host::workspace::session::SessionId;
+use tripwire_sandbox::last_word::{self, LastWord};
 
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
 ///
@@ -71,10 +72,42 @@ pub(crate) fn plain(arguments: &[OsString]) -> Option<Client> {
 /// Answers one event of this client.
 pub(crate) fn answer_for(client: Client) -> Result<Exit, Problem> {
     let mut input = Vec::new();
-    let reply = match read(&mut input) {
-        Ok(()) => answer(client, &input).unwrap_or_else(|broken| broken.reply(client, &input)),
+    let reply = match read(&mut input).and_then(|()| clock(client, &input)) {
+        Ok(clock) => {
+            let reply = answer(client, &input).unwrap_or_else(|broken| broken.reply(client, &input));
+            if clock == Clock::Runs {
+                last_word::take_back();
+            }
+            reply
+        }
         Err(why) => hooks::broken(client, &input, &why),
     };
+    speak(&reply)
+}
+
+/// Whether the hook's own clock runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clock {
+    Runs,
+    Stands,
+}
+
+/// Starts the clock of a hook that decides itself: some clients let a call through whose hook gave no answer in time, so
+/// whatever the hook waits for, it refuses before. The supervisor takes as long as a person keeps its run paused.
+fn clock(client: Client, input: &[u8]) -> Result<Clock, String> {
+    if std::env::var_os(SOCKET_VARIABLE).is_some() {
+        return Ok(Clock::Stands);
+    }
+    let within = time_limit().answer;
+    let why = format!("it found no answer in {} s; something that it reads does not end", within.as_secs());
+    let Reply { stdout, stderr, exit_code } = hooks::broken(client, input, &why);
+    let line = |text: String| if text.is_empty() { Vec::new() } else { format!("{text}\n").into_bytes() };
+    let word = LastWord { stdout: line(stdout), stderr: line(stderr), exit_code };
+    word.leave(within).map(|()| Clock::Runs).map_err(|error| format!("its clock does not start: {error}"))
+}
+
+/// Says what the client is to hear.
+fn speak(reply: &Reply) -> Result<Exit, Problem> {
     if !reply.stderr.is_empty() {
         crate::output::say(&reply.stderr);
     }
@@ -132,8 +165,10 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
         return Ok(Reply::default());
     }
     let workspace = workspace(&project(&call))?;
-    decide(&call, &workspace)
-        .map_err(|error| Broken { why: format!("{error}; {}", error.hint()), policy: policy_on_failure(&workspace) })
+    decide(&call, &workspace).map_err(|error| Broken {
+        why: format!("{error}; {}", error.hint()),
+        policy: policy_on_failure(&call, &workspace),
+    })
 }
 
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
@@ -158,8 +193,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
 
 /// The session that the supervisor named, else the one that belongs to the client's.
 fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError> {
-    let named = std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok());
-    match named {
+    match named_session() {
         Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::place::role_variable())),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
@@ -196,10 +230,21 @@ fn time_limit() -> TimeLimit {
     TimeLimit::of(std::env::var(SECONDS_VARIABLE).ok().as_deref())
 }
 
-/// What a broken guard means: read from the manifest only now, because the quiet path has no time for it.
-fn policy_on_failure(workspace: &Workspace) -> OnGuardFailure {
-    tripwire_host::policy_file::load(&workspace.layout().manifest())
-        .map_or(OnGuardFailure::Hold, |loaded| loaded.policy.gate.on_guard_failure)
+/// What a broken guard means, read only now, because the quiet path has no time for it: what the session froze. Before it
+/// began, what the manifest says, which is what it would freeze.
+fn policy_on_failure(call: &HookCall, workspace: &Workspace) -> OnGuardFailure {
+    let layout = workspace.layout();
+    let foreign = Foreign { client: call.client.name(), session: &call.session };
+    let policy = match named_session().or_else(|| foreign.known(layout)) {
+        Some(session) => frozen_policy(layout, &session),
+        None => tripwire_host::policy_file::load(&layout.manifest()).ok().map(|loaded| loaded.policy),
+    };
+    policy.map_or(OnGuardFailure::Hold, |policy| policy.gate.on_guard_failure)
+}
+
+/// The session that the supervisor named.
+fn named_session() -> Option<SessionId> {
+    std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok())
 }
 
 /// The folder that the client was started in, where it tells it: an agent may have gone elsewhere meanwhile, and must not

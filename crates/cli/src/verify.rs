@@ -6,7 +6,7 @@ use crate::place::{self, Where};
 use crate::problem::Problem;
 use clap::Args;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tripwire_host::bundle::{self, BundleError};
 use tripwire_host::driver::views;
 use tripwire_host::geometry::layout::Layout;
@@ -62,19 +62,47 @@ impl Verified {
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
     let named = args.key.as_deref().map(named_key).transpose()?;
     let target = args.target.as_deref();
-    let verified = match target.map(Path::new).filter(|path| path.is_file()) {
-        Some(file) => vec![of_bundle(file, named.as_ref())?],
+    let (verified, lost) = match target.map(Path::new).filter(|path| path.is_file()) {
+        Some(file) => (vec![of_bundle(file, named.as_ref())?], Vec::new()),
         None => {
             let workspace = args.place.look()?;
-            of_sessions(args, workspace.layout(), named.as_ref())?
+            let lost = if target.is_none() { lost(workspace.layout()) } else { Vec::new() };
+            match of_sessions(args, workspace.layout(), named.as_ref()) {
+                Err(Problem::NoSession { .. }) if !lost.is_empty() => (Vec::new(), lost),
+                verified => (verified?, lost),
+            }
         }
     };
     let mut out = Out::lock();
     for verified in &verified {
         print(args, verified, &mut out)?;
     }
+    for (session, note) in &lost {
+        let problem = gone(note);
+        out.line(&match args.form.json {
+            true => json!({ "session": session, "holds": false, "problem": problem }).to_string(),
+            false => format!("{session}: LOST: {problem}"),
+        })?;
+    }
     out.flush()?;
-    Ok(if verified.iter().all(Verified::holds) { Exit::Done } else { Exit::DoesNotHold })
+    Ok(if lost.is_empty() && verified.iter().all(Verified::holds) { Exit::Done } else { Exit::DoesNotHold })
+}
+
+/// The sessions that were here, by the word of this person's key, and are not any more.
+fn lost(layout: &Layout) -> Vec<(String, PathBuf)> {
+    place::key_home().map(|home| home.lost(layout.folder())).unwrap_or_default()
+}
+
+fn gone(note: &Path) -> String {
+    let note = note.display();
+    format!("its journal is gone, though this person's key vouched for it; if you removed it yourself: `rm {note}`")
+}
+
+/// The first session that is lost, in a sentence.
+pub(crate) fn told_lost(layout: &Layout) -> Option<String> {
+    let lost = lost(layout);
+    let (session, note) = lost.first()?;
+    Some(format!("{} session(s) are lost; {session}: {}", lost.len(), gone(note)))
 }
 
 fn of_sessions(args: &VerifyArgs, layout: &Layout, named: Option<&Verifier>) -> Result<Vec<Verified>, Problem> {

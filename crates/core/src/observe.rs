@@ -10,6 +10,7 @@ mod digest;
 mod error_kind;
 mod gain;
 mod json;
+mod lines;
 mod minhash;
 mod names;
 mod nature;
@@ -156,7 +157,7 @@ pub fn observe(raw: &RawCall<'_>) -> Facts {
     Call::read(raw).facts(raw)
 }
 
-/// The command line of a call to a shell tool, under whatever names clients give the tool and its arguments.
+/// A command line that a call hands over, under whatever names clients give the tool and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellCall {
     /// The command line.
@@ -165,16 +166,18 @@ pub struct ShellCall {
     pub folder: Option<String>,
 }
 
-/// What a call would have a shell run; `None` if its tool is no shell.
+/// Everything that a call would have some shell run, as far as its words say. A tool that nobody knows may be a shell: what
+/// is named as a command counts as one at every tool.
 #[must_use]
-pub fn shell_call(tool: &str, args: &str) -> Option<ShellCall> {
-    if tools::kind(tool) != ToolKind::Shell {
-        return None;
-    }
+pub fn shell_calls(tool: &str, args: &str) -> Vec<ShellCall> {
     let arguments = Arguments::read(args);
+    let lines = lines::of(tool, &arguments);
+    if lines.is_empty() {
+        return Vec::new();
+    }
     let folder = arguments.field(&["workdir", "cwd", "dir_path", "directory", "working_directory", "working_dir"]);
-    let command = arguments.command()?.into_owned();
-    Some(ShellCall { command, folder: folder.map(Cow::into_owned) })
+    let folder = folder.map(alloc::borrow::Cow::into_owned);
+    lines.into_iter().map(|command| ShellCall { command, folder: folder.clone() }).collect()
 }
 
 /// A raw call with its arguments read.

@@ -20,7 +20,7 @@ pub mod checkpoint;
 pub mod error;
 mod head;
 pub mod keys;
-mod line;
+pub(crate) mod line;
 mod merkle;
 pub mod note;
 pub mod payload;

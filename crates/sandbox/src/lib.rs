@@ -27,6 +27,8 @@ mod bridge;
 #[cfg(target_os = "linux")]
 mod capture;
 #[cfg(target_os = "linux")]
+mod childless;
+#[cfg(target_os = "linux")]
 mod children;
 #[cfg(target_os = "linux")]
 mod control;
@@ -34,6 +36,8 @@ mod control;
 mod explain;
 #[cfg(target_os = "linux")]
 pub mod interrupts;
+#[cfg(target_os = "linux")]
+pub mod last_word;
 #[cfg(target_os = "linux")]
 mod layers;
 #[cfg(target_os = "linux")]
@@ -62,6 +66,8 @@ mod walk;
 mod watchdog;
 
 #[cfg(target_os = "linux")]
+pub use childless::childless;
+#[cfg(target_os = "linux")]
 pub use layers::l03_reexec::inner_main;
 #[cfg(target_os = "linux")]
 pub use layers::l08_seccomp::strict_filter;
@@ -74,5 +80,6 @@ pub use tree::{Containment, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 mod unsupported;
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::{
-    Containment, LayerCheck, LayerHealth, Shield, Tree, TreeExit, TreeSpec, TreeStdio, doctor, inner_main, interrupts,
+    Containment, LayerCheck, LayerHealth, Shield, Tree, TreeExit, TreeSpec, TreeStdio, childless, doctor, inner_main,
+    interrupts, last_word,
 };

@@ -1,7 +1,7 @@
 //! The system calls that no safe wrapper covers, each as one small safe function.
 //!
-//! Everything else goes through `rustix`. All unsafe code of the project is in this file, in `children.rs` and in
-//! `interrupts.rs`.
+//! Everything else goes through `rustix`. All unsafe code of the project is in this file, in `children.rs`, in
+//! `interrupts.rs` and in `last_word.rs`.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -299,6 +299,15 @@ pub(crate) fn seccomp_install(program: &[libc::sock_filter]) -> io::Result<()> {
     // SAFETY: the program lives across the call, the kernel copies and checks it and does not write to it.
     let result = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0_u32, &raw const filter) };
     check_long(result).map(drop)
+}
+
+/// Has the child do something between its start and the program; if that fails, the program is not run.
+pub(crate) fn before_exec(
+    command: &mut std::process::Command,
+    act: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: what this crate hands in makes system calls only: it neither allocates nor takes a lock after the fork.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, act) };
 }
 
 /// Whether the kernel knows a seccomp action.

@@ -62,6 +62,7 @@ fn hooks_that_are_foreign_incomplete_switched_off_or_unreadable_are_broken() {
     for (text, id, words) in [
         (machine.installed("/old/tripwire"), "claude.hooks.user", "another program"),
         (incomplete, "claude.hooks.user", "lacks some"),
+        (right.replace("\"*\"", "\"NoSuchTool\""), "claude.hooks.user", "not for every tool"),
         (off, "claude.hooks.user.switch", "disableAllHooks"),
         ("{".to_owned(), "claude.hooks.user", "cannot be read"),
     ] {

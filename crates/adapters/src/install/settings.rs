@@ -7,6 +7,7 @@ use crate::hooks::{Client, SECONDS_RECOMMENDED};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::json;
+use serde_json::Value;
 
 /// What a settings file is called that cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -158,13 +159,34 @@ pub(super) fn places(text: &str, client: Client) -> Result<Vec<(&'static str, us
     Ok(places)
 }
 
-/// Whether every event that the engine wants calls us.
+/// Whether every event that the engine wants calls us, once, for every tool, and in the form that refuses when we fail.
 ///
 /// # Errors
 /// When the text is not JSON.
 pub fn is_complete(text: &str, client: Client) -> Result<bool, SettingsError> {
-    let lists = lists(text, client)?;
-    Ok(lists.len() == events(client).len() && lists.iter().all(|list| ours(list, client).len() == 1))
+    let value = parse(split_mark(text).1)?.to_serde_value().unwrap_or(Value::Null);
+    let call = super::call(client);
+    let is_ours = |entry: &&Value| {
+        let hooks = entry["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
+        hooks.iter().any(|hook| hook["command"].as_str().is_some_and(|command| command.contains(&call)))
+    };
+    Ok(events(client).iter().all(|event| {
+        let entries = value["hooks"][event].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ours: Vec<&Value> = entries.iter().filter(is_ours).collect();
+        matches!(ours.as_slice(), [only] if is_whole(only, client, event))
+    }))
+}
+
+/// Whether an entry is as we write it. A longer time is fine; a matcher, a shorter time or any other member can keep the
+/// hook from being called, or its answer from being heard.
+fn is_whole(entry: &Value, client: Client, event: &str) -> bool {
+    let command = entry["hooks"][0]["command"].as_str().unwrap_or_default();
+    let mut expected = read_back(&hook(client, event, command));
+    let timeout = |entry: &Value| entry["hooks"][0]["timeout"].as_u64();
+    if timeout(entry) >= timeout(&expected) {
+        expected["hooks"][0]["timeout"] = entry["hooks"][0]["timeout"].clone();
+    }
+    *entry == expected
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,6 +241,18 @@ fn hook(client: Client, event: &str, command: &str) -> CstInputValue {
             json!({ "matcher": "*", "hooks": [
                 { "type": "command", "name": name, "command": command, "timeout": milliseconds }] })
         }
+    }
+}
+
+/// What we write, as it is read back.
+fn read_back(written: &CstInputValue) -> Value {
+    match written {
+        CstInputValue::Null => Value::Null,
+        CstInputValue::Bool(value) => Value::Bool(*value),
+        CstInputValue::Number(text) => text.parse::<u64>().map_or(Value::Null, Value::from),
+        CstInputValue::String(text) => Value::from(text.as_str()),
+        CstInputValue::Array(items) => items.iter().map(read_back).collect(),
+        CstInputValue::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), read_back(value))).collect(),
     }
 }
 
@@ -310,6 +344,39 @@ mod tests {
                 Client::Gemini => (90_000, None),
             };
             assert_eq!((hook["timeout"].as_u64(), hook["onFailure"].as_str()), (Some(timeout), closing));
+        }
+    }
+
+    #[test]
+    fn hooks_that_are_not_called_for_everything_or_not_heard_are_not_complete_and_are_mended() {
+        for client in Client::ALL {
+            let command = format!("'/opt/tripwire'{}", super::super::call(client));
+            let right = with_hooks("", client, &command).unwrap();
+            assert!(is_complete(&right, client).unwrap(), "{right}");
+            let longer = right.replace("90", "900");
+            assert!(is_complete(&longer, client).unwrap(), "a longer time is fine: {longer}");
+            assert_eq!(with_hooks(&longer, client, &command).unwrap(), longer, "and stays");
+            let mut wrong = vec![
+                right.replacen("90", "9", 1),
+                right.replacen("\"command\",", "\"command\", \"async\": true,", 1),
+                right.replacen("\"type\": \"command\"", "\"type\": \"prompt\"", 1),
+            ];
+            match client {
+                Client::Claude => wrong.extend([
+                    right.replace("\"*\"", "\"NoSuchTool\""),
+                    right.replacen("\"*\"", "\"Read\"", 1),
+                    right.replacen("\"block\"", "\"allow\"", 1),
+                ]),
+                Client::Gemini => wrong.push(right.replacen("\"*\"", "\"NoSuchTool\"", 1)),
+                Client::Codex => wrong.push(right.replacen("\"hooks\": [{", "\"matcher\": \"x\", \"hooks\": [{", 1)),
+            }
+            for text in wrong {
+                if text == right {
+                    continue; // This client's form has another spelling of it.
+                }
+                assert!(!is_complete(&text, client).unwrap(), "{text}");
+                assert!(is_complete(&with_hooks(&text, client, &command).unwrap(), client).unwrap(), "{text}");
+            }
         }
     }
 

@@ -1,10 +1,11 @@
 //! Codex runs a hook only if its configuration holds the hook's hash: otherwise it skips it without a word. The client
-//! itself tells the hashes; here they are written into `config.toml`, for our hooks and for no others.
+//! itself tells the hashes; here they are written into `config.toml`, for our hooks and for no others. Beside them stands
+//! the switch that keeps commands from getting an open terminal: what is typed into one reaches no hook.
 
 use super::file;
 use super::settings;
 use super::{Change, InstallError, Kind};
-use crate::codex_hooks::Listed;
+use crate::codex_hooks::{Listed, NO_TERMINALS};
 use crate::hooks::Client;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -89,7 +90,18 @@ fn with_marks(text: &str, marks: &[(String, String)]) -> Result<String, String> 
             table.set_implicit(false);
         }
     }
+    let (section, switch) = switch();
+    let features = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
+    let features = features.as_table_like_mut().ok_or_else(|| format!("`{section}` is not a table"))?;
+    if features.get(switch).and_then(Item::as_bool) != Some(false) {
+        features.insert(switch, value(false));
+    }
     Ok(document.to_string())
+}
+
+/// The section and the name of the switch for open terminals.
+fn switch() -> (&'static str, &'static str) {
+    NO_TERMINALS.split_once('.').unwrap_or((NO_TERMINALS, ""))
 }
 
 /// A table, made if there is none, that gets no line of its own while it only holds tables.
@@ -115,6 +127,13 @@ fn without_marks(text: &str, keys: &[String]) -> Result<String, String> {
     if let Some(state) = hooks.get_mut("state").and_then(Item::as_table_like_mut) {
         for key in keys {
             state.remove(key);
+        }
+    }
+    let (section, switch) = switch();
+    if let Some(features) = document.get_mut(section).and_then(Item::as_table_like_mut) {
+        features.remove(switch);
+        if features.is_empty() {
+            document.remove(section);
         }
     }
     Ok(document.to_string())
@@ -176,6 +195,26 @@ mod tests {
         std::fs::write(config_file(&file), text.replace("\"m\"", "\"n\"")).unwrap();
         Change::distrust(&file).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), OWN.replace("\"m\"", "\"n\""));
+    }
+
+    #[test]
+    fn terminals_behind_the_hooks_are_switched_off_with_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, command, listed) = placed(dir.path());
+        for own in
+            ["", "[features]\nhooks = true # mine\n", "[features]\nunified_exec_tty = true\n", "features.x = 1\n"]
+        {
+            std::fs::write(config_file(&file), own).unwrap();
+            let change = Change::trust(&file, &command, &listed).unwrap();
+            let after: DocumentMut = change.after.clone().unwrap().parse().unwrap();
+            assert_eq!(after["features"]["unified_exec_tty"].as_bool(), Some(false), "{after}");
+            change.carry_out().unwrap();
+            assert!(Change::trust(&file, &command, &listed).unwrap().is_nothing());
+            Change::distrust(&file).unwrap().carry_out().unwrap();
+            assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), own);
+        }
+        std::fs::write(config_file(&file), "features = 1\n").unwrap();
+        assert!(matches!(Change::trust(&file, &command, &listed), Err(InstallError::Config { .. })));
     }
 
     #[test]

@@ -6,9 +6,9 @@
 use super::arrange::GUARD_FAILED;
 use crate::hooks::Client;
 use serde::Deserialize;
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use tripwire_host::geometry::file;
 
 /// Bytes that are read at once, so that a large file does not keep the watch.
 const READ_BYTES_MAX: u64 = 8 << 20;
@@ -70,7 +70,7 @@ impl Record {
 
     /// Reads what is new. A file that is not there has nothing new.
     pub(crate) fn news(&mut self) -> io::Result<Vec<Entry>> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match file::open_regular(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),

@@ -1,6 +1,7 @@
 //! Claude Code's transcript: one line per block of an answer, each repeating the answer's figures.
 
-use super::{Answer, News};
+use super::count::Count;
+use super::{Answer, News, may_answer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -16,6 +17,10 @@ struct Line<'a> {
     sidechain: bool,
     #[serde(borrow)]
     message: Option<Message<'a>>,
+    #[serde(borrow, rename = "requestId")]
+    request: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    uuid: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -32,10 +37,10 @@ struct Message<'a> {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Usage {
-    input_tokens: u64,
-    cache_creation_input_tokens: u64,
-    cache_read_input_tokens: u64,
-    output_tokens: u64,
+    input_tokens: Count,
+    cache_creation_input_tokens: Count,
+    cache_read_input_tokens: Count,
+    output_tokens: Count,
     cache_creation: Option<Creation>,
     output_tokens_details: Option<Details>,
 }
@@ -43,13 +48,13 @@ struct Usage {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Creation {
-    ephemeral_1h_input_tokens: u64,
+    ephemeral_1h_input_tokens: Count,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Details {
-    thinking_tokens: u64,
+    thinking_tokens: Count,
 }
 
 #[derive(Deserialize)]
@@ -65,11 +70,14 @@ pub(super) fn line(text: &str, news: &mut News<'_>) {
     if !text.contains("\"usage\"") {
         return;
     }
-    let Ok(Line { kind, sidechain, message: Some(message) }) = serde_json::from_str(text) else { return };
-    let (Some(id), Some(usage)) = (&message.id, &message.usage) else { return };
+    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return unread(text, news) };
+    let Line { kind, sidechain, message: Some(message), request, uuid } = line else { return };
+    let Some(usage) = &message.usage else { return };
     if kind != "assistant" {
         return;
     }
+    // An answer without a name is known by what it came with.
+    let id = message.id.or(request).or(uuid).unwrap_or(Cow::Borrowed(text));
     if let Some(blocks) = message.content.and_then(|content| serde_json::from_str::<Vec<Block<'_>>>(content.get()).ok())
     {
         let answer = Fingerprint::of(id.as_bytes());
@@ -79,21 +87,37 @@ pub(super) fn line(text: &str, news: &mut News<'_>) {
     }
     let tokens = usage.classes();
     let context = (!sidechain).then(|| tokens.input());
-    news.answer(&Answer { id, model: message.model.as_deref(), tokens, context });
+    news.answer(&Answer { id: &id, model: message.model.as_deref(), tokens, context });
+}
+
+/// A line that does not have the form of an answer: one that says that it is one counts by its size.
+fn unread(text: &str, news: &mut News<'_>) {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+    }
+    let answers = match serde_json::from_str::<Kind<'_>>(text) {
+        Ok(line) => line.kind == "assistant",
+        Err(_) => text.starts_with('{') && text.contains("\"assistant\"") && may_answer(super::Client::Claude, text),
+    };
+    if answers {
+        news.unread(text, u64::try_from(text.len()).unwrap_or(u64::MAX));
+    }
 }
 
 impl Usage {
     /// Cached tokens are outside the input here; reasoning is inside the output.
     fn classes(&self) -> TokenClasses {
-        let long = self.cache_creation.as_ref().map_or(0, |creation| creation.ephemeral_1h_input_tokens);
-        let reasoning = self.output_tokens_details.as_ref().map_or(0, |details| details.thinking_tokens);
+        let long = self.cache_creation.as_ref().map_or(0, |creation| creation.ephemeral_1h_input_tokens.0);
+        let reasoning = self.output_tokens_details.as_ref().map_or(0, |details| details.thinking_tokens.0);
         TokenClasses {
-            fresh_input: Tokens::new(self.input_tokens),
-            cache_read: Tokens::new(self.cache_read_input_tokens),
-            cache_write: Tokens::new(self.cache_creation_input_tokens.saturating_sub(long)),
-            cache_write_long: Tokens::new(long.min(self.cache_creation_input_tokens)),
-            output: Tokens::new(self.output_tokens.saturating_sub(reasoning)),
-            reasoning: Tokens::new(reasoning.min(self.output_tokens)),
+            fresh_input: Tokens::new(self.input_tokens.0),
+            cache_read: Tokens::new(self.cache_read_input_tokens.0),
+            cache_write: Tokens::new(self.cache_creation_input_tokens.0.saturating_sub(long)),
+            cache_write_long: Tokens::new(long.min(self.cache_creation_input_tokens.0)),
+            output: Tokens::new(self.output_tokens.0.saturating_sub(reasoning)),
+            reasoning: Tokens::new(reasoning.min(self.output_tokens.0)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Codex CLI's rollout: the tokens of the whole thread, told again and again as they grow.
 
-use super::{Answer, News};
+use super::count::Count;
+use super::{Answer, News, may_answer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -52,20 +53,21 @@ struct Item<'a> {
 #[derive(Deserialize, Clone, Copy, Default)]
 #[serde(default)]
 struct Usage {
-    input_tokens: u64,
-    cached_input_tokens: u64,
-    cache_write_input_tokens: u64,
-    output_tokens: u64,
-    reasoning_output_tokens: u64,
+    input_tokens: Count,
+    cached_input_tokens: Count,
+    cache_write_input_tokens: Count,
+    output_tokens: Count,
+    reasoning_output_tokens: Count,
 }
 
 /// Takes one line in.
 pub(super) fn line(text: &str, news: &mut News<'_>) {
-    let Ok(Line { kind, payload: Some(raw) }) = serde_json::from_str(text) else { return };
+    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return unread(text, news) };
+    let Line { kind, payload: Some(raw) } = line else { return };
     if !matches!(kind.as_ref(), "turn_context" | "response_item" | "token_usage_record" | "event_msg") {
         return;
     }
-    let Ok(payload) = serde_json::from_str::<Payload<'_>>(raw.get()) else { return };
+    let Ok(payload) = serde_json::from_str::<Payload<'_>>(raw.get()) else { return unread(text, news) };
     match (kind.as_ref(), payload.kind.as_deref()) {
         ("turn_context", _) => news.record.model = payload.model.map(Cow::into_owned),
         ("response_item", Some("function_call" | "custom_tool_call" | "local_shell_call")) => {
@@ -97,23 +99,30 @@ pub(super) fn line(text: &str, news: &mut News<'_>) {
     }
 }
 
+/// A line of figures that does not have their form counts by its size.
+fn unread(text: &str, news: &mut News<'_>) {
+    if text.starts_with('{') && may_answer(super::Client::Codex, text) {
+        news.unread(text, u64::try_from(text.len()).unwrap_or(u64::MAX));
+    }
+}
+
 fn told(news: &mut News<'_>, id: &str, total: Option<Usage>, last: Option<Usage>) {
     let Some(total) = total else { return };
-    let context = last.map(|last| Tokens::new(last.input_tokens));
+    let context = last.map(|last| Tokens::new(last.input_tokens.0));
     news.total(&Answer { id, model: None, tokens: total.classes(), context });
 }
 
 impl Usage {
     /// Cached tokens are inside the input here, and reasoning inside the output.
     fn classes(self) -> TokenClasses {
-        let cached = self.cached_input_tokens.saturating_add(self.cache_write_input_tokens);
+        let cached = self.cached_input_tokens.0.saturating_add(self.cache_write_input_tokens.0);
         TokenClasses {
-            fresh_input: Tokens::new(self.input_tokens.saturating_sub(cached)),
-            cache_read: Tokens::new(self.cached_input_tokens),
-            cache_write: Tokens::new(self.cache_write_input_tokens),
+            fresh_input: Tokens::new(self.input_tokens.0.saturating_sub(cached)),
+            cache_read: Tokens::new(self.cached_input_tokens.0),
+            cache_write: Tokens::new(self.cache_write_input_tokens.0),
             cache_write_long: Tokens::ZERO,
-            output: Tokens::new(self.output_tokens.saturating_sub(self.reasoning_output_tokens)),
-            reasoning: Tokens::new(self.reasoning_output_tokens),
+            output: Tokens::new(self.output_tokens.0.saturating_sub(self.reasoning_output_tokens.0)),
+            reasoning: Tokens::new(self.reasoning_output_tokens.0),
         }
     }
 }

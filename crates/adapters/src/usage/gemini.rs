@@ -1,6 +1,7 @@
 //! Gemini CLI's session file: one line per answer, written again when the results of its calls arrive.
 
-use super::{Answer, News};
+use super::count::Count;
+use super::{Answer, News, may_answer};
 use serde::Deserialize;
 use std::borrow::Cow;
 use tripwire_core::units::Tokens;
@@ -11,7 +12,7 @@ struct Line<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow)]
-    id: Cow<'a, str>,
+    id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     model: Option<Cow<'a, str>>,
     tokens: Option<Used>,
@@ -20,11 +21,11 @@ struct Line<'a> {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Used {
-    input: u64,
-    output: u64,
-    cached: u64,
-    thoughts: u64,
-    tool: u64,
+    input: Count,
+    output: Count,
+    cached: Count,
+    thoughts: Count,
+    tool: Count,
 }
 
 /// Takes one line in. `$set` lines hold the whole conversation once more and count nothing.
@@ -32,16 +33,25 @@ pub(super) fn line(text: &str, news: &mut News<'_>) {
     if text.starts_with("{\"$set\"") || !text.contains("\"tokens\"") {
         return;
     }
-    let Ok(Line { kind, id, model, tokens: Some(used) }) = serde_json::from_str(text) else { return };
+    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else {
+        // An answer whose figures are not to be read counts by its size.
+        if text.starts_with('{') && text.contains("\"gemini\"") && may_answer(super::Client::Gemini, text) {
+            news.unread(text, u64::try_from(text.len()).unwrap_or(u64::MAX));
+        }
+        return;
+    };
+    let Line { kind, id, model, tokens: Some(used) } = line else { return };
     if kind != "gemini" {
         return;
     }
+    // An answer without a name is known by its text.
+    let id = id.unwrap_or(Cow::Borrowed(text));
     // Cached tokens are inside the input here; thoughts and the tools' prompt are outside of everything.
     let tokens = TokenClasses {
-        fresh_input: Tokens::new(used.input.saturating_sub(used.cached).saturating_add(used.tool)),
-        cache_read: Tokens::new(used.cached),
-        output: Tokens::new(used.output),
-        reasoning: Tokens::new(used.thoughts),
+        fresh_input: Tokens::new(used.input.0.saturating_sub(used.cached.0).saturating_add(used.tool.0)),
+        cache_read: Tokens::new(used.cached.0),
+        output: Tokens::new(used.output.0),
+        reasoning: Tokens::new(used.thoughts.0),
         ..TokenClasses::default()
     };
     news.answer(&Answer { id: &id, model: model.as_deref(), tokens, context: Some(tokens.input()) });

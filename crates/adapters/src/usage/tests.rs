@@ -8,7 +8,7 @@ fn read_lines(client: Client, lines: &[&str], record: &mut Record) -> Option<Fig
     for line in lines {
         writeln!(file, "{line}").unwrap();
     }
-    record.offset = 0;
+    (record.offset, record.inside) = (0, false);
     read(client, file.path(), record).unwrap()
 }
 
@@ -112,6 +112,69 @@ fn gate_8_an_unknown_model_costs_the_dearest_known_price_and_says_so() {
     assert_eq!(unknown.basis, Basis::Dearest);
     assert!(unknown.cost >= known.cost);
     assert!(estimate("four", "eight888").cost > MicroUsd::ZERO, "an estimate is never nothing");
+}
+
+#[test]
+fn gate_8_figures_in_any_spelling_count_and_never_as_nothing() {
+    let plain = r#"{"input_tokens":900000,"output_tokens":900000}"#;
+    let known = read_lines(Client::Claude, &[&claude("m1", "t1", plain)], &mut Record::default()).unwrap();
+    for usage in [
+        r#"{"input_tokens":900000,"output_tokens":900000,"cache_creation_input_tokens":null,"cache_read_input_tokens":null}"#,
+        r#"{"input_tokens":900000.0,"output_tokens":900000}"#,
+        r#"{"input_tokens":900000,"output_tokens":900000,"output_tokens_details":{"thinking_tokens":null}}"#,
+        r#"{"input_tokens":900000,"output_tokens":900000,"output_tokens_details":null,"cache_creation":null}"#,
+        r#"{"input_tokens":"900000","output_tokens":899999.5}"#,
+    ] {
+        let figures = read_lines(Client::Claude, &[&claude("m1", "t1", usage)], &mut Record::default()).unwrap();
+        assert_eq!((figures.cost, figures.basis), (known.cost, Basis::Known), "{usage}");
+    }
+    let nameless = claude("m1", "t1", plain).replace("\"id\":\"m1\",", "");
+    let mut record = Record::default();
+    assert_eq!(read_lines(Client::Claude, &[&nameless], &mut record).unwrap().cost, known.cost);
+    assert_eq!(read_lines(Client::Claude, &[&nameless], &mut record), None, "told again, nothing is new");
+    let codex =
+        codex_record(1_000, 1_000).replace("\"cache_write_input_tokens\":0", "\"cache_write_input_tokens\":null");
+    let figures = read_lines(Client::Codex, &[&codex], &mut Record::default()).unwrap();
+    assert_eq!(array(&figures.tokens), [500, 500, 0, 0, 8, 2]);
+    let gemini = r#"{"type":"gemini","tokens":{"input":1500.0,"output":25,"cached":null,"thoughts":7},"model":"gemini-2.5-pro"}"#;
+    let figures = read_lines(Client::Gemini, &[gemini], &mut Record::default()).unwrap();
+    assert_eq!(array(&figures.tokens), [1_500, 0, 0, 0, 25, 7]);
+}
+
+#[test]
+fn gate_8_an_answer_that_cannot_be_read_is_estimated_and_says_so() {
+    let broken = claude("m1", "t1", r#"{"input_tokens":[1],"output_tokens":9}"#);
+    for (client, line) in [
+        (Client::Claude, broken.as_str()),
+        (Client::Claude, &broken[..broken.len() - 1]),
+        (Client::Codex, r#"{"type":"token_usage_record","payload":{"usage":{"input_tokens":{}}}}"#),
+        (Client::Gemini, r#"{"id":"a","type":"gemini","tokens":{"input":"many"}}"#),
+    ] {
+        let mut record = Record::default();
+        let figures = read_lines(client, &[line], &mut record).unwrap();
+        assert!(figures.cost > MicroUsd::ZERO && figures.basis == Basis::Dearest, "{line}");
+        assert_eq!(read_lines(client, &[line], &mut record), None, "and only once");
+    }
+    for (client, line) in [
+        (Client::Claude, r#"{"type":"user","message":{"usage":{"input_tokens":[]}}}"#),
+        (
+            Client::Claude,
+            r#"{"type":"user","toolUseResult":{"usage":7},"message":{"role":"user","content":"assistant"}}"#,
+        ),
+        (Client::Codex, r#"{"type":"response_item","payload":{"type":7}}"#),
+        (Client::Gemini, r#"{"id":"a","type":"user","tokens":"gemini"}"#),
+    ] {
+        assert_eq!(read_lines(client, &[line], &mut Record::default()), None, "{line}");
+    }
+}
+
+#[test]
+fn gate_8_an_answer_that_is_too_long_to_be_read_is_estimated() {
+    for (kind, counts) in [("assistant", true), ("user", false)] {
+        let line = format!(r#"{{"type":"{kind}","message":{{"id":"q","content":"{}"}}}}"#, "x".repeat(33 << 20));
+        let figures = read_lines(Client::Claude, &[&line], &mut Record::default());
+        assert_eq!(figures.map(|figures| figures.basis), counts.then_some(Basis::Dearest), "{kind}");
+    }
 }
 
 proptest::proptest! {

@@ -42,7 +42,7 @@ fn review_1_an_approved_change_is_applied_and_journaled() {
     assert_eq!(digest.len(), 64);
     let shown = place.run(&["review", "show", digest.get(..16).unwrap()]).ended(0);
     assert!(shown.out.contains("modify kept") && shown.out.contains("proposed"), "{}", shown.out);
-    decide(&place, "I read it. APPROVED\n").ended(0).says("approved");
+    decide(&place, "I read it.\n\nVerdict: APPROVED\n").ended(0).says("approved");
     assert_eq!(kept(&place), "old\n", "an approval changes nothing yet");
     place.run(&["review", "apply"]).ended(0).says("applied");
     assert_eq!(kept(&place), "old\nnew\n");
@@ -69,7 +69,7 @@ fn review_1_missing_rejected_and_edited_changes_are_refused_and_nothing_is_appli
     propose(&place);
     decide(&place, "REJECTED: too much").ended(0).says("rejected");
     place.run(&["review", "apply"]).ended(11).complains("rejected");
-    decide(&place, "APPROVED after all").ended(0).says("the proposal is rejected");
+    decide(&place, "After all:\nAPPROVED").ended(0).says("the proposal is rejected");
     place.run(&["review", "apply"]).ended(11).complains("rejected");
     assert_eq!(kept(&place), "old\n");
 }
@@ -85,6 +85,11 @@ fn review_1_an_answer_without_exactly_one_explicit_word_decides_nothing() {
         ("say `APPROVED`", "code"),
         ("> APPROVED", "quotation"),
         ("NOT APPROVED", "ambiguous"),
+        ("far from APPROVED", "ambiguous"),
+        ("- [ ] APPROVED", "ambiguous"),
+        ("APPROVED after you fix line 3", "ambiguous"),
+        ("Verdict: rejected\nPrevious verdict: APPROVED", "ambiguous"),
+        ("Verdict: rejected\nAPPROVED", "both"),
         ("UNAPPROVED", "ambiguous"),
         ("DISAPPROVED", "ambiguous"),
         ("approved", "neither"),

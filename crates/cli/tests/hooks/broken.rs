@@ -35,20 +35,36 @@ fn const_5_a_broken_guard_refuses_what_asks_and_lets_go_what_ends() {
     assert_eq!(link.call("PreToolUse", &shell("ls")).status.code(), Some(2), "a planted link refuses");
 }
 
-#[test]
-fn const_5_a_damaged_journal_refuses_unless_a_person_chose_otherwise() {
-    let bed = bed("claude");
-    bed.answer("PreToolUse", &shell("ls"));
+/// Damages the journal of the session that was begun.
+fn spoil(bed: &crate::bed::Bed) {
     let session = fs::read_dir(bed.geometry("journal")).unwrap().next().unwrap().unwrap().path();
     let journal = session.join("00000001.jsonl");
     let spoilt =
         fs::read_to_string(&journal).unwrap().replace("\"ls\"", "\"rm\"").replace("allowed\":true", "allowed\":1");
     fs::write(&journal, spoilt).unwrap();
-    assert_eq!(bed.call("PreToolUse", &shell("ls")).status.code(), Some(2));
-    fs::write(bed.geometry("MANIFEST.yaml"), "gate:\n  on_guard_failure: allow\n").unwrap();
+}
+
+const ALLOW: &str = "gate:\n  on_guard_failure: allow\n";
+
+#[test]
+fn const_5_a_damaged_journal_refuses_unless_a_person_chose_otherwise() {
+    let bed = bed("claude");
+    fs::write(bed.geometry("MANIFEST.yaml"), ALLOW).unwrap();
+    bed.answer("PreToolUse", &shell("ls"));
+    spoil(&bed);
     let passed = bed.call("PreToolUse", &shell("ls"));
     assert!(passed.status.success() && passed.stdout.is_empty(), "{passed:?}");
     assert!(String::from_utf8_lossy(&passed.stderr).contains("NOT GUARDED"), "it says so: {passed:?}");
+}
+
+#[test]
+fn const_6_what_a_broken_guard_means_is_frozen_with_the_session() {
+    let bed = bed("claude");
+    bed.answer("PreToolUse", &shell("ls"));
+    spoil(&bed);
+    assert_eq!(bed.call("PreToolUse", &shell("ls")).status.code(), Some(2));
+    fs::write(bed.geometry("MANIFEST.yaml"), ALLOW).unwrap();
+    assert_eq!(bed.call("PreToolUse", &shell("ls")).status.code(), Some(2), "the session froze another word");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
 
 mod agents;
+mod attacks;
 mod bed;
 mod broken;
 mod claude;

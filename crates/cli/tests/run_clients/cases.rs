@@ -252,3 +252,15 @@ pub(crate) fn unknown_tool(kind: Kind) {
         assert!(bed.place.path().join("went-on").exists(), "{}", ran.stderr);
     }
 }
+
+/// What is typed into a running program reaches no hook: a call that asks for a terminal does not run, others do.
+pub(crate) fn no_terminals() {
+    for (client, user) in some_users(Kind::Codex) {
+        let typed = Turn::Call("exec_command".to_owned(), r#"{"cmd":"touch opened; bash","tty":true}"#.to_owned());
+        let bed = Bed::new(&client, user, Model::scripted(vec![typed, shell("touch went-on")]), &[]);
+        let ran = bed.run(&[]);
+        assert!(!bed.place.path().join("opened").exists(), "{}", ran.stderr);
+        assert!(bed.place.path().join("went-on").exists(), "{}", ran.stderr);
+        ran.ended(0);
+    }
+}

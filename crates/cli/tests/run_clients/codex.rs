@@ -67,3 +67,8 @@ fn const_5_the_real_codex_runs_nothing_while_the_journal_is_locked() {
 fn const_5_the_real_codex_runs_nothing_when_the_disk_is_full() {
     cases::full_disk(Kind::Codex);
 }
+
+#[test]
+fn ctrl_3_the_real_codex_gets_no_terminal_to_type_into_unseen() {
+    cases::no_terminals();
+}

@@ -22,6 +22,23 @@ fn log_4_an_untouched_journal_verifies_with_its_signatures() {
 }
 
 #[test]
+fn log_4_a_journal_that_was_deleted_as_a_whole_is_told() {
+    let place = Place::new();
+    place.step(&calls(8)).ended(0);
+    let session = place.session();
+    place.run(&["doctor"]).says("records verify");
+    let geometry = place.journal("").parent().unwrap().parent().unwrap().to_owned();
+    fs::remove_dir_all(geometry.join("journal")).unwrap();
+    place.run(&["verify"]).ended(9).says("LOST").says(&session);
+    let json = place.run(&["verify", "--json"]).ended(9).json();
+    assert_eq!((&json["holds"], &json["session"]), (&false.into(), &session.as_str().into()));
+    place.run(&["doctor"]).says("is gone");
+    // A new session does not make it forgotten.
+    place.feed(&["step", "--new"], &calls(1)).ended(0);
+    place.run(&["verify"]).ended(9).says("LOST").says("records verify");
+}
+
+#[test]
 fn log_4_a_flipped_byte_is_found_with_its_index() {
     let place = Place::new();
     place.step(&calls(4)).ended(0);

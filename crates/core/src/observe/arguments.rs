@@ -129,7 +129,8 @@ fn words<'j>(json: &'j Json<'_>) -> Option<Cow<'j, str>> {
     }
 }
 
-fn list_command(items: &[Json<'_>]) -> Option<String> {
+/// A list of words as one command line, out of the shell that it may start.
+pub(super) fn list_command(items: &[Json<'_>]) -> Option<String> {
     let words = items.iter().map(|item| match item {
         Json::Text(text) => Some(text.as_str()),
         Json::Bare(bare) => Some(*bare),
@@ -151,7 +152,7 @@ pub(super) fn is_shell(word: &str) -> bool {
 }
 
 /// A word of a list as it would be typed.
-fn quoted(word: &str) -> Cow<'_, str> {
+pub(super) fn quoted(word: &str) -> Cow<'_, str> {
     let safe =
         |c: char| !c.is_ascii_whitespace() && !matches!(c, '\'' | '"' | '\\' | ';' | '|' | '&' | '<' | '>' | '(' | ')');
     if !word.is_empty() && word.chars().all(safe) {

@@ -36,6 +36,14 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The text, if it is one.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Bare(_) | Self::List(_) | Self::Object(_) => None,
+        }
+    }
+
     /// Whether there is nothing in it: `null`, an empty text, list or object, or one of nothings.
     pub(super) fn is_nothing(&self) -> bool {
         match self {

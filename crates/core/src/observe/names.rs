@@ -60,7 +60,8 @@ impl Name {
         Self(words)
     }
 
-    fn has(&self, list: &[&str]) -> bool {
+    /// Whether one of the words is in a list.
+    pub(super) fn has(&self, list: &[&str]) -> bool {
         self.0.iter().any(|word| list.contains(&word.as_str()))
     }
 

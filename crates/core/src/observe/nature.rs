@@ -4,7 +4,8 @@
 //! not understood is [`Doing::Unknown`], and a door treats that as the most it could be.
 
 use super::tools::ToolKind;
-use super::{Call, RawCall, signature, work, work_of};
+use super::{Call, RawCall, lines, signature, tools, work, work_of};
+use crate::chain::event::Flag;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -38,20 +39,33 @@ pub struct Nature {
 #[must_use]
 pub fn nature(raw: &RawCall<'_>) -> Nature {
     let call = Call::read(raw);
-    let line = call.arguments.command();
-    let changes = call.changes(&work_of(call.kind, &call.arguments));
+    let lines = match tools::kind(raw.tool) {
+        // What an editor calls a command is the name of an edit.
+        ToolKind::Edit => Vec::new(),
+        ToolKind::Shell | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
+            lines::of(raw.tool, &call.arguments)
+        }
+    };
+    let edits = |line: &String| {
+        let work = work::of_command(line);
+        work.flags.has(Flag::Edit) || work.flags.has(Flag::Install)
+    };
+    let changes = call.changes(&work_of(call.kind, &call.arguments)) || lines.iter().any(edits);
     let doing = match call.kind {
-        ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait => Doing::Looks,
         ToolKind::Edit => Doing::Edits,
         ToolKind::Shell if changes => Doing::RunsAndEdits,
         ToolKind::Shell => Doing::Runs,
-        ToolKind::Other if call.name.runs() && line.is_some() && changes => Doing::RunsAndEdits,
-        ToolKind::Other if call.name.runs() && line.is_some() => Doing::Runs,
+        // A tool that waits by its name and has a command runs it, as Claude's `Monitor` does.
+        ToolKind::Wait if !lines.is_empty() && changes => Doing::RunsAndEdits,
+        ToolKind::Wait if !lines.is_empty() => Doing::Runs,
+        ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait => Doing::Looks,
+        ToolKind::Other if call.name.runs() && !lines.is_empty() && changes => Doing::RunsAndEdits,
+        ToolKind::Other if call.name.runs() && !lines.is_empty() => Doing::Runs,
         ToolKind::Other if changes => Doing::Edits,
         ToolKind::Other => Doing::Unknown,
     };
     let is_line = matches!(doing, Doing::Runs | Doing::RunsAndEdits);
-    let commands = line.filter(|_| is_line).map(|line| work::simple_commands(&line)).unwrap_or_default();
+    let commands = lines.iter().flat_map(|line| work::simple_commands(line)).collect();
     let mut targets: Vec<String> =
         patched(&call.said).map(|path| signature::target(path, raw.workspace_root)).collect();
     if targets.is_empty() && !is_line {

@@ -1,9 +1,9 @@
 //! The parts of an agent's configuration, each with its SHA-256, and the one checksum over all of them.
 
 use crate::authority::{Permissions, Who};
+use crate::geometry::file::open_regular;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::policy::{Policy, Switch, Text};
@@ -162,14 +162,11 @@ fn digest_of(workspace: Option<&Path>, list: &str) -> Result<Option<Digest>, Con
     for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let path = workspace.join(name);
         let wrong = |cause| ConfigurationError::File { path: path.clone(), cause };
-        let file = match File::open(&path) {
+        let file = match open_regular(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(wrong(error)),
         };
-        if !file.metadata().map_err(wrong)?.is_file() {
-            return Err(wrong(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file")));
-        }
         let mut bytes = Vec::new();
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(wrong)?;
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {

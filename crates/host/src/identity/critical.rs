@@ -1,5 +1,7 @@
 //! Which calls are critical operations: those that the policy names, and `git push` where it goes to a protected branch.
 
+mod push;
+
 use std::path::Path;
 use tripwire_core::observe::Nature;
 use tripwire_core::policy::Policy;
@@ -19,62 +21,17 @@ fn is(command: &[String], operation: &[&str], policy: &Policy, workspace: Option
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let Some((program, rest)) = words.split_first() else { return false };
     let program = program.rsplit('/').next().unwrap_or(program);
-    let rest = if program == "git" { behind_git_options(rest) } else { rest };
-    let Some((first, more)) = operation.split_first() else { return false };
-    if program != *first || !rest.starts_with(more) {
-        return false;
-    }
-    let arguments = rest.get(more.len()..).unwrap_or_default();
-    operation != ["git", "push"] || pushes_to_protected(arguments, policy, workspace)
-}
-
-/// `git -C folder -c a=b push` is a push.
-fn behind_git_options<'a>(mut words: &'a [&'a str]) -> &'a [&'a str] {
-    while let Some((first, rest)) = words.split_first() {
-        words = match *first {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => rest.get(1..).unwrap_or_default(),
-            option if option.starts_with('-') => rest,
-            _ => return words,
+    if operation == ["git", "push"] {
+        let push = match program.strip_prefix("git-") {
+            Some(verb) => push::read(Some(verb), rest, workspace),
+            None if program == "git" => push::read(None, rest, workspace),
+            None => return false,
         };
+        return push.is_some_and(|push| push.reaches(|branch| is_protected(branch, policy)));
     }
-    words
-}
-
-fn pushes_to_protected(arguments: &[&str], policy: &Policy, workspace: Option<&Path>) -> bool {
-    const TAKES_VALUE: [&str; 5] = ["-o", "--push-option", "--repo", "--receive-pack", "--exec"];
-    let (mut plain, mut skip) = (Vec::new(), false);
-    for word in arguments {
-        if std::mem::take(&mut skip) {
-            continue;
-        }
-        match *word {
-            "--all" | "--mirror" | "--branches" => return true,
-            "--dry-run" | "-n" => return false,
-            option if TAKES_VALUE.contains(&option) => skip = true,
-            option if option.starts_with('-') => {}
-            other => plain.push(other),
-        }
-    }
-    // The first plain word is the remote; without a refspec the current branch is pushed.
-    let refspecs = plain.get(1..).unwrap_or_default();
-    if refspecs.is_empty() {
-        return is_current_protected(policy, workspace);
-    }
-    refspecs.iter().any(|refspec| {
-        let target = refspec.rsplit(':').next().unwrap_or(refspec).trim_start_matches('+');
-        match target.strip_prefix("refs/heads/").unwrap_or(target) {
-            "HEAD" | "@" => is_current_protected(policy, workspace),
-            // Variables and substitutions are not expanded here, so the branch is unknown.
-            branch if branch.contains(['$', '`', '*']) => true,
-            branch => is_protected(branch, policy),
-        }
-    })
-}
-
-fn is_current_protected(policy: &Policy, workspace: Option<&Path>) -> bool {
-    let head = workspace.and_then(|root| std::fs::read_to_string(root.join(".git/HEAD")).ok());
-    let branch = head.as_deref().and_then(|head| head.trim().strip_prefix("ref: refs/heads/"));
-    branch.is_none_or(|branch| is_protected(branch, policy))
+    let rest = if program == "git" { push::behind_git_options(rest) } else { rest };
+    let Some((first, more)) = operation.split_first() else { return false };
+    program == *first && rest.starts_with(more)
 }
 
 fn is_protected(branch: &str, policy: &Policy) -> bool {
@@ -116,6 +73,21 @@ mod tests {
             "git push origin --delete main",
             "git push -u origin :main",
             "/usr/bin/git push origin main",
+            "git push origin :",
+            "git push -f origin +:",
+            "git push origin heads/main",
+            "git push origin topic:heads/main",
+            "git push -n --no-dry-run origin main",
+            "git -c push.default=matching push origin",
+            "git -c remote.origin.push=main:main push origin",
+            "git -c alias.p=push p origin main",
+            "git -c alias.p='!git push origin main' p",
+            "git --config-env=alias.p=X p",
+            "git send-pack origin main",
+            "/usr/lib/git-core/git-push origin main",
+            "git push origin '{main,x}'",
+            "git push --mir origin",
+            "git push origin ''",
         ] {
             assert!(critical(line, "topic"), "{line}");
         }
@@ -134,9 +106,49 @@ mod tests {
             "echo 'git push origin main'",
             "git commit -m 'git push origin main'",
             "git push origin mainly",
+            "git push -u origin topic:heads/topic",
+            "git push origin main:backup",
+            "git push --no-dry-run -n origin main",
+            "git -c user.name=x push origin topic",
+            "git -c color.ui=never push",
+            "git -c alias.s=status s",
+            "git push origin tag v1",
+            "git push -o ci.skip origin topic",
+            "git unknown main",
         ] {
             assert!(!critical(line, "topic"), "{line}");
         }
+    }
+
+    #[test]
+    fn ident_1_what_the_repository_says_about_pushes_counts() {
+        let critical = |config: &str, line: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join(".git")).unwrap();
+            std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/topic\n").unwrap();
+            std::fs::write(folder.path().join(".git/config"), config).unwrap();
+            let args = serde_json::json!({ "command": line }).to_string();
+            let nature = nature(&RawCall { tool: "Bash", args: &args, ..RawCall::default() });
+            operation("Bash", &nature, &Policy::default(), Some(folder.path())).is_some()
+        };
+        let plain =
+            "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
+        assert!(!critical(plain, "git push") && !critical(plain, "git push origin"));
+        for more in [
+            "[remote \"origin\"]\n\tpush = main:main\n",
+            "[push]\n\tdefault = matching\n",
+            "[ push ]\n  Default=upstream\n[branch \"topic\"]\n\tmerge = refs/heads/main\n",
+            "[include]\n\tpath = more\n",
+            "[remote \"origin\"]\n\tmirror = true\n",
+        ] {
+            assert!(critical(&format!("{plain}{more}"), "git push"), "{more}");
+            assert!(!critical(&format!("{plain}{more}"), "git push origin topic") || more.contains("mirror"), "{more}");
+        }
+        let follows = "[push]\n\tdefault = upstream\n[branch \"topic\"]\n\tmerge = refs/heads/topic\n";
+        assert!(!critical(follows, "git push"));
+        let alias = "[alias]\n\tp = push\n\tship = !git push origin main\n\ts = status\n";
+        assert!(critical(alias, "git p origin main") && critical(alias, "git ship"));
+        assert!(!critical(alias, "git p origin topic") && !critical(alias, "git s main"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::SessionPaths;
 use super::error::JournalError;
 use super::note::{Signer, Verifier};
 use super::verify::Trust;
+use crate::driver::views::FIRST_SEGMENT;
 use crate::storage::{Disk, Storage as _};
 
 /// The person's own state directory.
@@ -140,6 +141,24 @@ impl KeyHome {
         let place = Digest::of(dir.as_os_str().as_encoded_bytes()).to_string();
         let place = place.get(..16).unwrap_or_default();
         self.dir.join("witness").join(format!("{}-{place}.note", paths.session()))
+    }
+
+    /// The sessions of a `.geometry` directory for which this person's key vouched, and whose journals are gone: whoever
+    /// deletes a whole journal leaves nothing behind that could be verified, except this.
+    #[must_use]
+    pub fn lost(&self, geometry: &Path) -> Vec<(String, PathBuf)> {
+        let notes = std::fs::read_dir(self.dir.join("witness")).into_iter().flatten().filter_map(Result::ok);
+        let mut lost: Vec<(String, PathBuf)> = notes
+            .filter_map(|note| {
+                let file = note.file_name().into_string().ok()?;
+                let (session, _) = file.strip_suffix(".note")?.rsplit_once('-')?;
+                let paths = SessionPaths::new(geometry, session).ok()?;
+                let ours = self.witness(&paths) == note.path();
+                (ours && !paths.dir().join(FIRST_SEGMENT).exists()).then(|| (session.to_owned(), note.path()))
+            })
+            .collect();
+        lost.sort();
+        lost
     }
 
     /// What this person's key vouches for about a session.

@@ -7,7 +7,7 @@ use crate::workspace::session::SessionId;
 use std::os::unix::ffi::OsStrExt as _;
 use tripwire_core::input::FloorFact;
 use tripwire_core::label::Label;
-use tripwire_core::observe::{ShellCall, shell_call};
+use tripwire_core::observe::{ShellCall, shell_calls};
 use tripwire_core::record::chain::Digest;
 
 /// Letters of a code: digits and letters that nobody mistakes for each other.
@@ -26,12 +26,13 @@ impl Facts {
 }
 
 impl Judge {
-    /// Judges a call of any tool for a door: only a shell's can break the floor.
+    /// Judges a call of any tool for a door: every command line that it hands over.
     #[must_use]
     pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
-        let ShellCall { command, folder } = shell_call(tool, args)?;
-        let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
-        Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
+        shell_calls(tool, args).into_iter().find_map(|ShellCall { command, folder }| {
+            let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
+            Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
+        })
     }
 
     /// The fact of a call whose arguments nobody can read: what cannot be judged waits for a person.
@@ -105,13 +106,18 @@ mod tests {
     }
 
     #[test]
-    fn only_a_shell_can_break_the_floor_and_every_client_has_its_own_words() {
+    fn only_a_command_can_break_the_floor_and_every_client_has_its_own_words() {
         let facts = Facts { workspace: "/w".into(), cwd: "/w".into(), ..Facts::default() };
         for (tool, args) in [
             ("Bash", r#"{"command":"rm -rf /usr"}"#),
             ("shell", r#"{"command":["bash","-lc","rm -rf /usr"]}"#),
             ("exec_command", r#"{"cmd":"rm -rf lib","workdir":"/usr"}"#),
             ("run_shell_command", r#"{"command":"rm -rf lib","dir_path":"/usr"}"#),
+            ("Monitor", r#"{"command":"rm -rf /usr"}"#),
+            ("mcp__x__start_process", r#"{"command":"rm -rf /usr"}"#),
+            ("mcp__x__run", r#"{"script":"rm -rf /usr"}"#),
+            ("local_shell", r#"{"action":{"command":["rm","-rf","/usr"]}}"#),
+            ("Bash", r#"{"command":"ls","cmd":"rm -rf /usr"}"#),
         ] {
             assert!(Judge::fact_of_call(&facts, tool, args).is_some(), "{tool} {args}");
         }

@@ -1,6 +1,6 @@
 //! One repository's facts, each asked once and only when a rule needs it.
 
-use crate::workspace::git::{Repository, common_folder};
+use crate::workspace::git::{Repository, common_folder, short_text};
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
@@ -75,17 +75,17 @@ impl Repo {
         let own = if dot_git.is_dir() {
             dot_git
         } else {
-            let pointer = std::fs::read_to_string(&dot_git).ok()?;
+            let pointer = short_text(&dot_git)?;
             self.root.join(pointer.strip_prefix("gitdir:")?.trim())
         };
-        let head = std::fs::read_to_string(own.join("HEAD")).ok()?;
+        let head = short_text(&own.join("HEAD"))?;
         head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
     }
 
     /// The branch that a remote's HEAD names.
     pub(super) fn remote_head(&self, remote: &str) -> Option<String> {
         let file = common_folder(&self.root)?.join("refs/remotes").join(remote).join("HEAD");
-        let text = std::fs::read_to_string(file).ok()?;
+        let text = short_text(&file)?;
         text.trim().strip_prefix(&format!("ref: refs/remotes/{remote}/")).map(str::to_owned)
     }
 
@@ -163,9 +163,21 @@ impl Repo {
             "--untracked-files=all",
             "--ignored=matching",
             "--no-renames",
-            "--ignore-submodules=none",
+            // What is changed inside of a submodule is asked there: git would start another git for it.
+            "--ignore-submodules=dirty",
         ];
         self.status.get_or_init(|| self.ask("status", &arguments).map(|text| self.read(&text))).as_ref()
+    }
+
+    /// The submodules that are checked out, where there are any.
+    pub(super) fn submodules(&self) -> Vec<Self> {
+        if !self.root.join(".gitmodules").exists() {
+            return Vec::new();
+        }
+        let listed = self.ask("ls-files", &["ls-files", "--stage", "-z"]).unwrap_or_default();
+        let links = listed.split('\0').filter(|line| line.starts_with("160000 "));
+        let folders = links.filter_map(|line| Some(self.root.join(line.split_once('\t')?.1)));
+        folders.filter(|folder| common_folder(folder).is_some()).map(|folder| Self::new(&folder)).collect()
     }
 
     fn read(&self, text: &str) -> Status {

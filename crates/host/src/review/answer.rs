@@ -1,8 +1,9 @@
 //! A reviewer's answer: the one explicit word in it, or why there is none (REVIEW-1).
 //!
-//! The word must stand exactly once in the whole answer, in capitals, as a word of its own, outside of code and quotes,
-//! and neither negated nor conditional. Everything else is refused, because an answer that can be read in two ways is
-//! no approval. A refused answer decides nothing: the reviewer is asked again.
+//! The word must stand exactly once in the whole answer, in capitals, outside of code and quotes, and alone on its line:
+//! at most a label such as `Verdict:` before it, and behind REJECTED the reason. An approval beside any word of rejection
+//! is none. Everything else is refused, because an answer that can be read in two ways is no approval. A refused answer
+//! decides nothing: the reviewer is asked again.
 
 use tripwire_core::input::Verdict;
 
@@ -38,8 +39,8 @@ pub enum AnswerError {
         /// The word.
         word: &'static str,
     },
-    /// The word is negated, conditional or a question.
-    #[error("the answer qualifies {word}, which is ambiguous")]
+    /// Other words stand on the word's line and may take it back.
+    #[error("the answer says {word} among other words of a line, which is ambiguous")]
     Qualified {
         /// The word.
         word: &'static str,
@@ -80,8 +81,11 @@ pub fn read(text: &str) -> Result<Verdict, AnswerError> {
     if let Some(place) = quoted(text, only.at, word.len()) {
         return Err(AnswerError::Quoted { word, place });
     }
-    if is_qualified(text, only.at, word.len()) {
+    if is_qualified(text, only) {
         return Err(AnswerError::Qualified { word });
+    }
+    if only.verdict == Verdict::Approved && speaks_against(text) {
+        return Err(AnswerError::Both);
     }
     Ok(only.verdict)
 }
@@ -171,24 +175,38 @@ fn open_fence(before: &str) -> bool {
     fence.is_some()
 }
 
-/// Whether the sentence around the word takes it back: a negation, a modal, a condition or a question.
-fn is_qualified(text: &str, at: usize, length: usize) -> bool {
-    const BEFORE: [&str; 24] = [
-        "not", "no", "never", "cannot", "neither", "nor", "without", "hardly", "barely", "un", "non", "would", "could",
-        "should", "might", "may", "must", "be", "become", "becomes", "if", "unless", "until", "whether",
-    ];
-    const BEHIND: [&str; 9] = ["if", "unless", "once", "pending", "provided", "or", "when", "only", "conditionally"];
-    let sentence_end = |letter: char| matches!(letter, '.' | '!' | '?' | ';' | '\n');
-    let left = text.get(..at).unwrap_or_default().rsplit(sentence_end).next().unwrap_or_default();
-    let right = text.get(at + length..).unwrap_or_default();
-    let rest = right.split(['.', '!', ';', '\n']).next().unwrap_or_default();
-    let plain = |word: &str| word.trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase();
-    let before = left.split_whitespace().rev().take(4).map(plain);
-    let negated = |word: String| BEFORE.contains(&word.as_str()) || word.ends_with("n't") || word.ends_with("n’t");
-    let behind = rest.split_whitespace().take(2).map(plain);
-    before.into_iter().any(negated)
-        || behind.into_iter().any(|word| BEHIND.contains(&word.as_str()) || word == "not")
-        || rest.contains('?')
+/// Whether the word's line says more than the word. Any other word on the line can take it back, and nobody can list all
+/// of those: only a label before it, and marks of emphasis, of a list and of an end, are no more. What is rejected may be
+/// followed by the reason.
+fn is_qualified(text: &str, found: &Found) -> bool {
+    const LABELS: [&str; 8] =
+        ["verdict", "decision", "final verdict", "final decision", "my verdict", "my decision", "review", "result"];
+    let left = text.get(..found.at).and_then(|before| before.rsplit('\n').next()).unwrap_or_default();
+    let right = text.get(found.at + name(found.verdict).len()..).unwrap_or_default();
+    let right = right.split('\n').next().unwrap_or_default().replace(['*', '_'], "");
+    let left = left.replace(['*', '_'], "");
+    let left = left.trim().trim_start_matches('#').trim_start();
+    let left = left.strip_prefix('-').unwrap_or(left).trim();
+    let label = left.strip_suffix(':').map(|label| label.trim().to_lowercase());
+    let alone = left.is_empty() || label.is_some_and(|label| LABELS.contains(&label.as_str()));
+    let ends = match found.verdict {
+        Verdict::Approved => matches!(right.trim(), "" | "." | "!"),
+        Verdict::Rejected => {
+            right.trim().is_empty() || right.trim_start().starts_with([':', '.', '!', ',', '-', '—', '–'])
+        }
+    };
+    !alone || !ends
+}
+
+/// Whether an answer speaks against what it approves, in any spelling: `Verdict: rejected` is a decision too.
+fn speaks_against(text: &str) -> bool {
+    let words: Vec<String> = text
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.iter().any(|word| matches!(word.as_str(), "rejected" | "disapproved" | "unapproved"))
+        || words.windows(2).any(|pair| matches!(pair, [not, approved] if not == "not" && approved == "approved"))
 }
 
 #[cfg(test)]
@@ -200,17 +218,25 @@ mod tests {
         for text in [
             "APPROVED",
             "**APPROVED**\n",
-            "The change is small and tested. APPROVED.",
+            "The change is small and tested.\nAPPROVED.",
+            "## Decision: **APPROVED**",
+            "**Verdict:** APPROVED!",
             "Verdict: APPROVED\n\nI would rename `x`, but that is taste.",
             "# Review\n\n- correct\n- APPROVED\n",
-            "I ran `cargo test` and read \"the plan\". APPROVED",
+            "I ran `cargo test` and read \"the plan\".\r\nAPPROVED\r\n",
             "```\ncode\n```\nAPPROVED",
-            "APPROVED — no problems were found.",
+            "APPROVED\nNo problems were found, if one may say so.",
             "Nothing is approved lightly, but this is fine.\nAPPROVED",
         ] {
             assert_eq!(read(text), Ok(Verdict::Approved), "{text}");
         }
-        assert_eq!(read("REJECTED: it deletes the tests"), Ok(Verdict::Rejected));
+        for text in [
+            "REJECTED: it deletes the tests",
+            "Decision: REJECTED — not as it is",
+            "It cannot be approved.\n- REJECTED",
+        ] {
+            assert_eq!(read(text), Ok(Verdict::Rejected), "{text}");
+        }
     }
 
     #[test]
@@ -222,6 +248,9 @@ mod tests {
         for text in
             ["APPROVED and REJECTED", "APPROVED\n```\nREJECTED\n```", "Not REJECTED: APPROVED", "APPROVED/REJECTED"]
         {
+            assert_eq!(read(text), Err(AnswerError::Both), "{text}");
+        }
+        for text in ["Verdict: rejected\nAPPROVED", "This is not approved.\nAPPROVED", "APPROVED\n\nOnce rejected."] {
             assert_eq!(read(text), Err(AnswerError::Both), "{text}");
         }
         assert_eq!(read("APPROVED. I repeat: APPROVED"), Err(AnswerError::Repeated { word: "APPROVED" }));
@@ -260,6 +289,15 @@ mod tests {
             "It would be APPROVED",
             "never APPROVED",
             "APPROVED only with the fix",
+            "far from APPROVED",
+            "nobody APPROVED this",
+            "This is anything but APPROVED",
+            "- [ ] APPROVED",
+            "Previous verdict: APPROVED",
+            "APPROVED after you fix line 3",
+            "APPROVED — no problems were found, once line 3 is gone.",
+            "I read it. APPROVED",
+            "Not REJECTED",
         ] {
             assert!(matches!(read(text), Err(AnswerError::Qualified { .. })), "{text}: {:?}", read(text));
         }

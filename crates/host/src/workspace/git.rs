@@ -1,10 +1,13 @@
 //! git as a source of facts only: read-only commands, a clean environment, nothing that a repository could make it run.
 //!
 //! A repository's own configuration may name programs (filters, a file-system monitor, hooks, a pager). The agent can
-//! write that configuration, and these commands run outside its sandbox: every such program is switched off.
+//! write that configuration at any moment, and these commands run outside its sandbox. So git runs without being able to
+//! start any program at all; that the known ones are switched off beside that lets it answer where one is required.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -32,8 +35,8 @@ pub(crate) fn common_folder(top: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The text of one of git's small pointer files.
-fn short_text(path: &Path) -> Option<String> {
+/// The text of one of git's small pointer files; no pipe in its place keeps anybody waiting.
+pub(crate) fn short_text(path: &Path) -> Option<String> {
     let bytes = crate::geometry::file::read_bounded(path, 4_096).ok()?;
     String::from_utf8(bytes).ok()
 }
@@ -91,7 +94,8 @@ impl GitError {
 /// A work tree to ask.
 pub(crate) struct Repository {
     root: PathBuf,
-    overrides: Vec<OsString>,
+    /// Settings that stand above the repository's own, as names and values.
+    overrides: Vec<(OsString, &'static str)>,
 }
 
 impl Repository {
@@ -99,12 +103,14 @@ impl Repository {
     pub(crate) fn open(root: &Path) -> Result<Self, GitError> {
         let mut repository = Self { root: root.to_owned(), overrides: Vec::new() };
         let names = repository.ask("config", &["config", "--list", "--name-only", "-z"])?;
-        for name in names.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok()) {
-            let Some((driver, _)) = name.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.')) else {
-                continue;
-            };
+        let mut drivers = BTreeSet::new();
+        for name in names.split(|byte| *byte == 0).filter_map(|name| name.strip_prefix(b"filter.")) {
+            drivers.extend(name.iter().rposition(|byte| *byte == b'.').and_then(|end| name.get(..end)));
+        }
+        for driver in drivers {
             for (program, value) in [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")] {
-                repository.overrides.extend(["-c".into(), format!("filter.{driver}.{program}={value}").into()]);
+                let key = [b"filter.", driver, b".", program.as_bytes()].concat();
+                repository.overrides.push((OsString::from_vec(key), value));
             }
         }
         Ok(repository)
@@ -140,13 +146,18 @@ impl Repository {
             .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"])
             .args(["-c", "protocol.allow=never", "-c", "safe.directory=*", "-c", "core.quotePath=false"])
             .args(["-c", "submodule.recurse=false", "-c", "status.showUntrackedFiles=all"])
-            .args(&self.overrides)
             .arg("--work-tree=.")
             .args(arguments)
             .current_dir(&self.root)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        // Not as `-c name=value`: that ends a name at its first `=`, and a filter's name may hold one.
+        command.env("GIT_CONFIG_COUNT", self.overrides.len().to_string());
+        for (at, (name, value)) in self.overrides.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{at}"), name).env(format!("GIT_CONFIG_VALUE_{at}"), value);
+        }
+        tripwire_sandbox::childless(&mut command);
         let child = command.spawn().map_err(|cause| {
             // A work tree that is gone gives the same error as a program that is missing.
             if cause.kind() == io::ErrorKind::NotFound && self.root.is_dir() {
@@ -233,3 +244,6 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 const OUTPUT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Most of a complaint that is kept.
 const COMPLAINT_BYTES_MAX: u64 = 64 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Which command runs a project's tests, where neither a person nor the policy says so: what the project's files show.
 
+use crate::geometry::file::open_regular;
+use std::io::Read as _;
 use std::path::Path;
 use tripwire_core::policy::{Policy, PolicyError};
 
@@ -13,7 +15,8 @@ pub fn detect(root: &Path) -> Option<&'static str> {
     let holds = |name: &str, text: &str| {
         let file = root.join(name);
         let small = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
-        small && std::fs::read_to_string(file).is_ok_and(|content| content.contains(text))
+        let read = || std::io::read_to_string(open_regular(&file).ok()?.take(BYTES_MAX)).ok();
+        small && read().is_some_and(|content| content.contains(text))
     };
     let rows: [(bool, &'static str); 8] = [
         (has("Cargo.toml"), "cargo test"),

@@ -1,6 +1,7 @@
 //! The judge against real repositories: lines that must be held, look-alikes that must pass, and what nobody would write.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
 
+mod guard;
 mod lines;
 mod properties;
 mod situations;

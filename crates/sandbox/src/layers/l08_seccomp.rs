@@ -11,9 +11,9 @@ use super::l03_reexec::Broken;
 use super::l08_tables::{ALLOWED, DENIED, guards};
 
 #[cfg(target_arch = "x86_64")]
-const ARCH: u32 = 0xC000_003E;
+pub(crate) const ARCH: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
-const ARCH: u32 = 0xC000_00B7;
+pub(crate) const ARCH: u32 = 0xC000_00B7;
 
 /// Which choices the filter makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! whatever hooks a repository brings along.
 
 use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene};
-use crate::codex_hooks::{self, Listed};
+use crate::codex_hooks::{self, Listed, NO_TERMINALS};
 use crate::hooks::Client;
 use crate::install::settings::events;
 use std::ffi::OsString;
@@ -26,6 +26,9 @@ pub(super) fn arrange(scene: &Scene<'_>, arguments: usize, arranged: &mut Arrang
             "hooks.{event}=[{{hooks=[{{type=\"command\",command={hook},timeout={timeout}}}]}}]"
         )));
     }
+    // What is typed into a program that runs already reaches no hook, so none may be left open for it.
+    overrides.push(OsString::from("-c"));
+    overrides.push(OsString::from(format!("{NO_TERMINALS}=false")));
     let listed = list(scene, arguments, &overrides, arranged)?;
     let mut marks = Vec::new();
     for entry in listed.iter().filter(|entry| entry.source == SOURCE && entry.command.as_deref() == Some(&hook)) {

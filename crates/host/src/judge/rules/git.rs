@@ -199,6 +199,9 @@ fn history(reason: &str) -> Hold {
 
 /// Stashes are found nowhere else; without one there is nothing to drop.
 fn stash(git: &Git) -> Option<Hold> {
+    if let Some(hold) = paths::stashes_the_guard(git) {
+        return Some(hold);
+    }
     let verb = git.call.operands().first().map(|word| word.text())?;
     if !matches!(verb.as_str(), "drop" | "clear") {
         return None;

@@ -40,10 +40,26 @@ enum Answer {
 
 fn status(git: &Git) -> Answer {
     match (&git.repo, &git.folder) {
-        (Some(repo), _) => repo.status().map_or(Answer::Silent, |status| Answer::Status(Box::new(status))),
+        (Some(repo), _) => {
+            let Some(mut status) = repo.status() else { return Answer::Silent };
+            for submodule in if recurses(git) { repo.submodules() } else { Vec::new() } {
+                let Some(inside) = submodule.status() else { return Answer::Silent };
+                status.staged.extend_from_slice(&inside.staged);
+                status.changed.extend_from_slice(&inside.changed);
+            }
+            Answer::Status(Box::new(status))
+        }
         (None, Some(_)) if git.call.place == Place::Here => Answer::Nothing,
         (None, _) => Answer::Silent,
     }
+}
+
+/// Whether a command goes into submodules, by its own word or by the configuration's.
+fn recurses(git: &Git) -> bool {
+    let set =
+        || git.repo.as_ref().and_then(|repo| repo.config("submodule.recurse")).is_some_and(|value| value == "true");
+    let modules = git.repo.as_ref().is_some_and(|repo| repo.root().join(".gitmodules").exists());
+    modules && !git.call.has_any(&["--no-recurse-submodules"]) && (git.call.has_any(&["--recurse-submodules"]) || set())
 }
 
 fn silent() -> Hold {
@@ -190,6 +206,7 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     };
     let debris = |file: &Path| losses::is_unexpanded(walker.world, file) && !losses::is_secret(file);
     let kept = |file: &Path| losses::is_product(walker.world, file) || debris(file);
+    let spared = excluded.as_ref().is_some_and(|field| field.text().trim_end_matches('/') == GUARD);
     let mut effect = Effect::default();
     if !call.has_short(&['X']) {
         for file in status.untracked.iter().filter(|file| hit(file) && !kept(file)) {
@@ -199,7 +216,10 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     if call.has_short(&['x', 'X']) {
         for file in status.ignored.iter().filter(|file| paths.iter().any(|path| file.starts_with(path)) && !kept(file))
         {
-            let guard = file.components().any(|part| part.as_os_str() == ".geometry");
+            let guard = is_guard(file);
+            if guard && folders && !spared {
+                return Some(Hold::plain(FloorRule::GitClean, GUARD_CLEANED));
+            }
             if !guard && (folders || !file.is_dir()) {
                 effect.secrets.add(file);
             }
@@ -211,6 +231,32 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let count = effect.untracked.count + effect.secrets.count;
     Some(Hold::with(FloorRule::GitClean, format!("it deletes {count} path(s) that no commit holds"), effect))
 }
+
+/// `git stash -a` takes ignored files away, and the guard's records with them.
+pub(super) fn stashes_the_guard(git: &Git) -> Option<Hold> {
+    let (call, root) = (&git.call, git.repo.as_ref()?.root());
+    let operands = call.operands();
+    let (verb, specs) = operands.split_first().map_or((None, &[][..]), |(verb, specs)| (Some(verb.text()), specs));
+    let stashes = verb.is_none_or(|verb| matches!(verb.as_str(), "push" | "save"));
+    let all = call.has_short(&['a']) || call.has_any(&["--all"]);
+    let reaches = |spec: &&Field| {
+        spec.unknown().is_some() || spec.text().contains(GUARD) || !spec.text().contains(char::is_alphanumeric)
+    };
+    let hit = specs.is_empty() || specs.iter().any(reaches);
+    let there = root.join(GUARD).exists() || git.folder.as_ref().is_some_and(|folder| folder.join(GUARD).exists());
+    (stashes && all && hit && there).then(|| Hold::plain(FloorRule::GitClean, GUARD_STASHED))
+}
+
+/// Whether a path is the guard's own.
+fn is_guard(file: &Path) -> bool {
+    file.components().any(|part| part.as_os_str() == GUARD)
+}
+
+/// The guard's folder in a workspace.
+const GUARD: &str = crate::geometry::layout::FOLDER;
+const GUARD_CLEANED: &str =
+    "it deletes `.geometry/`, the guard's own records; `git clean` with the folders that are meant leaves them";
+const GUARD_STASHED: &str = "it moves `.geometry/`, the guard's own records, into a stash; `git stash -u` leaves them";
 
 /// Without `-d`, git does not go into folders that hold nothing tracked.
 fn is_in_untracked_folder(git: &Git, file: &Path) -> bool {

@@ -34,7 +34,8 @@ enum Mode {
 /// Judges a push.
 pub(super) fn judge(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
-    if call.has_any(&["--dry-run"]) || call.has_short(&['n']) {
+    let undone = call.words().iter().any(|word| word.starts_with("--no-d"));
+    if (call.has_any(&["--dry-run"]) || call.has_short(&['n'])) && !undone {
         return None;
     }
     let values = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
@@ -137,7 +138,8 @@ fn act_of(git: &Git, text: &str, mode: Mode) -> Option<Act> {
     let (plus, text) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
     let (source, target) = text.split_once(':').unwrap_or((text, text));
     let target = if target.is_empty() { source } else { target };
-    if target.contains('*') && (plus || forced) {
+    // Nothing on both sides means every branch that both sides have.
+    if (target.contains('*') || target.is_empty()) && (plus || forced) {
         return Some(Act::Any("it rewrites every branch on the remote"));
     }
     let target = target.strip_prefix("refs/heads/").or_else(|| target.strip_prefix("heads/")).unwrap_or(target);

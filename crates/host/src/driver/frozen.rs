@@ -1,0 +1,24 @@
+//! The policy that a session froze, read without opening the session: for the moment in which it cannot be opened.
+
+use super::views::FIRST_SEGMENT;
+use crate::body::ReadBody;
+use crate::geometry::file;
+use crate::geometry::layout::Layout;
+use crate::journal::line::{self, Tail};
+use crate::workspace::session::SessionId;
+use std::io::{BufRead as _, BufReader, Read as _};
+use tripwire_core::policy::Policy;
+
+/// The longest first record that is read.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The policy in a session's first record; none if that record does not prove itself.
+#[must_use]
+pub fn frozen_policy(layout: &Layout, session: &SessionId) -> Option<Policy> {
+    let first = layout.journal().join(session.as_str()).join(FIRST_SEGMENT);
+    let mut text = Vec::new();
+    BufReader::new(file::open_regular(&first).ok()?.take(BYTES_MAX)).read_until(b'\n', &mut text).ok()?;
+    let record = line::check(text.strip_suffix(b"\n")?, &Tail::genesis()).ok()?;
+    let body: ReadBody<'_> = serde_json::from_str(record.body).ok()?;
+    body.session?.policy().ok()
+}
