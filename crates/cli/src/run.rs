@@ -9,6 +9,7 @@ use crate::run_print;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tripwire_adapters::hooks::Client;

@@ -30,7 +30,7 @@ fn floor_1_a_client_that_the_agent_starts_is_judged_too_and_its_steps_are_its_ow
 }
 
 #[test]
-fn ctrl_1_a_client_that_the_agent_starts_is_paused_too() {
+fn ctrl_1_a_client_that_the_agent_starts_is_stopped_too() {
     let bed = Bed::new(&format!(
         "{NESTED} begin; touch ready; while [ ! -e go ]; do sleep 0.05; done
          nested 'ls' 1; touch asked; sleep 1000"
@@ -124,7 +124,7 @@ fn ctrl_3_the_persons_own_guard_cannot_be_disarmed_from_inside() {
     );
     let settings = bed.home().join(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    std::fs::write(&settings, "mine\n").unwrap();
+    std::fs::write(&settings, "{}\n").unwrap();
     let ran = bed.run(&[]);
     ran.ended(0);
     if ran.report["guard"]["shielded"] == false {
@@ -132,5 +132,5 @@ fn ctrl_3_the_persons_own_guard_cannot_be_disarmed_from_inside() {
         return;
     }
     let result = std::fs::read_to_string(bed.place().join("result")).unwrap();
-    assert_eq!(result, "mine\nread-settings\nwrote-session\n", "the client itself goes on as before");
+    assert_eq!(result, "{}\nread-settings\nwrote-session\n", "the client itself goes on as before");
 }
