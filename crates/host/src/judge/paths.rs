@@ -16,6 +16,9 @@ use std::path::{Component, Path, PathBuf};
 /// Steps of one line that are kept; a line with more is held by the judge.
 const STEPS_MAX: usize = 8_192;
 
+/// Letters of a run of short options behind which a value is looked for.
+const CLUSTER_MAX: usize = 8;
+
 /// One step of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
@@ -195,8 +198,10 @@ impl Word {
     pub fn parts(&self) -> Vec<Self> {
         let mut parts = vec![self.clone()];
         let text = self.text();
-        if text.starts_with('-') && !text.starts_with("--") && text.len() > 2 {
-            parts.push(Self(self.0.without_prefix(2)));
+        if text.starts_with('-') && !text.starts_with("--") {
+            // `-so.x`: behind whichever letter, a value may begin.
+            let letters = text.bytes().skip(1).take(CLUSTER_MAX).take_while(u8::is_ascii_alphanumeric).count();
+            parts.extend((2..=letters + 1).filter(|at| *at < text.len()).map(|at| Self(self.0.without_prefix(at))));
         }
         let mut part = Field::default();
         let mut split = 0_usize;
@@ -234,7 +239,9 @@ impl Word {
         let target: Vec<String> = normal_parts(path).collect();
         let mut parts = super::world::components(&self.0);
         parts.retain(|part| !matches!(part.as_slice(), [Atom::Text(text)] if text == "."));
-        let starts_unknown = matches!(self.0.atoms.first(), Some(Atom::Unknown(..)));
+        // Quotes leave empty texts behind.
+        let first = self.0.atoms.iter().find(|atom| !matches!(atom, Atom::Text(text) if text.is_empty()));
+        let starts_unknown = matches!(first, Some(Atom::Unknown(..)));
         let absolute = self.0.text().starts_with('/') && !starts_unknown;
         match (absolute, folder) {
             _ if starts_unknown => floating(&parts, &target, telling),
@@ -370,6 +377,7 @@ mod tests {
             ("rm .gu$(foo)/STOP", Relation::Same),
             ("rm $'.guard'/STOP", Relation::Same),
             ("rm $X/STOP", Relation::Same),
+            ("rm \"$X/STOP\"", Relation::Same),
             ("rm ./$X/STOP", Relation::Same),
             ("rm $X.guard/STOP", Relation::Same),
             ("rm .g*/STOP", Relation::Same),

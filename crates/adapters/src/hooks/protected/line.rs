@@ -97,7 +97,10 @@ impl Run<'_> {
                 return Some(word.shown());
             }
         }
-        if verbs::reads(&name, &words) && !self.writes_by_script(&name) {
+        if self.writes_by_script(&name) {
+            return Some(words.join(" "));
+        }
+        if verbs::reads(&name, &words) {
             return None;
         }
         let written = match self.words.split_last() {
