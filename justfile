@@ -63,3 +63,7 @@ fuzz seconds="60":
 fuzz-hook seconds="60":
     mkdir -p fuzz/corpus/decode_hook
     cargo +nightly fuzz run decode_hook fuzz/corpus/decode_hook fuzz/seeds/decode_hook -- -max_total_time={{ seconds }} -max_len=65536
+
+# Bent hook inputs against the hooks' decoders, on stable Rust; TRIPWIRE_HOOK_FIXTURES names a folder of recorded ones
+bend-hook cases="100000":
+    TRIPWIRE_FUZZ_CASES={{ cases }} cargo test --package tripwire-adapters --test hooks mutated -- --nocapture

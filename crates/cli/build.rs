@@ -1,5 +1,4 @@
 //! How the binary is linked.
-#![expect(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,6 +1,7 @@
 //! `tripwire run` over the real clients, which talk to a scripted model on loopback: as whoever runs the tests and, where
 //! that is root, as an ordinary user. A client that is not installed is skipped, loudly.
 #![expect(clippy::expect_used, reason = "a broken premise must end the test")]
+#![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
 
 #[path = "../support/mod.rs"]
 mod support;

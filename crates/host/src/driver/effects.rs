@@ -175,11 +175,11 @@ fn action_taken(decision: &Decision, finding: &Finding) -> ActionTaken {
 /// A note by itself changes nothing; what was done is what its decision caused.
 fn after_a_note(decision: &Decision, finding: &Finding) -> ActionTaken {
     let causes = |test: fn(&Effect) -> bool| decision.effects.iter().any(test);
+    let compacted = finding.kind == FindingKind::CompactionGate && causes(|effect| matches!(effect, Effect::Compact));
+    let restarted = compacted || finding.kind == FindingKind::EngineSwitch;
     if finding.kind == FindingKind::DirtyBitViolation {
         ActionTaken::InjectedTestPrompt
-    } else if finding.kind == FindingKind::EngineSwitch {
-        ActionTaken::RestartedSession
-    } else if finding.kind == FindingKind::CompactionGate && causes(|effect| matches!(effect, Effect::Compact)) {
+    } else if restarted {
         ActionTaken::RestartedSession
     } else if causes(|effect| matches!(effect, Effect::Stop(_))) {
         ActionTaken::Stopped

@@ -82,6 +82,7 @@ mod tests {
             "git -c remote.origin.push=main:main push origin",
             "git -c alias.p=push p origin main",
             "git -c alias.p='!git push origin main' p",
+            "git -c alias.a=b -c alias.b=push a origin main",
             "git --config-env=alias.p=X p",
             "git send-pack origin main",
             "/usr/lib/git-core/git-push origin main",
@@ -149,6 +150,8 @@ mod tests {
         let alias = "[alias]\n\tp = push\n\tship = !git push origin main\n\ts = status\n";
         assert!(critical(alias, "git p origin main") && critical(alias, "git ship"));
         assert!(!critical(alias, "git p origin topic") && !critical(alias, "git s main"));
+        assert!(critical("[alias]\n\ta = b\n\tb = push\n", "git a origin main"));
+        assert!(critical("[alias]\n\ta = b\n\tb = a\n", "git a"), "what never ends is not known");
     }
 
     #[test]

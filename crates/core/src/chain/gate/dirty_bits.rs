@@ -211,7 +211,7 @@ mod tests {
         let text = AgentEvent { flags: Flags::default().with(Flag::Edit).with(Flag::Text), ..AgentEvent::default() };
         let passed = Some(TestResult::Passed);
         let table: [(&[AgentEvent], Verification); 4] = [
-            (&[text.clone()], Verification::NothingToVerify),
+            (core::slice::from_ref(&text), Verification::NothingToVerify),
             (&[text.clone(), edit()], Verification::Unverified),
             (&[edit(), text.clone()], Verification::Unverified),
             (&[edit(), test(passed), text.clone()], Verification::Verified),

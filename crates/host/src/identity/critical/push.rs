@@ -30,6 +30,10 @@ impl Push {
 
 /// Reads a git command: `verb` where the program's name says it, else it is among the words. None if it is no push.
 pub(super) fn read(verb: Option<&str>, words: &[&str], workspace: Option<&Path>) -> Option<Push> {
+    read_at(ALIASES_MAX, verb, words, workspace)
+}
+
+fn read_at(depth: u8, verb: Option<&str>, words: &[&str], workspace: Option<&Path>) -> Option<Push> {
     let mut settings = Vec::new();
     let mut folder = workspace.map(Path::to_path_buf);
     let mut rest = words;
@@ -61,12 +65,19 @@ pub(super) fn read(verb: Option<&str>, words: &[&str], workspace: Option<&Path>)
         Some(verb) => (verb, rest),
         None => rest.split_first().map(|(verb, rest)| (*verb, rest))?,
     };
-    let repository = Repository::at(folder.as_deref());
     match verb {
-        "push" => Some(Push { targets: targets(arguments, &settings, &repository) }),
+        "push" => Some(Push { targets: targets(arguments, &settings, &Repository::at(folder.as_deref())) }),
         // The parts that a push is made of are nobody's daily tools.
         "send-pack" | "http-push" | "receive-pack" => Some(Push { targets: vec![Target::Any] }),
-        _ => alias(verb, arguments, &settings, &repository, workspace),
+        // git's own verbs cannot be aliases, and most calls are one of these: nothing is read for them.
+        verb if OWN_VERBS.contains(&verb) => None,
+        verb => {
+            let line = alias(verb, arguments, &settings, &Repository::at(folder.as_deref()))?;
+            match (line, depth.checked_sub(1)) {
+                (Alias::Line(line), Some(deeper)) => pushes_in(deeper, &line, workspace),
+                (Alias::Line(_), None) | (Alias::Unknown, _) => Some(Push { targets: vec![Target::Any] }),
+            }
+        }
     }
 }
 
@@ -102,27 +113,29 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// A verb that an alias makes of something else.
-fn alias(
-    verb: &str,
-    rest: &[&str],
-    settings: &[Setting<'_>],
-    repository: &Repository,
-    root: Option<&Path>,
-) -> Option<Push> {
+/// What an alias makes of a verb.
+enum Alias {
+    Line(String),
+    Unknown,
+}
+
+fn alias(verb: &str, rest: &[&str], settings: &[Setting<'_>], repository: &Repository) -> Option<Alias> {
     let name = format!("alias.{verb}");
-    let text = match settings.iter().rev().find(|setting| is_key(setting.key, &name)) {
-        Some(Setting { value: None, .. }) => return Some(Push { targets: vec![Target::Any] }),
-        Some(Setting { value: Some(value), .. }) => (*value).to_owned(),
-        None => repository.setting(&name)?,
+    let mut given = settings.iter().filter(|setting| begins(setting.key, "alias."));
+    let text = match (given.next(), given.next()) {
+        // One alias may stand for another: nobody writes that by hand.
+        (Some(_), Some(_)) | (Some(Setting { value: None, .. }), None) => return Some(Alias::Unknown),
+        (Some(Setting { key, value: Some(value) }), None) if is_key(key, &name) => (*value).to_owned(),
+        (Some(_) | None, None) | (None, Some(_)) => repository.setting(&name)?,
     };
-    if text.split_whitespace().next() == Some(verb) {
-        return None;
-    }
-    let line = match text.trim_matches(['"', '\'']).strip_prefix('!') {
+    Some(Alias::Line(match text.trim_matches(['"', '\'']).strip_prefix('!') {
         Some(code) => format!("{code} {}", rest.join(" ")),
         None => format!("git {text} {}", rest.join(" ")),
-    };
+    }))
+}
+
+/// All pushes of a command line.
+fn pushes_in(depth: u8, line: &str, workspace: Option<&Path>) -> Option<Push> {
     let args = serde_json::json!({ "command": line }).to_string();
     let commands = nature(&RawCall { tool: "Bash", args: &args, ..RawCall::default() }).commands;
     let mut targets = Vec::new();
@@ -131,7 +144,7 @@ fn alias(
         if let Some((program, words)) = words.split_first()
             && program.rsplit('/').next() == Some("git")
         {
-            targets.extend(read(None, words, root).into_iter().flat_map(|push| push.targets));
+            targets.extend(read_at(depth, None, words, workspace).into_iter().flat_map(|push| push.targets));
         }
     }
     (!targets.is_empty()).then_some(Push { targets })
@@ -288,5 +301,42 @@ fn begins(text: &str, start: &str) -> bool {
     text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
 }
 
+/// How many aliases may stand for each other.
+const ALIASES_MAX: u8 = 4;
+/// git's own verbs that agents use all the time.
+const OWN_VERBS: [&str; 32] = [
+    "add",
+    "apply",
+    "bisect",
+    "blame",
+    "branch",
+    "cat-file",
+    "checkout",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "commit",
+    "config",
+    "describe",
+    "diff",
+    "fetch",
+    "grep",
+    "init",
+    "log",
+    "ls-files",
+    "merge",
+    "mv",
+    "pull",
+    "rebase",
+    "remote",
+    "reset",
+    "restore",
+    "rev-parse",
+    "rm",
+    "show",
+    "stash",
+    "status",
+    "switch",
+];
 /// The largest configuration that is read.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;

@@ -136,6 +136,10 @@ fn acts(git: &Git, specs: &[Field], remote: &str) -> Vec<Act> {
 fn act_of(git: &Git, text: &str, mode: Mode) -> Option<Act> {
     let forced = mode == Mode::Forced;
     let (plus, text) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
+    if text == ":" {
+        let any = Act::Any("it rewrites every branch that has the same name on both sides");
+        return (plus || forced).then_some(any);
+    }
     let (source, target) = text.split_once(':').unwrap_or((text, text));
     let target = if target.is_empty() { source } else { target };
     // Nothing on both sides means every branch that both sides have.
