@@ -13,6 +13,7 @@ pub mod desk;
 mod figures;
 pub(crate) mod gemini;
 mod inputs;
+mod legible;
 mod memory;
 pub mod protected;
 pub mod window;

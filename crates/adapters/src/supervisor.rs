@@ -26,7 +26,7 @@ pub use arrange::ArrangeError;
 pub use ending::Ending;
 pub use guard::Presence;
 pub use program::Program;
-pub use report::{EngineSwitch, RunReport};
+pub use report::{EngineSwitch, Proof, RunReport};
 pub use verify::Verified;
 
 use crate::hooks::Client;
@@ -79,6 +79,8 @@ pub struct Wish {
     pub homes: Homes,
     /// Folders that the client's processes are not to see.
     pub hidden: Vec<PathBuf>,
+    /// Files and folders of the person's that the client's processes may only read, where they exist.
+    pub kept: Vec<PathBuf>,
     /// Folders in which the run's own folder may be made, best first.
     pub temporary: Vec<PathBuf>,
     /// Our own program.

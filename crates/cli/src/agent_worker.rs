@@ -167,6 +167,7 @@ impl Supervised {
             env: self.env.clone(),
             homes: place::homes(),
             hidden: place::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
+            kept: crate::run::kept(),
             temporary: place::temporary(),
             program: self.ours.clone(),
             settings,

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output::Out;
+use crate::person;
 use crate::place::{self, Which};
 use crate::problem::Problem;
 use crate::step;
@@ -32,6 +33,7 @@ pub(crate) struct AllowArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
+    person::only("allow", &args.which.place)?;
     let workspace = args.which.place.look()?;
     let code = args.once.trim().to_uppercase();
     let (session, mut driver) = holder(args, &workspace, &code)?;

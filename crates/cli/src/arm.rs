@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output::{Form, Out};
+use crate::person;
 use crate::place::{self, Where};
 use crate::problem::Problem;
 use clap::Args;
@@ -48,6 +49,7 @@ pub(crate) fn arm(args: &ArmArgs) -> Result<Exit, Problem> {
 
 /// Runs `tripwire disarm`.
 pub(crate) fn disarm(args: &DisarmArgs) -> Result<Exit, Problem> {
+    person::only("disarm", &args.choice.place)?;
     choose(&args.choice, Mode::Observe)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output::{Form, Out};
+use crate::person;
 use crate::place::{self, Which};
 use crate::problem::Problem;
 use crate::run_limits;
@@ -204,6 +205,7 @@ fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
 
 /// Runs `tripwire resume`.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
+    person::only("resume", &args.which.place)?;
     let workspace = args.which.place.open()?;
     let layout = workspace.layout();
     let mut said = Said::new("resume", None);
@@ -287,6 +289,7 @@ fn standing(said: &mut Said, view: Option<&View>) -> Exit {
 
 /// Runs `tripwire ack`.
 pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
+    person::only("ack", &args.which.place)?;
     let workspace = args.which.place.open()?;
     let layout: &Layout = workspace.layout();
     let mut said = Said::new("ack", None);

@@ -25,6 +25,7 @@ mod log;
 mod memory;
 mod not_a_loop;
 mod output;
+mod person;
 mod place;
 mod policy;
 mod problem;

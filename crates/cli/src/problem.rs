@@ -143,6 +143,14 @@ pub(crate) enum Problem {
         /// What was asked for.
         code: String,
     },
+    /// A person's own verb, called from inside a client.
+    #[error("`tripwire {verb}` is for a person, and {sign}: an agent does not let its own work go on")]
+    OnlyAPerson {
+        /// The verb.
+        verb: &'static str,
+        /// How that is known.
+        sign: String,
+    },
     /// The workspace has no session.
     #[error("there is no session below `{}`", folder.display())]
     NoSession {
@@ -269,6 +277,7 @@ impl Problem {
             | Self::Sensitive(_)
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
+            Self::OnlyAPerson { .. } => Exit::Refused,
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
@@ -338,6 +347,7 @@ impl Problem {
                 "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned()
             }
             Self::NoHeldCommand { .. } => "the code stands in the refusal; see `tripwire log`".to_owned(),
+            Self::OnlyAPerson { .. } => "run it in a terminal of your own, outside of the client".to_owned(),
             Self::AmbiguousCode { .. } => {
                 "judge each with `tripwire judge`, and run the one that you want yourself".to_owned()
             }

@@ -3,6 +3,7 @@
 use crate::authority;
 use crate::exit::Exit;
 use crate::output::{self, Form, Out};
+use crate::person;
 use crate::place::{self, Acting, Where};
 use crate::problem::Problem;
 use clap::{Args, Subcommand};
@@ -138,6 +139,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
 }
 
 fn decide(args: &DecideArgs) -> Result<Exit, Problem> {
+    person::only("review decide", &args.place)?;
     let text = read(&args.file)?;
     let workspace = args.place.open()?;
     let gate = gate(&workspace);

@@ -9,6 +9,7 @@ use crate::run_print;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tripwire_adapters::hooks::Client;
@@ -109,6 +110,7 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         env: std::env::vars_os().collect(),
         homes: place::homes(),
         hidden: place::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
+        kept: kept(),
         temporary: place::temporary(),
         program: std::env::current_exe().map_err(setup("find our own program"))?,
         settings,
@@ -119,6 +121,22 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         signing: place::signing(&workspace),
         workspace,
     })
+}
+
+/// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
+pub(crate) fn kept() -> Vec<PathBuf> {
+    let homes = place::homes();
+    let below = |given: &Option<PathBuf>, name: &str| given.clone().or_else(|| Some(homes.home.as_ref()?.join(name)));
+    let mut kept: Vec<PathBuf> =
+        below(&homes.state, ".local/state").map(|state| state.join("tripwire")).into_iter().collect();
+    if let Some(claude) = below(&homes.claude, ".claude") {
+        kept.extend(["settings.json", "settings.local.json"].map(|name| claude.join(name)));
+    }
+    // Codex writes its trust in a folder into its `config.toml`, so that one stays open.
+    kept.extend(below(&homes.codex, ".codex").map(|codex| codex.join("hooks.json")));
+    let gemini = homes.gemini.as_ref().or(homes.home.as_ref());
+    kept.extend(gemini.map(|base| base.join(".gemini/settings.json")));
+    kept
 }
 
 /// What the flags set in the policy, before it is frozen.

@@ -47,6 +47,9 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
         ),
         format!("  guard     {}", guard(report)),
     ];
+    if let Some(proof) = &report.proof {
+        lines.push(format!("  proof     {}", proof.words()));
+    }
     for switch in &report.switches {
         lines.push(format!("  switch    {} goes on for {}: {}", switch.to, switch.from, switch.reason));
     }
@@ -73,6 +76,7 @@ pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
         "clients": report.clients,
         "verdict": verdict(report),
         "verify": report.verified.map(verify_word),
+        "proof": report.proof,
         "spent": {"micro_usd": report.view.spent.micro_usd, "tokens": report.view.spent.tokens},
         "budget_micro_usd": report.view.budget_micro_usd,
         "steps": report.view.steps,

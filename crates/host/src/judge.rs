@@ -14,7 +14,7 @@ mod find;
 mod hold;
 mod invoke;
 mod losses;
-mod plain;
+pub mod paths;
 mod repository;
 mod rules;
 mod shell;
@@ -29,7 +29,6 @@ mod tests;
 
 pub use effect::{Count, Effect, Names, Target};
 pub use hold::FloorRule;
-pub use plain::{Joint, PlainCommand, plain_commands};
 
 use self::call::Place;
 use self::field::Field;

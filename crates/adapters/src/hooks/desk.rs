@@ -96,6 +96,46 @@ impl Desk<'_> {
         Ok(Handled { reply: say(call, &answer), taken, retry_after })
     }
 
+    /// Answers a hook whose steps are not this session's, such as that of a client that the agent started: the floor, what
+    /// is out of reach, and whatever holds or stopped the session count for it too. Nothing is taken in. What only a
+    /// throttle of the minute keeps waiting may go on, because the minute is not its own.
+    ///
+    /// # Errors
+    /// Whatever keeps the engine from deciding: then the caller has to refuse.
+    pub fn opinion(&self, call: &HookCall, driver: &mut Driver) -> Result<Reply, DriverError> {
+        let reach = Reach::new(self.workspace, self.homes);
+        let facts = self.facts(call, driver);
+        let scene = Scene { call, root: self.workspace.root(), reach: &reach, facts: &facts };
+        let what = match &call.event {
+            Event::Asked(tool) => scene.request(tool, driver),
+            Event::ModelAsked { model } => Scene::model_request(model, driver.role()),
+            Event::Prompt => What::IterationStarted,
+            Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Done(..)
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => return Ok(Reply::default()),
+        };
+        let decision = driver.would(what, (self.clock)())?;
+        if decision.safety.allowed || decision.safety.error.is_none() {
+            return Ok(Reply::default());
+        }
+        Ok(say(call, &answer::of(call, &[&decision], &mut Vec::new())))
+    }
+
+    /// What the judge of commands has to know.
+    fn facts(&self, call: &HookCall, driver: &Driver) -> judge::Facts {
+        let facts = judge::Facts {
+            home: self.homes.home.clone(),
+            ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone())
+        };
+        facts.in_session(self.workspace.layout(), driver.session())
+    }
+
     /// Takes the event's inputs in and answers from their decisions.
     fn decide(
         &self,
@@ -105,11 +145,7 @@ impl Desk<'_> {
         taken: &mut Vec<Taken>,
     ) -> Result<Answer, DriverError> {
         let reach = Reach::new(self.workspace, self.homes);
-        let facts = judge::Facts {
-            home: self.homes.home.clone(),
-            ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone())
-        };
-        let facts = facts.in_session(self.workspace.layout(), driver.session());
+        let facts = self.facts(call, driver);
         let scene = Scene { call, root: self.workspace.root(), reach: &reach, facts: &facts };
         let mut before = Vec::new();
         let mut newcomers = 0;

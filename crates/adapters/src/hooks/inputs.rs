@@ -2,6 +2,7 @@
 
 use super::call::{Event, HookCall, Outcome, Tool};
 use super::figures;
+use super::legible;
 use super::memory::Memory;
 use super::protected::{self, Reach};
 use std::path::Path;
@@ -37,13 +38,19 @@ impl Scene<'_> {
         let who = Who { role: driver.role(), agent };
         // A hook confines nothing: what a call could do counts.
         let mut authority = driver.authority_for(who, &self.raw(tool), (self.root, Confinement::Open));
-        if protected::touches(self.reach, tool, &self.call.cwd).is_some() {
-            (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
-        }
+        let floor = match legible::read(&tool.input) {
+            Ok(input) => {
+                if protected::touches(self.reach, (tool, &input), self.facts).is_some() {
+                    (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
+                }
+                Judge::fact_of_call(self.facts, &tool.name, &tool.input)
+            }
+            Err(why) => Some(Judge::fact_of_unreadable(self.facts, &tool.input, &why)),
+        };
         What::Request(Request {
             action: facts.action,
             authority: Some(authority),
-            floor: Judge::fact_of_call(self.facts, &tool.name, &tool.input),
+            floor,
             proposal: None,
             reserve_micro_usd: None,
         })

@@ -1,7 +1,7 @@
 //! What the clients send: one JSON object per event, with nearly the same field names in all three.
 
 use super::call::{Agent, Event, HookCall, Outcome, Repeat, Source, Tool};
-use super::{Client, HookError, claude, codex, gemini};
+use super::{Client, HookError, claude, codex, gemini, legible};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -52,7 +52,7 @@ impl Wire<'_> {
         let missing = || HookError { problem: format!("`{}` names no tool", self.hook_event_name) };
         Ok(Tool {
             name: self.tool_name.clone().ok_or_else(missing)?,
-            input: raw(self.tool_input).to_owned(),
+            input: legible::mended(raw(self.tool_input)).into_owned(),
             call_id: self.tool_use_id.clone(),
         })
     }

@@ -4,11 +4,13 @@
 //! than it takes to copy it, so that the watch can see that the engine does not answer, and end the run.
 
 mod clerk;
+mod open_calls;
 mod pulse;
 
 pub(crate) use clerk::Clerk;
-pub(crate) use pulse::{Orders, Pulse, Told};
+pub(crate) use pulse::{Orders, Pulse, TestRun, Told};
 
+use self::open_calls::OpenCalls;
 use super::Teller;
 use super::sources::{self, Sources};
 use crate::hooks::desk::{Attempt, Desk, Handled};
@@ -19,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::event::Flag;
+use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::What;
 use tripwire_core::observe::{RawCall, observe};
@@ -44,6 +47,7 @@ pub(crate) struct Guard {
     sources: Sources,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
+    open: Mutex<OpenCalls>,
     changed: Condvar,
     served: AtomicUsize,
 }
@@ -58,7 +62,8 @@ impl Guard {
     ) -> Self {
         let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), Sources::of(workspace.root()));
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
-        Self { workspace, homes, presence, teller, sources, engine, pulse, changed, served: AtomicUsize::new(0) }
+        let (open, served) = (Mutex::default(), AtomicUsize::new(0));
+        Self { workspace, homes, presence, teller, sources, engine, pulse, open, changed, served }
     }
 
     /// How things stand now.
@@ -74,6 +79,7 @@ impl Guard {
     /// A worker begins: what was seen of the one before does not vouch for it.
     pub(crate) fn begin_worker(&self) {
         self.lock_pulse().begin_worker();
+        self.open().clear();
     }
 
     /// The run is over: whoever waits here goes away with a refusal.
@@ -97,7 +103,7 @@ impl Guard {
 
     /// Answers one event of the client; waits as long as the session is paused, a throttle lasts, or a person is asked.
     fn answer_one(&self, question: &Question) -> Reply {
-        let call = match hooks::read(question.client, &question.input) {
+        let mut call = match hooks::read(question.client, &question.input) {
             Ok(call) => call,
             Err(error) => {
                 self.fault(&error.to_string());
@@ -105,7 +111,7 @@ impl Guard {
             }
         };
         self.lock_pulse().note(&call);
-        if !call.concerns_the_engine() {
+        if !call.concerns_the_engine() || self.follow_call(&mut call) == Belongs::Nowhere {
             return Reply::default();
         }
         let mut attempt = Attempt::First;
@@ -132,11 +138,74 @@ impl Guard {
                     if question.client == Client::Codex {
                         self.withhold();
                     }
+                    self.close_refused(&call.event, &handled.reply);
                     self.lock_pulse().note_reply(&handled.reply);
                     return handled.reply;
                 }
             }
         }
+    }
+
+    /// Answers somebody else's hook: nothing of it is taken in, and what it asks for is judged. The run's own hook is asked
+    /// about the client's own calls, so those get no objection here.
+    pub(crate) fn answer_other(&self, question: &Question) -> Reply {
+        let broken = |why: &str| hooks::broken(question.client, &question.input, why);
+        let call = match hooks::read(question.client, &question.input) {
+            Ok(call) => call,
+            Err(error) => return broken(&error.to_string()),
+        };
+        if let Event::Asked(tool) = &call.event
+            && self.open().has(tool)
+        {
+            return Reply::default();
+        }
+        let desk = Desk { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
+        match self.with_engine(|driver| desk.opinion(&call, driver)) {
+            Ok(reply) => reply,
+            Err(error) => broken(&format!("{error}; {}", error.hint())),
+        }
+    }
+
+    /// Follows a call from its question to its result, and says whether a result belongs to any.
+    fn follow_call(&self, call: &mut HookCall) -> Belongs {
+        match &mut call.event {
+            Event::Asked(tool) => self.open().ask(tool),
+            Event::Done(tool, outcome) => match self.open().end(tool) {
+                Some(asked) => *tool = asked,
+                // What a client refuses to run at all was never asked for; a failure proves nothing anyway.
+                None if outcome.failed == Some(true) => {}
+                None => {
+                    let name = &tool.name;
+                    self.teller.say(&format!("tripwire: a result of `{name}` that nobody asked for is not taken in"));
+                    return Belongs::Nowhere;
+                }
+            },
+            Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => {}
+        }
+        Belongs::Here
+    }
+
+    /// A call that was refused has no result.
+    fn close_refused(&self, event: &Event, reply: &Reply) {
+        if let Event::Asked(tool) = event
+            && *reply != Reply::default()
+        {
+            self.open().end(tool);
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, OpenCalls> {
+        // Nothing that is done under this lock can leave it half done.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Before tests run and when the agent says that it is done: sources that changed unseen make the code modified.
@@ -171,8 +240,25 @@ impl Guard {
             for taken in &handled.taken {
                 self.publish(driver, taken);
             }
+            if let Event::Done(tool, _) = &call.event {
+                self.note_proof(tool, driver.view().verdict);
+            }
             Ok(handled)
         })
+    }
+
+    /// Remembers on which test run the verdict rests: a person is to know what was believed.
+    fn note_proof(&self, tool: &Tool, verdict: Verification) {
+        let mut pulse = self.lock_pulse();
+        if verdict != Verification::Verified {
+            pulse.proof = None;
+            return;
+        }
+        let facts = observe(&RawCall { tool: &tool.name, args: &tool.input, ..RawCall::default() });
+        if facts.flags.has(Flag::Test) {
+            let action = facts.action.signature.unwrap_or(facts.action.tool).to_string();
+            pulse.proof = Some(TestRun { action, call: tool.call_id.clone() });
+        }
     }
 
     /// Takes in something that no hook brought: time, a person's act, a fact of our own.
@@ -312,6 +398,15 @@ impl Guard {
         // Nothing that is done under this lock can leave it half done.
         self.pulse.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an event belongs to what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Belongs {
+    /// It does, or asks for nothing.
+    Here,
+    /// It is a result without a question.
+    Nowhere,
 }
 
 /// What came of waiting.

@@ -21,6 +21,8 @@ pub struct RunReport {
     pub text: Option<String>,
     /// What the test command said, if there was one and it ran.
     pub verified: Option<Verified>,
+    /// What a verdict of `VERIFIED` rests on.
+    pub proof: Option<Proof>,
     /// The session at a glance.
     pub view: View,
     /// The newest findings.
@@ -37,6 +39,43 @@ pub struct RunReport {
     pub containment: &'static str,
     /// Whether the client's processes saw `.geometry/` read-only and no key.
     pub shielded: bool,
+}
+
+/// What a verdict of `VERIFIED` rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "by")]
+pub enum Proof {
+    /// The person's own test command, run by us.
+    OwnRun {
+        /// The command.
+        command: String,
+    },
+    /// A test run that the client's hook told of and its own record shows. It was not run by us.
+    ClientRecord {
+        /// What was run, in short.
+        action: String,
+    },
+    /// A test run that the client's hook told of; nothing else shows it.
+    ClientWord {
+        /// What was run, in short.
+        action: String,
+    },
+}
+
+impl Proof {
+    /// In words for a person.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::OwnRun { command } => format!("`{command}`, run by tripwire at the end"),
+            Self::ClientRecord { action } => {
+                format!("{action}, as the client reported and recorded it; `--verify` has tripwire run it itself")
+            }
+            Self::ClientWord { action } => {
+                format!("{action}, by the client's word alone; `--verify` has tripwire run it itself")
+            }
+        }
+    }
 }
 
 /// A change of the engine: announced, journaled, never silent.

@@ -1,7 +1,6 @@
 //! The socket on which hooks hand over what the client told them: one thread for each, all of them at one guard.
 
 use super::guard::Guard;
-use crate::hooks::Reply;
 use crate::socket::{Question, SocketError};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -47,7 +46,7 @@ fn serve(mut stream: UnixStream, program: &Path, guard: &Guard) -> Result<(), So
     let question = Question::read(&mut stream)?;
     let reply = match caller(&stream, program) {
         Caller::RunsOwnHook => guard.answer(&question),
-        Caller::Other => Reply::default(),
+        Caller::Other => guard.answer_other(&question),
     };
     reply.write(&mut stream)
 }
@@ -57,12 +56,14 @@ fn serve(mut stream: UnixStream, program: &Path, guard: &Guard) -> Result<(), So
 enum Caller {
     /// A hook that was arranged for this run.
     RunsOwnHook,
-    /// A hook that the person has installed for all runs, or a program of the agent's. This run's own hook is asked about
-    /// the same event, so theirs gets no objection; and it is not taken in, or everything would count twice.
+    /// Anybody else: a hook that the person has installed for all runs, called by this client or by one that the agent
+    /// started, or a program of the agent's. Nothing of it is taken in, or everything would count twice; what it asks for
+    /// is judged all the same, because nobody else may be asked about it.
     Other,
 }
 
-/// Hooks of this run are known by the program that they run, which lies in the run's own folder.
+/// Hooks of this run are known by the program that they run, which lies in the run's own folder. A caller that cannot be
+/// looked at is somebody else.
 fn caller(stream: &UnixStream, program: &Path) -> Caller {
     let exe = rustix::net::sockopt::socket_peercred(stream)
         .map_err(io::Error::from)

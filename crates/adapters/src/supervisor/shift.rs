@@ -6,16 +6,17 @@ use super::folder::RunFolder;
 use super::guard::{Clerk, Guard};
 use super::latecomers::Latecomers;
 use super::program::Program;
-use super::report::{EngineSwitch, RunReport};
+use super::report::{EngineSwitch, Proof, RunReport};
 use super::stream::{self, Complaint, LastWords, Passing};
 use super::verify::{self, Bench, Verified};
 use super::watch::{Awake, ENGINE_WITHIN, Next, Over, Watch};
-use super::witness::Witness;
+use super::witness::{Shown, Witness};
 use super::{Output, RunError, Teller, Wish, prompt, serve};
 use crate::hooks::Client;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tripwire_core::chain::gate::dirty_bits::Verification;
@@ -68,6 +69,8 @@ pub(super) struct Shifts<'a> {
     text: Option<String>,
     /// What the running worker says on its standard error, where nobody hears it.
     complaint: Option<Complaint>,
+    /// Whether the client's own record shows the test run that the verdict rests on.
+    shown: Shown,
 }
 
 /// What follows a worker.
@@ -125,6 +128,7 @@ impl<'a> Shifts<'a> {
             switches: Vec::new(),
             text: None,
             complaint: None,
+            shown: Shown::Unknown,
         })
     }
 
@@ -168,8 +172,11 @@ impl<'a> Shifts<'a> {
         for path in &arranged.read_only {
             spec = spec.read_only(path);
         }
-        for path in self.wish.hidden.iter().filter(|path| path.is_dir()) {
-            spec = spec.hidden(&path.canonicalize().unwrap_or_else(|_| path.clone()));
+        for path in self.wish.kept.iter().filter_map(|path| path.canonicalize().ok()) {
+            spec = spec.read_only(&path);
+        }
+        for path in self.hidden() {
+            spec = spec.hidden(&path);
         }
         let own = worker.command.get(worker.program.arguments..).unwrap_or_default();
         let mut passing = None;
@@ -202,6 +209,12 @@ impl<'a> Shifts<'a> {
         Ok((tree, passing))
     }
 
+    /// The folders that nothing of the agent's making may see: the client's processes, and the tests that it wrote.
+    fn hidden(&self) -> Vec<PathBuf> {
+        let folders = self.wish.hidden.iter().filter(|path| path.is_dir());
+        folders.map(|path| path.canonicalize().unwrap_or_else(|_| path.clone())).collect()
+    }
+
     fn watch(
         &mut self,
         worker: &Worker,
@@ -232,6 +245,7 @@ impl<'a> Shifts<'a> {
         }
         self.text.clone_from(&words.text);
         let pulse = self.guard.pulse();
+        self.shown = pulse.proof.as_ref().map_or(Shown::Unknown, |run| witness.shows(run));
         let facts = Facts { client, over: &over, pulse: &pulse, words: &words, refusal: witness.refusal() };
         match &over {
             Over::Restart => self.restart(worker),
@@ -304,8 +318,9 @@ impl<'a> Shifts<'a> {
 
     /// Says in the journal how it ended, proves the work where it is asked for, and writes the record.
     fn close(mut self, ending: Ending) -> RunReport {
-        let mut ending = self.journal(ending);
+        let mut ending = self.journal(self.doubted(ending));
         let verified = self.verify(&mut ending);
+        let proof = self.proof(&ending, verified);
         if matches!(ending, Ending::Held(HoldReason::Loop | HoldReason::NoProgress))
             && let Err(error) = self.guard.report_blocker()
         {
@@ -327,6 +342,7 @@ impl<'a> Shifts<'a> {
             ending,
             text: self.text,
             verified,
+            proof,
             view: pulse.view,
             findings: pulse.recent,
             receipt: self.receipt,
@@ -336,6 +352,33 @@ impl<'a> Shifts<'a> {
             containment: if self.told.containment == "subreaper" { "subreaper" } else { "pid_namespace" },
             shielded: self.told.shielded,
         }
+    }
+
+    /// A test run that the hook told of and the client's own record does not show proves nothing: whatever runs in the
+    /// client's tree can call its hook.
+    fn doubted(&self, ending: Ending) -> Ending {
+        match (ending, self.shown) {
+            (Ending::Done(Verification::Verified), Shown::No) => {
+                self.teller.say("tripwire: the client's own record does not show the test run that its hook reported");
+                Ending::Done(Verification::Unverified)
+            }
+            (ending, Shown::Yes | Shown::No | Shown::Unknown) => ending,
+        }
+    }
+
+    /// What a verdict of `VERIFIED` rests on.
+    fn proof(&self, ending: &Ending, verified: Option<Verified>) -> Option<Proof> {
+        if !matches!(ending, Ending::Done(Verification::Verified)) {
+            return None;
+        }
+        if let (Some(Verified::Passed), Some(command)) = (verified, &self.wish.verify) {
+            return Some(Proof::OwnRun { command: command.clone() });
+        }
+        let action = self.guard.pulse().proof?.action;
+        Some(match self.shown {
+            Shown::Yes => Proof::ClientRecord { action },
+            Shown::No | Shown::Unknown => Proof::ClientWord { action },
+        })
     }
 
     /// Takes into the journal what the engine does not know yet of the end.
@@ -371,8 +414,14 @@ impl<'a> Shifts<'a> {
         let command = self.wish.verify.as_deref()?;
         let layout = self.wish.workspace.layout();
         let read_only = layout.folder().canonicalize().unwrap_or_else(|_| layout.folder().to_owned());
-        let bench =
-            Bench { command, cwd: &self.wish.cwd, env: &self.wish.env, read_only: &read_only, until: self.until };
+        let bench = Bench {
+            command,
+            cwd: &self.wish.cwd,
+            env: &self.wish.env,
+            read_only: &read_only,
+            hidden: &self.hidden(),
+            until: self.until,
+        };
         let verified = verify::run(&bench, self.teller.as_ref()).unwrap_or_else(|error| {
             self.teller.say(&format!("tripwire: the test command could not be run: {error}"));
             Verified::Cut

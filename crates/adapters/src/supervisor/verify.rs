@@ -4,7 +4,7 @@ use super::Teller;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::event::{AgentEvent, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::input::{Claim, What};
@@ -40,6 +40,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) env: &'a [(OsString, OsString)],
     /// What its processes may only read.
     pub(crate) read_only: &'a Path,
+    /// What its processes are not to see: they run code that the agent wrote.
+    pub(crate) hidden: &'a [PathBuf],
     /// Until when.
     pub(crate) until: Option<Instant>,
 }
@@ -50,12 +52,9 @@ pub(crate) fn run(bench: &Bench<'_>, teller: &dyn Teller) -> Result<Verified, Tr
     let start = |source: io::Error| TreeError::Start { what: "hand on standard error", source };
     let out = io::stderr().as_fd().try_clone_to_owned().map_err(start)?;
     let env = bench.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let mut tree = TreeSpec::new(["sh", "-c", bench.command])
-        .cwd(bench.cwd)
-        .env(env)
-        .read_only(bench.read_only)
-        .stdio(TreeStdio::Null, TreeStdio::Fd(out), TreeStdio::Inherit)
-        .start()?;
+    let spec = TreeSpec::new(["sh", "-c", bench.command]).cwd(bench.cwd).env(env).read_only(bench.read_only);
+    let spec = bench.hidden.iter().fold(spec, |spec, folder| spec.hidden(folder));
+    let mut tree = spec.stdio(TreeStdio::Null, TreeStdio::Fd(out), TreeStdio::Inherit).start()?;
     let until = bench.until.unwrap_or_else(|| Instant::now() + TIME_MAX);
     let exit = loop {
         match tree.wait(LOOK_EVERY)? {

@@ -1,6 +1,6 @@
 //! The second witness: what the client's own records say, held against what its hooks announced.
 
-use super::guard::Pulse;
+use super::guard::{Pulse, TestRun};
 use super::records::{Entry, Outcome, Record};
 use crate::hooks::Client;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ pub(crate) struct Witness {
     records: Vec<Record>,
     /// Calls without an announcement and without a result, and when they were first seen.
     open: BTreeMap<String, Duration>,
-    /// Calls that ran, for a client whose hooks name none.
+    /// Calls that ran, as the client wrote them down.
     ran: BTreeSet<String>,
     /// Calls that only look after a command that runs already.
     polls: BTreeSet<String>,
@@ -40,6 +40,16 @@ impl Witness {
     /// The provider's last refusal, if nothing came after it.
     pub(crate) fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
+    }
+
+    /// What the client's own record says about a test run that its hook told of. A client whose hooks name no calls, and
+    /// one that wrote down nothing at all, says nothing.
+    pub(crate) fn shows(&self, run: &TestRun) -> Shown {
+        match (self.client, &run.call) {
+            (Client::Claude | Client::Codex, Some(call)) if self.ran.contains(call) => Shown::Yes,
+            (Client::Claude | Client::Codex, Some(_)) if !self.ran.is_empty() => Shown::No,
+            (Client::Claude | Client::Codex | Client::Gemini, Some(_) | None) => Shown::Unknown,
+        }
     }
 
     /// Reads what is new at this time (of a clock that stands still while the client is frozen), and says what it proves
@@ -77,6 +87,9 @@ impl Witness {
             Entry::Answered { call, .. } if self.polls.remove(&call) => None,
             Entry::Answered { call, outcome } => {
                 self.open.remove(&call);
+                if outcome == Outcome::Ran {
+                    self.ran.insert(call.clone());
+                }
                 match outcome {
                     Outcome::GuardFailed => Some(format!("the hook of the call `{call}` could not be run")),
                     Outcome::Ran if self.passed_by(&call, pulse) => {
@@ -93,20 +106,40 @@ impl Witness {
     }
 
     /// Whether a call ran past the guard. Where hooks name no call, more calls must not run than were announced.
-    fn passed_by(&mut self, call: &str, pulse: &Pulse) -> bool {
+    fn passed_by(&self, call: &str, pulse: &Pulse) -> bool {
         match self.client {
             Client::Claude | Client::Codex => !pulse.has_announced(call),
-            Client::Gemini => {
-                self.ran.insert(call.to_owned());
-                u64::try_from(self.ran.len()).unwrap_or(u64::MAX) > pulse.asked
-            }
+            Client::Gemini => u64::try_from(self.ran.len()).unwrap_or(u64::MAX) > pulse.asked,
         }
     }
+}
+
+/// Whether the client's own record shows what its hook told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// It does.
+    Yes,
+    /// It shows other calls, and not this one.
+    No,
+    /// It does not say.
+    Unknown,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dirty_1_a_test_run_that_the_clients_record_does_not_show_is_known() {
+        let run = |call: &str| TestRun { action: "Bash(pytest)".to_owned(), call: Some(call.to_owned()) };
+        let pulse = Pulse::announcing(&["a", "forged"]);
+        for client in [Client::Claude, Client::Codex] {
+            let mut witness = Witness::new(client);
+            assert_eq!(witness.shows(&run("a")), Shown::Unknown, "it wrote down nothing");
+            witness.take(answered("a", Outcome::Ran), &pulse, Duration::ZERO);
+            assert_eq!((witness.shows(&run("a")), witness.shows(&run("forged"))), (Shown::Yes, Shown::No));
+        }
+    }
 
     fn asked(call: &str) -> Entry {
         Entry::Asked { call: call.to_owned() }

@@ -43,3 +43,78 @@ fn ctrl_1_an_agent_that_goes_elsewhere_does_not_leave_its_guard_behind() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("stopped by a person"), "{output:?}");
     assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0, "no second workspace was made");
 }
+
+/// A shell call whose arguments are written as they stand.
+fn raw_shell(bed: &crate::bed::Bed, input: &str) -> String {
+    let whole =
+        bed.input("PreToolUse", &json!({"tool_name": "Bash", "tool_input": "HERE", "tool_use_id": "t"})).to_string();
+    let output = bed.raw(whole.replace("\"HERE\"", input).as_bytes());
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn ctrl_3_half_a_letter_switches_nothing_off() {
+    let bed = bed("claude");
+    for input in [
+        r#"{"command":"echo x > .geometry/SURR # \ud800"}"#,
+        r#"{"command":"echo x > .geometry/SURR","description":"\ud83d"}"#,
+        r#"{"command":"echo \ud800\u003brm -rf ~"}"#,
+    ] {
+        assert!(raw_shell(&bed, input).contains("\"deny\""), "{input}");
+    }
+    assert_eq!(raw_shell(&bed, r#"{"command":"echo \ud83d","description":"half a \ud83d smile"}"#), "");
+    assert_eq!(raw_shell(&bed, r#"{"command":"echo \ud83d\ude00"}"#), "");
+}
+
+#[test]
+fn floor_1_arguments_that_nobody_can_read_wait_for_a_person() {
+    let bed = bed("claude");
+    for levels in [80, 200] {
+        let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let told = raw_shell(&bed, &format!(r#"{{"command":"rm -rf ~","x":{deep}}}"#));
+        assert!(told.contains("\"deny\"") && told.contains("arguments"), "{told}");
+    }
+    assert!(raw_shell(&bed, r#"{"command":"rm .geometry/STOP","x":1e999}"#).contains("\"deny\""));
+    assert_eq!(raw_shell(&bed, r#"{"command":"ls","x":[[[["deep"]]]]}"#), "");
+}
+
+#[test]
+fn ctrl_3_a_person_s_verbs_are_refused_below_a_client() {
+    let bed = bed("claude");
+    assert_eq!(bed.answer("PreToolUse", &shell("ls")), Value::Null);
+    let verbs: [&[&str]; 5] =
+        [&["resume"], &["ack"], &["allow", "--once", "7KQ2-M9"], &["disarm"], &["review", "decide"]];
+    for verb in verbs {
+        let mut inside = bed.command(verb);
+        inside.env("CLAUDECODE", "1");
+        let output = crate::bed::run(inside, b"");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(11), "{verb:?}: {told}");
+        assert!(told.contains("is for a person") && told.contains("a terminal of your own"), "{told}");
+    }
+    // The environment can be shed; the ancestors stay. A shell under the client's name plays the client.
+    let client = bed.root().join("claude");
+    std::fs::copy("/bin/sh", &client).unwrap();
+    let line = format!("{} resume; exit $?", crate::bed::TRIPWIRE);
+    let below = |folder: &std::path::Path| {
+        let mut command = std::process::Command::new(&client);
+        command.args(["-c", &line]).current_dir(folder).env_clear();
+        command.output().unwrap().status.code()
+    };
+    assert_eq!(below(&bed.root()), Some(11));
+    let own = crate::bed::run(bed.command(&["resume"]), b"");
+    assert_eq!(own.status.code(), Some(0), "a person's own terminal: {own:?}");
+}
+
+#[test]
+fn ctrl_3_our_own_program_is_known_under_another_name() {
+    let bed = bed("claude");
+    let copy = bed.root().join("tw");
+    if std::fs::hard_link(crate::bed::TRIPWIRE, &copy).is_err() {
+        std::fs::copy(crate::bed::TRIPWIRE, &copy).unwrap();
+    }
+    assert!(bed.answer("PreToolUse", &shell("./tw resume")).to_string().contains("deny"));
+    assert_eq!(bed.answer("PreToolUse", &shell("./tw status")), Value::Null);
+    assert_eq!(bed.answer("PreToolUse", &shell("./other resume")), Value::Null);
+}

@@ -95,6 +95,11 @@ impl Bed {
         self.place.path()
     }
 
+    /// The throw-away home.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// A file of the throw-away home; empty if it is not there.
     pub(crate) fn home_text(&self, name: &str) -> String {
         fs::read_to_string(self.home.path().join(name)).unwrap_or_default()

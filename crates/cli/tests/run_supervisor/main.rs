@@ -10,6 +10,7 @@ mod bed;
 mod broken;
 mod endings;
 mod engines;
+mod forgery;
 mod people;
 mod reach;
 mod refusals;

@@ -87,6 +87,13 @@ impl Place {
             .env("HOME", self.dir.path().join("home"))
             .env("XDG_STATE_HOME", self.dir.path().join("state"))
             .env("USER", "ada")
+            // Whoever runs the tests may be an agent; the person in them is none.
+            .env_remove("CLAUDECODE")
+            .env_remove("GEMINI_CLI")
+            .env_remove("CODEX_CI")
+            .env_remove("CODEX_THREAD_ID")
+            .env_remove("CODEX_SANDBOX")
+            .env_remove("CODEX_SANDBOX_NETWORK_DISABLED")
             .stdin(Stdio::null());
         command
     }

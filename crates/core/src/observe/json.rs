@@ -228,13 +228,17 @@ impl<'a> Reader<'a> {
             return Some(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER));
         }
         let Some(after) = self.rest.strip_prefix("\\u") else { return Some(char::REPLACEMENT_CHARACTER) };
-        self.rest = after;
-        let second = self.hex4()?;
+        let mut ahead = Reader { rest: after };
+        let second = ahead.hex4()?;
+        if !(0xdc00..0xe000).contains(&second) {
+            // It is a character of its own, and must not vanish with the half before it.
+            return Some(char::REPLACEMENT_CHARACTER);
+        }
+        self.rest = ahead.rest;
         let joined = 0x1_0000_u32
             .wrapping_add(first.wrapping_sub(0xd800).wrapping_shl(10))
             .wrapping_add(second.wrapping_sub(0xdc00));
-        let paired = (0xdc00..0xe000).contains(&second);
-        Some(char::from_u32(joined).filter(|_| paired).unwrap_or(char::REPLACEMENT_CHARACTER))
+        Some(char::from_u32(joined).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
     fn hex4(&mut self) -> Option<u32> {
@@ -260,6 +264,12 @@ mod tests {
         let one = canonical(" { \"b\" : [1, 2.50,\"x\\u00e9\\ud83d\\ude00\\n\"], \"a\":null } ");
         assert_eq!(one.as_deref(), Some("{\"a\":null,\"b\":[1,2.50,\"xé😀\n\"]}"));
         assert_eq!(one, canonical("{\"a\":null,\"b\":[1,2.50,\"xé😀\\n\"]}"));
+    }
+
+    #[test]
+    fn half_a_pair_takes_nothing_with_it() {
+        assert_eq!(canonical("\"a\\ud800\\u003bb\"").as_deref(), Some("\"a\u{fffd};b\""));
+        assert_eq!(canonical("\"\\ud800\\ud83d\\ude00\"").as_deref(), Some("\"\u{fffd}😀\""));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! What a supervisor needs of the driver beside taking inputs in: to know when to look, and to leave a report behind.
 
-use super::{Driver, DriverError, effects};
+use super::time::{since, stamped};
+use super::{Driver, DriverError, catch_up, effects, people};
 use crate::control;
 use crate::geometry::wall_clock::WallClock;
 use crate::storage::Storage;
+use tripwire_core::decision::Decision;
+use tripwire_core::input::{Input, What};
 
 impl<S: Storage> Driver<S> {
     /// Whether people did something that no input has taken in yet. It costs a few looks at files, and journals nothing.
@@ -12,6 +15,23 @@ impl<S: Storage> Driver<S> {
     /// When the files cannot be looked at: then nothing may go on.
     pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
         Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
+    }
+
+    /// What the engine would answer to an input now: an opinion for somebody whose steps are not this session's. Nothing is
+    /// taken in, nothing is journaled, and an allowance that it would use stays.
+    ///
+    /// # Errors
+    /// When the journal or the control files cannot be read: then there is no answer, and the asker has to refuse.
+    pub fn would(&mut self, what: What, now: WallClock) -> Result<Decision, DriverError> {
+        let Self { journal, layout, session, kept, frozen, followed, .. } = self;
+        let turn = journal.turn()?;
+        catch_up(&turn, (layout, session), kept, followed.as_mut())?;
+        let at = since(kept.start, now);
+        let mut chain = kept.chain.clone();
+        for what in people::inputs(&control::look(layout, &kept.seen, now)?.facts) {
+            chain.step(&Input { at, what });
+        }
+        Ok(chain.step(&frozen.confirm(Input { at, what: stamped(what, at) })).decision)
     }
 
     /// Writes `BLOCKER_REPORT.md` from the strictest of the newest alarms: the run ends here, and a person is to look at it.
@@ -29,6 +49,20 @@ mod tests {
     use super::*;
     use crate::geometry::layout::Layout;
     use tripwire_core::input::What;
+
+    #[test]
+    fn ctrl_1_an_opinion_knows_a_pause_and_leaves_no_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let now = WallClock::from_epoch_ms(1_790_000_000_000);
+        let mut driver = Driver::begin(&layout, now, |_| Ok(())).unwrap();
+        let records = driver.journal().records();
+        assert!(driver.would(What::IterationStarted, now).unwrap().safety.allowed);
+        std::fs::write(layout.pause(), "").unwrap();
+        assert!(!driver.would(What::IterationStarted, now).unwrap().safety.allowed);
+        assert_eq!(driver.journal().records(), records, "nothing was journaled");
+        assert!(driver.view().held.is_none() && driver.has_news(now).unwrap(), "and nothing was taken in");
+    }
 
     #[test]
     fn ctrl_1_news_are_told_until_they_are_taken_in_and_our_own_report_is_none() {

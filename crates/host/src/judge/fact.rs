@@ -35,6 +35,18 @@ impl Judge {
         })
     }
 
+    /// The fact of a call whose arguments nobody can read: what cannot be judged waits for a person.
+    #[must_use]
+    pub fn fact_of_unreadable(facts: &Facts, args: &str, why: &str) -> FloorFact {
+        let digest = Self::new(facts.clone()).digest(args);
+        FloorFact {
+            code: Label::cut(&code(&digest)),
+            digest,
+            reason: Label::cut(why),
+            rule: Label::cut(super::FloorRule::TooComplex.name()),
+        }
+    }
+
     /// Judges a command line for a door: the fact that its request carries, if it breaks the floor.
     #[must_use]
     pub fn fact(&self, command: &str) -> Option<FloorFact> {

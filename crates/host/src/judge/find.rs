@@ -4,7 +4,7 @@ use super::call::Call;
 use super::field::{Atom, Field, fits};
 use super::walk::Walker;
 use super::world::{Budget, Spot, Zone};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Most entries that a search looks at.
 const ENTRIES_MAX: usize = 20_000;
@@ -13,6 +13,8 @@ const ENTRIES_MAX: usize = 20_000;
 pub(super) struct Search {
     roots: Vec<Field>,
     names: Vec<(Vec<Atom>, On)>,
+    /// Names that it leaves alone.
+    left: Vec<(Vec<Atom>, On)>,
     together: Together,
     kind: Option<char>,
     depth_max: usize,
@@ -101,6 +103,7 @@ impl Search {
         let mut search = Self {
             roots: if roots.is_empty() { vec![Field::of(".")] } else { roots },
             names: Vec::new(),
+            left: Vec::new(),
             together: Together::All,
             kind: None,
             depth_max: usize::MAX,
@@ -124,9 +127,8 @@ impl Search {
                     let pattern = tests.next().map(|field| field.text()).unwrap_or_default();
                     let mut atoms = Field::default();
                     atoms.push_pattern(&if on == On::NameInAnyCase { pattern.to_lowercase() } else { pattern });
-                    if !was_negated {
-                        search.names.push((atoms.atoms, on));
-                    }
+                    let tests = if was_negated { &mut search.left } else { &mut search.names };
+                    tests.push((atoms.atoms, on));
                 }
                 "-o" | "-or" => search.together = Together::Any,
                 "-type" => {
@@ -191,6 +193,44 @@ impl Search {
         hits
     }
 
+    /// Which of these paths it would hit, as far as names and the disk tell.
+    pub(super) fn hits_among(&self, walker: &Walker<'_>, paths: &[PathBuf]) -> Vec<String> {
+        let mut hits = Vec::new();
+        for root in &self.roots {
+            for spot in walker.world.spots(root, walker.state.cwd()) {
+                let (Spot::Path(root) | Spot::Contents(root)) = spot else { continue };
+                let hit = |path: &&PathBuf| {
+                    let depth = path.strip_prefix(&root).map(|rest| rest.components().count());
+                    depth.is_ok_and(|depth| depth <= self.depth_max)
+                        && self.is_kind(path)
+                        && self.fits(path, &root)
+                        && !self.left.iter().any(|test| is_met(test, path, &root))
+                };
+                hits.extend(paths.iter().filter(hit).map(|path| path.display().to_string()));
+            }
+        }
+        hits
+    }
+
+    /// Whether a path may be of the kind that is looked for; one that is not there may become anything.
+    fn is_kind(&self, path: &Path) -> bool {
+        let Ok(metadata) = path.symlink_metadata() else {
+            return self.hits == Hits::Whatever && self.kind != Some('d');
+        };
+        let empty = if metadata.is_dir() {
+            path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
+        } else {
+            metadata.len() == 0
+        };
+        let kind = match self.kind {
+            Some('f') => metadata.is_file(),
+            Some('d') => metadata.is_dir(),
+            Some('l') => metadata.is_symlink(),
+            Some(_) | None => true,
+        };
+        kind && (empty || self.hits == Hits::Whatever)
+    }
+
     fn collect(&self, walker: &Walker<'_>, root: &Path, hits: &mut Vec<String>) {
         let mut todo = vec![(root.to_owned(), 0_usize)];
         let mut seen = 0_usize;
@@ -218,16 +258,20 @@ impl Search {
     }
 
     fn fits(&self, path: &Path, root: &Path) -> bool {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let below = path.strip_prefix(root).map(|rest| format!("./{}", rest.display())).unwrap_or_default();
-        let test = |(pattern, on): &(Vec<Atom>, On)| match on {
-            On::Name => fits(pattern, &name),
-            On::NameInAnyCase => fits(pattern, &name.to_lowercase()),
-            On::Path => fits(pattern, &below) || fits(pattern, &path.display().to_string()),
-        };
         match self.together {
-            Together::Any => self.names.iter().any(test),
-            Together::All => self.names.iter().all(test),
+            Together::Any => self.names.iter().any(|test| is_met(test, path, root)),
+            Together::All => self.names.iter().all(|test| is_met(test, path, root)),
         }
+    }
+}
+
+/// Whether a path passes a test of its name.
+fn is_met((pattern, on): &(Vec<Atom>, On), path: &Path, root: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let below = path.strip_prefix(root).map(|rest| format!("./{}", rest.display())).unwrap_or_default();
+    match on {
+        On::Name => fits(pattern, &name),
+        On::NameInAnyCase => fits(pattern, &name.to_lowercase()),
+        On::Path => fits(pattern, &below) || fits(pattern, &path.display().to_string()),
     }
 }

@@ -45,7 +45,9 @@ impl Walker<'_> {
         if let Some(inner) = wrappers::unwrap(call) {
             return self.inner(inner, call);
         }
-        if let Some(hold) = super::rules::judge(self, call) {
+        if self.is_watched() {
+            self.note_call(call);
+        } else if let Some(hold) = super::rules::judge(self, call) {
             self.hold(hold);
         }
         self.remember(call);
@@ -54,7 +56,9 @@ impl Walker<'_> {
 
     /// A program that cannot be known is judged as if it were `rm`, because that is what it hides at worst.
     fn unknown_program(&mut self, call: &Call) -> Stream {
-        if call.has_short(&['r', 'R']) {
+        if self.is_watched() {
+            self.note_call(call);
+        } else if call.has_short(&['r', 'R']) {
             let mut args = call.args.clone();
             if let Some(first) = args.first_mut() {
                 *first = Field::of("rm");
@@ -373,11 +377,15 @@ impl Walker<'_> {
         let Some(name) = target.known() else { return self.state.cwds.clear() };
         let mut next = Vec::new();
         for cwd in &self.state.cwds {
-            next.push(plain(&cwd.join(&name)));
+            match self.world.glob_names(target, Some(cwd)).filter(|names| !names.is_empty()) {
+                Some(names) => next.extend(names.iter().map(|name| plain(std::path::Path::new(name)))),
+                None => next.push(plain(&cwd.join(&name))),
+            }
         }
-        if name.starts_with('/') {
+        if name.starts_with('/') && next.is_empty() {
             next = vec![plain(std::path::Path::new(&name))];
         }
+        next.dedup();
         let sure = next.iter().all(|path| path.is_dir() || self.state.made.contains(path));
         self.state.fallback = if sure { Vec::new() } else { self.state.cwds.clone() };
         self.state.cwds = next;

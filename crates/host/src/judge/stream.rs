@@ -160,6 +160,10 @@ impl Walker<'_> {
                 Some(repository) => Stream::Known(format!("{}\n", repository.root().display())),
                 None => Stream::Unknown,
             },
+            // A branch is no path, and asking for it costs a process.
+            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] if self.is_watched() => {
+                Stream::Unknown
+            }
             ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] => {
                 let branch = self.state.cwd().and_then(|path| self.world.repository(path)?.branch());
                 branch.map_or(Stream::Unknown, |branch| Stream::Known(branch + "\n"))
@@ -205,7 +209,8 @@ impl Walker<'_> {
         match call.name().as_str() {
             "find" => {
                 let search = super::find::Search::read(call);
-                Stream::Paths(Paths(search.hits(self)))
+                let hits = if self.is_watched() { self.watched_hits(&search) } else { search.hits(self) };
+                Stream::Paths(Paths(hits))
             }
             "ls" => {
                 let names: Vec<String> = call.operands().iter().filter_map(|field| field.known()).collect();

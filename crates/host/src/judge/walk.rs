@@ -3,6 +3,7 @@
 use super::call::{Call, Place};
 use super::field::Field;
 use super::hold::{FloorRule, Hold, Segment};
+use super::paths::Watch;
 use super::shell::{
     Assign, Assignment, Command, Compound, Item, Join, Redirect, RedirectKind, Script, Sense, Simple, Wait, Word,
 };
@@ -28,6 +29,8 @@ pub(super) struct Walker<'w> {
     pub(super) segments: Vec<Segment>,
     /// The text of the command that is being judged.
     pub(super) source: String,
+    /// Who watches the walk instead of judging it.
+    pub(super) watch: Option<Watch<'w>>,
     /// Functions that are running.
     calls: Vec<(String, usize)>,
     /// Scripts in `>(…)` of the command at hand: they read what it writes.
@@ -57,6 +60,7 @@ impl<'w> Walker<'w> {
             state,
             segments: Vec::new(),
             source,
+            watch: None,
             calls: Vec::new(),
             outlets: Vec::new(),
             parallel: 0,
@@ -377,13 +381,19 @@ impl<'w> Walker<'w> {
         for redirect in redirects {
             let target = match redirect.kind {
                 RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => self.one(&redirect.target),
+                RedirectKind::Duplicate if self.is_watched() => {
+                    self.note_duplicate(&redirect.target);
+                    continue;
+                }
                 RedirectKind::Read
                 | RedirectKind::Duplicate
                 | RedirectKind::HereDocument(_)
                 | RedirectKind::HereString => continue,
             };
             let to_file = redirect.fd.is_none_or(|fd| fd == 1);
-            if let Some(hold) = self.judge_redirect(&redirect.kind, &target, place, call) {
+            if self.is_watched() {
+                self.note_redirect(target.clone());
+            } else if let Some(hold) = self.judge_redirect(&redirect.kind, &target, place, call) {
                 self.hold(hold);
             }
             if to_file {

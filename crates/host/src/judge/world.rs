@@ -330,7 +330,7 @@ fn has_glob(atoms: &[Atom]) -> bool {
 }
 
 /// A field split at its slashes.
-fn components(field: &Field) -> Vec<Vec<Atom>> {
+pub(super) fn components(field: &Field) -> Vec<Vec<Atom>> {
     let mut parts: Vec<Vec<Atom>> = Vec::new();
     let mut part = Vec::new();
     for atom in &field.atoms {

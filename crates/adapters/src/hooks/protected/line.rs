@@ -1,247 +1,228 @@
-//! A command line, read by the judge's parser and judged by the paths that its commands name.
-//!
-//! It expands what a line says about itself (`cd`, assignments, `~`, `$HOME`, globs) and runs nothing.
+//! A command line, judged by the paths that its steps name. The steps come from the judge's own reader; here only stands
+//! what they mean for what is out of reach.
 
-use super::{Reach, plain, verbs};
-use std::collections::BTreeMap;
+use super::{Entry, Reach, followed, plain, verbs};
 use std::path::{Path, PathBuf};
-use tripwire_host::judge::{Joint, PlainCommand, plain_commands};
+use tripwire_host::geometry::layout::FOLDER;
+use tripwire_host::judge::paths::{Doing, Relation, Step, Word};
+use tripwire_host::judge::{Facts, Judge};
 
-/// Simple commands of one line that are looked at; a longer line that names something protected is refused.
-const COMMANDS_MAX: usize = 256;
-/// How deep code may be nested in code.
-const DEPTH_MAX: usize = 8;
+/// Names that speak for a word whose beginning cannot be known: nothing else is called so.
+const TELLING: &[&str] = &[FOLDER, ".claude", ".codex", ".gemini", "STOP", "PAUSE", "MANIFEST.yaml"];
+/// Entries of one protected folder that a search may come upon, beside those that are always looked for.
+const SEARCHED_MAX: usize = 256;
 
 /// What a command line would touch; none if it only reads or touches nothing protected.
-pub(super) fn touches(reach: &Reach, text: &str, cwd: &Path) -> Option<String> {
-    let inside = reach.holds(cwd) || reach.contains(cwd);
-    let mut judge = Judge { reach, cwd: cwd.to_owned(), inside, variables: BTreeMap::new(), seen: 0 };
-    judge.line(text, 0)
+pub(super) fn touches(reach: &Reach, text: &str, facts: &Facts) -> Option<String> {
+    let steps = Judge::new(facts.clone()).steps(text, &|| reach.searched());
+    let mut copies = Vec::new();
+    steps.iter().find_map(|step| match &step.doing {
+        Doing::Writes(word) => reach.may_hold(word, step).then(|| word.shown()),
+        Doing::Runs { program, words, input } => {
+            let run = Run { reach, step, program, words, input: input.as_deref() };
+            let found = run.commands_the_guard(&copies).or_else(|| run.writes());
+            copies.extend(run.copy_of_ours());
+            found
+        }
+    })
 }
 
-struct Judge<'a> {
+/// One program that a line runs.
+struct Run<'a> {
     reach: &'a Reach,
-    cwd: PathBuf,
-    /// Whether a bare word may mean something protected here.
-    inside: bool,
-    variables: BTreeMap<String, String>,
-    /// Commands that were looked at.
-    seen: usize,
+    step: &'a Step,
+    program: &'a Word,
+    words: &'a [Word],
+    input: Option<&'a str>,
 }
 
-impl Judge<'_> {
-    fn line(&mut self, text: &str, depth: usize) -> Option<String> {
-        if depth > DEPTH_MAX {
-            return self.named(text);
-        }
-        match plain_commands(text) {
-            Some(commands) => self.commands(&commands, depth),
-            // bash runs nothing of what it cannot parse; another shell may read it differently.
-            None => self.named(text),
-        }
+impl Run<'_> {
+    fn name(&self) -> String {
+        self.program.text().rsplit('/').next().unwrap_or_default().to_owned()
     }
 
-    fn commands(&mut self, commands: &[PlainCommand], depth: usize) -> Option<String> {
-        let mut handed_on = None;
-        for command in commands {
-            self.seen += 1;
-            if self.seen > COMMANDS_MAX {
-                return commands.iter().flat_map(|command| &command.words).find_map(|word| self.named(word));
-            }
-            let found = self.simple(command, depth);
-            if found.is_some() {
-                return found;
-            }
-            let names = command.words.iter().find_map(|word| self.named(word));
-            // What was read is handed on: to a program that reads too, or to one that does something with it.
-            let (program, words) = program(command);
-            if let Some(path) = handed_on.take()
-                && !verbs::reads(program, words)
-            {
-                return Some(path);
-            }
-            handed_on = if command.joint == Joint::Pipe { names } else { None };
-        }
-        None
+    fn texts(&self) -> Vec<String> {
+        self.words.iter().map(Word::text).collect()
     }
 
-    fn simple(&mut self, simple: &PlainCommand, depth: usize) -> Option<String> {
-        for inner in &simple.inner {
-            if let Some(found) = self.commands(inner, depth) {
-                return Some(found);
-            }
-        }
-        for assignment in simple.words.iter().take_while(|word| is_assignment(word)) {
-            if let Some((name, value)) = assignment.split_once('=') {
-                self.variables.insert(name.to_owned(), value.to_owned());
-            }
-        }
-        let (program, words) = program(simple);
-        if program == "tripwire" && !verbs::only_looks(words) {
-            return Some(format!("tripwire {}", words.join(" ")));
-        }
-        if verbs::interprets(program) {
-            let code: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
-            let inner = code.iter().find_map(|code| self.line(code, depth + 1));
-            return inner.or_else(|| simple.here.as_ref().and_then(|body| self.line(body, depth + 1)));
-        }
-        if matches!(program, "cd" | "pushd") {
-            let to = words.iter().find(|word| !word.starts_with('-')).cloned().unwrap_or_else(|| "~".to_owned());
-            self.cwd = self.resolve(&to);
-            self.inside = self.reach.holds(&self.cwd) || self.reach.contains(&self.cwd);
+    /// People's own commands: only a person gives them, under whatever name the program goes.
+    fn commands_the_guard(&self, copies: &[PathBuf]) -> Option<String> {
+        let words = self.texts();
+        if self.name() != verbs::OURS && !verbs::commands(&words) {
             return None;
         }
-        if let Some(target) = simple.writes.iter().find(|target| self.holds(target)) {
-            return Some(target.clone());
-        }
-        if verbs::moves(program) {
-            let taken = |word: &&String| !word.starts_with('-') && self.takes_along(word);
-            if let Some(word) = words.iter().find(taken) {
-                return Some(word.clone());
-            }
-        }
-        if program.is_empty() || verbs::reads(program, words) {
-            return None;
-        }
-        let takes_code = verbs::takes_code(program);
-        words.iter().chain(simple.here.iter()).find_map(|word| {
-            // Words with spaces are prose, such as a commit's message, unless the program takes code.
-            if takes_code || !word.contains(char::is_whitespace) { self.named(word) } else { None }
+        let ours = self.name() == verbs::OURS || self.program.is_unknown() || self.is_ours(copies);
+        (ours && !verbs::only_looks(&words)).then(|| format!("{} {}", verbs::OURS, words.join(" ")))
+    }
+
+    /// Whether the program is ours under another name: a copy that the line made, a link to it, or a file of its size.
+    fn is_ours(&self, copies: &[PathBuf]) -> bool {
+        let paths = self.paths();
+        let own = std::env::current_exe().and_then(|exe| exe.metadata()).map(|metadata| metadata.len());
+        paths.iter().any(|path| {
+            let real = path.canonicalize().ok();
+            let named = real.as_ref().is_some_and(|real| real.file_name().is_some_and(|name| name == verbs::OURS));
+            let size = real.as_ref().and_then(|real| real.metadata().ok()).map(|metadata| metadata.len());
+            copies.contains(path) || named || size.is_some_and(|size| own.as_ref().is_ok_and(|own| *own == size))
         })
     }
 
-    /// The protected path that a word, or a piece of code in it, names.
-    fn named(&self, word: &str) -> Option<String> {
-        let apart = |c: char| c.is_whitespace() || "'\"`=:,()[]{}<>|&;".contains(c);
-        // Brackets and braces are also parts of patterns, so the word as a whole is looked at too.
-        let mut pieces = std::iter::once(word).chain(word.split(apart));
-        pieces.find(|piece| !piece.is_empty() && self.holds(piece)).map(str::to_owned)
-    }
-
-    fn holds(&self, word: &str) -> bool {
-        // A bare word leads nowhere protected unless the line has gone there: nearly every word of every line.
-        if !word.contains(['.', '/', '~', '$', '*', '?', '[']) && !self.inside {
-            return false;
+    /// Where the program may lie.
+    fn paths(&self) -> Vec<PathBuf> {
+        let text = self.program.text();
+        if text.contains('/') {
+            return folders(self.step)
+                .filter_map(|folder| self.program.path(folder))
+                .map(|path| plain(&path))
+                .collect();
         }
-        let path = self.resolve(word);
-        self.reach.holds(&path) || (word.contains(['*', '?', '[']) && self.matches(&path))
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&search).map(|folder| folder.join(&text)).filter(|path| path.is_file()).collect()
     }
 
-    /// Whether a pattern may mean something protected: some protected path, or what is in it, fits.
-    fn matches(&self, pattern: &Path) -> bool {
-        use super::Entry;
-        self.reach.entries.iter().any(|entry| match entry {
-            Entry::Folder(path) => fits(pattern, path),
-            Entry::File(path) => fits(pattern, path) && pattern.components().count() >= path.components().count(),
-            Entry::Settings(folder) => {
-                let pattern_parts = pattern.components().count();
-                fits(pattern, &folder.join("settings.json")) && pattern_parts > folder.components().count()
+    /// The place to which our own program is copied or linked.
+    fn copy_of_ours(&self) -> Option<PathBuf> {
+        let (target, sources) = self.words.split_last().filter(|_| verbs::copies(&self.name()))?;
+        let ours = |word: &Word| word.text().rsplit('/').next().is_some_and(|name| name == verbs::OURS);
+        let target = plain(&target.path(self.step.folders.first().map(PathBuf::as_path))?);
+        sources.iter().any(ours).then(|| if target.is_dir() { target.join(verbs::OURS) } else { target })
+    }
+
+    /// What it writes that it must not.
+    fn writes(&self) -> Option<String> {
+        let (name, words) = (self.name(), self.texts());
+        if verbs::moves(&name) {
+            let taken = |word: &&Word| !word.text().starts_with('-') && self.reach.may_take_along(word, self.step);
+            if let Some(word) = self.words.iter().find(taken) {
+                return Some(word.shown());
             }
+        }
+        if self.writes_by_script(&name) {
+            return Some(words.join(" "));
+        }
+        if verbs::reads(&name, &words) {
+            return None;
+        }
+        let written = match self.words.split_last() {
+            // What is copied is only read.
+            Some((target, _)) if name == "cp" && !words.iter().any(|word| verbs::names_target(word)) => {
+                std::slice::from_ref(target)
+            }
+            Some(_) | None => self.words,
+        };
+        let found = written.iter().find(|word| self.may_write(&name, word)).map(Word::shown);
+        found.or_else(|| if verbs::takes_code(&name) { self.code() } else { None })
+    }
+
+    fn may_write(&self, name: &str, word: &Word) -> bool {
+        // Words with spaces are prose, such as a commit's message, unless the program takes nothing but files.
+        if word.text().contains(char::is_whitespace) {
+            return verbs::takes_files(name) && self.reach.may_hold(word, self.step);
+        }
+        word.parts().iter().any(|part| self.reach.may_hold(part, self.step))
+    }
+
+    /// Code of another language that names something protected, or gives a command of people's.
+    fn code(&self) -> Option<String> {
+        let apart = |c: char| c.is_whitespace() || "'\"`=:,()[]{}<>|&;".contains(c);
+        let texts = self.words.iter().map(Word::text).chain(self.input.map(str::to_owned));
+        texts.into_iter().find_map(|text| {
+            let pieces: Vec<&str> = text.split(apart).filter(|piece| !piece.is_empty()).collect();
+            let held = pieces.iter().find(|piece| self.reach.may_hold(&Word::of(piece), self.step));
+            let commanded = pieces.windows(2).find_map(|pair| match pair {
+                [program, verb] if program.rsplit('/').next() == Some(verbs::OURS) => {
+                    verbs::commands(&[(*verb).to_owned()]).then_some(program)
+                }
+                _ => None,
+            });
+            held.or(commanded).map(|piece| (*piece).to_owned())
+        })
+    }
+
+    /// `sed` writes with `w` inside its script, with or without a blank behind it.
+    fn writes_by_script(&self, name: &str) -> bool {
+        let names = |text: &str| {
+            text.match_indices(['w', 'W']).any(|(at, _)| {
+                let file = text.get(at + 1..).unwrap_or_default().trim_start();
+                let file = file.split(['\n', '}']).next().unwrap_or_default();
+                !file.is_empty() && self.reach.may_hold(&Word::of(file), self.step)
+            })
+        };
+        matches!(name, "sed" | "gsed") && self.words.iter().any(|word| names(&word.text()))
+    }
+}
+
+fn folders(step: &Step) -> impl Iterator<Item = Option<&Path>> {
+    let unknown = step.folders.is_empty().then_some(None);
+    step.folders.iter().map(|folder| Some(folder.as_path())).chain(unknown)
+}
+
+impl Reach {
+    /// Whether a word of a command line may mean something protected.
+    fn may_hold(&self, word: &Word, step: &Step) -> bool {
+        folders(step).any(|folder| match word.path(folder) {
+            Some(path) => {
+                let path = plain(&path);
+                self.holds(&path) || followed(&path).is_some_and(|path| self.holds(&path))
+            }
+            None => word.has_part(folder, FOLDER) || self.entries.iter().any(|entry| entry.may_be(word, folder)),
         })
     }
 
     /// Whether taking this away takes something protected along. Whole workspaces and homes are another rule's matter.
-    fn takes_along(&self, word: &str) -> bool {
-        let path = self.resolve(word);
-        let folder = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        matches!(folder, ".claude" | ".codex" | ".gemini" | ".geometry") && self.reach.contains(&path)
-    }
-
-    fn resolve(&self, word: &str) -> PathBuf {
-        let word = self.expand(word);
-        let path = match (word.strip_prefix('~'), &self.reach.home) {
-            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-                home.join(rest.trim_start_matches('/'))
-            }
-            (Some(_) | None, _) => PathBuf::from(&word),
+    fn may_take_along(&self, word: &Word, step: &Step) -> bool {
+        let holder = |entry: &Entry| match entry {
+            Entry::Folder(folder) | Entry::Settings(folder) => Some(folder.clone()),
+            Entry::File(file) => file.parent().map(Path::to_owned),
         };
-        plain(&self.cwd.join(path))
+        let own = |folder: &PathBuf| {
+            let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            matches!(name, ".claude" | ".codex" | ".gemini" | FOLDER)
+        };
+        self.entries.iter().filter_map(holder).filter(own).any(|folder| {
+            folders(step).any(|from| match word.path(from) {
+                Some(path) => plain(&path) == folder,
+                None => word.relation(from, &folder, TELLING) == Relation::Same,
+            })
+        })
     }
 
-    /// Puts the values of known variables in; an unknown one stays as it is written.
-    fn expand(&self, word: &str) -> String {
-        if !word.contains('$') {
-            return word.to_owned();
-        }
-        let mut out = String::new();
-        let mut rest = word;
-        while let Some(at) = rest.find('$') {
-            let (before, after) = (rest.get(..at).unwrap_or_default(), rest.get(at + 1..).unwrap_or_default());
-            out.push_str(before);
-            let braced = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-            let (name, next) = braced.unwrap_or_else(|| {
-                let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
-                after.split_at(end)
-            });
-            match self.value(name) {
-                Some(value) => out.push_str(&value),
-                None => {
-                    out.push('$');
-                    out.push_str(name);
+    /// The paths that a search of the line may come upon.
+    fn searched(&self) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for entry in &self.entries {
+            match entry {
+                Entry::Folder(folder) => {
+                    paths.push(folder.clone());
+                    paths.extend(["STOP", "PAUSE", "MANIFEST.yaml"].map(|name| folder.join(name)));
+                    let inside = folder.read_dir().into_iter().flatten().filter_map(Result::ok);
+                    paths.extend(inside.take(SEARCHED_MAX).map(|entry| entry.path()));
+                }
+                Entry::File(file) => paths.push(file.clone()),
+                Entry::Settings(folder) => {
+                    paths.extend(["settings.json", "settings.local.json"].map(|name| folder.join(name)));
                 }
             }
-            rest = next;
         }
-        out + rest
-    }
-
-    fn value(&self, name: &str) -> Option<String> {
-        match name {
-            "HOME" => self.reach.home.as_ref().map(|home| home.to_string_lossy().into_owned()),
-            "PWD" => Some(self.cwd.to_string_lossy().into_owned()),
-            other => self.variables.get(other).cloned(),
-        }
+        // What is not there cannot be found; an order that a person gives meanwhile can.
+        paths.retain(|path| path.exists() || path.parent().is_some_and(|folder| folder.ends_with(FOLDER)));
+        paths
     }
 }
 
-/// Whether a pattern fits a path or one of its ancestors' children on the way, part by part.
-fn fits(pattern: &Path, path: &Path) -> bool {
-    let mut patterns = pattern.components();
-    for part in path.components() {
-        let Some(wanted) = patterns.next() else { return false };
-        let (wanted, part) = (wanted.as_os_str().to_string_lossy(), part.as_os_str().to_string_lossy());
-        if !wildcard(wanted.as_bytes(), part.as_bytes()) {
-            return false;
+impl Entry {
+    /// Whether a word of which not everything is known may mean it.
+    fn may_be(&self, word: &Word, folder: Option<&Path>) -> bool {
+        let relation = |path: &Path| word.relation(folder, path, TELLING);
+        let is = |path: &Path| relation(path) == Relation::Same;
+        match self {
+            Self::Folder(path) => {
+                matches!(relation(path), Relation::Same | Relation::Below)
+                    || (path.ends_with(FOLDER)
+                        && ["STOP", "PAUSE", "MANIFEST.yaml"].iter().any(|name| is(&path.join(name))))
+            }
+            Self::File(path) => is(path),
+            Self::Settings(path) => ["settings.json", "settings.local.json"].iter().any(|name| is(&path.join(name))),
         }
     }
-    true
-}
-
-/// The shell's `*`, `?` and `[…]`; a set counts as any one character, which can only refuse too much.
-fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
-    match pattern.split_first() {
-        None => text.is_empty(),
-        Some((b'*', rest)) => (0..=text.len()).any(|at| wildcard(rest, text.get(at..).unwrap_or_default())),
-        Some((b'?', rest)) => text.split_first().is_some_and(|(_, text)| wildcard(rest, text)),
-        Some((b'[', rest)) => {
-            let end = rest.iter().position(|byte| *byte == b']').map_or(rest.len(), |end| end + 1);
-            text.split_first().is_some_and(|(_, text)| wildcard(rest.get(end..).unwrap_or_default(), text))
-        }
-        Some((byte, rest)) => text.split_first().is_some_and(|(first, text)| first == byte && wildcard(rest, text)),
-    }
-}
-
-/// The program that really runs, without its folder, and its words.
-fn program(command: &PlainCommand) -> (&str, &[String]) {
-    let mut words = command.words.as_slice();
-    loop {
-        let Some((first, rest)) = words.split_first() else { return ("", &[]) };
-        let name = first.rsplit('/').next().unwrap_or(first);
-        let skipped = is_assignment(first) || first.starts_with('-') || is_duration(first);
-        if !skipped && !verbs::wraps(name) {
-            return (name, rest);
-        }
-        words = rest;
-    }
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    })
-}
-
-fn is_duration(word: &str) -> bool {
-    let digits = word.trim_end_matches(['s', 'm', 'h']);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }

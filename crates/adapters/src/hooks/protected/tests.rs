@@ -25,7 +25,8 @@ impl Bed {
 
     fn touches(&self, name: &str, input: &Value) -> bool {
         let tool = Tool { name: name.to_owned(), input: input.to_string(), call_id: None };
-        touches(&self.reach, &tool, &self.root()).is_some()
+        let facts = Facts { home: self.reach.home.clone(), ..Facts::here(self.root(), self.root()) };
+        touches(&self.reach, (&tool, input), &facts).is_some()
     }
 
     fn shell(&self, command: &str) -> bool {
@@ -84,6 +85,29 @@ fn ctrl_3_ordinary_files_are_within_reach() {
 }
 
 #[test]
+fn ctrl_3_no_spelling_of_a_path_leads_around() {
+    use serde_json::json;
+    let bed = bed();
+    let long = format!("{}.geometry/MANIFEST.yaml", "src/../".repeat(1_000));
+    for path in ["src/a\n/../../.geometry/MANIFEST.yaml", "src/a*** /../../.geometry/MANIFEST.yaml", &long] {
+        assert!(bed.touches("Write", &json!({"file_path": path, "content": "x"})), "{path:?}");
+    }
+    let edit = |command: &str| json!({"command": command, "path": ".geometry/MANIFEST.yaml", "file_text": "x"});
+    assert!(bed.touches("str_replace_based_edit_tool", &edit("create")));
+    assert!(!bed.touches("str_replace_based_edit_tool", &edit("view")));
+    let uri = format!("file://{}", bed.root().join(".geometry/mode").display());
+    assert!(bed.touches("mcp__editor__save", &json!({"uri": uri})));
+    assert!(bed.touches("mcp__fs__move_file", &json!({"source": ".claude", "destination": "x"})));
+    assert!(bed.touches("mcp__fs__delete_path", &json!({"path": "."})));
+    assert!(!bed.touches("mcp__fs__move_file", &json!({"source": "src", "destination": "lib"})));
+    assert!(!bed.touches("mcp__fs__list_dir", &json!({"path": ".claude"})));
+    let text = "a\n/x/.geometry/STOP is how a run is stopped\n";
+    assert!(
+        !bed.touches("str_replace_based_edit_tool", &json!({"command": "create", "path": "a.md", "file_text": text}))
+    );
+}
+
+#[test]
 fn ctrl_3_no_command_line_writes_the_guards_files() {
     let bed = bed();
     for command in [
@@ -114,9 +138,38 @@ fn ctrl_3_no_command_line_writes_the_guards_files() {
         "timeout 5 dd if=/dev/zero of=.geometry/MANIFEST.yaml",
         "if true; then rm .geometry/STOP; fi",
         "chmod 000 .geometry",
+        "echo observe >& .geometry/mode",
+        "echo observe &> .geometry/mode",
+        "cd .g* && rm STOP",
+        "find . -name STOP -delete",
+        "find . -name STOP | xargs rm",
+        "find . -name STOP -exec rm {} \\;",
+        "rm .geo$(echo m)etry/STOP",
+        "rm .geo$(unknown)etry/STOP",
+        "rm \"$SOMEWHERE/STOP\"",
+        "rm -rf $SOMEWHERE/.claude/settings.json",
+        "rm $'.geometry'/STOP",
+        "rm $'.geo\\x6detry/STOP'",
+        "uniq a .geometry/mode",
+        "sort a -uo .geometry/mode",
+        "sort --outp=.geometry/mode a",
+        "xxd -r a .geometry/mode",
+        "sed -n w.geometry/mode a",
+        "sed -ni.bak p .geometry/mode",
+        "curl -so.geometry/mode localhost",
+        "awk '{print > \".geometry/mode\"}' a",
+        "git checkout -- .geometry/MANIFEST.yaml",
+        "git diff --output=.geometry/mode",
+        "cp -t .geometry a",
+        "for f in .geometry/*; do rm \"$f\"; done",
+        "rm_it() { rm \"$1\"; }; rm_it .geometry/STOP",
+        "echo 'rm .geometry/STOP' | sh",
+        "rm -rf .cl*",
     ] {
         assert!(bed.shell(command), "{command}");
     }
+    assert!(bed.touches("exec_command", &serde_json::json!({"cmd": "rm STOP", "workdir": ".geometry"})));
+    assert!(bed.touches("local_shell", &serde_json::json!({"action": {"command": ["rm", ".geometry/STOP"]}})));
     assert!(bed.touches("exec_command", &serde_json::json!({"cmd": "rm .geometry/STOP"})));
     assert!(bed.touches("shell", &serde_json::json!({"command": ["bash", "-lc", "rm .geometry/STOP"]})));
 }
@@ -141,6 +194,27 @@ fn ctrl_3_reading_and_look_alikes_pass() {
         "cd src && rm -f STOP",
         "rm geometry/STOP",
         "for f in *.rs; do wc -l \"$f\"; done",
+        "cat .geometry/status.json | python3 -m json.tool",
+        "awk '{print $1}' .geometry/status.json",
+        "git status",
+        "git status .geometry && git diff -- .geometry",
+        "rm \"$FILE\"",
+        "rm -rf \"$BUILD/out\" ./\"$NAME\" $TMP/*.json",
+        "cp a.json \"$OUT/settings.json\"",
+        "cp .geometry/status.json /tmp/status.json",
+        "grep -r STOP .",
+        "ls .geometry",
+        "rm -rf * ./*",
+        "find . -name '*.pyc' -delete",
+        "find . -type d -name __pycache__ -exec rm -rf {} +",
+        "find . -type d -empty -delete",
+        "find . -name STOP -exec cat {} +",
+        "cargo build 2>&1 | tail -5",
+        "make >& build.log",
+        "sort -u a > b; uniq b",
+        "sed -i s/a/b/ src/main.rs",
+        "$SERVICE stop; systemctl resume x",
+        "git commit -m 'tripwire resume lets it go on'",
     ] {
         assert!(!bed.shell(command), "{command}");
     }
@@ -152,6 +226,21 @@ fn ctrl_3_an_agent_may_look_with_tripwire_and_not_command_it() {
     for verb in ["resume", "ack", "allow --once X", "disarm", "stop", "pause", "step", "hook claude", "init --remove"] {
         assert!(bed.shell(&format!("tripwire {verb}")), "{verb}");
         assert!(bed.shell(&format!("cd /tmp && nohup /usr/local/bin/tripwire {verb} &")), "{verb}");
+    }
+    for line in [
+        "T=tripwire; $T allow --once 7KQ2-M9",
+        "$T allow --once 7KQ2-M9",
+        "sudo -u root tripwire resume",
+        "env -u X tripwire resume",
+        "echo 'tripwire resume' | sh",
+        "cp /opt/tripwire ./tw && ./tw resume",
+        "ln -s /opt/tripwire tw; ./tw ack",
+        "python3 -c 'import os; os.system(\"tripwire resume\")'",
+        "tripwire review decide x",
+        "$TW review decide x",
+        "$(which tripwire) disarm",
+    ] {
+        assert!(bed.shell(line), "{line}");
     }
     for verb in ["status --json", "why", "log", "--version", "explain LOOP-1", ""] {
         assert!(!bed.shell(&format!("tripwire {verb}")), "{verb}");

@@ -41,8 +41,19 @@ pub(crate) struct Pulse {
     pub(crate) told: Told,
     /// What the engine said when the agent was let go, if nothing was asked since.
     pub(crate) released: Option<Verification>,
+    /// The test run on which the verdict rests, while it is `VERIFIED`.
+    pub(crate) proof: Option<TestRun>,
     /// The run is over.
     pub(crate) over: bool,
+}
+
+/// A test run that the client told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TestRun {
+    /// What was run, in short.
+    pub(crate) action: String,
+    /// The client's id of the call, where it has any.
+    pub(crate) call: Option<String>,
 }
 
 /// What an answer told the client about its turn.
@@ -79,6 +90,7 @@ impl Pulse {
             records: Vec::new(),
             told: Told::GoOn,
             released: None,
+            proof: None,
             over: false,
         }
     }

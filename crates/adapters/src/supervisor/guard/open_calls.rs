@@ -1,0 +1,116 @@
+//! Calls that were asked for, allowed, and have no result yet: only to one of them a result can belong.
+//!
+//! Whatever runs in the client's tree can call the run's own hook, so a result alone proves nothing. One that nobody
+//! asked for is not taken in, and one that tells of another call than the one that was asked for counts as that one's.
+
+use crate::hooks::Tool;
+use std::collections::VecDeque;
+use tripwire_core::record::chain::Digest;
+
+/// Calls that are remembered; a client has few of them open at once, and the oldest were never run.
+const OPEN_MAX: usize = 4_096;
+/// Longest arguments that are kept as they are; of longer ones a digest is enough.
+const KEPT_BYTES_MAX: usize = 16 * 1_024;
+
+/// The open calls of one worker, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct OpenCalls {
+    calls: VecDeque<OpenCall>,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    id: Option<String>,
+    name: String,
+    input: Input,
+}
+
+/// The arguments that were asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Input {
+    Whole(String),
+    Long(Digest),
+}
+
+impl Input {
+    fn of(text: &str) -> Self {
+        if text.len() <= KEPT_BYTES_MAX {
+            Self::Whole(text.to_owned())
+        } else {
+            Self::Long(Digest::of_parts([text.as_bytes()]))
+        }
+    }
+}
+
+impl OpenCall {
+    fn is(&self, tool: &Tool) -> bool {
+        self.id == tool.call_id && self.name == tool.name && self.input == Input::of(&tool.input)
+    }
+}
+
+impl OpenCalls {
+    /// A hook asks about this call.
+    pub(super) fn ask(&mut self, tool: &Tool) {
+        if self.calls.len() >= OPEN_MAX {
+            self.calls.pop_front();
+        }
+        let input = Input::of(&tool.input);
+        self.calls.push_back(OpenCall { id: tool.call_id.clone(), name: tool.name.clone(), input });
+    }
+
+    /// Whether exactly this call is open.
+    pub(super) fn has(&self, tool: &Tool) -> bool {
+        self.calls.iter().any(|call| call.is(tool))
+    }
+
+    /// Ends a call and gives it back as it was asked for; nothing if no such call is open. A client that numbers no calls
+    /// is believed the tool's name alone, because other people's hooks may have rewritten the arguments.
+    pub(super) fn end(&mut self, tool: &Tool) -> Option<Tool> {
+        let exactly = self.calls.iter().position(|call| call.is(tool));
+        let named = |call: &OpenCall| call.id == tool.call_id && call.name == tool.name;
+        let call = self.calls.remove(exactly.or_else(|| self.calls.iter().position(named))?)?;
+        match call.input {
+            Input::Whole(input) => Some(Tool { input, ..tool.clone() }),
+            Input::Long(_) => exactly.map(|_| tool.clone()),
+        }
+    }
+
+    /// Forgets all of them: another worker begins.
+    pub(super) fn clear(&mut self) {
+        self.calls.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(id: Option<&str>, input: &str) -> Tool {
+        Tool { name: "Bash".to_owned(), input: input.to_owned(), call_id: id.map(str::to_owned) }
+    }
+
+    #[test]
+    fn dirty_1_a_result_belongs_to_the_call_that_was_asked_for_and_to_it_once() {
+        let mut calls = OpenCalls::default();
+        calls.ask(&tool(Some("a"), "ls"));
+        assert!(calls.has(&tool(Some("a"), "ls")) && !calls.has(&tool(Some("a"), "pytest")));
+        assert_eq!(calls.end(&tool(Some("b"), "ls")), None, "nobody asked for it");
+        assert_eq!(calls.end(&tool(None, "ls")), None);
+        assert_eq!(calls.end(&tool(Some("a"), "pytest")), Some(tool(Some("a"), "ls")), "what was asked for counts");
+        assert_eq!(calls.end(&tool(Some("a"), "ls")), None, "it has its result");
+    }
+
+    #[test]
+    fn dirty_1_calls_without_a_number_and_long_ones_are_told_apart() {
+        let mut calls = OpenCalls::default();
+        calls.ask(&tool(None, "ls"));
+        calls.ask(&tool(None, "pwd"));
+        assert_eq!(calls.end(&tool(None, "pwd")), Some(tool(None, "pwd")));
+        assert_eq!(calls.end(&tool(None, "rewritten")), Some(tool(None, "ls")));
+        let long = "x".repeat(KEPT_BYTES_MAX + 1);
+        calls.ask(&tool(Some("l"), &long));
+        assert_eq!(calls.end(&tool(Some("l"), "short")), None, "what was asked for is not known any more");
+        calls.ask(&tool(Some("l"), &long));
+        assert_eq!(calls.end(&tool(Some("l"), &long)), Some(tool(Some("l"), &long)));
+    }
+}

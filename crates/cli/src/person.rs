@@ -1,0 +1,106 @@
+//! Commands by which a person lets something go on are a person's: below a client they are refused.
+//!
+//! Whoever runs in an agent's tree is known by what its client sets in the environment and by its ancestors. A client
+//! that works elsewhere does not count: it is not the one that this workspace guards. This is no wall, because a process
+//! can shed both; what an agent asks for is judged before (CTRL-3), and under `tripwire run` nothing of its tree can
+//! write the guard's files.
+
+use crate::place::Where;
+use crate::problem::Problem;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use tripwire_adapters::socket::SOCKET_VARIABLE;
+use tripwire_adapters::supervisor::Program;
+
+/// What the clients set for the commands that their agents run, and what our supervisor sets for the client.
+const VARIABLES: &[&str] = &[
+    "CLAUDECODE",
+    "GEMINI_CLI",
+    "CODEX_CI",
+    "CODEX_THREAD_ID",
+    "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED",
+    SOCKET_VARIABLE,
+];
+/// Ancestors that are looked at.
+const ANCESTORS_MAX: usize = 64;
+/// Programs that run a script, which is what counts.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
+
+/// Refuses a verb that is called from inside a client that works in this place.
+pub(crate) fn only(verb: &'static str, place: &Where) -> Result<(), Problem> {
+    if let Some(name) = VARIABLES.iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
+        return Err(Problem::OnlyAPerson { verb, sign: format!("`{name}` is set") });
+    }
+    let folder = place.folder()?;
+    let root = place.look().map_or(folder, |workspace| workspace.root().to_owned());
+    match client_above(&root) {
+        Some(client) => Err(Problem::OnlyAPerson { verb, sign: format!("it runs below `{client}`") }),
+        None => Ok(()),
+    }
+}
+
+/// The client among the ancestors that works in this workspace.
+fn client_above(root: &Path) -> Option<&'static str> {
+    let mut process = std::os::unix::process::parent_id();
+    for _ in 0..ANCESTORS_MAX {
+        let folder = PathBuf::from(format!("/proc/{process}"));
+        let command = command_line(&std::fs::read(folder.join("cmdline")).unwrap_or_default());
+        if let Some(program) = client_in(&command) {
+            let near =
+                folder.join("cwd").read_link().map_or(true, |cwd| root.starts_with(&cwd) || cwd.starts_with(root));
+            if near {
+                return Some(program.client.name());
+            }
+        }
+        process = parent_of(&std::fs::read_to_string(folder.join("stat")).ok()?)?;
+    }
+    None
+}
+
+fn client_in(command: &[OsString]) -> Option<Program> {
+    let first = Path::new(command.first()?).file_name()?.to_str()?;
+    let script = if SHELLS.contains(&first) { command.get(1..)? } else { command };
+    Program::find(script)
+}
+
+fn command_line(bytes: &[u8]) -> Vec<OsString> {
+    bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect()
+}
+
+/// The parent of a process, from its `stat`: the second field behind the name, which may hold anything but ends with `)`.
+fn parent_of(stat: &str) -> Option<u32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(line: &str) -> Option<&'static str> {
+        client_in(&command_line(line.replace(' ', "\0").as_bytes())).map(|program| program.client.name())
+    }
+
+    #[test]
+    fn ctrl_3_a_client_is_known_by_its_command_line() {
+        assert_eq!(client("claude -p x"), Some("claude"));
+        assert_eq!(client("/bin/sh /usr/bin/gemini"), Some("gemini"));
+        assert_eq!(client("node /x/@openai/codex/bin/codex.js exec"), Some("codex"));
+        for other in ["bash", "bash -lc claude", "cargo test", "vim claude.md", ""] {
+            assert_eq!(client(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn ctrl_3_the_parent_is_found_behind_any_name() {
+        assert_eq!(parent_of("12 (a) b) S 7 1"), Some(7));
+        assert_eq!(parent_of("1 (init) S 0 1"), None);
+        assert_eq!(parent_of("nothing"), None);
+    }
+}
