@@ -24,8 +24,8 @@ pub(crate) enum Shown {
     Json,
 }
 
-/// Columns of the line that is rewritten.
-const STATUS_COLUMNS: usize = 118;
+/// Columns of the line that is rewritten: it must fit an ordinary terminal, or each beat leaves half a line behind.
+const STATUS_COLUMNS: usize = 79;
 /// Letters of a foreign text that the story shows.
 const TOLD_LETTERS: usize = 96;
 

@@ -13,50 +13,63 @@ use std::path::{Path, PathBuf};
 use tripwire_adapters::socket::SOCKET_VARIABLE;
 use tripwire_adapters::supervisor::Program;
 
-/// What the clients set for the commands that their agents run, and what our supervisor sets for the client.
-const VARIABLES: &[&str] = &[
-    "CLAUDECODE",
-    "GEMINI_CLI",
-    "CODEX_CI",
-    "CODEX_THREAD_ID",
-    "CODEX_SANDBOX",
-    "CODEX_SANDBOX_NETWORK_DISABLED",
-    SOCKET_VARIABLE,
-];
+/// What the clients set for the commands that their agents run.
+const VARIABLES: &[&str] =
+    &["CLAUDECODE", "GEMINI_CLI", "CODEX_CI", "CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"];
 /// Ancestors that are looked at.
 const ANCESTORS_MAX: usize = 64;
 /// Programs that run a script, which is what counts.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
 
+/// Where a client was found among the ancestors.
+enum Above {
+    /// It works in this workspace.
+    Here(&'static str),
+    /// It works somewhere else, which is its own affair; its marks in the environment are explained by it.
+    Elsewhere,
+    /// There is none.
+    Nowhere,
+}
+
 /// Refuses a verb that is called from inside a client that works in this place.
 pub(crate) fn only(verb: &'static str, place: &Where) -> Result<(), Problem> {
-    if let Some(name) = VARIABLES.iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
-        return Err(Problem::OnlyAPerson { verb, sign: format!("`{name}` is set") });
-    }
+    let marked = |names: &[&'static str]| {
+        names.iter().copied().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+    };
     let folder = place.folder()?;
     let root = place.look().map_or(folder, |workspace| workspace.root().to_owned());
-    match client_above(&root) {
-        Some(client) => Err(Problem::OnlyAPerson { verb, sign: format!("it runs below `{client}`") }),
+    let mark = match client_above(&root) {
+        Above::Here(client) => return Err(Problem::OnlyAPerson { verb, sign: format!("it runs below `{client}`") }),
+        Above::Elsewhere => marked(&[SOCKET_VARIABLE]),
+        Above::Nowhere => marked(&[SOCKET_VARIABLE]).or_else(|| marked(VARIABLES)),
+    };
+    match mark {
+        Some(name) => Err(Problem::OnlyAPerson { verb, sign: format!("`{name}` is set") }),
         None => Ok(()),
     }
 }
 
-/// The client among the ancestors that works in this workspace.
-fn client_above(root: &Path) -> Option<&'static str> {
+/// Looks for a client among the ancestors.
+fn client_above(root: &Path) -> Above {
+    let mut above = Above::Nowhere;
     let mut process = std::os::unix::process::parent_id();
     for _ in 0..ANCESTORS_MAX {
         let folder = PathBuf::from(format!("/proc/{process}"));
         let command = command_line(&std::fs::read(folder.join("cmdline")).unwrap_or_default());
         if let Some(program) = client_in(&command) {
-            let near =
-                folder.join("cwd").read_link().map_or(true, |cwd| root.starts_with(&cwd) || cwd.starts_with(root));
-            if near {
-                return Some(program.client.name());
+            let cwd = folder.join("cwd").read_link();
+            if cwd.map_or(true, |cwd| root.starts_with(&cwd) || cwd.starts_with(root)) {
+                return Above::Here(program.client.name());
             }
+            above = Above::Elsewhere;
         }
-        process = parent_of(&std::fs::read_to_string(folder.join("stat")).ok()?)?;
+        let stat = std::fs::read_to_string(folder.join("stat")).unwrap_or_default();
+        match parent_of(&stat) {
+            Some(parent) => process = parent,
+            None => break,
+        }
     }
-    None
+    above
 }
 
 fn client_in(command: &[OsString]) -> Option<Program> {

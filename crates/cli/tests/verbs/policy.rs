@@ -21,11 +21,8 @@ fn const_6_a_file_changes_the_hash_and_is_named_by_its_line() {
     std::fs::write(&file, "profile: strict\nsafety:\n  max_iterations: 7\n").unwrap();
     let file = file.to_str().unwrap();
     let shown = run(&["policy", "show", "--policy", file], b"");
-    assert!(
-        shown.done().contains("safety.max_iterations                7            line 3 of the file"),
-        "{}",
-        shown.out
-    );
+    let line = format!("safety.max_iterations                7            line 3 of `{file}`");
+    assert!(shown.done().contains(&line), "{}", shown.out);
     assert_ne!(shown.out.lines().last(), run(&["policy", "show"], b"").out.lines().last());
     let good = run(&["policy", "check", file], b"");
     assert!(good.done().contains("good, 2 settings, hash sha256:"), "{}", good.out);

@@ -31,10 +31,11 @@ Arguments:
   [RULE]  The rule, as decisions name it (`LOOP-1.exact`); without one, all rules are listed
 
 Options:
-      --profile <NAME>  `strict` reads the documents to the letter, `balanced` (the default) counts on evidence [possible values: strict, balanced]
-      --policy <FILE>   A policy in the form of MANIFEST.yaml
-      --json            Write JSON, one object per rule
-  -h, --help            Print help (see more with '--help')
+      --profile <NAME>   `strict` reads the documents to the letter, `balanced` (the default) counts on evidence [possible values: strict, balanced]
+      --policy <FILE>    A policy in the form of MANIFEST.yaml
+      --workspace <DIR>  The workspace; by default the one that the current folder belongs to
+      --json             Write JSON, one object per rule
+  -h, --help             Print help (see more with '--help')
 ";
 
 /// The verbs that the help lists, each with its line.
@@ -43,6 +44,8 @@ fn verbs() -> Vec<(String, String)> {
     let lines = help.done().lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     lines
         .filter_map(|line| line.trim().split_once(' '))
+        // The one that shows the help of the others has none of its own.
+        .filter(|(verb, _)| *verb != "help")
         .map(|(verb, about)| (verb.into(), about.trim().into()))
         .collect()
 }

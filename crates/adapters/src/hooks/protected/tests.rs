@@ -12,6 +12,7 @@ fn bed() -> Bed {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap().join("work");
     std::fs::create_dir_all(root.join(".geometry")).unwrap();
+    std::fs::write(root.join(".geometry/MANIFEST.yaml"), "# the defaults\n").unwrap();
     std::fs::create_dir_all(root.join("src")).unwrap();
     let workspace = Workspace::open(&root, &Places { xdg_state_home: None, home: None }).unwrap();
     let homes = Homes { home: Some(folder.path().canonicalize().unwrap().join("home")), ..Homes::default() };
