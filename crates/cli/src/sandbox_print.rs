@@ -33,6 +33,7 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
         Form::Text => {
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
             write_bytes(&mut io::stderr().lock(), &report.stderr.bytes);
+            told_shortfalls(report);
             for finding in &report.findings {
                 let path = shown(&finding.path.to_string_lossy());
                 talk(&format!("tripwire: `{path}`: {}: {}", finding.kind.name(), finding.action));
@@ -61,6 +62,21 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
                 }
             }
         }
+    }
+}
+
+/// What a person would not see in the output itself: that some of it was cut, or why a process is gone.
+fn told_shortfalls(report: &Report) {
+    for (name, stream) in [("output", &report.stdout), ("error output", &report.stderr)] {
+        if stream.truncated() {
+            let (kept, total) = (stream.bytes.len(), stream.total);
+            talk(&format!(
+                "tripwire: its {name} is cut: {kept} of {total} bytes; lead it into a file to keep all of it"
+            ));
+        }
+    }
+    if report.memory_kills > 0 {
+        talk("tripwire: the kernel ended a process for the memory budget; allow more with `--memory BYTES`");
     }
 }
 

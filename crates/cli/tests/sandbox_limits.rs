@@ -70,6 +70,20 @@ fn box_3_output_is_cut_and_counted() {
 }
 
 #[test]
+fn box_3_a_person_is_told_that_output_was_cut_and_only_then() {
+    let host = Host::new(everybody()[0]);
+    let ws = host.ws();
+    let told = |script: &str| {
+        let ran = host.verb(&["sandbox", "exec", "--workspace", ws.to_str().unwrap(), "--", "bash", "-c", script]);
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    let cut = told("head -c 3000000 /dev/zero | tr '\\0' x");
+    assert!(cut.contains("its output is cut: 1048576 of 3000000 bytes"), "{cut}");
+    assert_eq!(told("echo short"), "");
+}
+
+#[test]
 fn box_4_budgets_hold_for_the_whole_tree() {
     if !has("python3") {
         return;
