@@ -2,6 +2,7 @@
 
 use crate::support::clients::{Client, Kind, Run, User};
 use crate::support::model::Model;
+use crate::waiting;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -136,25 +137,7 @@ pub(crate) fn of_kind<'a>(transcript: &'a [Value], kind: &str) -> Vec<&'a Value>
 }
 
 /// Waits for a run to end.
-pub(crate) fn finish(mut child: Child) -> Ran {
-    let read = |pipe: Option<Box<dyn std::io::Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    };
-    let stdout = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let stderr = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("it can be waited for") {
-            break status;
-        }
-        if start.elapsed() > TIME_MAX {
-            child.kill().expect("it can be ended");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    Ran { code: status.code(), stdout: stdout.join().expect("output"), stderr: stderr.join().expect("output") }
+pub(crate) fn finish(child: Child) -> Ran {
+    let (status, stdout, stderr) = waiting::wait(child, TIME_MAX);
+    Ran { code: status.code(), stdout, stderr }
 }

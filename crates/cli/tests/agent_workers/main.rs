@@ -5,6 +5,8 @@
 
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/waiting.rs"]
+mod waiting;
 
 mod bed;
 mod cases;

@@ -103,6 +103,17 @@ fn ctrl_3_a_person_s_verbs_are_refused_below_a_client() {
         command.output().unwrap().status.code()
     };
     assert_eq!(below(&bed.root()), Some(11));
+    // A client that works elsewhere explains its mark in the environment, and is not the one that is guarded here.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut far = std::process::Command::new(&client);
+    let line = format!("{} resume --workspace '{}'; exit $?", crate::bed::TRIPWIRE, bed.root().display());
+    far.args(["-c", &line])
+        .current_dir(elsewhere.path())
+        .env_clear()
+        .env("HOME", elsewhere.path())
+        .env("CLAUDECODE", "1");
+    let far = far.output().unwrap();
+    assert_eq!(far.status.code(), Some(0), "{far:?}");
     let own = crate::bed::run(bed.command(&["resume"]), b"");
     assert_eq!(own.status.code(), Some(0), "a person's own terminal: {own:?}");
 }
