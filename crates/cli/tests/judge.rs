@@ -92,6 +92,22 @@ fn floor_1_judge_answers_with_a_verdict_and_its_exit_code() {
 }
 
 #[test]
+fn floor_1_a_stream_is_not_the_file_that_the_judge_itself_writes_to() {
+    let here = Place::new();
+    for line in ["ls > /proc/self/fd/1", "ls > /dev/fd/2", "ls | tee /proc/thread-self/fd/1", "ls > /dev/stderr"] {
+        fs::write(here.path("home/log"), "what was told before\n").unwrap();
+        let log = || fs::File::options().append(true).open(here.path("home/log")).unwrap();
+        let mut judge = Command::new(env!("CARGO_BIN_EXE_tripwire"));
+        judge.args(["judge", "--", line]).current_dir(here.path("ws")).env_clear().env("HOME", here.path("home"));
+        let status = judge.stdin(Stdio::null()).stdout(log()).stderr(log()).status().unwrap();
+        let told = fs::read_to_string(here.path("home/log")).unwrap();
+        assert_eq!(status.code(), Some(0), "{line}: {told}");
+    }
+    let named = here.run(&["judge", "--", &format!("ls > {}", here.path("home/log").display())], "");
+    assert_eq!(code(&named), 11, "the file by its own name: {named:?}");
+}
+
+#[test]
 fn floor_1_judge_reads_many_and_answers_each_line() {
     let here = Place::new();
     let input = "{\"command\":\"ls\"}\nnonsense\n\n{\"command\":\"rm -rf src\"}\n{\"command\":\"rm -rf lib.rs\",\"cwd\":\"src\"}\n{\"cmd\":1}\n";

@@ -76,14 +76,15 @@ fn written(walker: &Walker<'_>, target: &Field, writing: Writing, place: Place) 
 }
 
 /// The names of a process's own open files. What they lead to for the judge is not what they lead to for the command,
-/// and whoever opened that file was judged then.
+/// and whoever opened that file was judged then. The folders on the way are followed already: `/dev/fd` and `/proc/self`
+/// have become the folder of this process.
 fn is_stream(path: &Path) -> bool {
     let is_standard =
         ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"].iter().any(|name| path == Path::new(name));
-    is_standard
-        || path.starts_with("/dev/fd")
-        || path.starts_with("/proc/self/fd")
-        || path.starts_with("/proc/thread-self/fd")
+    let own = format!("/proc/{}", std::process::id());
+    let is_own_descriptor =
+        path.strip_prefix(own).is_ok_and(|rest| rest.parent().is_some_and(|folder| folder.ends_with("fd")));
+    is_standard || is_own_descriptor || path.starts_with("/dev/fd")
 }
 
 fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold> {
