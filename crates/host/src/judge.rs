@@ -5,7 +5,10 @@
 //! workspace says what would be hit: the same `git checkout -- .` is harmless in a clean tree and ruinous in a dirty
 //! one. The judge only finds facts; whether they bind is the core's decision (`FLOOR-1`).
 
+mod abbreviations;
+mod builtin;
 mod call;
+mod compound;
 mod effect;
 mod expand;
 mod fact;
@@ -15,8 +18,10 @@ mod hold;
 mod invoke;
 mod losses;
 pub mod paths;
+mod remember;
 mod repository;
 mod rules;
+mod runners;
 mod shell;
 mod state;
 mod stream;
@@ -149,6 +154,7 @@ impl Judge {
         let world = World::new(&self.facts);
         let mut walker = Walker::new(&world, self.start());
         let _written = walker.script(&parsed.script, &Stream::Closed, Place::Here);
+        walker.spring_traps();
         if world.budget() == world::Budget::Spent {
             walker.hold(hold::Hold::plain(FloorRule::TooComplex, "it reaches over more files than can be looked at"));
         }
@@ -173,6 +179,9 @@ impl Judge {
         set("LOGNAME", self.facts.user.clone());
         set("TMPDIR", self.facts.temporary.first().map(|folder| folder.display().to_string()));
         set("IFS", Some(" \t\n".to_owned()));
+        // Whichever shell they name, it runs what stands behind `-c`.
+        set("SHELL", Some("/bin/bash".to_owned()));
+        set("BASH", Some("/bin/bash".to_owned()));
         state
     }
 }

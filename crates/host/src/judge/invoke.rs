@@ -4,19 +4,35 @@ use super::call::Call;
 use super::expand::unknown;
 use super::field::{Atom, Field, Fill, Origin};
 use super::hold::{FloorRule, Hold};
-use super::state::plain;
 use super::stream::Stream;
 use super::walk::Walker;
 use super::wrappers::{self, Inner};
-use std::path::PathBuf;
+
+/// Who looks a command's name up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lookup {
+    /// The shell: functions and aliases first.
+    Shell,
+    /// Another program, which knows neither.
+    Program,
+}
+
+/// Programs that a variable may stand before: if it is empty, they run.
+const BEHIND_EMPTY: [&str; 12] =
+    ["rm", "git", "find", "dd", "chmod", "chown", "shred", "mv", "sudo", "env", "bash", "sh"];
 
 impl Walker<'_> {
     /// Judges a call and gives what it writes.
     pub(super) fn invoke(&mut self, call: &Call) -> Stream {
-        self.deeper(|walker| walker.invoke_inside(call))
+        self.deeper(|walker| walker.invoke_inside(call, Lookup::Shell))
     }
 
-    fn invoke_inside(&mut self, call: &Call) -> Stream {
+    /// The same for a call that no shell makes: `command`, `env`, `sudo`, `xargs`, `find -exec`.
+    pub(super) fn invoke_program(&mut self, call: &Call) -> Stream {
+        self.deeper(|walker| walker.invoke_inside(call, Lookup::Program))
+    }
+
+    fn invoke_inside(&mut self, call: &Call, lookup: Lookup) -> Stream {
         let Some(first) = call.args.first() else { return Stream::Closed };
         if let Some(origin) = first.foreign().cloned() {
             self.hold(foreign_code(&origin));
@@ -25,24 +41,32 @@ impl Walker<'_> {
         if first.unknown().is_some() {
             return self.unknown_program(call);
         }
+        if let Some(names) = self.world.glob_names(first, self.state.cwd()).filter(|names| !names.is_empty()) {
+            let names = names.iter().map(|name| Field::of(name));
+            let args = names.chain(call.args.iter().skip(1).cloned()).collect();
+            return self.invoke_program(&call.with_args(args));
+        }
         let word = first.text();
-        if !word.contains('/') {
+        if !word.contains('/') && lookup == Lookup::Shell {
             if let Some(body) = self.state.functions.get(&word).cloned() {
-                return self.function(&word, &body, call);
+                let stream = self.function(&word, &body, call);
+                if !self.state.doubtful.contains(&word) {
+                    return stream;
+                }
             }
-            if let Some(text) = self.state.aliases.remove(&word) {
-                let code = format!("{text} {}", as_code(call.args.get(1..).unwrap_or_default()));
-                let stream = self.code(&code, &call.stdin, call.place);
-                self.state.aliases.insert(word, text);
-                return stream;
-            }
-        } else if let Some(stream) = self.state.absolute(&word).and_then(|path| self.state.files.get(&path).cloned()) {
+            self.invoke_alias(&word, call);
+        } else if let Some(stream) = self.state.absolute(&word).and_then(|path| self.state.files.get(&path).cloned())
+            && word.contains('/')
+        {
             return self.run_stream(&stream, call);
         }
+        let written_out = super::abbreviations::written_out(call);
+        let call = written_out.as_ref().unwrap_or(call);
         if self.builtin(call) {
             return self.output(call);
         }
-        if let Some(inner) = wrappers::unwrap(call) {
+        self.run_hidden_code(call);
+        if let Some(inner) = super::runners::unwrap(call).or_else(|| wrappers::unwrap(call)) {
             return self.inner(inner, call);
         }
         if self.is_watched() {
@@ -54,10 +78,27 @@ impl Walker<'_> {
         self.output(call)
     }
 
+    /// An alias counts in some shells only, and not on the line that sets it: what it stands for is judged beside the
+    /// program of its name.
+    fn invoke_alias(&mut self, word: &str, call: &Call) {
+        let Some(text) = self.state.aliases.remove(word) else { return };
+        let before = self.state.clone();
+        let code = format!("{text} {}", as_code(call.args.get(1..).unwrap_or_default()));
+        let _written = self.code(&code, &call.stdin, call.place);
+        self.state.merge(&before);
+        self.state.aliases.insert(word.to_owned(), text);
+    }
+
     /// A program that cannot be known is judged as if it were `rm`, because that is what it hides at worst.
     fn unknown_program(&mut self, call: &Call) -> Stream {
         if self.is_watched() {
             self.note_call(call);
+            return Stream::Unknown;
+        }
+        let nothing_known = call.args.first().is_some_and(|first| first.text().is_empty());
+        let behind = call.args.get(1..).unwrap_or_default();
+        if nothing_known && behind.first().is_some_and(|name| BEHIND_EMPTY.contains(&name.text().as_str())) {
+            let _written = self.invoke_program(&call.with_args(behind.to_vec()));
         } else if call.has_short(&['r', 'R']) {
             let mut args = call.args.clone();
             if let Some(first) = args.first_mut() {
@@ -77,36 +118,37 @@ impl Walker<'_> {
             Inner::Call(args, env, place) => {
                 let env = [call.env.clone(), env].concat();
                 let inner = Call { args, env, stdin: call.stdin.clone(), place };
-                self.away(&inner, |walker| walker.invoke(&inner))
+                // `time` is a word of the shell; every other wrapper looks for a program.
+                let in_shell = call.name() == "time";
+                self.away(&inner, |walker| if in_shell { walker.invoke(&inner) } else { walker.invoke_program(&inner) })
             }
             Inner::In(folder, args) => {
                 let before = self.state.clone();
                 self.enter_folder(&folder);
-                let stream = self.invoke(&call.with_args(args));
+                let stream = self.invoke_program(&call.with_args(args));
                 self.state.cwds = before.cwds;
                 self.state.fallback = before.fallback;
                 stream
             }
-            Inner::Code(code, positional, place) => {
+            Inner::Code(code, names, place) => {
                 if let Some(origin) = code.foreign() {
                     self.hold(foreign_code(origin));
                     return Stream::Unknown;
                 }
                 let text = as_text(&code);
-                let outer = std::mem::replace(&mut self.state.positional, positional);
                 let inner = Call { place, ..call.clone() };
-                let stream = self.away(&inner, |walker| {
-                    let before = walker.state.clone();
-                    let stream = walker.code(&text, &inner.stdin, place);
-                    let keeps = matches!(inner.name().as_str(), "eval" | "trap");
-                    if !keeps {
-                        let inside = std::mem::replace(&mut walker.state, before);
-                        walker.state.files.extend(inside.files);
+                self.away(&inner, |walker| {
+                    if call.name() == "eval" {
+                        return walker.code(&text, &inner.stdin, place);
                     }
-                    stream
-                });
-                self.state.positional = outer;
-                stream
+                    walker.own_shell(|walker| {
+                        walker.state.leave_shell();
+                        walker.state.variables.extend(inner.env.clone());
+                        walker.state.variables.extend(names.first().map(|name| ("0".to_owned(), name.clone())));
+                        walker.state.positional = names.get(1..).unwrap_or_default().to_vec();
+                        walker.code(&text, &inner.stdin, place)
+                    })
+                })
             }
             Inner::Script(file) => {
                 let stream = file
@@ -141,12 +183,14 @@ impl Walker<'_> {
     fn run_stream(&mut self, stream: &Stream, call: &Call) -> Stream {
         match stream {
             Stream::Known(text) => {
-                let outer = std::mem::replace(&mut self.state.positional, call.args.iter().skip(1).cloned().collect());
-                let before = self.state.clone();
-                let out = self.code(text, &Stream::Closed, call.place);
-                self.state = before;
-                self.state.positional = outer;
-                out
+                let sourced = matches!(call.name().as_str(), "." | "source");
+                self.own_shell(|walker| {
+                    if !sourced {
+                        walker.state.leave_shell();
+                    }
+                    walker.state.positional = call.args.iter().skip(1).cloned().collect();
+                    walker.code(text, &Stream::Closed, call.place)
+                })
             }
             Stream::Downloaded => {
                 self.hold(foreign_code(&Origin::Downloaded));
@@ -191,6 +235,12 @@ impl Walker<'_> {
         }
         let holder = call.option(&["-I", "--replace", "-i"]).map(|field| field.text()).filter(|text| !text.is_empty());
         let holder = holder.unwrap_or_else(|| "{}".to_owned());
+        if let [code] = args.as_slice()
+            && call.name() == "parallel"
+            && code.text().contains(char::is_whitespace)
+        {
+            return self.feed_code(code, &items, call);
+        }
         let placed = args.iter().any(|field| field.text().contains(&holder));
         let calls: Vec<Vec<Field>> = if placed {
             items.iter().take(64).map(|item| args.iter().map(|field| fill(field, &holder, item)).collect()).collect()
@@ -207,193 +257,24 @@ impl Walker<'_> {
         });
         for args in calls {
             let inner = Call { stdin: Stream::Closed, ..call.with_args(args) };
-            let _written = self.invoke(&inner);
+            let _written = self.invoke_program(&inner);
         }
         Stream::Unknown
     }
 
-    /// Remembers what later commands of the line may build on.
-    fn remember(&mut self, call: &Call) {
-        match call.name().as_str() {
-            "mkdir" | "touch" => {
-                let names: Vec<String> = call.operands().iter().filter_map(|field| field.known()).collect();
-                let paths: Vec<PathBuf> = names.iter().filter_map(|name| self.state.absolute(name)).collect();
-                self.state.made.extend(paths);
-            }
-            "tee" => {
-                let names: Vec<String> = call.operands().iter().filter_map(|field| field.known()).collect();
-                let paths: Vec<PathBuf> = names.iter().filter_map(|name| self.state.absolute(name)).collect();
-                for path in paths {
-                    self.state.files.insert(path, call.stdin.clone());
-                }
-            }
-            name @ ("curl" | "wget") => {
-                let named =
-                    call.option(if name == "curl" { &["-o", "--output"] } else { &["-O", "--output-document"] });
-                let url = call.operands().into_iter().find_map(|field| field.known().filter(|text| text.contains('/')));
-                let last = url.and_then(|url| url.rsplit('/').next().map(str::to_owned));
-                let remote = name == "wget" || call.has_short(&['O']) || call.has_any(&["--remote-name"]);
-                let file = named.and_then(|field| field.known()).or_else(|| last.filter(|_| remote));
-                if let Some(path) = file.filter(|name| name != "-").and_then(|name| self.state.absolute(&name)) {
-                    self.state.files.insert(path, Stream::Downloaded);
-                }
-            }
-            "cp" | "mv" => {
-                let names: Vec<PathBuf> =
-                    call.operands().iter().filter_map(|field| self.state.absolute(&field.known()?)).collect();
-                if let [from, to] = names.as_slice()
-                    && let Some(stream) = self.state.files.get(from).cloned()
-                {
-                    self.state.files.insert(to.clone(), stream);
-                }
-            }
-            _ => {}
+    /// `parallel 'code {}'`: a text for a shell, once for each item.
+    fn feed_code(&mut self, code: &Field, items: &[Field], call: &Call) -> Stream {
+        for item in items.iter().take(64) {
+            let item = Field::of(&as_code(std::slice::from_ref(item)));
+            let text = as_text(&fill(code, "{}", &item));
+            let _written = self.own_shell(|walker| walker.code(&text, &Stream::Closed, call.place));
         }
-    }
-
-    /// The shell's own commands; true if it was one.
-    fn builtin(&mut self, call: &Call) -> bool {
-        match call.name().as_str() {
-            "cd" | "chdir" => self.change_folder(call),
-            "pushd" => {
-                self.state.stack.push(self.state.cwds.clone());
-                self.change_folder(call);
-            }
-            "popd" => self.state.cwds = self.state.stack.pop().unwrap_or_default(),
-            "export" | "declare" | "local" | "readonly" | "typeset" => {
-                for field in call.args.iter().skip(1) {
-                    let text = field.text();
-                    if let Some((name, _)) = text.split_once('=').filter(|(name, _)| !name.starts_with('-')) {
-                        self.state.variables.insert(name.to_owned(), field.without_prefix(name.len() + 1));
-                    }
-                }
-            }
-            "unset" => {
-                for name in call.operands().iter().map(|field| field.text()) {
-                    self.state.functions.remove(&name);
-                    self.state.variables.insert(name, Field::of(""));
-                }
-            }
-            "alias" => {
-                for field in call.operands() {
-                    let text = as_text(field);
-                    if let Some((name, value)) = text.split_once('=') {
-                        self.state.aliases.insert(name.to_owned(), value.to_owned());
-                    }
-                }
-            }
-            "unalias" => {
-                for name in call.operands() {
-                    self.state.aliases.remove(&name.text());
-                }
-            }
-            "set" => {
-                if let Some(at) = call.args.iter().position(|field| field.text() == "--") {
-                    self.state.positional = call.args.get(at + 1..).unwrap_or_default().to_vec();
-                }
-            }
-            "shift" => {
-                if !self.state.positional.is_empty() {
-                    self.state.positional.remove(0);
-                }
-            }
-            "read" | "mapfile" | "readarray" => self.read(call),
-            "printf" if call.args.get(1).is_some_and(|option| option.text() == "-v") => {
-                let Some(name) = call.args.get(2).map(Field::text) else { return true };
-                let rest = [call.args.get(..1).unwrap_or_default(), call.args.get(3..).unwrap_or_default()].concat();
-                let value = match super::stream::printf(&call.with_args(rest)) {
-                    Stream::Known(text) => Field::of(&text),
-                    Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => {
-                        unknown(Origin::Variable(name.clone()))
-                    }
-                };
-                self.state.variables.insert(name, value);
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// `read a b`: the words of a line, the last name with all that is left; `read -a x` and `mapfile x` as an array.
-    fn read(&mut self, call: &Call) {
-        let options: &[&str] = match call.name().as_str() {
-            "read" => &["-a", "-d", "-i", "-n", "-N", "-p", "-t", "-u"],
-            _ => &["-d", "-n", "-O", "-s", "-u", "-c", "-C"],
-        };
-        let array = call.option(&["-a"]).map(|field| field.text());
-        let (_, names) = wrappers::rest_of(call.args.get(1..).unwrap_or_default(), options, 0);
-        let mut names: Vec<String> = names.iter().map(Field::text).collect();
-        let Stream::Known(text) = &call.stdin else {
-            for name in names.into_iter().chain(array) {
-                let origin = match call.stdin {
-                    Stream::Downloaded => Origin::Downloaded,
-                    Stream::Decoded => Origin::Decoded,
-                    Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Unknown => {
-                        Origin::Variable(name.clone())
-                    }
-                };
-                self.state.arrays.remove(&name);
-                self.state.variables.insert(name, unknown(origin));
-            }
-            return;
-        };
-        let separators = call.variable("IFS").unwrap_or_else(|| self.state.separators());
-        let at = |letter: char| separators.contains(letter);
-        let whole = call.option(&["-d"]).is_some();
-        let line = if whole { text.as_str() } else { text.lines().next().unwrap_or_default() };
-        if call.name() != "read" {
-            let name = names.pop().unwrap_or_else(|| "MAPFILE".to_owned());
-            self.state.arrays.insert(name, text.lines().map(Field::of).collect());
-        } else if let Some(array) = array {
-            let words = line.split(at).filter(|word| !word.is_empty()).map(Field::of).collect();
-            self.state.arrays.insert(array, words);
-        } else {
-            if names.is_empty() {
-                names.push("REPLY".to_owned());
-            }
-            let count = names.len();
-            let mut words = line.trim_matches(at).splitn(count, at);
-            for name in names {
-                let value = words.next().map(|word| word.trim_start_matches(at)).unwrap_or_default();
-                self.state.variables.insert(name, Field::of(value));
-            }
-        }
-    }
-
-    fn change_folder(&mut self, call: &Call) {
-        let home = self.state.variable("HOME");
-        let target = call.operands().first().map_or(home, |field| (*field).clone());
-        let target =
-            if target.text() == "-" && target.unknown().is_none() { self.state.variable("OLDPWD") } else { target };
-        self.enter_folder(&target);
-    }
-
-    /// Goes to a folder. One that is not there may stay where it was: the commands behind are judged in both.
-    fn enter_folder(&mut self, target: &Field) {
-        if let Some(old) = self.state.cwd() {
-            let old = super::state::path_field(old);
-            self.state.variables.insert("OLDPWD".to_owned(), old);
-        }
-        let Some(name) = target.known() else { return self.state.cwds.clear() };
-        let mut next = Vec::new();
-        for cwd in &self.state.cwds {
-            match self.world.glob_names(target, Some(cwd)).filter(|names| !names.is_empty()) {
-                Some(names) => next.extend(names.iter().map(|name| plain(std::path::Path::new(name)))),
-                None => next.push(plain(&cwd.join(&name))),
-            }
-        }
-        if name.starts_with('/') && next.is_empty() {
-            next = vec![plain(std::path::Path::new(&name))];
-        }
-        next.dedup();
-        let sure = next.iter().all(|path| path.is_dir() || self.state.made.contains(path));
-        self.state.fallback = if sure { Vec::new() } else { self.state.cwds.clone() };
-        self.state.cwds = next;
+        Stream::Unknown
     }
 }
 
 /// Code that nobody can read before it runs.
-fn foreign_code(origin: &Origin) -> Hold {
+pub(super) fn foreign_code(origin: &Origin) -> Hold {
     let reason = match origin {
         Origin::Downloaded => "code from the network would be run without anybody reading it",
         Origin::Decoded | Origin::Output | Origin::Variable(_) => {

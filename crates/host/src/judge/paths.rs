@@ -6,7 +6,7 @@
 
 use super::call::{Call, Place};
 use super::field::{Atom, Field, fits};
-use super::find::{Act, Search};
+use super::find::{Action, Search};
 use super::stream::Stream;
 use super::walk::Walker;
 use super::world::World;
@@ -73,6 +73,7 @@ impl Judge {
         let world = World::new(&self.facts);
         let mut walker = Walker::new(&world, self.start()).watching(watched);
         let _written = walker.script(&parsed.script, &Stream::Closed, Place::Here);
+        walker.spring_traps();
         if parsed.error.is_some() {
             // bash runs nothing of what it cannot parse; another shell may read it differently.
             let words = command.split_whitespace().map(Word::of).collect();
@@ -137,28 +138,25 @@ impl<'w> Walker<'w> {
 
     fn note_search(&mut self, call: &Call) {
         let search = Search::read(call);
-        if search.act == Act::List && search.executes.is_empty() {
-            return;
-        }
-        let hits: Vec<Field> = self.watched_hits(&search).iter().map(|hit| Field::of(hit)).collect();
-        if hits.is_empty() {
-            return;
-        }
-        if search.act == Act::Delete {
-            hits.iter().for_each(|hit| self.note(Doing::Writes(Word(hit.clone()))));
-        }
-        for command in &search.executes {
+        for (number, action) in search.actions.iter().enumerate().filter(|(_, action)| **action != Action::List) {
+            let hits: Vec<Field> = self.watched_hits(&search, number).iter().map(|hit| Field::of(hit)).collect();
             for hit in &hits {
-                let args = command.iter().map(|field| super::invoke::fill(field, "{}", hit)).collect();
-                let _written = self.invoke(&call.with_args(args));
+                match action {
+                    Action::List => {}
+                    Action::Delete => self.note(Doing::Writes(Word(hit.clone()))),
+                    Action::Execute(command) => {
+                        let args = command.iter().map(|field| super::invoke::fill(field, "{}", hit)).collect();
+                        let _written = self.invoke_program(&call.with_args(args));
+                    }
+                }
             }
         }
     }
 
-    /// The watched paths that a search would find.
-    pub(super) fn watched_hits(&self, search: &Search) -> Vec<String> {
+    /// The watched paths that an action of a search would find.
+    pub(super) fn watched_hits(&self, search: &Search, action: usize) -> Vec<String> {
         let Some(watch) = &self.watch else { return Vec::new() };
-        search.hits_among(self, &(watch.watched)())
+        search.hits_among(self, action, &(watch.watched)())
     }
 }
 

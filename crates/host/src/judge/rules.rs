@@ -15,10 +15,13 @@ mod push;
 mod service;
 mod sql;
 mod system;
+mod value;
 
 use super::call::Call;
 use super::hold::Hold;
 use super::walk::Walker;
+
+pub(super) use self::database::generated as generated_sql;
 
 /// Judges one call.
 pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {

@@ -1,5 +1,6 @@
 //! What a command line has done so far to its own surroundings: folders, variables, functions, files it wrote.
 
+use super::call::Place;
 use super::expand::unknown;
 use super::field::{Field, Origin};
 use super::shell::Command;
@@ -33,6 +34,29 @@ pub(super) struct State {
     pub(super) files: BTreeMap<PathBuf, Stream>,
     /// Folders that the line made.
     pub(super) made: BTreeSet<PathBuf>,
+    /// Paths that the line deleted.
+    pub(super) removed: BTreeSet<PathBuf>,
+    /// What the line moved: from where, and where it is now.
+    pub(super) moved: Vec<(PathBuf, PathBuf)>,
+    /// Variables that are only other names of variables: `declare -n`.
+    pub(super) references: BTreeMap<String, String>,
+    /// Functions that a shell started from here knows.
+    pub(super) exported: BTreeSet<String>,
+    /// Functions that only some ways through the line define: the program of that name may run instead.
+    pub(super) doubtful: BTreeSet<String>,
+    /// What the shell does at its end.
+    pub(super) traps: Vec<Trap>,
+}
+
+/// Code that a shell runs at its end.
+#[derive(Debug, Clone)]
+pub(super) struct Trap {
+    /// The code.
+    pub(super) code: String,
+    /// The command that set it, for the verdict.
+    pub(super) source: String,
+    /// Where the shell runs.
+    pub(super) place: Place,
 }
 
 impl State {
@@ -43,12 +67,14 @@ impl State {
 
     /// The value of a variable.
     pub(super) fn variable(&self, name: &str) -> Field {
+        // One step is enough: a reference to a reference is nobody's everyday work.
+        let name = self.references.get(name).map_or(name, String::as_str);
         match name {
             "PWD" => self.cwd().map_or_else(|| unknown(Origin::Variable("PWD".to_owned())), path_field),
             "?" | "$" | "!" | "#" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" | "BASHPID" => {
                 Field::of("0")
             }
-            "0" => Field::of("bash"),
+            "0" => self.variables.get("0").cloned().unwrap_or_else(|| Field::of("bash")),
             number if number.chars().all(|digit| digit.is_ascii_digit()) && !number.is_empty() => {
                 let index = number.parse::<usize>().unwrap_or(usize::MAX);
                 index
@@ -97,11 +123,79 @@ impl State {
             }
         }
         self.variables.retain(|name, _| other.variables.contains_key(name));
+        let known = self.functions.clone();
         self.functions.extend(other.functions.clone());
+        self.doubt_functions(&known);
+        self.doubt_functions(&other.functions);
+        self.doubtful.extend(other.doubtful.iter().cloned());
+        self.exported.extend(other.exported.iter().cloned());
+        self.traps.extend(other.traps.iter().skip(self.traps.len()).cloned());
         self.aliases.extend(other.aliases.clone());
         self.git_aliases.extend(other.git_aliases.clone());
-        self.files.extend(other.files.clone());
-        self.made.extend(other.made.iter().cloned());
+        self.keep_files(other.clone());
+    }
+
+    /// Takes what another shell did to files, and nothing else of it.
+    pub(super) fn keep_files(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.made.extend(other.made);
+        self.removed.extend(other.removed);
+        let known = std::mem::replace(&mut self.moved, other.moved);
+        for pair in known {
+            if !self.moved.contains(&pair) {
+                self.moved.push(pair);
+            }
+        }
+    }
+
+    /// Defines a function.
+    pub(super) fn define(&mut self, name: &str, body: &Rc<Command>) {
+        self.doubtful.remove(name);
+        self.functions.insert(name.to_owned(), Rc::clone(body));
+    }
+
+    /// Functions that were not known before may be missing where another way was gone.
+    pub(super) fn doubt_functions(&mut self, before: &BTreeMap<String, Rc<Command>>) {
+        let same = |name: &String, body: &Rc<Command>| before.get(name).is_some_and(|known| Rc::ptr_eq(known, body));
+        let new = self.functions.iter().filter(|(name, body)| !same(name, body)).map(|(name, _)| name.clone());
+        self.doubtful.extend(new.collect::<Vec<_>>());
+    }
+
+    /// What another program knows of this shell: exported functions, and no alias.
+    pub(super) fn leave_shell(&mut self) {
+        let exported = &self.exported;
+        self.functions.retain(|name, _| exported.contains(name));
+        self.aliases.clear();
+    }
+
+    /// Whether a path lies in something that the line itself made, where nothing was before.
+    pub(super) fn is_made(&self, path: &Path) -> bool {
+        let gone = |path: &Path| !path.exists() || path.ancestors().any(|above| self.removed.contains(above));
+        path.ancestors().any(|above| self.made.contains(above) && gone(above))
+    }
+
+    /// Where what lies at or below a path now was before the line moved it.
+    pub(super) fn origins(&self, path: &Path) -> Vec<PathBuf> {
+        let origin = |(from, to): &(PathBuf, PathBuf)| match path.strip_prefix(to) {
+            Ok(rest) if rest.as_os_str().is_empty() => Some(from.clone()),
+            Ok(rest) => Some(from.join(rest)),
+            Err(_) => to.starts_with(path).then(|| from.clone()),
+        };
+        self.moved.iter().filter_map(origin).collect()
+    }
+
+    /// Notes that something was moved.
+    pub(super) fn note_move(&mut self, from: &Path, to: &Path) {
+        let mut carried = false;
+        for (_, now) in &mut self.moved {
+            if let Ok(rest) = now.strip_prefix(from).map(Path::to_owned) {
+                *now = if rest.as_os_str().is_empty() { to.to_owned() } else { to.join(rest) };
+                carried = true;
+            }
+        }
+        if !carried || from.exists() {
+            self.moved.push((from.to_owned(), to.to_owned()));
+        }
     }
 }
 

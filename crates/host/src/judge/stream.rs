@@ -96,6 +96,11 @@ impl Walker<'_> {
             "true" | "false" | ":" | "cd" | "test" | "[" | "rm" | "mkdir" | "cp" | "mv" | "touch" | "export" => {
                 Stream::Closed
             }
+            "gh" if call.words().iter().any(|word| word.contains("/contents/")) => Stream::Downloaded,
+            "redis-cli" | "valkey-cli" if lists_all_keys(call) => Stream::Known("*\n".to_owned()),
+            "psql" | "mysql" | "mariadb" if super::rules::generated_sql(call).is_some() => {
+                super::rules::generated_sql(call).map_or(Stream::Unknown, Stream::Known)
+            }
             name if FETCHERS.contains(&name) => Stream::Downloaded,
             name if TRANSFORMERS.contains(&name) && call.stdin != Stream::Downloaded => Stream::Decoded,
             _ => match call.stdin {
@@ -191,11 +196,11 @@ impl Walker<'_> {
         let status = self.state.cwd().and_then(|path| self.world.repository(path)?.status());
         let Some(status) = status else { return Stream::Unknown };
         let files = if says(&["-o", "--others"]) {
-            let mut files = status.untracked;
-            if !says(&["--exclude-standard"]) {
-                files.extend(status.ignored);
+            match (says(&["-i", "--ignored"]), says(&["--exclude-standard"])) {
+                (true, _) => status.ignored,
+                (false, true) => status.untracked,
+                (false, false) => [status.untracked, status.ignored].concat(),
             }
-            files
         } else if says(&["-m", "--modified", "--name-only"]) {
             status.dirty().into_iter().cloned().collect()
         } else {
@@ -209,11 +214,14 @@ impl Walker<'_> {
         match call.name().as_str() {
             "find" => {
                 let search = super::find::Search::read(call);
-                let hits = if self.is_watched() { self.watched_hits(&search) } else { search.hits(self) };
+                let hits = if self.is_watched() { self.watched_hits(&search, 0) } else { search.listed(self) };
                 Stream::Paths(Paths(hits))
             }
             "ls" => {
-                let names: Vec<String> = call.operands().iter().filter_map(|field| field.known()).collect();
+                let listed = |field: &&Field| {
+                    self.world.glob_names(field, self.state.cwd()).or_else(|| Some(vec![field.known()?]))
+                };
+                let names: Vec<String> = call.operands().iter().filter_map(listed).flatten().collect();
                 let whole = names.is_empty();
                 Stream::Paths(Paths(if whole { vec!["*".to_owned()] } else { names }))
             }
@@ -227,6 +235,16 @@ fn names_folder(word: &str) -> bool {
     ["--git-", "--absolute-git-dir", "--show-", "--shared-index-path", "--resolve-git-dir"]
         .iter()
         .any(|start| word.starts_with(start))
+}
+
+/// Whether a client of Redis lists every key there is.
+fn lists_all_keys(call: &Call) -> bool {
+    let words = call.words();
+    let all = call.option(&["--pattern"]).is_none_or(|pattern| pattern.text() == "*");
+    let keys = words
+        .windows(2)
+        .any(|pair| matches!(pair, [verb, pattern] if verb.eq_ignore_ascii_case("keys") && pattern == "*"));
+    keys || (call.has_any(&["--scan"]) && all)
 }
 
 fn echo(call: &Call) -> Stream {

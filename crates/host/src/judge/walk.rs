@@ -10,14 +10,13 @@ use super::shell::{
 use super::state::State;
 use super::stream::Stream;
 use super::world::World;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// Most commands that are looked at; a line that unrolls into more cannot be judged.
 const STEPS_MAX: usize = 4_000;
 /// Deepest nesting of code inside code: `bash -c`, `eval`, functions.
 const CODE_DEPTH_MAX: usize = 12;
-/// Most values of a loop that are tried one by one.
-const LOOP_MAX: usize = 64;
 
 /// One walk.
 pub(super) struct Walker<'w> {
@@ -43,6 +42,8 @@ pub(super) struct Walker<'w> {
     /// Bytes that expansions made.
     expanded: usize,
     holds: usize,
+    /// Files unknown to git that the loops at hand delete one by one; `None` outside of loops.
+    pub(super) swept: Cell<Option<usize>>,
 }
 
 /// Deepest nesting of compounds, wrappers and functions inside each other, all code levels together.
@@ -69,6 +70,7 @@ impl<'w> Walker<'w> {
             steps: 0,
             expanded: 0,
             holds: 0,
+            swept: Cell::new(None),
         }
     }
 
@@ -97,7 +99,11 @@ impl<'w> Walker<'w> {
             if number > 0 && item.join != Join::And {
                 self.world.doubt();
             }
+            let before = (item.join != Join::Then).then(|| self.state.functions.clone());
             stream = stream.then(self.item(item, stdin, place));
+            if let Some(before) = before {
+                self.state.doubt_functions(&before);
+            }
         }
         stream
     }
@@ -122,14 +128,11 @@ impl<'w> Walker<'w> {
         self.parallel += usize::from(beside);
         let mut stream = stdin.clone();
         for command in &item.pipeline {
-            let before = beside.then(|| self.state.clone());
-            stream = self.command(command, &stream, place);
-            if let Some(before) = before {
-                // Each command of a pipeline has a shell of its own; only its files stay.
-                let files = std::mem::replace(&mut self.state, before);
-                self.state.files.extend(files.files);
-                self.state.made.extend(files.made);
-            }
+            stream = if beside {
+                self.own_shell(|walker| walker.command(command, &stream, place))
+            } else {
+                self.command(command, &stream, place)
+            };
         }
         self.parallel -= usize::from(beside);
         if beside || item.sense == Sense::Negated {
@@ -160,7 +163,7 @@ impl<'w> Walker<'w> {
         match command {
             Command::Simple(simple) => self.simple(simple, stdin, place),
             Command::Function(name, body) => {
-                self.state.functions.insert(name.clone(), Rc::clone(body));
+                self.state.define(name, body);
                 Stream::Closed
             }
             Command::Compound(compound, redirects) => {
@@ -172,85 +175,6 @@ impl<'w> Walker<'w> {
                 left
             }
         }
-    }
-
-    fn compound(&mut self, compound: &Compound, stdin: &Stream, place: Place) -> Stream {
-        match compound {
-            Compound::Subshell(script) => {
-                let before = self.state.clone();
-                let stream = self.script(script, stdin, place);
-                let inside = std::mem::replace(&mut self.state, before);
-                self.state.files.extend(inside.files);
-                self.state.made.extend(inside.made);
-                stream
-            }
-            Compound::Group(script) => self.script(script, stdin, place),
-            Compound::If(parts) => self.branches(parts, stdin, place),
-            Compound::Case(words, arms) => {
-                for word in words {
-                    let _value = self.one(word);
-                }
-                self.branches(arms, stdin, place)
-            }
-            Compound::Loop(condition, body) => {
-                self.world.doubt();
-                let mut stream = Stream::Closed;
-                for line in lines_of(stdin) {
-                    let before = self.state.clone();
-                    stream = stream.then(self.script(condition, &line, place));
-                    stream = stream.then(self.script(body, &line, place));
-                    self.state.merge(&before);
-                }
-                stream
-            }
-            Compound::For(name, words, body) => {
-                let values = match words {
-                    Some(words) => self.fields(words),
-                    None => self.state.positional.clone(),
-                };
-                let mut stream = Stream::Closed;
-                for value in self.loop_values(values) {
-                    self.state.variables.insert(name.clone(), value);
-                    stream = stream.then(self.script(body, stdin, place));
-                }
-                stream
-            }
-            Compound::Test(words) => {
-                let _values = self.fields(words);
-                Stream::Closed
-            }
-        }
-    }
-
-    /// Every branch is walked, each from the same start; afterwards only what all agree on is known.
-    fn branches(&mut self, parts: &[Script], stdin: &Stream, place: Place) -> Stream {
-        let before = self.state.clone();
-        let mut after = before.clone();
-        let mut stream = Stream::Closed;
-        for part in parts {
-            self.state = before.clone();
-            stream = stream.then(self.script(part, stdin, place));
-            after.merge(&self.state);
-            self.world.doubt();
-        }
-        self.state = after;
-        stream
-    }
-
-    /// The values of a loop: patterns become the names they fit, and too many become one unknown.
-    fn loop_values(&self, values: Vec<Field>) -> Vec<Field> {
-        let mut out = Vec::new();
-        for value in values {
-            let names = self.world.glob_names(&value, self.state.cwd());
-            match names {
-                Some(names) if !names.is_empty() => out.extend(names.iter().map(|name| Field::of(name))),
-                Some(_) | None => out.push(value),
-            }
-        }
-        if out.len() > LOOP_MAX {
-            out.truncate(LOOP_MAX);
-        }
-        out
     }
 
     fn simple(&mut self, simple: &Simple, stdin: &Stream, place: Place) -> Stream {
@@ -409,20 +333,14 @@ impl<'w> Walker<'w> {
     /// Runs what reads the output of a command through `>(…)`.
     fn drain(&mut self, outlets: &[Rc<Script>], written: &Stream, place: Place) {
         for script in outlets {
-            let before = self.state.clone();
-            let _read = self.script(script, written, place);
-            let inside = std::mem::replace(&mut self.state, before);
-            self.state.files.extend(inside.files);
+            let _read = self.own_shell(|walker| walker.script(script, written, place));
         }
     }
 
     /// What a substitution writes; it runs in a shell of its own.
     pub(super) fn substitute(&mut self, script: &Script) -> Stream {
-        let before = self.state.clone();
         let source = self.source.clone();
-        let stream = self.script(script, &Stream::Closed, Place::Here);
-        let inside = std::mem::replace(&mut self.state, before);
-        self.state.files.extend(inside.files);
+        let stream = self.own_shell(|walker| walker.script(script, &Stream::Closed, Place::Here));
         self.source = source;
         stream
     }
@@ -484,17 +402,4 @@ fn leaves(item: &Item) -> bool {
         }
         Command::Compound(..) | Command::Function(..) => false,
     })
-}
-
-/// A loop reads its input line by line, if that is known; else once.
-fn lines_of(stdin: &Stream) -> Vec<Stream> {
-    let lines: Vec<String> = match stdin {
-        Stream::Known(text) => text.lines().map(str::to_owned).collect(),
-        Stream::Paths(paths) => paths.0.clone(),
-        Stream::Closed | Stream::Downloaded | Stream::Decoded | Stream::Unknown => Vec::new(),
-    };
-    if lines.is_empty() || lines.len() > LOOP_MAX {
-        return vec![stdin.clone()];
-    }
-    lines.into_iter().map(Stream::Known).collect()
 }

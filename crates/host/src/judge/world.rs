@@ -265,9 +265,19 @@ impl World {
         }
         match base(&before, cwd) {
             None => Spot::Unknown(field.shown(), None),
+            // `/tmp/${NAME:?}/`: some name below the temporary folder, and not the folder.
+            Some(base) if before.ends_with('/') && demanded && self.is_passing(&base.join(&before)) => {
+                Spot::Path(self.real(&base.join(&before), Last::Followed).join("demanded"))
+            }
             Some(base) if before.ends_with('/') => Spot::Contents(self.real(&base.join(&before), Last::Followed)),
             Some(base) => Spot::Path(self.real(&base.join(&before), Last::Kept)),
         }
+    }
+
+    /// Whether a folder is the temporary one, or below it.
+    fn is_passing(&self, folder: &Path) -> bool {
+        let folder = self.real(folder, Last::Followed);
+        self.roots().temporary.contains(&folder) || self.zone(&folder) == Zone::Temporary
     }
 
     /// The names that a pattern fits, as a loop would get them; `None` if it is no pattern.

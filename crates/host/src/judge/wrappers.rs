@@ -9,7 +9,7 @@ pub(super) enum Inner {
     Call(Vec<Field>, Vec<(String, Field)>, Place),
     /// A program that runs in another folder.
     In(Field, Vec<Field>),
-    /// A text that a shell runs, with `$1` and so on.
+    /// A text that a shell runs, with `$0`, `$1` and so on.
     Code(Field, Vec<Field>, Place),
     /// A file that a shell runs.
     Script(Field),
@@ -132,11 +132,6 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         }),
         "at" | "batch" if call.option(&["-f"]).is_none() => Some(Inner::Stdin),
         "hyperfine" | "entr" if !args.is_empty() => Some(joined(&rest_of(args, &["-w", "-r", "-m", "-s"], 0).1)),
-        "trap" => call
-            .operands()
-            .first()
-            .filter(|code| code.text() != "-")
-            .map(|code| Inner::Code((*code).clone(), Vec::new(), call.place)),
         "watch" => Some(joined(&rest_of(args, &["-n", "--interval"], 0).1)),
         "runuser" if call.has_any(&["-u", "--user"]) => {
             Some(Inner::Call(rest_of(args, &["-u", "--user", "-g", "-G"], 0).1, Vec::new(), call.place))
@@ -214,7 +209,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn join(fields: &[Field]) -> Field {
+pub(super) fn join(fields: &[Field]) -> Field {
     let mut out = Field::default();
     for (number, field) in fields.iter().enumerate() {
         if number > 0 {
@@ -257,9 +252,7 @@ fn shell(call: &Call) -> Inner {
     }
     let rest: Vec<Field> = args.filter(|field| field.text() != "--").cloned().collect();
     match (code, rest.as_slice()) {
-        (Code::Yes, [code, names @ ..]) => {
-            Inner::Code(code.clone(), names.get(1..).unwrap_or_default().to_vec(), call.place)
-        }
+        (Code::Yes, [code, names @ ..]) => Inner::Code(code.clone(), names.to_vec(), call.place),
         (Code::Yes, []) => Inner::Nothing,
         (Code::No, [file, ..]) if !matches!(file.text().as_str(), "-" | "/dev/stdin" | "/proc/self/fd/0") => {
             Inner::Script(file.clone())
@@ -330,6 +323,7 @@ fn ssh(call: &Call) -> Option<Inner> {
     ];
     let (_, rest) = rest_of(call.args.get(1..)?, &values, 0);
     let command = rest.get(1..)?;
+    let command = command.strip_prefix([Field::of("--")].as_slice()).unwrap_or(command);
     Some(match command {
         [] => Inner::Stdin,
         command => Inner::Code(join(command), Vec::new(), Place::Remote),

@@ -5,6 +5,7 @@
 
 use super::delete::{self, Manner};
 use super::literal::{Language, Literal, Runs, Skeleton};
+use super::value;
 use crate::judge::call::Call;
 use crate::judge::field::{Field, Origin};
 use crate::judge::hold::{FloorRule, Hold};
@@ -12,10 +13,30 @@ use crate::judge::stream::Stream;
 use crate::judge::walk::Walker;
 
 /// Calls that delete a folder with everything in it.
-const REMOVERS: [&str; 10] =
-    ["rmtree", "rmSync", "rmdirSync", "fs.rm", "promises.rm", "rm_rf", "rm_r", "remove_dir", "remove_tree", "rimraf"];
+const REMOVERS: [&str; 16] = [
+    "rmtree",
+    "rmSync",
+    "rmdirSync",
+    "fs.rm",
+    "promises.rm",
+    "rm_rf",
+    "rm_r",
+    "remove_dir",
+    "remove_tree",
+    "rimraf",
+    "removeSync",
+    "emptyDirSync",
+    "Deno.remove",
+    "fs.remove",
+    "fse.remove",
+    "delete-directory",
+];
+/// Calls that delete a file. In R the same call deletes folders, if it is told so.
+const FILE_REMOVERS: [&str; 7] =
+    ["os.remove", "os.unlink", "unlinkSync", "fs.unlink", "promises.unlink", "File.delete", "unlink"];
 /// Calls that run a command; whose object they are does not matter, because only their text decides.
-const RUNNERS: [&str; 31] = [
+const RUNNERS: [&str; 32] = [
+    "shell-command",
     "system",
     "exec",
     "execSync",
@@ -61,6 +82,8 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         "python" | "pypy" => (Language::Python, &["-c"]),
         "node" | "nodejs" | "bun" => (Language::JavaScript, &["-e", "--eval", "-p", "--print", "-pe"]),
         "deno" => (Language::JavaScript, &["eval"]),
+        "tsx" | "ts-node" | "esno" => (Language::JavaScript, &["-e", "--eval", "-p", "--print"]),
+        "emacs" => (Language::Other, &["--eval", "-eval", "--execute"]),
         "perl" => (Language::Perl, &["-e", "-E", "-ne", "-pe"]),
         "ruby" => (Language::Ruby, &["-e"]),
         "php" => (Language::Php, &["-r"]),
@@ -116,14 +139,9 @@ fn foreign(_origin: &Origin) -> Hold {
 
 fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str, language: Language) -> Option<Hold> {
     let skeleton = Skeleton::of(code, language);
-    for remover in REMOVERS {
-        for at in calls_of(&skeleton, remover) {
-            let field = target(walker, &skeleton, at);
-            let hold = delete::fields(walker, call.place, Manner::Recursive, &[field]);
-            if hold.is_some() {
-                return hold;
-            }
-        }
+    let deleted = deletion(walker, call, &skeleton, language);
+    if deleted.is_some() {
+        return deleted;
     }
     if calls_of(&skeleton, "exec").into_iter().chain(calls_of(&skeleton, "eval")).any(|at| fetches(&skeleton, at)) {
         return Some(foreign(&Origin::Downloaded));
@@ -133,6 +151,9 @@ fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str, language: Langua
     for runner in RUNNERS {
         commands.extend(calls_of(&skeleton, runner).into_iter().filter_map(|at| command(&skeleton, at, runner)));
     }
+    if language == Language::JavaScript {
+        commands.extend(tagged(&skeleton));
+    }
     if language == Language::Awk {
         commands.extend(piped(&skeleton));
     }
@@ -140,6 +161,55 @@ fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str, language: Langua
         let _written = walker.code(&command, &Stream::Closed, call.place);
     }
     None
+}
+
+/// What the code deletes itself.
+fn deletion(walker: &Walker<'_>, call: &Call, skeleton: &Skeleton, language: Language) -> Option<Hold> {
+    // A function of that name alone is imported from somewhere.
+    let bare = if language == Language::JavaScript { ["rm", "rmdir"].as_slice() } else { &[] };
+    for remover in REMOVERS.iter().chain(bare) {
+        for at in calls_of(skeleton, remover) {
+            let hold = delete::fields(walker, call.place, Manner::Recursive, &targets(walker, skeleton, language, at));
+            if hold.is_some() {
+                return hold;
+            }
+        }
+    }
+    let text: String = skeleton.code.iter().collect();
+    // Which of the names are meant is then decided when it runs.
+    let chooses =
+        text.split(|letter: char| !letter.is_alphanumeric()).any(|word| matches!(word, "if" | "filter" | "fnmatch"));
+    for remover in FILE_REMOVERS {
+        for at in calls_of(skeleton, remover) {
+            let recursive = arguments(skeleton, at).iter().any(|one| one.code.starts_with("recursive="));
+            let manner = if recursive { Manner::Recursive } else { Manner::Files };
+            let hold = delete::fields(walker, call.place, manner, &targets(walker, skeleton, language, at));
+            let inside = |hold: &Hold| matches!(hold.rule, FloorRule::DeleteWork | FloorRule::DeleteWorkspace);
+            if let Some(hold) = hold.filter(|hold| !(chooses && inside(hold))) {
+                return Some(hold);
+            }
+        }
+    }
+    None
+}
+
+/// What a deletion deletes, as far as it can be told.
+fn targets(walker: &Walker<'_>, skeleton: &Skeleton, language: Language, at: usize) -> Vec<Field> {
+    let values = value::first_argument(walker, skeleton, language, at);
+    if values.iter().any(|field| field.unknown().is_some() && field.text().is_empty()) {
+        return vec![target(walker, skeleton, at)];
+    }
+    values
+}
+
+/// Texts behind a `$`, which shells for JavaScript run.
+fn tagged(skeleton: &Skeleton) -> Vec<String> {
+    let pairs = skeleton.code.windows(2);
+    let texts = pairs.filter_map(|pair| match pair {
+        ['$', letter] => skeleton.literal(*letter),
+        _ => None,
+    });
+    texts.map(|literal| literal.text.clone()).collect()
 }
 
 /// Where the arguments of calls of this name begin.

@@ -9,7 +9,8 @@ use crate::judge::walk::Walker;
 use crate::judge::world::{Spot, Zone};
 
 /// Clients that speak SQL: their options that carry statements, and those that name files of statements.
-const CLIENTS: [(&str, &[&str], &[&str]); 14] = [
+const CLIENTS: [(&str, &[&str], &[&str]); 15] = [
+    ("usql", &["-c", "--command"], &["-f", "--file"]),
     ("psql", &["-c", "--command"], &["-f", "--file"]),
     ("pgcli", &["-c"], &[]),
     ("mysql", &["-e", "--execute"], &[]),
@@ -32,7 +33,13 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
     if let Some((client, statements, files)) = CLIENTS.iter().find(|(own, ..)| *own == name) {
         return client_call(walker, call, client, (statements, files));
     }
+    if call.has_any(&["--help", "-?", "--version"]) {
+        return None;
+    }
     let words = call.words();
+    if let Some(hold) = hosted(walker, call, &words) {
+        return Some(hold);
+    }
     let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let says = |wanted: &[&str]| lower.iter().any(|word| wanted.contains(&word.as_str()));
     let test = ["RAILS_ENV", "RACK_ENV", "NODE_ENV", "MIX_ENV", "APP_ENV", "DJANGO_ENV"].iter().any(|variable| {
@@ -80,6 +87,26 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
     Some(Hold::plain(FloorRule::Database, reason))
 }
 
+/// Clients of services that speak SQL to a database somewhere else.
+fn hosted(walker: &Walker<'_>, call: &Call, words: &[String]) -> Option<Hold> {
+    let says = |wanted: &str| words.iter().any(|word| word == wanted);
+    match call.name().as_str() {
+        "heroku" if says("pg:psql") => client_call(walker, call, "heroku", (&["-c", "--command"], &["-f", "--file"])),
+        "wrangler" if says("d1") && says("execute") && !says("--local") => {
+            client_call(walker, call, "wrangler", (&["--command"], &["--file"]))
+        }
+        "turso" if says("db") && says("shell") => client_call(walker, call, "turso", (&[], &[])),
+        _ => None,
+    }
+}
+
+/// The statements that the output of a client would be: `select 'drop table ' || name …`.
+pub(in crate::judge) fn generated(call: &Call) -> Option<String> {
+    let (_, statements, _) = CLIENTS.iter().find(|(own, ..)| *own == call.name())?;
+    let texts = call.options(statements).iter().map(crate::judge::invoke::as_text).collect::<Vec<_>>().join(";");
+    sql::generated(&texts)
+}
+
 fn client_call(walker: &Walker<'_>, call: &Call, client: &str, options: (&[&str], &[&str])) -> Option<Hold> {
     if call.has_any(&["--help", "--version"]) {
         return None;
@@ -98,7 +125,7 @@ fn client_call(walker: &Walker<'_>, call: &Call, client: &str, options: (&[&str]
             }
             texts.extend(operands.iter().skip(1).map(crate::judge::invoke::as_text));
         }
-        "bq" => texts.extend(operands.iter().map(|field| field.text())),
+        "bq" | "turso" => texts.extend(operands.iter().map(|field| field.text())),
         _ => {}
     }
     let named = call.options(files).into_iter().filter_map(|field| field.known());
@@ -149,7 +176,7 @@ fn keys(call: &Call) -> bool {
         let plain: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
         let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
         match plain.as_slice() {
-            ["flushall" | "flushdb", ..] => true,
+            ["flushall" | "flushdb", ..] | ["del" | "unlink", "*"] => true,
             ["eval", code, ..] => code.contains("flushall") || code.contains("flushdb"),
             _ => false,
         }

@@ -3,7 +3,7 @@
 use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
-use crate::judge::find::{Act, Search};
+use crate::judge::find::{Action, Search};
 use crate::judge::hold::{FloorRule, Hold};
 use crate::judge::losses::{self, Losses};
 use crate::judge::walk::Walker;
@@ -35,6 +35,7 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         "find" | "gfind" => find(walker, call),
         "rsync" => rsync(walker, call),
         "mv" => moved(walker, call),
+        "tar" | "gtar" | "bsdtar" if call.has_any(&["--remove-files"]) => archived(walker, call),
         "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" => permissions(walker, call),
         _ => None,
     }
@@ -100,6 +101,7 @@ enum Way {
 
 fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option<Hold> {
     let mut work = Losses::default();
+    let mut whole = false;
     for (spot, way) in spots {
         let path = match spot {
             Spot::Path(path) | Spot::Contents(path) => path,
@@ -109,7 +111,20 @@ fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Op
                 (Manner::Recursive, _) => return Some(unknown_target(shown)),
             },
         };
-        if walker.state.made.contains(path) && !path.exists() {
+        for origin in walker.state.origins(path) {
+            // What the line moved here is lost here.
+            match walker.world.zone(&origin) {
+                Zone::Inside => {
+                    add(&mut work, losses::losses(walker.world, &origin));
+                    whole |= origin.is_dir();
+                }
+                Zone::Temporary | Zone::TemporaryRoot => {}
+                zone @ (Zone::System | Zone::Home | Zone::Git | Zone::Guard | Zone::Workspace | Zone::Outside) => {
+                    return Some(of_zone(walker, zone, &origin));
+                }
+            }
+        }
+        if walker.state.is_made(path) {
             continue;
         }
         match walker.world.zone(path) {
@@ -130,7 +145,12 @@ fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Op
             zone @ (Zone::Git | Zone::Guard | Zone::Outside) => return Some(of_zone(walker, zone, path)),
         }
     }
-    let few = manner == Manner::Files && work.effect.untracked.count < UNKNOWN_FILES_MAX;
+    let unknown = work.effect.untracked.count;
+    let swept = walker.swept.get().map_or(unknown, |before| before + unknown);
+    if walker.swept.get().is_some() {
+        walker.swept.set(Some(swept));
+    }
+    let few = manner == Manner::Files && !whole && swept < UNKNOWN_FILES_MAX;
     if few {
         work.effect.untracked = crate::judge::effect::Names::default();
     }
@@ -202,41 +222,52 @@ fn of_zone(walker: &Walker<'_>, zone: Zone, path: &Path) -> Hold {
 
 fn find(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     let search = Search::read(call);
-    let hits: Vec<Field> = search.hits(walker).iter().map(|hit| hit_field(hit)).collect();
-    if search.act == Act::Delete {
-        let hold = fields(walker, call.place, Manner::Recursive, &hits);
-        if hold.is_some() {
-            return hold;
+    for (number, action) in search.actions.iter().enumerate() {
+        if *action == Action::List {
+            continue;
         }
-    }
-    for command in &search.executes {
+        let hits: Vec<Field> = search.hits(walker, number).iter().map(|hit| hit_field(hit)).collect();
         // What a search finds was named by nobody: its `rm` is judged like its `-delete`.
-        if command.first().is_some_and(|program| matches!(program.text().as_str(), "rm" | "unlink" | "shred")) {
+        let deletes = match action {
+            Action::List => false,
+            Action::Delete => true,
+            Action::Execute(command) => {
+                command.first().is_some_and(|program| matches!(program.text().as_str(), "rm" | "unlink" | "shred"))
+            }
+        };
+        if deletes {
             let hold = fields(walker, call.place, Manner::Recursive, &hits);
             if hold.is_some() {
                 return hold;
             }
         }
-        let sample: Vec<Field> = if hits.is_empty() { Vec::new() } else { hits.iter().take(256).cloned().collect() };
-        let one_by_one = command.iter().any(|field| field.text() != "{}" && field.text().contains("{}"));
-        let calls: Vec<Vec<Field>> = if one_by_one {
-            sample
-                .iter()
-                .map(|hit| command.iter().map(|field| crate::judge::invoke::fill(field, "{}", hit)).collect())
-                .collect()
-        } else {
-            vec![
-                command
-                    .iter()
-                    .flat_map(|field| if field.text() == "{}" { sample.clone() } else { vec![field.clone()] })
-                    .collect(),
-            ]
-        };
-        for args in calls.into_iter().filter(|_| !sample.is_empty()) {
-            let _written = walker.invoke(&call.with_args(args));
+        if let Action::Execute(command) = action {
+            execute(walker, call, command, &hits);
         }
     }
     None
+}
+
+/// Runs a search's command on what it found.
+fn execute(walker: &mut Walker<'_>, call: &Call, command: &[Field], hits: &[Field]) {
+    let sample: Vec<Field> = hits.iter().take(256).cloned().collect();
+    let one_by_one = command.iter().any(|field| field.text() != "{}" && field.text().contains("{}"));
+    let calls: Vec<Vec<Field>> = if one_by_one {
+        sample
+            .iter()
+            .map(|hit| command.iter().map(|field| crate::judge::invoke::fill(field, "{}", hit)).collect())
+            .collect()
+    } else {
+        vec![
+            command
+                .iter()
+                .flat_map(|field| if field.text() == "{}" { sample.clone() } else { vec![field.clone()] })
+                .collect(),
+        ]
+    };
+    for args in calls.into_iter().filter(|_| !sample.is_empty()) {
+        let _written = walker.invoke_program(&call.with_args(args));
+    }
 }
 
 /// A name that was found; one that ends in `/*` is everything in a folder.
@@ -260,6 +291,34 @@ fn rsync(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         return Some(Hold::plain(FloorRule::DeleteOutside, &reason));
     }
     fields(walker, call.place, Manner::Recursive, &[(*target).clone()])
+}
+
+/// `tar --remove-files`: what it packs is gone afterwards. Into nothing it is deleted; from outside it is taken away.
+fn archived(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    let archive = call.option(&["-f", "--file"]).map(|field| field.text());
+    let nowhere = archive.as_deref().is_none_or(|archive| matches!(archive, "-" | "/dev/null"));
+    let packed: Vec<Field> = owned(call.operands())
+        .into_iter()
+        .filter(|field| Some(field.text()) != archive && !is_letters_of_tar(call, field))
+        .collect();
+    let near = |field: &Field| {
+        let spots = walker.world.spots(field, walker.state.cwd());
+        spots.iter().all(|spot| match spot {
+            Spot::Path(path) | Spot::Contents(path) => {
+                matches!(walker.world.zone(path), Zone::Inside | Zone::Temporary)
+            }
+            Spot::Unknown(..) => true,
+        })
+    };
+    if !nowhere && packed.iter().all(near) {
+        return None;
+    }
+    fields(walker, call.place, Manner::Recursive, &packed)
+}
+
+/// Whether a word is the letters of `tar czf`, which need no dash.
+fn is_letters_of_tar(call: &Call, field: &Field) -> bool {
+    call.args.get(1) == Some(field) && field.text().chars().all(char::is_alphabetic)
 }
 
 /// Moving away what others stand on, or into nothing.

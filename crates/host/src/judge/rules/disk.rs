@@ -13,6 +13,17 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         return None;
     }
     let makes = name.starts_with("mkfs") || matches!(name.as_str(), "mke2fs" | "mkswap" | "mkdosfs" | "newfs");
+    let only_shows = match name.as_str() {
+        "mkfs.ext2" | "mkfs.ext3" | "mkfs.ext4" | "mke2fs" | "mkfs.ntfs" | "mkntfs" => call.has_short(&['n']),
+        "mkfs.xfs" => call.has_short(&['N']),
+        "sfdisk" => {
+            call.has_any(&["-d", "--dump", "-J", "--json", "-F", "--list-free", "-s", "--show-size", "--verify"])
+        }
+        _ => false,
+    };
+    if only_shows {
+        return None;
+    }
     if makes {
         return (!is_image(walker, call)).then(|| held("it makes a new file system over what is there"));
     }

@@ -65,7 +65,15 @@ fn written(walker: &Walker<'_>, target: &Field, writing: Writing, place: Place) 
         return None;
     }
     let cwd = walker.state.cwd();
-    walker.world.spots(target, cwd).into_iter().find_map(|spot| match spot {
+    let spots = walker.world.spots(target, cwd);
+    if writing == Writing::Emptied && spots.len() > 1 {
+        // A pattern that empties many files hits what a pattern of `rm` hits.
+        let hold = super::delete::fields(walker, place, super::delete::Manner::Files, std::slice::from_ref(target));
+        if hold.is_some() {
+            return hold;
+        }
+    }
+    spots.into_iter().find_map(|spot| match spot {
         Spot::Path(path) if is_stream(&path) => None,
         Spot::Path(path) => {
             let path = walker.world.real(&path, Last::Followed);
@@ -89,6 +97,9 @@ fn is_stream(path: &Path) -> bool {
 
 fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold> {
     let shown = path.display();
+    if path == Path::new("/proc/sysrq-trigger") {
+        return Some(Hold::plain(FloorRule::System, "it tells the kernel to restart, to stop or to kill"));
+    }
     if walker.world.is_device(path) {
         return Some(Hold::plain(FloorRule::Disk, &format!("it writes over the device `{shown}`")));
     }
@@ -110,9 +121,9 @@ fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold
         }
         Zone::Inside if writing == Writing::Emptied && full => {
             let lost = losses::losses(walker.world, path);
-            let uncommitted = !lost.effect.uncommitted.is_empty();
-            let reason = format!("it empties `{shown}`, which has uncommitted changes");
-            uncommitted.then(|| Hold::with(FloorRule::Overwrite, reason, lost.effect))
+            let kept = lost.effect.uncommitted.is_empty() && lost.effect.secrets.is_empty();
+            let reason = format!("it empties `{shown}`, which nobody gets back");
+            (!kept).then(|| Hold::with(FloorRule::Overwrite, reason, lost.effect))
         }
         Zone::Git
         | Zone::System
@@ -166,6 +177,16 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
             };
             if sources.is_empty() { None } else { written(walker, target, writing, call.place) }
         }
+        "mv" => {
+            let operands = call.operands();
+            let (target, sources) = operands.split_last()?;
+            let backed =
+                call.has_short(&['b', 'n', 'i']) || call.has_any(&["--backup", "--no-clobber", "--interactive"]);
+            let replaces = !sources.is_empty() && !backed && call.option(&["-t", "--target-directory"]).is_none();
+            if replaces { written(walker, target, Writing::Replaced, call.place) } else { None }
+        }
+        "curl" => each(call.options(&["-o", "--output"]).iter().collect(), Writing::Replaced),
+        "wget" => each(call.options(&["-O", "--output-document"]).iter().collect(), Writing::Replaced),
         "dd" => {
             let target = call.args.iter().find(|field| field.text().starts_with("of="))?;
             let nothing = call.words().iter().any(|word| word == "if=/dev/null");

@@ -5,11 +5,14 @@ use crate::judge::hold::{FloorRule, Hold};
 
 /// Judges a call of a service's client.
 pub(super) fn judge(call: &Call) -> Option<Hold> {
-    if call.has_any(&["--dry-run", "--dryrun", "--help", "--what-if", "-h", "--version"]) {
+    if call.has_any(&["--dry-run", "--dryrun", "--help", "-help", "--what-if", "-h", "--version"]) {
         return None;
     }
     let words = call.words();
     let plain: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+    if plain.first().is_some_and(|word| *word == "help") {
+        return None;
+    }
     let says = |wanted: &[&str]| plain.iter().any(|word| wanted.contains(word));
     let reason = match call.name().as_str() {
         "kubectl" | "oc" if says(&["delete"]) => cluster(call, &plain)?,
@@ -26,9 +29,7 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
         {
             "it deletes something in the cloud"
         }
-        "gsutil" if says(&["rb"]) || (says(&["rm"]) && call.has_short(&['r', 'R'])) => {
-            "it deletes a bucket or everything in it"
-        }
+        "gsutil" if says(&["rb"]) || (says(&["rm"]) && call.has_short(&['r', 'R'])) => BUCKET,
         "rclone" if says(&["purge", "delete", "sync"]) => "it deletes files at a remote store",
         "gh" | "glab" => forge(call, &plain)?,
         "heroku"
@@ -49,6 +50,19 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
         "etcdctl" if says(&["del"]) && call.has_any(&["--prefix", "--from-key"]) => "it deletes many keys of a cluster",
         "consul" if says(&["delete"]) && call.has_any(&["-recurse"]) => "it deletes many keys of a cluster",
         "vault" if says(&["delete", "destroy"]) => "it deletes secrets of a vault",
+        "vault" if says(&["disable"]) && says(&["secrets", "auth"]) => "it deletes secrets of a vault",
+        "bq" if says(&["rm"]) => "it deletes tables or a data set",
+        "turso" if says(&["destroy"]) => "it destroys a database",
+        "s3cmd" if says(&["rb"]) || (says(&["del", "rm"]) && call.has_any(&["--recursive", "-r"])) => BUCKET,
+        "mc" if says(&["rb"]) || (says(&["rm"]) && (call.has_any(&["--recursive"]) || call.has_short(&['r']))) => {
+            BUCKET
+        }
+        "eksctl" | "kops" | "k3d" if says(&["delete"]) && says(&["cluster", "nodegroup", "fargateprofile"]) => {
+            "it deletes a cluster"
+        }
+        name if name.starts_with("kafka-topics") && call.has_any(&["--delete"]) => {
+            "it deletes a topic with its messages"
+        }
         "restic" if says(&["forget"]) && call.has_any(&["--prune"]) => "it deletes backups",
         "borg" if says(&["delete", "prune"]) => "it deletes backups",
         _ => return None,
@@ -56,6 +70,7 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
     Some(Hold::plain(FloorRule::Service, reason))
 }
 
+const BUCKET: &str = "it deletes a bucket or everything in it";
 const VOLUMES: &str = "it deletes volumes with the data in them";
 
 fn cluster(call: &Call, plain: &[&str]) -> Option<&'static str> {
@@ -96,6 +111,7 @@ fn containers(call: &Call, plain: &[&str]) -> Option<&'static str> {
     let volumes = call.has_short(&['v']) || call.has_any(&["--volumes"]);
     let lost = match plain {
         ["system", "prune", ..] => call.has_any(&["--volumes"]),
+        ["system", "reset", ..] => true,
         ["volume", "rm" | "remove" | "prune", ..] => true,
         words if words.contains(&"compose") && words.contains(&"down") => volumes,
         words if words.contains(&"compose") && words.contains(&"rm") => volumes,
@@ -121,8 +137,28 @@ fn forge(call: &Call, plain: &[&str]) -> Option<&'static str> {
     let lost = match plain {
         ["repo" | "release" | "project" | "secret" | "gist", "delete" | "remove", ..] => true,
         ["repo", "archive" | "rename", ..] => false,
-        ["api", ..] => method.is_some_and(|method| method == "DELETE"),
+        ["api", ..] => match method.as_deref() {
+            Some("DELETE") => !plain.iter().any(|word| is_passing(word)),
+            Some("PATCH" | "PUT" | "POST") => rewrites_branch(&call.words()),
+            Some(_) | None => false,
+        },
         _ => false,
     };
     lost.then_some("it deletes something at the forge that others rely on")
+}
+
+/// Things at a forge that anybody puts back with one click.
+fn is_passing(address: &str) -> bool {
+    let kinds = ["labels", "assignees", "reactions", "requested_reviewers", "subscription", "caches", "lock"];
+    address.contains("issues/") && address.split('/').any(|part| kinds.contains(&part))
+        || address.split('/').any(|part| matches!(part, "requested_reviewers" | "caches" | "subscription"))
+}
+
+/// A protected branch that is moved by force through the forge's own interface.
+fn rewrites_branch(words: &[String]) -> bool {
+    let branch = |word: &String| {
+        let name = word.split_once("git/refs/heads/").map(|(_, name)| name).unwrap_or_default().to_owned();
+        matches!(name.as_str(), "main" | "master") || name.starts_with("release/")
+    };
+    words.iter().any(branch) && words.iter().any(|word| word == "force=true")
 }

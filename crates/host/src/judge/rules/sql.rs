@@ -18,10 +18,38 @@ pub(super) fn destructive(text: &str, dialect: Dialect) -> Option<String> {
     if taken_back {
         return None;
     }
+    let temporary = temporary_tables(&statements);
+    let own = |statement: &[String]| {
+        let table = statement.iter().skip(2).find(|word| !matches!(word.as_str(), "IF" | "EXISTS"));
+        statement.get(1).is_some_and(|word| word == "TABLE") && table.is_some_and(|name| temporary.contains(name))
+    };
     statements
         .iter()
-        .find(|statement| is_destructive(statement))
+        .find(|statement| is_destructive(statement) && !own(statement))
         .map(|statement| statement.iter().take(4).cloned().collect::<Vec<_>>().join(" "))
+}
+
+/// Tables that the text itself makes, and that end with the session.
+fn temporary_tables(statements: &[Vec<String>]) -> Vec<String> {
+    let made = |statement: &Vec<String>| {
+        let mut words = statement.iter().map(String::as_str).skip_while(|word| matches!(*word, "CREATE" | "LOCAL"));
+        let temporary = statement.first().is_some_and(|word| word == "CREATE")
+            && words.next().is_some_and(|word| matches!(word, "TEMP" | "TEMPORARY"))
+            && words.next().is_some_and(|word| word == "TABLE");
+        words.find(|word| !matches!(*word, "IF" | "NOT" | "EXISTS")).filter(|_| temporary).map(str::to_owned)
+    };
+    statements.iter().filter_map(made).collect()
+}
+
+/// The statement that a query writes as its result, if one of its texts begins like one that deletes.
+pub(super) fn generated(text: &str) -> Option<String> {
+    let texts = text.split('\'').skip(1).step_by(2);
+    let deletes = |text: &str| {
+        let upper = text.trim_start().to_uppercase();
+        ["DROP ", "TRUNCATE ", "DELETE FROM "].iter().any(|start| upper.starts_with(start))
+    };
+    let found = texts.into_iter().find(|text| deletes(text))?;
+    Some(format!("{} generated;\n", found.trim()))
 }
 
 fn is_destructive(words: &[String]) -> bool {
@@ -30,6 +58,12 @@ fn is_destructive(words: &[String]) -> bool {
         ["DROP", "TEMPORARY" | "TEMP" | "INDEX" | "VIEW" | "TRIGGER" | "FUNCTION" | "PROCEDURE" | "POLICY" | "RULE", ..] => false,
         ["DROP", _, ..] => true,
         ["TRUNCATE", _, ..] => true,
+        // To measure a statement it is run.
+        ["EXPLAIN", rest @ ..] if rest.iter().any(|word| matches!(*word, "ANALYZE" | "ANALYSE")) => {
+            let deletes = rest.iter().position(|word| matches!(*word, "DELETE" | "WITH"));
+            let statement: Vec<String> = rest.iter().skip(deletes.unwrap_or(rest.len())).map(|word| (*word).to_owned()).collect();
+            is_destructive(&statement)
+        }
         // A block of code: what it runs stands in its texts too.
         ["DO", rest @ ..] => rest.windows(2).any(|pair| {
             matches!(pair, ["DROP", "TABLE" | "SCHEMA" | "DATABASE"] | ["TRUNCATE", _] | ["EXECUTE", "TRUNCATE"])
