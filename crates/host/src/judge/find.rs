@@ -121,11 +121,13 @@ enum Truth {
     Yes,
 }
 
-impl Truth {
-    const fn of(is: bool) -> Self {
+impl From<bool> for Truth {
+    fn from(is: bool) -> Self {
         if is { Self::Yes } else { Self::No }
     }
+}
 
+impl Truth {
     const fn not(self) -> Self {
         match self {
             Self::No => Self::Yes,
@@ -276,7 +278,7 @@ impl Node {
     /// Whether it is true for an entry; notes the actions that it reaches. `so_far` is what was true on the way here.
     fn look(&self, visit: &mut Visit<'_>, so_far: Truth) -> Truth {
         match self {
-            Self::Name(pattern, on) => Truth::of(is_met(pattern, *on, visit.path, visit.root)),
+            Self::Name(pattern, on) => Truth::from(is_met(pattern, *on, visit.path, visit.root)),
             Self::Kind(kind) => is_kind(visit.path, *kind),
             Self::Empty => is_empty(visit.path),
             Self::Prune => {
@@ -440,16 +442,16 @@ fn is_kind(path: &Path, kind: char) -> Truth {
         return if kind == 'd' { Truth::No } else { Truth::Maybe };
     };
     match kind {
-        'f' => Truth::of(metadata.is_file()),
-        'd' => Truth::of(metadata.is_dir()),
-        'l' => Truth::of(metadata.is_symlink()),
+        'f' => Truth::from(metadata.is_file()),
+        'd' => Truth::from(metadata.is_dir()),
+        'l' => Truth::from(metadata.is_symlink()),
         _ => Truth::Maybe,
     }
 }
 
 fn is_empty(path: &Path) -> Truth {
     let Ok(metadata) = path.symlink_metadata() else { return Truth::No };
-    Truth::of(if metadata.is_dir() {
+    Truth::from(if metadata.is_dir() {
         path.read_dir().is_ok_and(|mut entries| entries.next().is_none())
     } else {
         metadata.len() == 0

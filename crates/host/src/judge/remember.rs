@@ -43,6 +43,13 @@ impl Walker<'_> {
             }
             "curl" | "wget" | "aria2c" => self.remember_download(call),
             "cp" | "mv" => self.remember_copy(call),
+            "ln" if call.has_short(&['s']) || call.has_any(&["--symbolic"]) => {
+                if let [from, to] = self.named(call).as_slice() {
+                    let into = to.is_dir().then(|| from.file_name()).flatten();
+                    let to = into.map_or_else(|| to.clone(), |name| to.join(name));
+                    self.state.links.push((from.clone(), to));
+                }
+            }
             "rm" | "rmdir" | "unlink" => {
                 let paths = self.named(call);
                 self.state.removed.extend(paths);

@@ -38,6 +38,8 @@ pub(super) struct State {
     pub(super) removed: BTreeSet<PathBuf>,
     /// What the line moved: from where, and where it is now.
     pub(super) moved: Vec<(PathBuf, PathBuf)>,
+    /// Links that the line made: what they lead to, and where they are.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
     /// Variables that are only other names of variables: `declare -n`.
     pub(super) references: BTreeMap<String, String>,
     /// Functions that a shell started from here knows.
@@ -140,6 +142,7 @@ impl State {
         self.files.extend(other.files);
         self.made.extend(other.made);
         self.removed.extend(other.removed);
+        self.links = other.links;
         let known = std::mem::replace(&mut self.moved, other.moved);
         for pair in known {
             if !self.moved.contains(&pair) {
@@ -181,7 +184,12 @@ impl State {
             Ok(rest) => Some(from.join(rest)),
             Err(_) => to.starts_with(path).then(|| from.clone()),
         };
-        self.moved.iter().filter_map(origin).collect()
+        // Behind a link lies what it leads to; the link itself is only a link.
+        let behind = |(from, to): &(PathBuf, PathBuf)| {
+            let rest = path.strip_prefix(to).ok()?;
+            (!rest.as_os_str().is_empty()).then(|| from.join(rest))
+        };
+        self.moved.iter().filter_map(origin).chain(self.links.iter().filter_map(behind)).collect()
     }
 
     /// Notes that something was moved.

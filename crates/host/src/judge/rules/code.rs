@@ -168,7 +168,7 @@ fn deletion(walker: &Walker<'_>, call: &Call, skeleton: &Skeleton, language: Lan
     // A function of that name alone is imported from somewhere.
     let bare = if language == Language::JavaScript { ["rm", "rmdir"].as_slice() } else { &[] };
     for remover in REMOVERS.iter().chain(bare) {
-        for at in calls_of(skeleton, remover) {
+        for at in deletions_of(skeleton, language, remover) {
             let hold = delete::fields(walker, call.place, Manner::Recursive, &targets(walker, skeleton, language, at));
             if hold.is_some() {
                 return hold;
@@ -180,7 +180,7 @@ fn deletion(walker: &Walker<'_>, call: &Call, skeleton: &Skeleton, language: Lan
     let chooses =
         text.split(|letter: char| !letter.is_alphanumeric()).any(|word| matches!(word, "if" | "filter" | "fnmatch"));
     for remover in FILE_REMOVERS {
-        for at in calls_of(skeleton, remover) {
+        for at in deletions_of(skeleton, language, remover) {
             let recursive = arguments(skeleton, at).iter().any(|one| one.code.starts_with("recursive="));
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
             let hold = delete::fields(walker, call.place, manner, &targets(walker, skeleton, language, at));
@@ -193,9 +193,25 @@ fn deletion(walker: &Walker<'_>, call: &Call, skeleton: &Skeleton, language: Lan
     None
 }
 
+/// Calls of a name that deletes. Where calls need brackets, a name without them is only mentioned: `import {rm} from`.
+fn deletions_of(skeleton: &Skeleton, language: Language, name: &str) -> Vec<usize> {
+    let brackets = matches!(language, Language::Python | Language::JavaScript);
+    let called = |at: &usize| {
+        let next = skeleton.code.iter().skip(*at).find(|letter| !letter.is_whitespace());
+        !brackets || next == Some(&'(')
+    };
+    calls_of(skeleton, name).into_iter().filter(called).collect()
+}
+
 /// What a deletion deletes, as far as it can be told.
 fn targets(walker: &Walker<'_>, skeleton: &Skeleton, language: Language, at: usize) -> Vec<Field> {
-    let values = value::first_argument(walker, skeleton, language, at);
+    let mut values = value::first_argument(walker, skeleton, language, at);
+    if let [changed] = calls_of(skeleton, "chdir").as_slice()
+        && let [folder] = value::first_argument(walker, skeleton, language, *changed).as_slice()
+        && folder.unknown().is_none()
+    {
+        values = value::joined(std::slice::from_ref(folder), &values, "/");
+    }
     if values.iter().any(|field| field.unknown().is_some() && field.text().is_empty()) {
         return vec![target(walker, skeleton, at)];
     }
@@ -333,7 +349,8 @@ fn target(walker: &Walker<'_>, skeleton: &Skeleton, from: usize) -> Field {
     if HOMES.iter().any(|word| first.code.contains(word) || text == "HOME") {
         return home;
     }
-    let joined = first.code.contains("join") || first.code.contains('+') || text.contains("${");
+    let several = first.texts.len() > 1 && !first.code.is_empty();
+    let joined = several || first.code.contains("join") || first.code.contains('+') || text.contains("${");
     if first.texts.is_empty() || joined {
         return crate::judge::expand::unknown(Origin::Variable(first.code));
     }

@@ -111,7 +111,9 @@ fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Op
                 (Manner::Recursive, _) => return Some(unknown_target(shown)),
             },
         };
-        for origin in walker.state.origins(path) {
+        let below = matches!(spot, Spot::Contents(_)).then(|| path.join("*"));
+        for origin in walker.state.origins(below.as_deref().unwrap_or(path)) {
+            let origin = if below.is_some() && origin.ends_with("*") { parent_of(&origin) } else { origin };
             // What the line moved here is lost here.
             match walker.world.zone(&origin) {
                 Zone::Inside => {
@@ -159,6 +161,11 @@ fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Op
     }
     let reason = format!("it deletes {} that nobody gets back", work.words());
     Some(Hold::with(FloorRule::DeleteWork, reason, work.effect))
+}
+
+/// The folder whose contents are meant.
+fn parent_of(path: &Path) -> PathBuf {
+    path.parent().map_or_else(|| path.to_owned(), Path::to_owned)
 }
 
 /// `${X:?}/name` stops when it is empty, and a build product is one wherever it lies.

@@ -26,7 +26,8 @@ pub(super) fn first_argument(walker: &Walker<'_>, skeleton: &Skeleton, language:
     if reader.peek() == Some('(') {
         reader.at += 1;
     }
-    reader.sum()
+    let values = reader.sum();
+    if reader.ends(",);}\n") { values } else { vec![unknown(Origin::Output)] }
 }
 
 struct Reader<'r, 'w> {
@@ -46,6 +47,14 @@ impl Reader<'_, '_> {
         while self.peek().is_some_and(char::is_whitespace) {
             self.at += 1;
         }
+    }
+
+    /// Whether an expression ends here; what else follows may change everything, such as `x if y else z`.
+    fn ends(&mut self, marks: &str) -> bool {
+        while self.peek().is_some_and(|letter| letter.is_whitespace() && !(marks.contains('\n') && letter == '\n')) {
+            self.at += 1;
+        }
+        self.peek().is_none_or(|letter| marks.contains(letter))
     }
 
     fn take(&mut self, wanted: char) -> bool {
@@ -132,6 +141,10 @@ impl Reader<'_, '_> {
                 return values;
             }
             values.extend(self.sum());
+            let rest: String = self.skeleton.code.get(self.at..).unwrap_or_default().iter().take(5).collect();
+            if !self.ends(",])") && !rest.trim_start().starts_with("for") {
+                values.push(unknown(Origin::Output));
+            }
             if !self.take(',') {
                 return values;
             }
@@ -146,7 +159,8 @@ impl Reader<'_, '_> {
             if matches!(self.peek(), Some(')') | None) || arguments.len() > VALUES_MAX {
                 break;
             }
-            arguments.push(self.sum());
+            let values = self.sum();
+            arguments.push(if self.ends(",)=:") { values } else { vec![unknown(Origin::Output)] });
             if !self.take(',') {
                 break;
             }
@@ -347,7 +361,16 @@ impl Reader<'_, '_> {
                 return Some(vec![unknown(Origin::Variable(name.to_owned()))]);
             }
             self.at = behind + skipped + 1;
-            return Some(self.sum());
+            let values = self.sum();
+            return Some(if self.ends(";,)\n}") { values } else { vec![unknown(Origin::Variable(name.to_owned()))] });
+        }
+        let parameter = ["def ", "function "]
+            .iter()
+            .filter_map(|word| before.rsplit_once(word))
+            .any(|(_, head)| is_head(head) && head.contains('(') && !head.contains(')'));
+        let changes = ["+=", "/=", "||=", "??=", ".append(", ".extend(", ".push(", ".insert(", ".add(", ".unshift("];
+        if parameter || earlier.ends_with("lambda") || changes.iter().any(|change| trimmed.starts_with(change)) {
+            return Some(vec![unknown(Origin::Variable(name.to_owned()))]);
         }
         if let Some((_, head)) = before.rsplit_once("for").filter(|(_, head)| is_head(head)) {
             let ends = ["in ", "of "].iter().filter_map(|word| next.find(word)).min();
@@ -404,7 +427,7 @@ fn pattern(field: &Field) -> Field {
 }
 
 /// Each of the first with each of the second behind it. An absolute path behind a slash stands for itself.
-fn joined(first: &[Field], second: &[Field], between: &str) -> Vec<Field> {
+pub(super) fn joined(first: &[Field], second: &[Field], between: &str) -> Vec<Field> {
     let mut out = Vec::new();
     for left in first {
         for right in second {
