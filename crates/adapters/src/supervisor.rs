@@ -18,6 +18,7 @@ mod serve;
 mod shift;
 mod sources;
 mod stream;
+mod unasked;
 mod verify;
 mod watch;
 mod witness;

@@ -1,6 +1,6 @@
 //! How runs end: done, proved or not, in a loop, at a wall clock, with the client's own failure.
 
-use crate::bed::{Bed, alive};
+use crate::bed::{Bed, alive, output};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -95,4 +95,34 @@ fn run_4_a_provider_without_room_parks_the_run() {
     let ran = Bed::new(script).run(&[]);
     ran.ended(75);
     assert!(ran.report["how"].as_str().unwrap().contains("529"), "{}", ran.stderr);
+}
+
+/// A client that only prints something, or refuses its command line, as the real ones do.
+const TALKER: &str =
+    "case \"$*\" in *--version*) echo 9.9.9; exit 0 ;; *--nosuchflag*) echo unknown option >&2; exit 1 ;; esac";
+
+#[test]
+fn a_client_that_asked_for_nothing_is_no_broken_guard() {
+    let bed = Bed::new(TALKER);
+    let told = bed.run_with(&["--version"]);
+    told.ended(0);
+    assert_eq!((told.stdout.as_str(), &told.report["ending"]), ("9.9.9\n", &"nothingAsked".into()));
+    assert!(told.stderr.contains("exit code 0 before it asked for anything"), "{}", told.stderr);
+    let refused = bed.run_with(&["--nosuchflag", "-p", "Do the task."]);
+    refused.ended(3);
+    assert!(refused.stderr.contains("exit code 1, before it asked for anything"), "{}", refused.stderr);
+    let (code, status) = output(bed.verb(&["status"]));
+    assert_eq!(code, Some(0), "{status}");
+}
+
+#[test]
+fn const_5_a_client_that_worked_past_its_guard_is_a_broken_guard_whatever_it_says() {
+    let changed = Bed::new("touch ran; exit 1").run_with(&["--version"]);
+    changed.ended(9);
+    assert!(changed.stderr.contains("worked all the same") && changed.stderr.contains("ran"), "{}", changed.stderr);
+    let call = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"x1\"}]}}";
+    let script = format!("mkdir -p $HOME/.claude/projects/w; echo '{call}' > $HOME/.claude/projects/w/a.jsonl; exit 1");
+    let called = Bed::new(&script).run_with(&["--version"]);
+    called.ended(9);
+    assert!(called.stderr.contains("calls stand in"), "{}", called.stderr);
 }
