@@ -342,7 +342,7 @@ impl<'a> Shifts<'a> {
         }
         self.guard.close();
         let broken = if let Ending::GuardBroken(why) = &ending { Some(why.clone()) } else { None };
-        self.told.end = Some(RunEnd { how: ending.words(), broken, receipt: self.receipt });
+        self.told.end = Some(RunEnd { at: Some(clock::now()), how: ending.words(), broken, receipt: self.receipt });
         if let Err(error) = self.record.write(&self.told) {
             self.teller.say(&format!("note: the end of the run is not recorded: {error}"));
         }
@@ -457,7 +457,8 @@ impl<'a> Shifts<'a> {
     /// Nothing was started: the record says so.
     fn give_up(&mut self, why: &str) {
         self.guard.close();
-        self.told.end = Some(RunEnd { how: format!("not started: {why}"), broken: None, receipt: self.receipt });
+        let how = format!("not started: {why}");
+        self.told.end = Some(RunEnd { at: Some(clock::now()), how, broken: None, receipt: self.receipt });
         // Nothing ran, so nothing depends on it.
         drop(self.record.write(&self.told));
     }

@@ -14,6 +14,13 @@ fn an_agent_that_is_done_ends_with_0_and_its_streams_pass_untouched() {
     assert_eq!(ran.report["clients"][0], "claude");
     let journal = std::fs::read_dir(bed.geometry("journal")).unwrap().count();
     assert_eq!(journal, 1, "one run is one session");
+    let (_, status) = output(bed.verb(&["status"]));
+    assert!(status.contains("with NOTHING_TO_VERIFY: done; no code was changed; over for good"), "{status}");
+    let (_, status) = output(bed.verb(&["status", "--json"]));
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let ended = &status["session"]["ended"];
+    assert_eq!((&ended["verdict"], &ended["goesOnWith"]), (&"NOTHING_TO_VERIFY".into(), &serde_json::Value::Null));
+    assert!(ended["at"].is_string() && ended["how"].is_string(), "{status}");
 }
 
 #[test]
