@@ -14,6 +14,8 @@ mod find;
 mod hold;
 mod invoke;
 mod losses;
+mod mounts;
+mod named;
 pub mod paths;
 mod repository;
 mod rules;

@@ -11,6 +11,7 @@ mod git_past;
 mod git_paths;
 mod literal;
 mod overwrite;
+mod powershell;
 mod push;
 mod service;
 mod sql;
@@ -30,4 +31,5 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         .or_else(|| service::judge(call))
         .or_else(|| system::judge(walker, call))
         .or_else(|| code::judge(walker, call))
+        .or_else(|| powershell::judge(walker, call))
 }
