@@ -166,6 +166,12 @@ pub enum ApplyError {
         /// The file, relative to the workspace.
         path: PathBuf,
     },
+    /// A change would touch what other programs obey.
+    #[error("`{}` is protected and is never changed by staged writes", path.display())]
+    Protected {
+        /// The file, relative to the workspace.
+        path: PathBuf,
+    },
     /// A change could not be written; what was done so far was undone.
     #[error("cannot apply `{}`: {source}; everything was put back", path.display())]
     Write {
@@ -196,6 +202,9 @@ impl ApplyError {
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`",
             Self::Mismatch { .. } => "review the change set again with `tripwire sandbox diff` and name its digest",
             Self::Conflict { .. } => "discard the stage and run the command again on the new state",
+            Self::Protected { .. } => {
+                "make this change yourself, or throw the stage away with `tripwire sandbox discard`"
+            }
             Self::Write { .. } => "make the file writable and apply again",
             Self::Busy => "wait for it and look with `tripwire sandbox diff`",
             Self::Recover { .. } => {

@@ -2,7 +2,9 @@
 //! review can look at, apply or throw away.
 
 mod apply;
+mod beneath;
 mod changes;
+mod protected;
 mod recover;
 
 use std::fs;
