@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tripwire_sandbox::{
-    ApplyError, Captured, ChangeSet, End, LayerCheck, LayerHealth, LayerState, Layers, NotRun, Report, SpecError,
-    StageError,
+    ApplyError, Captured, ChangeSet, End, FindingFate, LayerCheck, LayerHealth, LayerState, Layers, NotRun, Report,
+    SpecError, StageError,
 };
 
 use crate::denial::Denial;
@@ -28,7 +28,7 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
     match form {
         Form::Json => {
             out(&json_report(report, staged.as_ref()).to_string());
-            SandboxExit::Done.code()
+            told_armed(report).unwrap_or(SandboxExit::Done).code()
         }
         Form::Text => {
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
@@ -40,6 +40,9 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
             }
             if let Some(Ok(changes)) = staged {
                 talk(&format!("tripwire: staged {} changes, digest {}", changes.changes().len(), changes.digest()));
+            }
+            if let Some(exit) = told_armed(report) {
+                return exit.code();
             }
             match report.end {
                 End::Exited(code) => ExitCode::from(code),
@@ -63,6 +66,21 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
             }
         }
     }
+}
+
+/// A workspace that may hold something armed is told on stderr in every form, and no such run ends well.
+fn told_armed(report: &Report) -> Option<SandboxExit> {
+    let left = report.left_armed();
+    if left.is_empty() {
+        return None;
+    }
+    for what in left {
+        talk(&format!("error: the look at the workspace after the run could not make it safe: {}", shown(&what)));
+    }
+    talk(
+        "hint: look at these places before you use git or start anything there; `git -C DIR config --list --show-origin`",
+    );
+    Some(SandboxExit::GuardBroken)
 }
 
 /// What a person would not see in the output itself: that some of it was cut, or why a process is gone.
@@ -93,7 +111,10 @@ fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) 
     let findings: Vec<Value> = report
         .findings
         .iter()
-        .map(|finding| json!({"kind": finding.kind.name(), "path": finding.path.to_string_lossy(), "action": finding.action}))
+        .map(|finding| {
+            let armed = finding.fate == FindingFate::StillArmed;
+            json!({"kind": finding.kind.name(), "path": finding.path.to_string_lossy(), "action": finding.action, "armed": armed})
+        })
         .collect();
     let stage = staged.map(|result| match result {
         Ok(changes) => {

@@ -17,7 +17,8 @@ mod stage;
 pub use error::{ApplyError, SpecError, StageError, TreeError};
 pub use interrupt::Interrupt;
 pub use outcome::{
-    Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
+    Budget, Captured, End, Finding, FindingFate, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt,
+    Report,
 };
 pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
 pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Recovered, Stage};

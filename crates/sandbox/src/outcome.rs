@@ -178,6 +178,21 @@ pub struct Report {
     pub stage: Option<PathBuf>,
 }
 
+impl Report {
+    /// What may still be armed in the workspace: planted files that could not be made harmless, or places that could not be
+    /// looked at. A caller must not take such a run for a good one.
+    #[must_use]
+    pub fn left_armed(&self) -> Vec<String> {
+        let armed = self.findings.iter().filter(|finding| finding.fate == FindingFate::StillArmed);
+        let mut left: Vec<String> =
+            armed.map(|finding| format!("`{}` {}", finding.path.display(), finding.action)).collect();
+        if let Some(LayerState::Missing(unseen)) = self.layers.get(Layer::Scan) {
+            left.push(unseen.clone());
+        }
+        left
+    }
+}
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
@@ -253,6 +268,17 @@ pub struct Finding {
     pub path: PathBuf,
     /// What was done with it.
     pub action: String,
+    /// Whether that made it harmless.
+    pub fate: FindingFate,
+}
+
+/// What became of a planted file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingFate {
+    /// It can do nothing any more.
+    Disarmed,
+    /// It could not be changed: whoever uses it, runs it.
+    StillArmed,
 }
 
 /// The kinds of planted files that the scan after a run looks for.

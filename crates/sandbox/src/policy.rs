@@ -8,6 +8,7 @@ use crate::layers::l03_reexec::Broken;
 use crate::layers::l04_rootfs::COPY_BYTES_MAX;
 use crate::layers::l05_limits;
 use crate::layers::l08_seccomp::{self, Choices};
+use crate::layers::l10_scan::Known;
 use crate::names::Names;
 use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
 use crate::runs::own_folder;
@@ -40,6 +41,17 @@ pub(crate) struct Prepared {
     pub(crate) plan: SandboxPlan,
     /// Protected names that must be made first, relative to the workspace.
     pub(crate) missing: Vec<(PathBuf, Kind)>,
+    /// Where the command may write, for the look afterwards.
+    pub(crate) written: Vec<Written>,
+}
+
+/// A folder of the host that the command may change.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) root: PathBuf,
+    /// The workspace, if the root is the upper folder of an overlay.
+    pub(crate) base: Option<PathBuf>,
+    pub(crate) known: Known,
 }
 
 /// How writes to the workspace are kept.
@@ -67,10 +79,12 @@ pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> R
         Writes::Copy { copy } => copy.clone(),
     };
     let names = Names::find(&shown)?;
+    let folders = spec.write.iter().filter(|path| path.is_dir());
+    let granted = folders.map(|path| Ok((path.clone(), Names::find(path)?))).collect::<Result<Vec<_>, Broken>>()?;
     let mut plan = SandboxPlan { command: command(spec), ..SandboxPlan::default() };
     system(&mut plan);
     grants(spec, writes, &names, &mut plan);
-    walls(spec, &names, &mut plan)?;
+    walls(spec, &names, &granted, &mut plan);
     let budgets = &spec.budgets;
     plan.scratch_bytes = budgets.disk.0.min(budgets.memory.0 / 2);
     plan.scratch_inodes = budgets.inodes;
@@ -85,11 +99,27 @@ pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> R
     plan.filter = l08_seccomp::program(choices)?;
     plan.landlock_required = u64::from(spec.profile == Profile::Strict);
     plan.bridge = spec.bridge.clone().map(|socket| (socket, BRIDGE_PORT));
-    let missing = match writes {
-        Writes::Direct | Writes::Copy { .. } => names.missing,
-        Writes::Overlay { .. } => Vec::new(),
+    let (missing, workspace) = match writes {
+        Writes::Direct | Writes::Copy { .. } => {
+            let written = Written { root: shown, base: None, known: names.known };
+            (names.missing, may_write(spec, writes).then_some(written))
+        }
+        // Everything in the upper folder was written by commands, so nothing in it is known.
+        Writes::Overlay { upper, .. } => {
+            let written = Written { root: upper.clone(), base: Some(shown), known: Known::default() };
+            (Vec::new(), Some(written))
+        }
     };
-    Ok(Prepared { plan, missing })
+    let granted = granted.into_iter().map(|(root, names)| Written { root, base: None, known: names.known });
+    Ok(Prepared { plan, missing, written: granted.chain(workspace).collect() })
+}
+
+/// Whether the command may write to what it sees as its workspace; a stage keeps writes out of the real one by itself.
+fn may_write(spec: &Sandbox, writes: &Writes) -> bool {
+    match (spec.workspace_access, writes) {
+        (WorkspaceAccess::Read, Writes::Direct) => false,
+        (WorkspaceAccess::Write, _) | (WorkspaceAccess::Read, Writes::Overlay { .. } | Writes::Copy { .. }) => true,
+    }
 }
 
 fn command(spec: &Sandbox) -> CommandPlan {
@@ -187,13 +217,7 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
     grants.extend(spec.read.iter().map(|path| bind(path, Access::Read)));
     grants.extend(spec.write.iter().map(|path| bind(path, Access::Write)));
     let path = spec.workspace.clone();
-    let own = match (spec.workspace_access, writes) {
-        (WorkspaceAccess::Read, Writes::Direct) => Access::Read,
-        // A stage keeps writes out of the workspace by itself.
-        (WorkspaceAccess::Write, _) | (WorkspaceAccess::Read, Writes::Overlay { .. } | Writes::Copy { .. }) => {
-            Access::Write
-        }
-    };
+    let own = if may_write(spec, writes) { Access::Write } else { Access::Read };
     let step = match writes {
         Writes::Direct => Step::Bind { path, access: own },
         Writes::Overlay { upper, work } => {
@@ -210,17 +234,15 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
 }
 
 /// Read-only and hidden paths, each with every folder above it pinned.
-fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Broken> {
+fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut SandboxPlan) {
     let mut protect: Vec<PathBuf> = names.protected.iter().map(|name| spec.workspace.join(name)).collect();
     let mut mask: Vec<PathBuf> = names.hidden.iter().map(|name| spec.workspace.join(name)).collect();
-    for path in &spec.write {
-        if path.is_dir() {
-            let more = Names::find(path)?;
-            protect.extend(more.protected.iter().filter(|name| path.join(name).exists()).map(|name| path.join(name)));
-            mask.extend(more.hidden.iter().map(|name| path.join(name)));
-        }
+    for (path, more) in granted {
+        protect.extend(more.protected.iter().filter(|name| path.join(name).exists()).map(|name| path.join(name)));
+        mask.extend(more.hidden.iter().map(|name| path.join(name)));
     }
-    for path in &spec.hide {
+    let elsewhere = granted.iter().map(|(_, names)| names).chain([names]).flat_map(|names| &names.hidden_elsewhere);
+    for path in spec.hide.iter().chain(elsewhere) {
         // What no grant shows is hidden already.
         if is_shown(spec, path) {
             mask.push(path.clone());
@@ -251,7 +273,6 @@ fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Br
     plan.steps.extend(pins.into_iter().map(|path| Step::Pin { path }));
     plan.steps.extend(protect.into_iter().map(|path| Step::Protect { path }));
     plan.steps.extend(mask.into_iter().map(|path| Step::Mask { path }));
-    Ok(())
 }
 
 /// Whether a path of the host is seen inside; the private folders only bear names that the host has too.

@@ -26,6 +26,8 @@ const COUNT_EVERY_MIN: Duration = Duration::from_millis(500);
 const COUNT_EVERY_BLIND: Duration = Duration::from_millis(50);
 /// A count may take at most one part in so many of the time.
 const COUNT_SHARE: u32 = 10;
+/// File times move on in steps of at most this.
+pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(10);
 const BLOCK_BYTES: u64 = 512;
 const PAGE_BYTES: u64 = 4096;
 const STATUS_BYTES_MAX: usize = 16 * 1024;
@@ -187,7 +189,7 @@ impl Sight {
             });
             if let Ok(walked) = walked {
                 // Folders nested beyond all reason can only be there to escape the count.
-                if walked.ended == walk::Ended::TooDeep {
+                if walked.ended == walk::Ended::Cut {
                     usage.files = u64::MAX;
                 }
                 blind |= !walked.closed.is_empty();
