@@ -341,3 +341,33 @@ fn shown(text: &str) -> String {
 fn write_bytes(to: &mut impl io::Write, bytes: &[u8]) {
     drop(to.write_all(bytes).and_then(|()| to.flush()));
 }
+
+#[cfg(test)]
+mod armed_tests {
+    use super::*;
+    use std::time::Duration;
+    use tripwire_sandbox::{Finding, FindingKind, Profile, Receipt};
+
+    fn told(fate: FindingFate) -> Option<SandboxExit> {
+        let finding =
+            Finding { kind: FindingKind::GitConfig, path: "r/config".into(), action: "tried".to_owned(), fate };
+        told_armed(&Report {
+            end: End::Exited(0),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            wall: Duration::ZERO,
+            layers: Layers::default(),
+            receipt: Receipt::default(),
+            findings: vec![finding],
+            memory_kills: 0,
+            profile: Profile::Strict,
+            stage: None,
+        })
+    }
+
+    #[test]
+    fn box_1_a_run_that_leaves_something_armed_does_not_end_well() {
+        assert_eq!(told(FindingFate::StillArmed), Some(SandboxExit::GuardBroken));
+        assert_eq!(told(FindingFate::Disarmed), None);
+    }
+}

@@ -36,6 +36,10 @@ mod control;
 #[cfg(target_os = "linux")]
 mod explain;
 #[cfg(target_os = "linux")]
+mod git_ignores;
+#[cfg(target_os = "linux")]
+mod home;
+#[cfg(target_os = "linux")]
 pub mod interrupts;
 #[cfg(target_os = "linux")]
 pub mod last_word;
@@ -61,6 +65,8 @@ mod runs;
 mod sys;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod unlinked;
 #[cfg(target_os = "linux")]
 mod walk;
 #[cfg(target_os = "linux")]

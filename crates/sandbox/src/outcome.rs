@@ -303,3 +303,37 @@ impl FindingKind {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    fn report(scan: LayerState, fate: FindingFate) -> Report {
+        let mut layers = Layers::default();
+        layers.set(Layer::Scan, scan);
+        let finding =
+            Finding { kind: FindingKind::GitHook, path: "r/.git/hooks/x".into(), action: "tried".to_owned(), fate };
+        Report {
+            end: End::Exited(0),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            wall: Duration::ZERO,
+            layers,
+            receipt: Receipt::default(),
+            findings: vec![finding],
+            memory_kills: 0,
+            profile: Profile::Strict,
+            stage: None,
+        }
+    }
+
+    #[test]
+    fn box_1_what_stays_armed_or_unseen_is_named() {
+        let seen = || LayerState::On("1 findings".to_owned());
+        assert!(report(seen(), FindingFate::Disarmed).left_armed().is_empty());
+        assert_eq!(report(seen(), FindingFate::StillArmed).left_armed(), ["`r/.git/hooks/x` tried"]);
+        let unseen = LayerState::Missing("too deep".to_owned());
+        assert_eq!(report(unseen, FindingFate::Disarmed).left_armed(), ["too deep"]);
+    }
+}

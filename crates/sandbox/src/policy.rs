@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::git_ignores;
+use crate::home;
 use crate::layers::l03_reexec::Broken;
 use crate::layers::l04_rootfs::COPY_BYTES_MAX;
 use crate::layers::l05_limits;
@@ -72,8 +74,13 @@ pub(crate) enum MemoryCount {
     Sampling,
 }
 
-/// Turns a request into a plan.
-pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> Result<Prepared, Broken> {
+/// Turns a request into a plan. `ours` are placeholders that other runs in the same workspace have made.
+pub(crate) fn prepare(
+    spec: &Sandbox,
+    writes: &Writes,
+    memory: MemoryCount,
+    ours: &[PathBuf],
+) -> Result<Prepared, Broken> {
     let shown = match writes {
         Writes::Direct | Writes::Overlay { .. } => spec.workspace.clone(),
         Writes::Copy { copy } => copy.clone(),
@@ -83,8 +90,10 @@ pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> R
     let granted = folders.map(|path| Ok((path.clone(), Names::find(path)?))).collect::<Result<Vec<_>, Broken>>()?;
     let mut plan = SandboxPlan { command: command(spec), ..SandboxPlan::default() };
     system(&mut plan);
+    let not_git_s: Vec<PathBuf> = names.missing.iter().map(|(name, _)| name).chain(ours).cloned().collect();
+    plan.steps.extend(git_ignores::steps(&spec.workspace, &not_git_s));
     grants(spec, writes, &names, &mut plan);
-    walls(spec, &names, &granted, &mut plan);
+    walls(spec, &names, &granted, &mut plan)?;
     let budgets = &spec.budgets;
     plan.scratch_bytes = budgets.disk.0.min(budgets.memory.0 / 2);
     plan.scratch_inodes = budgets.inodes;
@@ -136,6 +145,7 @@ fn command(spec: &Sandbox) -> CommandPlan {
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_CONFIG_SYSTEM", git_ignores::SYSTEM_CONFIG),
     ]
     .iter()
     .filter(|(name, _)| !spec.env.iter().any(|(given, _)| given == name))
@@ -234,7 +244,7 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
 }
 
 /// Read-only and hidden paths, each with every folder above it pinned.
-fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut SandboxPlan) {
+fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut SandboxPlan) -> Result<(), Broken> {
     let mut protect: Vec<PathBuf> = names.protected.iter().map(|name| spec.workspace.join(name)).collect();
     let mut mask: Vec<PathBuf> = names.hidden.iter().map(|name| spec.workspace.join(name)).collect();
     for (path, more) in granted {
@@ -252,6 +262,8 @@ fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut
     let records = own_folder().and_then(|folder| fs::canonicalize(folder).ok());
     let roots: Vec<&PathBuf> = spec.write.iter().chain([&spec.workspace]).collect();
     mask.extend(records.filter(|folder| roots.iter().any(|root| folder.starts_with(root))));
+    let shown: Vec<&PathBuf> = spec.read.iter().chain(roots.iter().copied()).collect();
+    mask.extend(home::hidden(&shown, &roots)?);
     let mut pins: Vec<PathBuf> = Vec::new();
     for path in protect.iter().chain(&mask) {
         let above = path.ancestors().skip(1).take_while(|parent| {
@@ -273,6 +285,7 @@ fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut
     plan.steps.extend(pins.into_iter().map(|path| Step::Pin { path }));
     plan.steps.extend(protect.into_iter().map(|path| Step::Protect { path }));
     plan.steps.extend(mask.into_iter().map(|path| Step::Mask { path }));
+    Ok(())
 }
 
 /// Whether a path of the host is seen inside; the private folders only bear names that the host has too.
@@ -295,7 +308,7 @@ mod tests {
 
     fn plan(dir: &Path) -> Result<Prepared, Broken> {
         let spec = Sandbox::new(dir, ["true"]).expect("a spec");
-        prepare(&spec, &Writes::Direct, MemoryCount::Kernel)
+        prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[])
     }
 
     #[test]
@@ -349,7 +362,7 @@ mod tests {
         fs::write(dir.join("secret"), "secret").expect("a secret");
         let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
         let spec = spec.hide(Path::new("secret")).expect("hides").hide(&other).expect("hides");
-        let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel).expect("a plan").plan.steps;
+        let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[]).expect("a plan").plan.steps;
         assert!(steps.contains(&Step::Mask { path: dir.join("secret") }));
         assert!(!steps.contains(&Step::Mask { path: other.clone() }));
         fs::remove_dir_all(&dir).expect("clean");

@@ -144,7 +144,7 @@ impl Attempt<'_> {
         };
         // Leftovers of killed runs go before the workspace is looked at.
         let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
-        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
+        let prepared = policy::prepare(self.spec, &writes, self.memory, placeholders.shared())?;
         self.written = prepared.written;
         placeholders.fill(&prepared.missing).map_err(placeholder)?;
         self.refuse_late_start()?;

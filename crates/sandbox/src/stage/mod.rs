@@ -70,6 +70,10 @@ impl Stage {
         if dir.join("workspace").exists() {
             return Self::open(dir, workspace);
         }
+        if form == Form::Copy && dir.starts_with(workspace) {
+            let why = "a copy of the workspace cannot lie in the workspace; set `XDG_STATE_HOME` to another place";
+            return Err(StageError::NotAStage { path: dir.to_path_buf(), why });
+        }
         let at = |source| StageError::Prepare { path: dir.to_path_buf(), source };
         fs::create_dir_all(dir).map_err(at)?;
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(at)?;
