@@ -205,7 +205,7 @@ impl ApplyError {
             Self::Protected { .. } => {
                 "make this change yourself, or throw the stage away with `tripwire sandbox discard`"
             }
-            Self::Write { .. } => "make the file writable and apply again",
+            Self::Write { .. } => "mend the cause that is named and apply again; nothing has changed yet",
             Self::Busy => "wait for it and look with `tripwire sandbox diff`",
             Self::Recover { .. } => {
                 "mend the cause and apply again; `.tripwire-apply-…` in the workspace holds the old and the new files"

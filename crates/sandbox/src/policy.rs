@@ -251,13 +251,13 @@ fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut
         protect.extend(more.protected.iter().filter(|name| path.join(name).exists()).map(|name| path.join(name)));
         mask.extend(more.hidden.iter().map(|name| path.join(name)));
     }
+    // What no grant shows is hidden already.
+    mask.extend(spec.hide.iter().filter(|path| is_shown(spec, path)).cloned());
+    // Where a link named as a secret leads; a path that was granted itself was meant to be seen.
     let elsewhere = granted.iter().map(|(_, names)| names).chain([names]).flat_map(|names| &names.hidden_elsewhere);
-    for path in spec.hide.iter().chain(elsewhere) {
-        // What no grant shows is hidden already.
-        if is_shown(spec, path) {
-            mask.push(path.clone());
-        }
-    }
+    let grants: Vec<&PathBuf> = spec.read.iter().chain(&spec.write).collect();
+    let below = |path: &&PathBuf| grants.iter().any(|root| path != root && path.starts_with(root));
+    mask.extend(elsewhere.filter(below).cloned());
     // The records of living runs are acted upon: nobody inside may write one.
     let records = own_folder().and_then(|folder| fs::canonicalize(folder).ok());
     let roots: Vec<&PathBuf> = spec.write.iter().chain([&spec.workspace]).collect();

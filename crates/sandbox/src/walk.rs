@@ -51,6 +51,11 @@ pub(crate) struct Folder<'a> {
 }
 
 impl Folder<'_> {
+    /// Whether git would make a repository of it and keep what is there: `git init` does so in a folder of this name.
+    pub(crate) fn is_named_as_one(&self) -> bool {
+        self.path.ends_with(".git")
+    }
+
     /// Whether git would take it for a repository: it has a `HEAD`, or `objects` where several share one, folder or link.
     /// That finds bare ones too.
     pub(crate) fn is_repository(&self) -> bool {
@@ -200,10 +205,25 @@ impl Walk<'_> {
     /// Lists a folder whole before anything is done in it.
     fn open(&mut self, fd: OwnedFd) -> Level {
         let mut names = Vec::new();
-        for entry in Dir::read_from(&fd).into_iter().flatten().flatten() {
-            if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                names.push((entry.file_name().to_owned(), entry.file_type()));
+        match Dir::read_from(&fd) {
+            Ok(entries) => {
+                for entry in entries {
+                    match entry {
+                        Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                        Ok(entry) => names.push((entry.file_name().to_owned(), entry.file_type())),
+                        // A folder that was removed meanwhile holds nothing.
+                        Err(Errno::NOENT) => break,
+                        Err(_) => {
+                            self.cut = Ended::Cut;
+                            break;
+                        }
+                    }
+                }
             }
+            // It can be listed but not entered.
+            Err(Errno::ACCESS) => self.closed.push(self.path.clone()),
+            Err(Errno::NOENT) => {}
+            Err(_) => self.cut = Ended::Cut,
         }
         self.visit.folder(&Folder { dir: fd.as_fd(), path: &self.path, names: &names });
         let identity = fstat(&fd).map_or((0, 0), |stat| (stat.st_dev, stat.st_ino));

@@ -191,10 +191,8 @@ impl Sight {
                 Step::Enter
             });
             if let Ok(walked) = walked {
-                // Folders nested beyond all reason can only be there to escape the count.
-                if walked.ended == walk::Ended::Cut {
-                    usage.files = u64::MAX;
-                }
+                // Whatever was not seen is taken to be large.
+                blind |= walked.ended != walk::Ended::Whole;
                 blind |= !walked.closed.is_empty();
             }
         }

@@ -103,7 +103,7 @@ struct Scan<'a> {
 impl Visit for Scan<'_> {
     fn folder(&mut self, folder: &Folder<'_>) {
         let below = self.base.as_ref().is_some_and(|base| is_repository_in(base, folder.path));
-        if !folder.is_repository() && !below {
+        if !folder.is_repository() && !folder.is_named_as_one() && !below {
             return;
         }
         let Ok(stat) = fstat(folder.dir) else { return };
@@ -223,6 +223,7 @@ mod tests {
         let (top, git) = repository("age");
         fs::remove_file(git.join("HEAD")).expect("no repository yet");
         let before = known(&top);
+        assert!(before.0.is_empty(), "{before:?}");
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
         assert_eq!(kinds(&look(&top, &before, FUTURE)), [FindingKind::GitConfig, FindingKind::GitHook]);
         fs::create_dir(git.join("hooks_")).expect("a folder");
