@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use tripwire_adapters::allowlist::AllowListError;
 use tripwire_sandbox::{
-    ApplyError, Budget, Captured, ChangeSet, End, Layer, LayerCheck, LayerHealth, LayerState, Layers, NotRun, Report,
-    SpecError, StageError,
+    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
+    NotRun, Report, SpecError, StageError,
 };
 
 use crate::denial::Denial;
@@ -29,7 +29,7 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
     match form {
         Form::Json => {
             out(&json_report(report, staged.as_ref()).to_string());
-            SandboxExit::Done.code()
+            told_armed(report).unwrap_or(SandboxExit::Done).code()
         }
         Form::Text => {
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
@@ -43,6 +43,9 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
             }
             if let Some(Ok(changes)) = staged {
                 talk(&format!("tripwire: staged {} changes, digest {}", changes.changes().len(), changes.digest()));
+            }
+            if let Some(exit) = told_armed(report) {
+                return exit.code();
             }
             match report.end {
                 End::Exited(code) => ExitCode::from(code),
@@ -66,6 +69,21 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
             }
         }
     }
+}
+
+/// A workspace that may hold something armed is told on stderr in every form, and no such run ends well.
+fn told_armed(report: &Report) -> Option<SandboxExit> {
+    let left = report.left_armed();
+    if left.is_empty() {
+        return None;
+    }
+    for what in left {
+        talk(&format!("error: the look at the workspace after the run could not make it safe: {}", shown(&what)));
+    }
+    talk(
+        "hint: look at these places before you use git or start anything there; `git -C DIR config --list --show-origin`",
+    );
+    Some(SandboxExit::GuardBroken)
 }
 
 /// What nobody would see in the output itself: that some of it was cut, or why a process is gone.
@@ -109,7 +127,10 @@ fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) 
     let findings: Vec<Value> = report
         .findings
         .iter()
-        .map(|finding| json!({"kind": finding.kind.name(), "path": finding.path.to_string_lossy(), "action": finding.action}))
+        .map(|finding| {
+            let armed = finding.fate == FindingFate::StillArmed;
+            json!({"kind": finding.kind.name(), "path": finding.path.to_string_lossy(), "action": finding.action, "armed": armed})
+        })
         .collect();
     let stage = staged.map(|result| match result {
         Ok(changes) => {
@@ -271,7 +292,9 @@ pub(crate) fn stage_error(error: &StageError) -> ExitCode {
 pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
     match error {
-        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Busy => SandboxExit::Refused.code(),
+        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Protected { .. } | ApplyError::Busy => {
+            SandboxExit::Refused.code()
+        }
         ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. } => {
             SandboxExit::GuardBroken.code()
         }
@@ -346,4 +369,34 @@ fn shown(text: &str) -> String {
 /// A reader that went away is no reason to fail the run itself.
 fn write_bytes(to: &mut impl io::Write, bytes: &[u8]) {
     drop(to.write_all(bytes).and_then(|()| to.flush()));
+}
+
+#[cfg(test)]
+mod armed_tests {
+    use super::*;
+    use std::time::Duration;
+    use tripwire_sandbox::{Finding, FindingKind, Profile, Receipt};
+
+    fn told(fate: FindingFate) -> Option<SandboxExit> {
+        let finding =
+            Finding { kind: FindingKind::GitConfig, path: "r/config".into(), action: "tried".to_owned(), fate };
+        told_armed(&Report {
+            end: End::Exited(0),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            wall: Duration::ZERO,
+            layers: Layers::default(),
+            receipt: Receipt::default(),
+            findings: vec![finding],
+            memory_kills: 0,
+            profile: Profile::Strict,
+            stage: None,
+        })
+    }
+
+    #[test]
+    fn box_1_a_run_that_leaves_something_armed_does_not_end_well() {
+        assert_eq!(told(FindingFate::StillArmed), Some(SandboxExit::GuardBroken));
+        assert_eq!(told(FindingFate::Disarmed), None);
+    }
 }

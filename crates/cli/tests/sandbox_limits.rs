@@ -261,3 +261,58 @@ fn box_1_placeholders_are_gone_after_the_run() {
         }
     }
 }
+
+/// Writes files, maps them, and lets go of their names and descriptors; `{count}` of 30 MiB each.
+const MAPPED: &str = r#"/usr/bin/python3 - <<'E'
+import mmap, os, time
+keep = []
+for i in range({count}):
+    fd = os.open("m%d" % i, os.O_RDWR | os.O_CREAT)
+    for _ in range(30):
+        os.write(fd, b"d" * (1 << 20))
+    keep.append(mmap.mmap(fd, 30 << 20, mmap.MAP_SHARED, mmap.PROT_READ))
+    for other in os.listdir("/proc/self/fd"):
+        try:
+            if "/m%d" % i in os.readlink("/proc/self/fd/" + other):
+                os.close(int(other))
+        except OSError:
+            pass
+    os.unlink("m%d" % i)
+time.sleep({seconds})
+print("held")
+E"#;
+
+#[test]
+fn box_4_mapped_files_without_a_name_spend_the_disk_and_few_of_them_do_not() {
+    if !has("python3") {
+        return;
+    }
+    for who in everybody() {
+        let host = Host::new(who);
+        let script = MAPPED.replace("{count}", "5").replace("{seconds}", "20");
+        let answer = host.exec_with(&["--timeout", "40", "--disk", "60000000"], &script);
+        assert_eq!(answer["over_budget"], "disk", "{who:?}: {answer}");
+        // What others write to the same disk meanwhile counts as well, so the honest neighbour gets room for that.
+        let script = MAPPED.replace("{count}", "1").replace("{seconds}", "1");
+        let answer = host.exec_with(&["--timeout", "40", "--disk", "8000000000"], &script);
+        assert_eq!(answer["stdout"], "held\n", "{who:?}: {answer}");
+    }
+}
+
+#[test]
+fn box_4_semaphores_of_python_work_and_kernel_memory_without_an_owner_is_refused_where_nothing_counts_it() {
+    if !has("python3") {
+        return;
+    }
+    for who in everybody() {
+        let host = Host::new(who);
+        let script = "/usr/bin/python3 -c \"import multiprocessing as m; s = m.Semaphore(1); s.acquire(); q = m.Queue(); q.put('works'); print(q.get())\"";
+        let answer = host.exec(script);
+        assert_eq!(answer["stdout"], "works\n", "{who:?}: {answer}");
+        let script = "/usr/bin/python3 -c \"import ctypes; l = ctypes.CDLL(None); print(l.semget(0, 1000, 0o1600) >= 0, l.msgget(0, 0o1600) >= 0)\"";
+        let answer = host.exec(script);
+        let counted = answer["layers"]["cgroup"]["state"] == "on";
+        let wanted = if counted { "True True\n" } else { "False False\n" };
+        assert_eq!(answer["stdout"], wanted, "{who:?}: {answer}");
+    }
+}
