@@ -111,18 +111,13 @@ impl Repo {
         let course = self.course();
         let found = self.found_head();
         let Some(now) = course.now else { return vec![found] };
-        let mut heads = Vec::new();
-        let mut before = found.clone();
-        for head in course.earlier.iter().chain([&now]) {
-            before = self.resolved(head, &before);
-            heads.insert(0, before.clone());
-        }
-        heads.push(found);
+        let resolve = |before: Head, head: &Head| self.resolved(head, &before);
+        let now = course.earlier.iter().chain([&now]).fold(found.clone(), resolve);
         match course.moved {
-            Moved::Surely => heads.truncate(1),
-            Moved::Perhaps => {}
+            Moved::Surely => vec![now],
+            // It has not moved at all then; that it stopped half-way is not thought of.
+            Moved::Perhaps => vec![now, found],
         }
-        heads
     }
 
     /// The branches on which HEAD may be.

@@ -10,6 +10,7 @@ mod git;
 mod git_branch;
 mod git_clean;
 mod git_modules;
+mod git_options;
 mod git_past;
 mod git_paths;
 mod git_programs;

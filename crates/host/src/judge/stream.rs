@@ -224,11 +224,11 @@ impl Walker<'_> {
         let status = self.state.cwd().and_then(|path| self.world.repository(path)?.status());
         let Some(status) = status else { return Stream::Unknown };
         let files = if says(&["-o", "--others"]) {
-            let mut files = status.untracked;
-            if !says(&["--exclude-standard"]) {
-                files.extend(status.ignored);
+            match (says(&["-i", "--ignored"]), says(&["--exclude-standard"])) {
+                (true, _) => status.ignored,
+                (false, true) => status.untracked,
+                (false, false) => [status.untracked, status.ignored].concat(),
             }
-            files
         } else if says(&["-m", "--modified", "--name-only"]) {
             status.dirty().into_iter().cloned().collect()
         } else {

@@ -3,7 +3,7 @@
 //! A moved branch tip passes (the reflog keeps its commits); what the reflog does not keep is held: uncommitted
 //! changes, untracked files, stashes, unmerged branches, the reflog itself, and other people's branches on a remote.
 
-use super::{git_branch, git_clean, git_modules, git_past, git_paths as paths, git_programs};
+use super::{git_branch, git_clean, git_modules, git_options, git_past, git_paths as paths, git_programs};
 use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
@@ -122,7 +122,9 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
     let folder = folder.map(|path| walker.world.real(&path, Last::Followed));
     let here = call.place == Place::Here;
     let repo = folder.as_ref().filter(|_| here).and_then(|path| walker.world.repository(path));
-    Some(Git { verb: args.first()?.text(), call: call.with_args(args), folder, repo, settings })
+    let verb = args.first()?.text();
+    let args = git_options::written_out(&verb, args);
+    Some(Git { verb, call: call.with_args(args), folder, repo, settings })
 }
 
 /// The folder that `GIT_WORK_TREE` or `GIT_DIR` name, else the one it starts in.

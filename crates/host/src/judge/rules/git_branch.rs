@@ -10,6 +10,20 @@ use crate::judge::repository::Repo;
 
 /// Options of `git checkout`, `git switch` and `git branch` that take a value which is no branch.
 const VALUES: [&str; 4] = ["--conflict", "--pathspec-from-file", "-u", "--set-upstream-to"];
+/// Options of `git branch` that make it a list.
+const LISTS: [&str; 11] = [
+    "--list",
+    "--merged",
+    "--no-merged",
+    "--contains",
+    "--no-contains",
+    "--points-at",
+    "--sort",
+    "--format",
+    "--all",
+    "--show-current",
+    "--edit-description",
+];
 const CREATE: [&str; 7] = ["-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan"];
 
 /// `git branch -D` of commits that no other branch, tag or remote holds.
@@ -139,6 +153,9 @@ fn follow(repo: &Repo, branch: &str, start: &str) {
 /// `git branch -u`, `git branch -M NEW`, `git branch COPY START`.
 fn branch(git: &Git, repo: &Repo) {
     let call = &git.call;
+    if call.has_any(&LISTS) || call.has_short(&['l', 'a', 'r', 'v']) {
+        return;
+    }
     let named: Vec<Field> = operands(&call.args, &VALUES);
     let names: Vec<String> = named.iter().filter_map(Field::known).collect();
     if let Some(start) = call.option(&["-u", "--set-upstream-to"]).and_then(|field| field.known()) {

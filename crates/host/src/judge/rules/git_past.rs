@@ -211,7 +211,9 @@ fn commit_paths(call: &Call) -> Vec<&Field> {
     let mut args = call.args.iter().skip(1);
     while let Some(field) = args.next() {
         let word = field.text();
-        let joined = word.starts_with('-') && !word.starts_with("--") && word.ends_with(['m', 'F']);
+        // `-am`: the value follows, if the letter that takes it is the last one.
+        let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        let joined = cluster.find(['m', 'F', 'C', 'c', 't']).is_some_and(|at| at + 1 == cluster.len());
         match word.as_str() {
             _ if only_paths => named.push(field),
             "--" => only_paths = true,

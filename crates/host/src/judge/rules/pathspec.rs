@@ -54,11 +54,26 @@ enum Case {
 /// What stands before a path in a pathspec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Magic {
-    top: bool,
-    exclude: bool,
-    unknown: bool,
+    base: Base,
+    role: Role,
     kind: Option<Kind>,
     case: Case,
+}
+
+/// From where a path is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    Folder,
+    Top,
+}
+
+/// What a path is named for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Taken,
+    LeftOut,
+    /// A word that is not read here.
+    Unknown,
 }
 
 impl Pathspecs {
@@ -91,14 +106,17 @@ impl Pathspecs {
 
     fn add(&mut self, walker: &Walker<'_>, folder: &Path, text: &str) {
         let (magic, rest) = magic(text);
-        if magic.unknown {
-            self.unknown = Unknown::Something;
-            return;
-        }
-        let base = if magic.top { self.root.clone() } else { folder.to_owned() };
+        let base = match magic.base {
+            Base::Top => self.root.clone(),
+            Base::Folder => folder.to_owned(),
+        };
         let kind = magic.kind.unwrap_or(if rest.contains(['*', '?', '[']) { Kind::Pattern } else { Kind::Literal });
         let Some(spec) = self.placed(walker, &base.join(rest), kind, magic.case) else { return };
-        if magic.exclude { self.leaves.push(spec) } else { self.takes.push(spec) }
+        match magic.role {
+            Role::Taken => self.takes.push(spec),
+            Role::LeftOut => self.leaves.push(spec),
+            Role::Unknown => self.unknown = Unknown::Something,
+        }
     }
 
     /// A path seen from the top; `None` if it lies outside, where git refuses it.
@@ -150,18 +168,19 @@ impl Spec {
 
 /// Splits a pathspec into its magic and its path.
 fn magic(text: &str) -> (Magic, &str) {
-    let mut magic = Magic { top: false, exclude: false, unknown: false, kind: None, case: Case::Exact };
+    let mut magic = Magic { base: Base::Folder, role: Role::Taken, kind: None, case: Case::Exact };
     let Some(rest) = text.strip_prefix(':') else { return (magic, text) };
     if let Some((words, path)) = rest.strip_prefix('(').and_then(|long| long.split_once(')')) {
         for word in words.split(',') {
             match word.trim() {
-                "top" => magic.top = true,
-                "exclude" => magic.exclude = true,
+                "top" => magic.base = Base::Top,
+                "exclude" if magic.role == Role::Taken => magic.role = Role::LeftOut,
+                "exclude" => {}
                 "glob" => magic.kind = Some(Kind::Glob),
                 "literal" => magic.kind = Some(Kind::Literal),
                 "icase" => magic.case = Case::Ignored,
                 "" => {}
-                _ => magic.unknown = true,
+                _ => magic.role = Role::Unknown,
             }
         }
         // Letters of either case are no path to look for on the disk.
@@ -172,8 +191,12 @@ fn magic(text: &str) -> (Magic, &str) {
     }
     let path = rest.trim_start_matches(['/', '!', '^']);
     let signs = rest.strip_suffix(path).unwrap_or_default();
-    magic.top = signs.contains('/') || rest.is_empty();
-    magic.exclude = signs.contains(['!', '^']);
+    if signs.contains('/') || rest.is_empty() {
+        magic.base = Base::Top;
+    }
+    if signs.contains(['!', '^']) {
+        magic.role = Role::LeftOut;
+    }
     (magic, path.strip_prefix(':').unwrap_or(path))
 }
 
@@ -257,9 +280,11 @@ mod tests {
     #[test]
     fn magic_words_are_read() {
         assert_eq!(magic("src").1, "src");
-        assert!(magic(":/src").0.top && magic(":/src").1 == "src");
-        assert!(magic(":!src").0.exclude && magic(":^src").0.exclude && magic(":(exclude)src").0.exclude);
+        assert_eq!((magic(":/src").0.base, magic(":/src").1), (Base::Top, "src"));
+        for text in [":!src", ":^src", ":(exclude)src"] {
+            assert_eq!((magic(text).0.role, magic(text).1), (Role::LeftOut, "src"));
+        }
         assert_eq!(magic(":(top,glob)src/**").0.kind, Some(Kind::Glob));
-        assert!(magic(":(attr:x)src").0.unknown);
+        assert_eq!(magic(":(attr:x)src").0.role, Role::Unknown);
     }
 }
