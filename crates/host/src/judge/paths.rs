@@ -132,7 +132,12 @@ impl<'w> Walker<'w> {
         }
         let input = match &call.stdin {
             Stream::Known(text) => Some(text.clone()),
-            Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => None,
+            Stream::Closed
+            | Stream::Paths(_)
+            | Stream::Changes(_)
+            | Stream::Downloaded
+            | Stream::Decoded
+            | Stream::Unknown => None,
         };
         let words = words.iter().cloned().map(Word).collect();
         self.note(Doing::Runs { program: Word(program.clone()), words, input });
