@@ -1,6 +1,6 @@
 //! `tripwire status`.
 
-use crate::support::{Place, call, calls};
+use crate::support::{Place, call, calls, of_version};
 use std::fs;
 
 #[test]
@@ -62,9 +62,9 @@ fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
     fs::write(place.geometry("MANIFEST.yaml"), manifest).unwrap();
     place.run(&["status"]).ended(0);
 
-    let state = place.geometry(&format!("state/{}.json", place.session()));
-    let kept = fs::read_to_string(&state).unwrap();
-    fs::write(&state, kept.replacen("\"version\":1", "\"version\":99", 1)).unwrap();
+    let state = place.state_file();
+    let kept = fs::read(&state).unwrap();
+    fs::write(&state, of_version(99, &kept)).unwrap();
     place.run(&["status"]).ended(9).says("version 99").says("newer");
     fs::write(&state, kept).unwrap();
 
