@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tripwire_adapters::allowlist::AllowListError;
+use tripwire_host::counted::counted;
 use tripwire_sandbox::{
     ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
     NotRun, Report, SpecError, StageError,
@@ -42,7 +43,8 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
                 talk(&format!("tripwire: `{path}`: {}: {}", finding.kind.name(), finding.action));
             }
             if let Some(Ok(changes)) = staged {
-                talk(&format!("tripwire: staged {} changes, digest {}", changes.changes().len(), changes.digest()));
+                let count = counted(changes.changes().len(), "change");
+                talk(&format!("tripwire: staged {count}, digest {}", changes.digest()));
             }
             if let Some(exit) = told_armed(report) {
                 return exit.code();

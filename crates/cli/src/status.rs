@@ -4,11 +4,13 @@ use crate::exit::Exit;
 use crate::output::Out;
 use crate::place::Which;
 use crate::problem::Problem;
+use crate::terminal;
 use clap::Args;
 use serde_json::json;
 use tripwire_core::chain::View;
 use tripwire_core::input::Mode;
 use tripwire_host::control::ControlFile;
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::driver::{Driver, views};
 use tripwire_host::ended::{self, Ended};
 use tripwire_host::geometry::manifest::Manifest;
@@ -137,10 +139,8 @@ impl<'a> Status<'a> {
                 if let Some(why) = &end.broken {
                     self.broken.push(format!("the guard of the last run did not hold: {why}; see `tripwire log`"));
                 }
-                format!(
-                    "the supervised run of {client} ended: {}; {} processes ended, {} survivors",
-                    end.how, receipt.ended, receipt.survivors
-                )
+                let (ended, left) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
+                format!("the supervised run of {client} ended: {}; {ended} ended, {left}", end.how)
             }
             (Supervisor::Gone, None) => {
                 self.broken.push(format!(
@@ -154,13 +154,20 @@ impl<'a> Status<'a> {
     fn look_at_session(&mut self) {
         let Some(driver) = &self.session else { return };
         let view = driver.view();
-        self.waits.extend(view.held.map(|reason| reason.explain().to_owned()));
-        self.waits.extend(view.stopped.map(|reason| reason.explain().to_owned()));
+        // What holds a session that is over for good waits for nobody's command; what is left is to look at it.
+        let over = self.ended.as_ref().is_some_and(|ended| ended.goes_on_with.is_none());
+        let told = |explained: &str, short: &str| match over {
+            true => format!("{short}: see `tripwire log`, then begin a new session"),
+            false => explained.to_owned(),
+        };
+        self.waits.extend(view.held.map(|reason| told(reason.explain(), reason.in_short())));
+        self.waits.extend(view.stopped.map(|reason| told(reason.explain(), reason.in_short())));
         self.waits.extend(view.waiting.iter().map(|code| {
             format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow --once {code}` lets it pass once")
         }));
         if let Some(cut) = driver.journal().cut() {
-            self.broken.push(format!("{} bytes of an unfinished write were cut from the journal's end", cut.bytes));
+            let (bytes, were) = (counted(cut.bytes, "byte"), agreeing(cut.bytes, "was", "were"));
+            self.broken.push(format!("{bytes} of an unfinished write {were} cut from the journal's end"));
         }
         if let Some(reason) = driver.manifest_refused()
             && self.broken.is_empty()
@@ -191,12 +198,12 @@ impl<'a> Status<'a> {
         if self.sessions.len() > 1 {
             let shown = self.sessions.iter().rev().skip(1).take(SESSIONS_SHOWN).map(SessionId::as_str);
             let shown = shown.collect::<Vec<_>>().join(" ");
-            lines.push(format!("earlier     {} sessions, the last: {shown}", self.sessions.len() - 1));
+            lines.push(format!("earlier     {}, the last: {shown}", counted(self.sessions.len() - 1, "session")));
         }
         lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
         lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
         lines.push(format!("guard       {}", self.guard));
-        lines.join("\n")
+        terminal::fit(lines, terminal::columns_of_output()).join("\n")
     }
 
     fn as_json(&self) -> String {
@@ -239,11 +246,11 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
             ratio(health.millionths())
         ),
         end_line(driver, ended),
-        format!("journal     {records} records, signed up to {signed}"),
+        format!("journal     {}, signed up to {signed}", counted(records, "record")),
         format!(
-            "spent       ${}{budget}; {} tokens, {} left in this minute",
+            "spent       ${}{budget}; {}, {} left in this minute",
             dollars(view.spent.micro_usd.get()),
-            view.spent.tokens.get(),
+            counted(view.spent.tokens.get(), "token"),
             view.remaining_budget.get()
         ),
         format!(
@@ -266,11 +273,12 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
 /// Whether the session has ended, when and how, and whether it can go on.
 fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
     match ended {
-        Some(Ended { at, how, verdict, goes_on_with }) => {
-            let later = goes_on_with.as_ref().map_or_else(
-                || "over for good: begin a new session".to_owned(),
-                |command| format!("`{command}` goes on with it"),
-            );
+        Some(Ended { at, how, verdict, clear_first, goes_on_with }) => {
+            let later = match (clear_first, goes_on_with) {
+                (Some(first), Some(command)) => format!("`{first}`, then `{command}` goes on with it"),
+                (None, Some(command)) => format!("`{command}` goes on with it"),
+                (Some(_) | None, None) => "over for good: begin a new session".to_owned(),
+            };
             format!("ended       {at} with {}: {how}; {later}", name(verdict))
         }
         None => {

@@ -176,9 +176,10 @@ fn box_4_a_command_that_a_budget_ended_is_told_so_in_words_and_in_json() {
 /// What a person is told, and the exit code.
 fn told(host: &Host, options: &[&str], command: &[&str]) -> (Option<i32>, String) {
     let ws = host.ws();
-    let start = ["sandbox", "exec", "--workspace", ws.to_str().unwrap()];
+    let ws = ws.to_string_lossy();
+    let start = ["sandbox", "exec", "--workspace", &*ws];
     let ran = host.verb(&[&start, options, &["--"], command].concat());
-    (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
 }
 
 #[test]

@@ -7,8 +7,9 @@ use crate::geometry::wall_clock::WallClock;
 use crate::supervised::{self, Supervisor};
 use crate::transcript;
 use serde::Serialize;
+use tripwire_core::chain::View;
 use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_core::effect::StopReason;
+use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::run::ending::Ending;
 
 /// How a session ended.
@@ -22,6 +23,8 @@ pub struct Ended {
     pub how: String,
     /// What is proved about the work.
     pub verdict: Verification,
+    /// The command that clears what holds it still; none if nothing does.
+    pub clear_first: Option<String>,
     /// The command with which this same session goes on; none if it is over for good.
     pub goes_on_with: Option<String>,
 }
@@ -35,17 +38,21 @@ fn stamp<S: serde::Serializer>(at: &WallClock, to: S) -> Result<S::Ok, S::Error>
 pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
     let (session, view) = (driver.session(), driver.view());
     let heard = WallClock::from_epoch_ms(driver.start().epoch_ms().saturating_add(view.now.get()));
+    let over = |at, how| Ended { at, how, verdict: view.verdict, clear_first: None, goes_on_with: None };
     // A record that cannot be read is told as a broken guard elsewhere; here it says nothing.
     if let Ok(Some(seen)) = supervised::look(layout, session) {
         let end = seen.record.end.filter(|_| seen.supervisor == Supervisor::Gone)?;
-        let at = end.at.unwrap_or(heard);
-        return Some(Ended { at, how: end.how, verdict: view.verdict, goes_on_with: None });
+        return Some(over(end.at.unwrap_or(heard), end.how));
     }
     if let Some(ending) = transcript::ending(layout, session) {
         let verdict = if let Ending::Completed { verdict } = &ending { *verdict } else { view.verdict };
-        let first = if matches!(ending, Ending::Stopped { .. }) { "tripwire resume && " } else { "" };
-        let goes_on_with = ending.can_go_on().then(|| format!("{first}tripwire agent --resume {session}"));
-        return Some(Ended { at: heard, how: ending.explain(), verdict, goes_on_with });
+        let ended = Ended { verdict, ..over(heard, ending.explain()) };
+        return Some(if ending.can_go_on() {
+            let clear_first = clears(layout, &view).map(|command| format!("{command} --session {session}"));
+            Ended { clear_first, goes_on_with: Some(format!("tripwire agent --resume {session}")), ..ended }
+        } else {
+            ended
+        });
     }
     let reason = view.stopped?;
     let command = match reason {
@@ -56,6 +63,33 @@ pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
         | StopReason::Runaway
         | StopReason::WallClock => "tripwire resume --restart",
     };
-    let goes_on_with = Some(command.to_owned());
-    Some(Ended { at: heard, how: reason.explain().to_owned(), verdict: view.verdict, goes_on_with })
+    let how = reason.in_short().to_owned();
+    Some(Ended { goes_on_with: Some(command.to_owned()), ..over(heard, how) })
+}
+
+/// The command that clears what keeps a session from going on, if anything does.
+fn clears(layout: &Layout, view: &View) -> Option<&'static str> {
+    let stands = |path: std::path::PathBuf| path.symlink_metadata().is_ok();
+    match (view.stopped, view.held) {
+        (Some(_), _) => Some("tripwire resume"),
+        (None, Some(hold)) => Some(cleared_by(hold)),
+        (None, None) if stands(layout.checkpoint()) => Some(cleared_by(HoldReason::IterationCap)),
+        (None, None) => None,
+    }
+}
+
+/// The command with which a person clears a hold.
+#[must_use]
+pub const fn cleared_by(hold: HoldReason) -> &'static str {
+    match hold {
+        HoldReason::NoProgress => "tripwire ack blocker",
+        HoldReason::IterationCap => "tripwire ack checkpoint",
+        HoldReason::Money => "tripwire resume --raise-budget 5usd",
+        HoldReason::Loop
+        | HoldReason::SoftSuspend
+        | HoldReason::Context
+        | HoldReason::GuardFailure
+        | HoldReason::Converged
+        | HoldReason::Paused => "tripwire resume",
+    }
 }

@@ -5,6 +5,7 @@ pub mod body;
 pub mod bundle;
 pub mod clock;
 pub mod control;
+pub mod counted;
 pub mod decode;
 pub mod driver;
 pub mod ended;

@@ -44,8 +44,9 @@ impl Ending {
             Self::Done(Verification::Stale) => "done, but something changed after the tests".to_owned(),
             Self::Done(Verification::Failed) => "done, but the tests failed".to_owned(),
             Self::Done(Verification::Unverified) => "done, but the tests were not run".to_owned(),
-            Self::Stopped(reason) => reason.explain().to_owned(),
-            Self::Held(reason) => reason.explain().to_owned(),
+            // The client's processes are gone: nothing takes the run up again.
+            Self::Stopped(reason) => reason.in_short().to_owned(),
+            Self::Held(reason) => format!("{}, and nobody was there to ask", reason.in_short()),
             Self::GuardBroken(why) => format!("the guard did not hold: {why}"),
             Self::Parked(why) => format!("the model's provider has no room: {why}"),
             Self::ClientCap(why) => format!("the client came to a cap of its own: {why}"),

@@ -78,6 +78,26 @@ fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
 }
 
 #[test]
+fn a_narrow_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole() {
+    let place = Place::new();
+    place.step(&call("make", "error").repeat(4)).ended(3);
+    let whole = place.run(&["status"]).ended(5);
+    assert!(whole.out.lines().any(|line| line.chars().count() > 60), "{}", whole.out);
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        return crate::support::skip("there is no `script` to make a terminal with");
+    }
+    let mut command = place.command(&[]);
+    let line = format!("stty cols 60; '{}' status", env!("CARGO_BIN_EXE_tripwire"));
+    let mut typed = std::process::Command::new("/usr/bin/script");
+    typed.args(["-qec", &line, "/dev/null"]).current_dir(place.work()).stdin(std::process::Stdio::null());
+    typed.envs(command.stdin(std::process::Stdio::null()).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = crate::support::Said::of(typed.output().unwrap());
+    let is_path = |line: &str| line.split_whitespace().any(|word| word.starts_with('/'));
+    assert!(said.out.contains("waits") && said.out.contains("ended"), "{}", said.out);
+    assert!(said.out.lines().all(|line| line.trim_end().chars().count() <= 60 || is_path(line)), "{}", said.out);
+}
+
+#[test]
 fn a_lost_state_file_is_rebuilt_for_the_eye() {
     let place = Place::new();
     place.step(&call("make", "error").repeat(3)).ended(0);
