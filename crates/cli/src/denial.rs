@@ -5,6 +5,7 @@ use crate::problem::Problem;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_host::authority::AuthorityError;
 use tripwire_host::authority::current::CurrentError;
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::execution::ExecutionError;
 use tripwire_host::identity::{ConfigurationError, GoldError};
 use tripwire_host::review::ReviewError;
@@ -23,7 +24,7 @@ pub(crate) enum Denial {
     #[error(transparent)]
     Permissions(AuthorityError),
     /// Examples of a policy file do not hold.
-    #[error("{file}: {count} examples do not hold")]
+    #[error("{file}: {} {} not hold", counted(*count, "example"), agreeing(*count, "does", "do"))]
     Examples {
         /// The file.
         file: String,
@@ -135,9 +136,9 @@ fn of_review(error: &ReviewError) -> Exit {
         | ReviewError::Finished
         | ReviewError::Answer(_)
         | ReviewError::Refused(_)
-        | ReviewError::Apply(ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Busy) => {
-            Exit::Refused
-        }
+        | ReviewError::Apply(
+            ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Protected { .. } | ApplyError::Busy,
+        ) => Exit::Refused,
         ReviewError::NothingStaged | ReviewError::NoSuchDigest { .. } | ReviewError::PolicyFile(_) => Exit::Usage,
         ReviewError::Execution(_) => Exit::Internal,
         ReviewError::Damaged { .. }

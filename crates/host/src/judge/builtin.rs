@@ -57,9 +57,12 @@ impl Walker<'_> {
                 let rest = [call.args.get(..1).unwrap_or_default(), call.args.get(3..).unwrap_or_default()].concat();
                 let value = match super::stream::printf(&call.with_args(rest)) {
                     Stream::Known(text) => Field::of(&text),
-                    Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => {
-                        unknown(Origin::Variable(name.clone()))
-                    }
+                    Stream::Closed
+                    | Stream::Paths(_)
+                    | Stream::Changes(_)
+                    | Stream::Downloaded
+                    | Stream::Decoded
+                    | Stream::Unknown => unknown(Origin::Variable(name.clone())),
                 };
                 self.state.variables.insert(name, value);
             }
@@ -82,7 +85,7 @@ impl Walker<'_> {
                 let origin = match call.stdin {
                     Stream::Downloaded => Origin::Downloaded,
                     Stream::Decoded => Origin::Decoded,
-                    Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Unknown => {
+                    Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => {
                         Origin::Variable(name.clone())
                     }
                 };

@@ -121,7 +121,7 @@ fn lines_of(stdin: &Stream) -> Vec<Stream> {
     let lines: Vec<String> = match stdin {
         Stream::Known(text) => text.lines().map(str::to_owned).collect(),
         Stream::Paths(paths) => paths.0.clone(),
-        Stream::Closed | Stream::Downloaded | Stream::Decoded | Stream::Unknown => Vec::new(),
+        Stream::Closed | Stream::Changes(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => Vec::new(),
     };
     if lines.is_empty() || lines.len() > LOOP_MAX {
         return vec![stdin.clone()];

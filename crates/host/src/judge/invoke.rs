@@ -122,6 +122,7 @@ impl Walker<'_> {
                 let in_shell = call.name() == "time";
                 self.away(&inner, |walker| if in_shell { walker.invoke(&inner) } else { walker.invoke_program(&inner) })
             }
+            Inner::Contained(args, env, options) => self.contained(args, env, &options),
             Inner::In(folder, args) => {
                 let before = self.state.clone();
                 self.enter_folder(&folder);
@@ -167,7 +168,8 @@ impl Walker<'_> {
     fn away(&mut self, call: &Call, run: impl FnOnce(&mut Self) -> Stream) -> Stream {
         use super::call::Place;
         match call.place {
-            Place::Here => run(self),
+            // Who works in a mounted folder was brought there before.
+            Place::Here | Place::Mounted => run(self),
             Place::Remote | Place::Container => {
                 let cwds = std::mem::take(&mut self.state.cwds);
                 let home = self.state.variables.remove("HOME");
@@ -200,7 +202,7 @@ impl Walker<'_> {
                 self.hold(foreign_code(&Origin::Decoded));
                 Stream::Unknown
             }
-            Stream::Closed | Stream::Paths(_) | Stream::Unknown => Stream::Unknown,
+            Stream::Closed | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => Stream::Unknown,
         }
     }
 
@@ -228,7 +230,7 @@ impl Walker<'_> {
                 .collect(),
             Stream::Closed => Vec::new(),
             Stream::Downloaded => vec![unknown(Origin::Downloaded)],
-            Stream::Decoded | Stream::Unknown => vec![unknown(Origin::Output)],
+            Stream::Decoded | Stream::Changes(_) | Stream::Unknown => vec![unknown(Origin::Output)],
         };
         if items.is_empty() {
             return Stream::Closed;

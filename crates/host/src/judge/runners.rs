@@ -49,28 +49,8 @@ const TMUX: [&str; 10] = [
     "send-keys",
     "send",
 ];
-/// Variables whose value a program runs as a command.
-const COMMAND_VARIABLES: [&str; 9] = [
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_SSH_COMMAND",
-    "GIT_PAGER",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_ASKPASS",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-];
-/// Settings of git whose value it runs as a command.
-const COMMAND_SETTINGS: [&str; 7] = [
-    "core.sshcommand",
-    "core.editor",
-    "core.pager",
-    "core.fsmonitor",
-    "core.askpass",
-    "sequence.editor",
-    "diff.external",
-];
+/// Variables whose value a program runs as a command; git's are its own rule's part.
+const COMMAND_VARIABLES: [&str; 3] = ["EDITOR", "VISUAL", "PAGER"];
 
 /// What stands behind this call, if it is a runner.
 pub(super) fn unwrap(call: &Call) -> Option<Inner> {
@@ -212,7 +192,6 @@ impl Walker<'_> {
             .map(|(_, value)| value.clone())
             .collect();
         match call.name().as_str() {
-            "git" => codes.extend(call.options(&["-c"]).iter().filter_map(setting)),
             "tar" | "bsdtar" | "gtar" => {
                 let actions = call.options(&["--checkpoint-action"]);
                 let run = actions.iter().filter(|action| action.text().starts_with("exec="));
@@ -249,19 +228,6 @@ impl Walker<'_> {
         let shell = |line: String| Field::of(&line.replace("$$", "\u{1}").replace("$(", "${").replace('\u{1}', "$"));
         text.lines().filter_map(recipe).filter(|line| !line.contains("$(")).map(shell).collect()
     }
-}
-
-/// The command of a setting of git, where it is one.
-fn setting(field: &Field) -> Option<Field> {
-    let text = field.text();
-    let (key, value) = text.split_once('=')?;
-    let lower = key.to_lowercase();
-    let runs = COMMAND_SETTINGS.contains(&lower.as_str())
-        || lower.starts_with("pager.")
-        || [".textconv", ".clean", ".smudge", ".process"].iter().any(|end| lower.ends_with(end))
-        || (lower == "credential.helper" && value.starts_with('!'));
-    let skip = key.len() + 1 + usize::from(value.starts_with('!'));
-    runs.then(|| field.without_prefix(skip))
 }
 
 /// What an editor is told to run: `-c '!code'`, `+'!code'`.

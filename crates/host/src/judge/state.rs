@@ -3,6 +3,7 @@
 use super::call::Place;
 use super::expand::unknown;
 use super::field::{Field, Origin};
+use super::mounts::Mounts;
 use super::shell::Command;
 use super::stream::Stream;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,8 @@ pub(super) struct State {
     pub(super) files: BTreeMap<PathBuf, Stream>,
     /// Folders that the line made.
     pub(super) made: BTreeSet<PathBuf>,
+    /// What the container sees in which the next command runs.
+    pub(super) mounts: Mounts,
     /// Paths that the line deleted.
     pub(super) removed: BTreeSet<PathBuf>,
     /// What the line moved: from where, and where it is now.
