@@ -9,6 +9,7 @@ use crate::place::{self, Acting, Where};
 use crate::problem::Problem;
 use crate::replay_agent::AgentParity;
 use crate::run_limits;
+use crate::terminal;
 use clap::Args;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -118,9 +119,22 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
     }
     match &args.resume {
         Some(session) => resume(args, session),
-        None => Ok(begin(args, Start::of(args)?)?.0),
+        None => {
+            let start = Start::of(args)?;
+            if args.engine.is_none() {
+                output::say(NO_ENGINE);
+            }
+            Ok(begin(args, start)?.0)
+        }
     }
 }
+
+/// What a person hears who names no engine: the built-in cassette keeps the loop whole on a machine that has nothing else,
+/// but it works on nobody's objective.
+const NO_ENGINE: &str = "\
+WARNING: no engine was named: the built-in cassette answers, which does nothing for this objective
+hint: name one with `--engine`: `anthropic:MODEL`, `openai:MODEL`, `gemini:MODEL`, `ollama:MODEL`, `lmstudio:MODEL`,
+      `claude`, `codex`, `gemini` or `scripted:FILE`; a whole story without a model is `tripwire agent --example`";
 
 /// What a new session begins with.
 struct Start {
@@ -368,7 +382,9 @@ fn leave(workspace: &Workspace, left: &Left, mut printer: Printer) -> Result<Exi
     let parity = AgentParity::of(workspace, &left.session)?;
     printer.end();
     let mut out = Out::lock();
-    for line in crate::agent_print::report(left, exit, &parity, &printer) {
+    let report = crate::agent_print::report(left, exit, &parity, &printer);
+    let columns = terminal::columns_of_output().filter(|_| !printer.writes_json());
+    for line in terminal::fit(report, columns) {
         out.line(&line)?;
     }
     out.flush()?;

@@ -3,15 +3,19 @@
 use crate::exit::Exit;
 use crate::output;
 use crate::replay_agent::AgentParity;
+use crate::terminal;
 use crate::words::name;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 use tripwire_agent::session::{Audience, Left, Status};
 use tripwire_agent::tool::registry::FINISH;
+use tripwire_core::effect::HoldReason;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
 use tripwire_core::run::record::{Answer, Outcome, Setup, Work, WorkEnd};
+use tripwire_host::counted::counted;
+use tripwire_host::ended;
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +28,8 @@ pub(crate) enum Shown {
     Json,
 }
 
-/// Columns of the line that is rewritten: it must fit an ordinary terminal, or each beat leaves half a line behind.
-const STATUS_COLUMNS: usize = 79;
+/// Columns of the line that is rewritten, where the terminal does not say how wide it is.
+const STATUS_COLUMNS: usize = 80;
 /// Letters of a foreign text that the story shows.
 const TOLD_LETTERS: usize = 96;
 
@@ -57,8 +61,16 @@ impl Printer {
 
     fn print(&mut self, text: &str) {
         self.end();
+        let text = output::harmless(text);
+        // The whole text is in the transcript; here a glance is enough.
+        let text = terminal::columns_of_output().map_or_else(|| text.clone(), |columns| terminal::cut(&text, columns));
         // A reader who has seen enough must not end the session.
-        drop(writeln!(std::io::stdout().lock(), "{}", output::harmless(text)));
+        drop(writeln!(std::io::stdout().lock(), "{text}"));
+    }
+
+    /// Whether programs read what it prints.
+    pub(crate) fn writes_json(&self) -> bool {
+        self.shown == Shown::Json
     }
 }
 
@@ -106,7 +118,9 @@ pub(crate) fn aside(text: &str) {
 
 /// Rewrites the last line of the terminal.
 fn draw(text: &str) {
-    let cut: String = output::harmless(text).chars().take(STATUS_COLUMNS).collect();
+    // A line that fills the last column is broken by some terminals, and each beat would leave half of it behind.
+    let room = terminal::columns_of_talk().unwrap_or(STATUS_COLUMNS).saturating_sub(1);
+    let cut = terminal::cut(&output::harmless(text), room);
     let mut err = std::io::stderr().lock();
     drop(write!(err, "\r\u{1b}[K{cut}"));
     drop(err.flush());
@@ -145,7 +159,11 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
         Line::Refused { what, reason, rule } => vec![format!("  guard: `{what}` refused: {} [{rule}]", told(reason))],
         Line::Override(told) => vec![match &told.advice {
             Some(_) => "  guard: goes on, with the advisor's words in a typed override".to_owned(),
-            None => format!("  guard: LOOP_OVERRIDE: do not repeat `{}`, seen {} times", told.do_not_repeat, told.seen),
+            None => format!(
+                "  guard: LOOP_OVERRIDE: do not repeat `{}`, seen {}",
+                told.do_not_repeat,
+                counted(told.seen.get(), "time")
+            ),
         }],
         Line::Claim { demand: Some(demand), .. } => vec![format!("  guard: not done yet: {}", told(demand))],
         Line::Claim { demand: None, verdict } => {
@@ -189,7 +207,8 @@ fn worked(work: &Work) -> String {
         WorkEnd::Failed(_) => "did not finish",
     };
     let changed = if work.changed { "code changed" } else { "no code changed" };
-    format!("       worker: {end}, {changed}, {} tokens, ${}", work.tokens, dollars(work.cost_micro_usd.get()))
+    let (tokens, cost) = (counted(work.tokens.get(), "token"), dollars(work.cost_micro_usd.get()));
+    format!("       worker: {end}, {changed}, {tokens}, ${cost}")
 }
 
 fn came_back(result: &ResultLine) -> String {
@@ -231,10 +250,10 @@ pub(crate) fn report(left: &Left, exit: Exit, parity: &AgentParity, printer: &Pr
         String::new(),
         format!("{} (exit {})", left.ending.explain(), exit.code()),
         format!(
-            "  work      {} in {} · {} tokens · ${}{budget} · health {}",
+            "  work      {} in {} · {} · ${}{budget} · health {}",
             counted(figures.steps.get(), "step"),
-            counted(u64::from(figures.iterations.get()), "iteration"),
-            figures.spent.tokens.get().saturating_add(printer.worker_tokens),
+            counted(figures.iterations.get(), "iteration"),
+            counted(figures.spent.tokens.get().saturating_add(printer.worker_tokens), "token"),
             dollars(figures.spent.micro_usd.get()),
             ratio(figures.health.millionths())
         ),
@@ -254,20 +273,25 @@ fn next(left: &Left, printer: &Printer) -> String {
         None => format!("`tripwire log{of}`"),
     };
     match &left.ending {
-        Ending::Held { .. } | Ending::OutOfIterations | Ending::Parked { .. } | Ending::NoEngine { .. } => {
-            format!("{look}; then `tripwire agent --resume {}`", left.session)
+        Ending::Held { reason } => {
+            let first = ended::cleared_by(*reason);
+            format!("{look}; `{first}{of}`, then `tripwire agent --resume {}`", left.session)
+        }
+        Ending::OutOfIterations => {
+            let first = ended::cleared_by(HoldReason::IterationCap);
+            format!("{look}; `{first}{of}`, then `tripwire agent --resume {}`", left.session)
+        }
+        Ending::Parked { .. } => format!("{look}; later `tripwire agent --resume {}`", left.session),
+        Ending::NoEngine { .. } => {
+            format!("{look}; then `tripwire agent --resume {} --engine NAME`", left.session)
         }
         Ending::Stopped { .. } if left.ending.can_go_on() => {
-            format!("{look}; `tripwire resume`, then `tripwire agent --resume {}`", left.session)
+            format!("{look}; `tripwire resume{of}`, then `tripwire agent --resume {}`", left.session)
         }
         Ending::Completed { .. } | Ending::Stopped { .. } | Ending::SystemError { .. } | Ending::Refused { .. } => {
             format!("{look}, `tripwire replay {}`", left.session)
         }
     }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A foreign text as one line that fits.

@@ -16,7 +16,9 @@ use tripwire_core::input::{HumanAct, Report, What};
 use tripwire_core::units::MicroUsd;
 use tripwire_host::clock;
 use tripwire_host::control::order::{Given, Note, Order};
+use tripwire_host::counted::counted;
 use tripwire_host::driver::Driver;
+use tripwire_host::ended::{self, Ended};
 use tripwire_host::geometry::file::Removed;
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::geometry::reports::Report as File;
@@ -154,11 +156,10 @@ fn receipt(which: &Which, before: Supervisor, after: &After, said: &mut Said) ->
         }
         Waited::Ended(end) => {
             let receipt = end.receipt;
-            said.say(&format!(
-                "receipt: {} processes ended, {} survivors, {} ms",
-                receipt.ended, receipt.survivors, receipt.took_ms
-            ));
+            let (ended, survivors) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
+            said.say(&format!("receipt: {ended} ended, {survivors}, {} ms", receipt.took_ms));
             said.receipt = Some(receipt);
+            said.say("that run is over for good; `tripwire resume` takes the order back, so that a new one may begin");
             receipt.survivors == 0
         }
         Waited::Lost => {
@@ -230,7 +231,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     }
     said.session = after.session();
     said.journaled(&after);
-    let exit = standing(&mut said, after.view().as_ref());
+    let exit = standing(&mut said, layout, after.driver.as_ref());
     said.json = args.form.json;
     said.print()?;
     Ok(exit)
@@ -250,14 +251,26 @@ const fn is_cleared_by_resume(hold: HoldReason) -> bool {
 }
 
 /// Says how the session stands now, and what would make it go on.
-fn standing(said: &mut Said, view: Option<&View>) -> Exit {
-    let Some(view) = view else {
+fn standing(said: &mut Said, layout: &Layout, driver: Option<&Driver>) -> Exit {
+    let Some(driver) = driver else {
         said.say("nothing holds this workspace");
         return Exit::Done;
     };
+    let (view, ended) = (driver.view(), ended::look(layout, driver));
+    if let Some(Ended { how, goes_on_with: None, .. }) = &ended {
+        said.say(&format!("this session is over for good ({how}): begin a new one"));
+        return if view.stopped.is_none() && view.held.is_none() { Exit::Done } else { Exit::Held };
+    }
     match (view.stopped, view.held) {
         (None, None) => {
-            said.say("the session goes on at its next step");
+            match ended.and_then(|ended| ended.goes_on_with) {
+                // Our own loop has left; it must be called again.
+                Some(command) => {
+                    said.say("nothing holds the session any more");
+                    said.next(&command);
+                }
+                None => said.say("the session goes on at its next step"),
+            }
             Exit::Done
         }
         (Some(reason), _) => {
@@ -271,17 +284,7 @@ fn standing(said: &mut Said, view: Option<&View>) -> Exit {
         }
         (None, Some(reason)) => {
             said.say(&format!("the session still waits: {}", reason.explain()));
-            said.next(match reason {
-                HoldReason::NoProgress => "tripwire ack blocker",
-                HoldReason::IterationCap => "tripwire ack checkpoint",
-                HoldReason::Money => "tripwire resume --raise-budget 5usd",
-                HoldReason::Loop
-                | HoldReason::SoftSuspend
-                | HoldReason::Context
-                | HoldReason::GuardFailure
-                | HoldReason::Converged
-                | HoldReason::Paused => "tripwire status",
-            });
+            said.next(if is_cleared_by_resume(reason) { "tripwire status" } else { ended::cleared_by(reason) });
             Exit::Held
         }
     }
@@ -313,7 +316,7 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
     }
     said.session = after.session();
     said.journaled(&after);
-    let exit = standing(&mut said, after.view().as_ref());
+    let exit = standing(&mut said, layout, after.driver.as_ref());
     said.json = args.json;
     said.print()?;
     Ok(exit)
@@ -360,7 +363,7 @@ struct Said {
     verb: &'static str,
     session: Option<String>,
     lines: Vec<String>,
-    next: Option<&'static str>,
+    next: Option<String>,
     receipt: Option<StopReceipt>,
     json: bool,
 }
@@ -374,14 +377,14 @@ impl Said {
         self.lines.push(line.to_owned());
     }
 
-    fn next(&mut self, command: &'static str) {
-        self.next = Some(command);
+    fn next(&mut self, command: &str) {
+        self.next = Some(command.to_owned());
     }
 
     fn journaled(&mut self, after: &After) {
         match (&self.session, after.records) {
             (Some(session), Some(records)) => {
-                self.lines.push(format!("journaled in {session}, which has {records} records"));
+                self.lines.push(format!("journaled in {session}, which has {}", counted(records, "record")));
             }
             (Some(_) | None, _) => self.lines.push("there is no session yet: nothing to journal".to_owned()),
         }
@@ -400,7 +403,7 @@ impl Said {
             for line in &self.lines {
                 out.line(line)?;
             }
-            if let Some(next) = self.next {
+            if let Some(next) = &self.next {
                 out.line(&format!("next: `{next}`"))?;
             }
         }

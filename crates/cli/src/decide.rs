@@ -14,6 +14,7 @@ use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::record::canonical;
 use tripwire_core::record::parity::Parity;
 use tripwire_host::body::{self, EndBody, SessionBody};
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::recording::Recorder;
 use tripwire_host::replay::event_text;
 use tripwire_host::scenario::Header;
@@ -238,8 +239,14 @@ impl<'a> Session<'a> {
             let (name, checked, mismatches) = (output::name(&self.args.file), self.checked, self.mismatches);
             self.tell(&match (checked, mismatches) {
                 (0, _) => format!("{name}: no line expects anything"),
-                (_, 0) => format!("{name}: {checked} decisions are as expected"),
-                (_, _) => format!("{name}: {mismatches} expectations are not met"),
+                (_, 0) => {
+                    let are = agreeing(checked, "is", "are");
+                    format!("{name}: {} {are} as expected", counted(checked, "decision"))
+                }
+                (_, _) => {
+                    let are = agreeing(mismatches, "is", "are");
+                    format!("{name}: {} {are} not met", counted(mismatches, "expectation"))
+                }
             })?;
         }
         self.out.flush()?;

@@ -5,6 +5,7 @@ use crate::problem::Problem;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_host::authority::AuthorityError;
 use tripwire_host::authority::current::CurrentError;
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::execution::ExecutionError;
 use tripwire_host::identity::{ConfigurationError, GoldError};
 use tripwire_host::review::ReviewError;
@@ -23,7 +24,7 @@ pub(crate) enum Denial {
     #[error(transparent)]
     Permissions(AuthorityError),
     /// Examples of a policy file do not hold.
-    #[error("{file}: {count} examples do not hold")]
+    #[error("{file}: {} {} not hold", counted(*count, "example"), agreeing(*count, "does", "do"))]
     Examples {
         /// The file.
         file: String,

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use tripwire_host::bundle::{self, BundleError};
+use tripwire_host::counted::counted;
 use tripwire_host::driver::{freeze, open_existing};
 use tripwire_host::geometry::replay_file;
 
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
         let path = replay_file::path(layout, &session);
         out.line(&match args.form.json {
             true => json!({"session": session.as_str(), "replay": path, "records": journal.records()}).to_string(),
-            false => format!("{session}: {} records frozen in `{}`", journal.records(), path.display()),
+            false => format!("{session}: {} frozen in `{}`", counted(journal.records(), "record"), path.display()),
         })?;
         out.flush()?;
         return Ok(Exit::Done);
@@ -65,8 +66,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
         })
         .to_string(),
         false => format!(
-            "{session}: {records} records, {checkpoints} checkpoints and {blobs} blobs in `{0}`; check it with `tripwire verify {0}`",
-            file.display()
+            "{session}: {1}, {2} and {3} in `{0}`; check it with `tripwire verify {0}`",
+            file.display(),
+            counted(records, "record"),
+            counted(checkpoints, "checkpoint"),
+            counted(blobs, "blob")
         ),
     })?;
     out.flush()?;

@@ -12,6 +12,7 @@ use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_host::authority::current;
 use tripwire_host::clock;
+use tripwire_host::counted::counted;
 use tripwire_host::geometry::manifest::{Manifest, store, template};
 use tripwire_host::geometry::yaml_edit::{Edit, NewValue};
 use tripwire_host::identity::{Configuration, Gold, GoldEntry, GoldError, Part};
@@ -205,7 +206,7 @@ fn sign(args: &SignArgs) -> Result<Exit, Problem> {
     let key = signer.verifier().to_string();
     print(&match args.form.json {
         true => json!({"signed": checksum, "name": args.name, "entries": entries, "key": key}).to_string(),
-        false => format!("signed {checksum} as `{}`; the list has {entries} entries\nkey {key}", args.name),
+        false => format!("signed {checksum} as `{}`; the list has {}\nkey {key}", args.name, counted(entries, "entry")),
     })
 }
 

@@ -44,6 +44,7 @@ mod scan_transcripts;
 mod status;
 mod statusline;
 mod step;
+mod terminal;
 mod verify;
 mod why;
 mod words;

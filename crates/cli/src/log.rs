@@ -10,6 +10,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Level;
+use tripwire_core::rules::{Rule, entries, nearest};
 use tripwire_host::clock;
 use tripwire_host::driver::{open_existing, words};
 use tripwire_host::geometry::wall_clock::WallClock;
@@ -64,6 +65,9 @@ impl From<LevelName> for Level {
 /// Runs the verb.
 pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
     let since = args.since.as_deref().map(|text| moment(text, clock::now())).transpose()?;
+    if let Some(wanted) = args.rule.as_deref().filter(|wanted| !is_known(wanted)) {
+        return Err(Problem::NoRule { name: wanted.to_owned(), nearest: nearest(wanted).map(|entry| entry.id) });
+    }
     let workspace = args.which.place.look()?;
     let session = args.which.find(workspace.layout())?;
     let mut journal = open_existing(workspace.layout(), &session)?;
@@ -111,6 +115,12 @@ fn is_wanted(args: &LogArgs, since: Option<WallClock>, pair: &Pair) -> bool {
             })
     });
     by_time && by_rule && by_level && by_kind
+}
+
+/// Whether a name is that of a rule or of a family: one that decides, or one that is only explained.
+fn is_known(wanted: &str) -> bool {
+    let mut names = entries().map(|entry| entry.id).chain(Rule::ALL.iter().map(|rule| rule.id()));
+    names.any(|name| is_of(name, wanted))
 }
 
 /// Whether a rule is the one that was named, or of the family that was named.

@@ -12,6 +12,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use tripwire_core::decision::Level;
 use tripwire_core::policy::Policy;
+use tripwire_host::counted::counted;
 use tripwire_host::driver::Driver;
 
 /// Save the way to a false alarm as a scenario: everything up to the decision, and that it must stay quiet there.
@@ -62,7 +63,10 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
     let shown = file.display().to_string();
     out.line(&match args.json {
         true => json!({"file": shown, "rule": rule, "inputs": lines.len()}).to_string(),
-        false => format!("saved {} inputs to `{shown}`; check it with `tripwire decide --check {shown}`", lines.len()),
+        false => {
+            let inputs = counted(lines.len(), "input");
+            format!("saved {inputs} to `{shown}`; check it with `tripwire decide --check {shown}`")
+        }
     })?;
     out.flush()?;
     Ok(Exit::Done)

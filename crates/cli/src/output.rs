@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::problem::Problem;
+use crate::terminal;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
@@ -67,8 +68,13 @@ pub(crate) fn usage(error: &clap::Error) -> Exit {
 
 /// Talks to the person: a line on stderr.
 pub(crate) fn say(text: &str) {
+    let text = harmless(text);
+    let lines = match terminal::columns_of_talk() {
+        Some(columns) => text.split('\n').flat_map(|line| terminal::hang(line, columns, 0)).collect(),
+        None => vec![text],
+    };
     // A closed stderr must not end a run that writes good data.
-    drop(writeln!(io::stderr().lock(), "{}", harmless(text)));
+    drop(writeln!(io::stderr().lock(), "{}", lines.join("\n")));
 }
 
 /// Opens a file, or standard input for `-`.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tripwire_core::policy::{Policy, Profile};
 use tripwire_host::authority::{self, current};
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::geometry::manifest::Manifest;
 use tripwire_host::policy_file::{self, Loaded, PolicyFileError};
@@ -198,7 +199,10 @@ fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
     let mut out = Out::lock();
     out.line(&match args.json {
         true => json!({"ok": true, "set": set, "roles": roles.len(), "policyHash": hash.to_string()}).to_string(),
-        false => format!("{name}: good, {set} settings, hash sha256:{hash}, {} roles", roles.len()),
+        false => {
+            let (set, roles) = (counted(set, "setting"), counted(roles.len(), "role"));
+            format!("{name}: good, {set}, hash sha256:{hash}, {roles}")
+        }
     })?;
     out.flush()?;
     Ok(Exit::Done)
@@ -218,7 +222,8 @@ fn check_cedar(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
     } else {
         checked.failed.iter().try_for_each(|error| out.line(&error.to_string()))?;
         if checked.failed.is_empty() {
-            out.line(&format!("{name}: good, {} policies, {held} examples hold", checked.policies))?;
+            let (policies, examples) = (counted(checked.policies, "policy"), counted(held, "example"));
+            out.line(&format!("{name}: good, {policies}, {examples} {}", agreeing(held, "holds", "hold")))?;
         }
     }
     out.flush()?;

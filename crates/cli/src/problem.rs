@@ -278,8 +278,9 @@ impl Problem {
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
             Self::OnlyAPerson { .. } => Exit::Refused,
+            Self::Workspace(error) => of_workspace(error),
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
-            Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
+            Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
             Self::Run(error) => of_run(error),
             Self::Driver(error) => of_driver(error),
@@ -425,6 +426,19 @@ fn of_run(error: &RunError) -> Exit {
         RunError::Blocked(_) => Exit::Held,
         RunError::Driver(error) => of_driver(error),
         RunError::Record(_) | RunError::Setup { .. } => Exit::DoesNotHold,
+    }
+}
+
+/// A folder that was named and is none is the person's to mend; one that cannot hold our records is a broken guard.
+const fn of_workspace(error: &WorkspaceError) -> Exit {
+    match error {
+        WorkspaceError::NoFolder { .. } => Exit::Usage,
+        WorkspaceError::Symlink { .. }
+        | WorkspaceError::NotAFolder { .. }
+        | WorkspaceError::NotWritable { .. }
+        | WorkspaceError::ForeignOwner { .. }
+        | WorkspaceError::NoStateHome { .. }
+        | WorkspaceError::File(_) => Exit::DoesNotHold,
     }
 }
 

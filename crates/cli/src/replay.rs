@@ -14,6 +14,7 @@ use tripwire_core::input::Input;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::parity::CountedDigest;
 use tripwire_host::bundle;
+use tripwire_host::counted::counted;
 use tripwire_host::driver::open_existing;
 use tripwire_host::journal::{Journal, Options};
 use tripwire_host::policy_file;
@@ -182,7 +183,7 @@ impl Changes {
         let changed = self.count;
         self.out.line(&match self.json {
             true => serde_json::json!({"inputs": inputs, "changed": changed}).to_string(),
-            false => format!("{inputs} inputs, {changed} decisions would change"),
+            false => format!("{}, {} would change", counted(inputs, "input"), counted(changed, "decision")),
         })?;
         self.out.flush()?;
         Ok(Exit::Done)

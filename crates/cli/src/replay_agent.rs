@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use crate::replay::{is_equal, parity_line};
 use serde_json::{Value, json};
+use tripwire_host::counted::counted;
 use tripwire_host::driver::open_existing;
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::journal::Journal;
@@ -75,7 +76,7 @@ pub(crate) fn in_words(compared: &Compared) -> String {
         FileState::Missing => "no file to compare with".to_owned(),
         FileState::Differs(line) => format!("differs first in line {line}"),
     };
-    format!("transcript {lines} lines sha256 {sha256} · {how}")
+    format!("transcript {} sha256 {sha256} · {how}", counted(*lines, "line"))
 }
 
 /// The comparison as JSON.

@@ -14,6 +14,7 @@ use tripwire_core::input::Verdict;
 use tripwire_core::record::chain::Digest;
 use tripwire_host::authority::Who;
 use tripwire_host::clock;
+use tripwire_host::counted::counted;
 use tripwire_host::review::{AnswerError, Gate, Listed, Proposal, ReviewError, answer::ANSWER_BYTES_MAX};
 use tripwire_host::workspace::Workspace;
 
@@ -168,7 +169,7 @@ fn apply(args: &ApplyArgs) -> Result<Exit, Problem> {
         return print(&json!({"applied": applied.digest, "changes": applied.changes.changes().len()}).to_string());
     }
     let short: String = applied.digest.to_string().chars().take(16).collect();
-    print(&format!("applied {short}: {} changes", applied.changes.changes().len()))
+    print(&format!("applied {short}: {}", counted(applied.changes.changes().len(), "change")))
 }
 
 /// The digest that a text means, in full or by its first digits.
@@ -191,7 +192,7 @@ fn one<'a>(listed: &'a [Listed], text: &str) -> Result<&'a Listed, Problem> {
 fn in_words(proposal: &Proposal) -> String {
     let by = proposal.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let (short, state, count) = (proposal.short(), proposal.state.name(), proposal.changes.len());
-    format!("{short}  {state}{by}  {count} changes, proposed {}", proposal.at)
+    format!("{short}  {state}{by}  {}, proposed {}", counted(count, "change"), proposal.at)
 }
 
 fn as_json(proposal: &Proposal, is_staged: Option<bool>) -> serde_json::Value {

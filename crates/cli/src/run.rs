@@ -6,6 +6,7 @@ use crate::place::{self, Where};
 use crate::problem::Problem;
 use crate::run_limits::{self, TimeOfDay};
 use crate::run_print;
+use crate::terminal;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -88,7 +89,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     if args.json {
         output::say(&run_print::json(&report, exit));
     } else {
-        run_print::lines(&report, exit).iter().for_each(|line| output::say(line));
+        let lines = terminal::fit(run_print::lines(&report, exit), terminal::columns_of_talk());
+        lines.iter().for_each(|line| output::say(line));
     }
     Ok(exit)
 }

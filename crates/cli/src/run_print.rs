@@ -6,6 +6,7 @@ use crate::words::name;
 use serde_json::json;
 use tripwire_adapters::supervisor::{Ending, RunReport, Verified};
 use tripwire_core::effect::StopReason;
+use tripwire_host::counted::counted;
 
 /// The exit code of a run (SPEC §12).
 pub(crate) fn exit_of(report: &RunReport) -> Exit {
@@ -21,6 +22,7 @@ pub(crate) fn exit_of(report: &RunReport) -> Exit {
         Ending::ClientCap(_) => Exit::Clock,
         Ending::ClientBudget(_) => Exit::Budget,
         Ending::ClientFailed(_) => Exit::HardStop,
+        Ending::NothingAsked => Exit::Done,
     }
 }
 
@@ -34,16 +36,22 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
         format!("  exit      {}", exit.code()),
         format!("  session   {} ({})", report.session, report.clients.join(", then ")),
         format!(
-            "  work      {} steps in {}; verdict {}{}",
-            view.steps.get(),
+            "  work      {} in {}; verdict {}{}",
+            counted(view.steps.get(), "step"),
             span(report.took.as_secs()),
             verdict(report),
             verified(report)
         ),
-        format!("  cost      ${}{budget}, {} tokens", dollars(view.spent.micro_usd.get()), view.spent.tokens.get()),
         format!(
-            "  receipt   {} processes ended, {} survivors, {} ms",
-            receipt.ended, receipt.survivors, receipt.took_ms
+            "  cost      ${}{budget}, {}",
+            dollars(view.spent.micro_usd.get()),
+            counted(view.spent.tokens.get(), "token")
+        ),
+        format!(
+            "  receipt   {} ended, {}, {} ms",
+            counted(receipt.ended, "process"),
+            counted(receipt.survivors, "survivor"),
+            receipt.took_ms
         ),
         format!("  guard     {}", guard(report)),
     ];
@@ -61,7 +69,10 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
         lines.push(format!("  alarm     {decision:>6}  {level}: {} [{}]", finding.reason, finding.rule));
     }
     let why = report.findings.last().map(|finding| format!("`tripwire why {}`, ", finding.decision.get()));
-    lines.push(format!("  next      {}`tripwire log`, `tripwire replay {}`", why.unwrap_or_default(), report.session));
+    let stopped = report.ending == Ending::Stopped(StopReason::StoppedByPerson);
+    let order = if stopped { "; `tripwire resume` before a new run, if STOP still stands" } else { "" };
+    let why = why.unwrap_or_default();
+    lines.push(format!("  next      {why}`tripwire log`, `tripwire replay {}`{order}", report.session));
     lines
 }
 
@@ -100,7 +111,8 @@ fn verdict(report: &RunReport) -> String {
         | Ending::Parked(_)
         | Ending::ClientCap(_)
         | Ending::ClientBudget(_)
-        | Ending::ClientFailed(_) => name(&report.view.verdict),
+        | Ending::ClientFailed(_)
+        | Ending::NothingAsked => name(&report.view.verdict),
     }
 }
 

@@ -4,9 +4,11 @@ use std::io;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use tripwire_adapters::allowlist::AllowListError;
+use tripwire_host::counted::counted;
 use tripwire_sandbox::{
-    ApplyError, Captured, ChangeSet, End, FindingFate, LayerCheck, LayerHealth, LayerState, Layers, NotRun, Report,
-    SpecError, StageError,
+    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
+    NotRun, Report, SpecError, StageError,
 };
 
 use crate::denial::Denial;
@@ -33,13 +35,16 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
         Form::Text => {
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
             write_bytes(&mut io::stderr().lock(), &report.stderr.bytes);
-            told_shortfalls(report);
+            for note in notes(report) {
+                talk(&format!("tripwire: {note}"));
+            }
             for finding in &report.findings {
                 let path = shown(&finding.path.to_string_lossy());
                 talk(&format!("tripwire: `{path}`: {}: {}", finding.kind.name(), finding.action));
             }
             if let Some(Ok(changes)) = staged {
-                talk(&format!("tripwire: staged {} changes, digest {}", changes.changes().len(), changes.digest()));
+                let count = counted(changes.changes().len(), "change");
+                talk(&format!("tripwire: staged {count}, digest {}", changes.digest()));
             }
             if let Some(exit) = told_armed(report) {
                 return exit.code();
@@ -83,26 +88,39 @@ fn told_armed(report: &Report) -> Option<SandboxExit> {
     Some(SandboxExit::GuardBroken)
 }
 
-/// What a person would not see in the output itself: that some of it was cut, or why a process is gone.
-fn told_shortfalls(report: &Report) {
+/// What nobody would see in the output itself: that some of it was cut, or why a process is gone.
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
     for (name, stream) in [("output", &report.stdout), ("error output", &report.stderr)] {
         if stream.truncated() {
             let (kept, total) = (stream.bytes.len(), stream.total);
-            talk(&format!(
-                "tripwire: its {name} is cut: {kept} of {total} bytes; lead it into a file to keep all of it"
-            ));
+            notes.push(format!("its {name} is cut: {kept} of {total} bytes; lead it into a file to keep all of it"));
         }
     }
-    if report.memory_kills > 0 {
-        talk("tripwire: the kernel ended a process for the memory budget; allow more with `--memory BYTES`");
+    if report.memory_kills > 0 && report.end != End::OverBudget(Budget::Memory) {
+        notes.push("the kernel ended a process for the memory budget; allow more with `--memory SIZE`".to_owned());
     }
+    if report.end == End::Exited(TOO_LARGE_A_FILE) {
+        notes.push(
+            "153 is how a shell tells that a process was ended for a file beyond `--file-size SIZE` (which is never more \
+             than `--disk`, unless it is given)"
+                .to_owned(),
+        );
+    }
+    notes
 }
+
+/// What a shell ends with when its last command was ended by SIGXFSZ.
+const TOO_LARGE_A_FILE: u8 = 128 + 25;
 
 fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) -> Value {
     let (exit_code, signal) = match report.end {
         End::Exited(code) => (json!(code), Value::Null),
         End::Signaled(signal) => (Value::Null, json!(signal)),
-        End::TimedOut | End::Interrupted | End::OverBudget(_) => (Value::Null, json!(9)),
+        End::OverBudget(Budget::FileSize) => (Value::Null, json!(25)),
+        End::TimedOut | End::Interrupted | End::OverBudget(Budget::Memory | Budget::Disk | Budget::Inodes) => {
+            (Value::Null, json!(9))
+        }
     };
     let over_budget = match report.end {
         End::OverBudget(budget) => json!(budget.name()),
@@ -137,6 +155,7 @@ fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) 
         "truncated": truncated,
         "wall_ms": millis(report.wall),
         "memory_kills": report.memory_kills,
+        "notes": notes(report),
         "receipt": {
             "ended": report.receipt.ended,
             "survivors": report.receipt.survivors,
@@ -176,9 +195,14 @@ fn layers(layers: &Layers) -> Value {
     Value::Object(entries.collect())
 }
 
-/// Nothing was run because a layer is missing.
+/// Nothing was run because a layer is missing, or the command cannot be started.
 pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
     let object = refusal(refused.layer.name(), &refused.cause, &refused.hint, layers(&refused.layers));
+    if refused.layer == Layer::Command {
+        // Every layer stands: what was asked for cannot be started.
+        print_refusal(form, object, &refused.cause, &refused.hint);
+        return SandboxExit::Usage.code();
+    }
     print_refusal(
         form,
         object,
@@ -186,6 +210,13 @@ pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
         &refused.hint,
     );
     SandboxExit::GuardBroken.code()
+}
+
+/// Nothing was run because a host cannot be allowed as it was written.
+pub(crate) fn bad_host(form: Form, error: &AllowListError) -> ExitCode {
+    let object = refusal("request", &error.to_string(), error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), error.hint());
+    SandboxExit::Usage.code()
 }
 
 /// Nothing was run because allowed hosts cannot be served.

@@ -11,6 +11,7 @@ use clap::Args;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use tripwire_core::decision::Level;
+use tripwire_host::counted::counted;
 use tripwire_host::traces::{self, Scanned};
 use tripwire_host::workspace::Workspace;
 
@@ -100,7 +101,8 @@ impl Summary {
 
     fn line(&self) -> String {
         let Self { traces, noted, overridden, held, stopped } = self;
-        format!("{traces} traces: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped")
+        let traces = counted(*traces, "trace");
+        format!("{traces}: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped")
     }
 }
 

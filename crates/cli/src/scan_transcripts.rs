@@ -10,6 +10,7 @@ use tripwire_adapters::hooks::Client;
 use tripwire_adapters::transcripts::{self, Judged, Past, Skipped};
 use tripwire_core::decision::{Level, Price};
 use tripwire_core::policy::Policy;
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::prices::Basis;
 
 /// Skipped files that are named; the others are counted.
@@ -123,7 +124,7 @@ impl Told {
             output::say(&format!("skipped {skipped}"));
         }
         if self.skipped.len() > SKIPPED_NAMED_MAX {
-            output::say(&format!("skipped {} files in all; `--json` names each", self.skipped.len()));
+            output::say(&format!("skipped {} in all; `--json` names each", counted(self.skipped.len(), "file")));
         }
         Ok(())
     }
@@ -145,8 +146,10 @@ impl Sum {
 
     fn lines(&self) -> Vec<String> {
         let Self { runs, noted, overridden, held, stopped, .. } = self;
-        let mut lines =
-            vec![format!("{runs} transcripts: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped")];
+        let mut lines = vec![format!(
+            "{}: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped",
+            counted(*runs, "transcript")
+        )];
         if *runs == 0 {
             return lines;
         }
@@ -158,8 +161,9 @@ impl Sum {
         lines.push(format!("spent since the first repeat of each alarm: {}", spending(self.since_first_repeat)));
         if self.unknown_models > 0 {
             lines.push(format!(
-                "{} transcripts name a model that is not in the price table: it is charged at the dearest known price",
-                self.unknown_models
+                "{} {} a model that is not in the price table: it is charged at the dearest known price",
+                counted(self.unknown_models, "transcript"),
+                agreeing(self.unknown_models, "names", "name")
             ));
         }
         lines
@@ -197,7 +201,7 @@ fn dollars(price: Price) -> String {
 }
 
 fn spending(price: Price) -> String {
-    format!("{} in {} tokens", dollars(price), price.tokens.get())
+    format!("{} in {}", dollars(price), counted(price.tokens.get(), "token"))
 }
 
 fn row([client, word, at, of, spent, saved, rule, session]: [&str; 8]) -> String {

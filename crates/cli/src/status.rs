@@ -4,13 +4,17 @@ use crate::exit::Exit;
 use crate::output::Out;
 use crate::place::Which;
 use crate::problem::Problem;
+use crate::terminal;
 use clap::Args;
 use serde_json::json;
 use tripwire_core::chain::View;
 use tripwire_core::input::Mode;
 use tripwire_host::control::ControlFile;
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::driver::{Driver, views};
+use tripwire_host::ended::{self, Ended};
 use tripwire_host::geometry::manifest::Manifest;
+use tripwire_host::geometry::wall_clock::WallClock;
 use tripwire_host::identity::Part;
 use tripwire_host::supervised::{self, RunRecord, Supervisor};
 use tripwire_host::workspace::session::SessionId;
@@ -43,6 +47,8 @@ struct Status<'a> {
     workspace: &'a Workspace,
     sessions: Vec<SessionId>,
     session: Option<Driver>,
+    /// How it ended, if it has.
+    ended: Option<Ended>,
     /// Who guards it.
     guard: String,
     /// What a person has to do, each with its command.
@@ -58,6 +64,7 @@ impl<'a> Status<'a> {
             workspace,
             sessions: views::sessions(layout)?,
             session: None,
+            ended: None,
             guard: HOOKS_ALONE.to_owned(),
             waits: Vec::new(),
             broken: Vec::new(),
@@ -71,7 +78,10 @@ impl<'a> Status<'a> {
             }
             status.look_at_supervisor(&session);
             match opened {
-                Ok(driver) => status.session = Some(driver),
+                Ok(driver) => {
+                    status.ended = ended::look(layout, &driver);
+                    status.session = Some(driver);
+                }
                 Err(error) => {
                     let problem = Problem::from(error);
                     // A session that was named and is not there is a mistake, not a broken guard.
@@ -129,10 +139,8 @@ impl<'a> Status<'a> {
                 if let Some(why) = &end.broken {
                     self.broken.push(format!("the guard of the last run did not hold: {why}; see `tripwire log`"));
                 }
-                format!(
-                    "the supervised run of {client} ended: {}; {} processes ended, {} survivors",
-                    end.how, receipt.ended, receipt.survivors
-                )
+                let (ended, left) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
+                format!("the supervised run of {client} ended: {}; {ended} ended, {left}", end.how)
             }
             (Supervisor::Gone, None) => {
                 self.broken.push(format!(
@@ -146,13 +154,20 @@ impl<'a> Status<'a> {
     fn look_at_session(&mut self) {
         let Some(driver) = &self.session else { return };
         let view = driver.view();
-        self.waits.extend(view.held.map(|reason| reason.explain().to_owned()));
-        self.waits.extend(view.stopped.map(|reason| reason.explain().to_owned()));
+        // What holds a session that is over for good waits for nobody's command; what is left is to look at it.
+        let over = self.ended.as_ref().is_some_and(|ended| ended.goes_on_with.is_none());
+        let told = |explained: &str, short: &str| match over {
+            true => format!("{short}: see `tripwire log`, then begin a new session"),
+            false => explained.to_owned(),
+        };
+        self.waits.extend(view.held.map(|reason| told(reason.explain(), reason.in_short())));
+        self.waits.extend(view.stopped.map(|reason| told(reason.explain(), reason.in_short())));
         self.waits.extend(view.waiting.iter().map(|code| {
             format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow --once {code}` lets it pass once")
         }));
         if let Some(cut) = driver.journal().cut() {
-            self.broken.push(format!("{} bytes of an unfinished write were cut from the journal's end", cut.bytes));
+            let (bytes, were) = (counted(cut.bytes, "byte"), agreeing(cut.bytes, "was", "were"));
+            self.broken.push(format!("{bytes} of an unfinished write {were} cut from the journal's end"));
         }
         if let Some(reason) = driver.manifest_refused()
             && self.broken.is_empty()
@@ -178,17 +193,17 @@ impl<'a> Status<'a> {
         lines.push(format!("state       {}{place}", self.workspace.layout().folder().display()));
         match &self.session {
             None => lines.push("session     none".to_owned()),
-            Some(driver) => lines.extend(about(driver)),
+            Some(driver) => lines.extend(about(driver, self.ended.as_ref())),
         }
         if self.sessions.len() > 1 {
             let shown = self.sessions.iter().rev().skip(1).take(SESSIONS_SHOWN).map(SessionId::as_str);
             let shown = shown.collect::<Vec<_>>().join(" ");
-            lines.push(format!("earlier     {} sessions, the last: {shown}", self.sessions.len() - 1));
+            lines.push(format!("earlier     {}, the last: {shown}", counted(self.sessions.len() - 1, "session")));
         }
         lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
         lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
         lines.push(format!("guard       {}", self.guard));
-        lines.join("\n")
+        terminal::fit(lines, terminal::columns_of_output()).join("\n")
     }
 
     fn as_json(&self) -> String {
@@ -197,6 +212,7 @@ impl<'a> Status<'a> {
             json!({
                 "id": driver.session().as_str(), "start": driver.start().to_string(), "view": driver.view(),
                 "records": driver.journal().records(), "signed": driver.signed(), "findings": recent,
+                "ended": self.ended,
             })
         });
         json!({
@@ -209,7 +225,7 @@ impl<'a> Status<'a> {
 }
 
 /// The lines about one session.
-fn about(driver: &Driver) -> Vec<String> {
+fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
     let View { mode, intensity, health, iterations, steps, verdict, .. } = driver.view();
     let view = driver.view();
     let (records, signed) = (driver.journal().records(), driver.signed());
@@ -229,11 +245,12 @@ fn about(driver: &Driver) -> Vec<String> {
             name(&intensity),
             ratio(health.millionths())
         ),
-        format!("journal     {records} records, signed up to {signed}"),
+        end_line(driver, ended),
+        format!("journal     {}, signed up to {signed}", counted(records, "record")),
         format!(
-            "spent       ${}{budget}; {} tokens, {} left in this minute",
+            "spent       ${}{budget}; {}, {} left in this minute",
             dollars(view.spent.micro_usd.get()),
-            view.spent.tokens.get(),
+            counted(view.spent.tokens.get(), "token"),
             view.remaining_budget.get()
         ),
         format!(
@@ -251,6 +268,24 @@ fn about(driver: &Driver) -> Vec<String> {
         lines.push(format!("finding     {decision:>6}  {level}: {reason} [{rule}]"));
     }
     lines
+}
+
+/// Whether the session has ended, when and how, and whether it can go on.
+fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
+    match ended {
+        Some(Ended { at, how, verdict, clear_first, goes_on_with }) => {
+            let later = match (clear_first, goes_on_with) {
+                (Some(first), Some(command)) => format!("`{first}`, then `{command}` goes on with it"),
+                (None, Some(command)) => format!("`{command}` goes on with it"),
+                (Some(_) | None, None) => "over for good: begin a new session".to_owned(),
+            };
+            format!("ended       {at} with {}: {how}; {later}", name(verdict))
+        }
+        None => {
+            let heard = driver.start().epoch_ms().saturating_add(driver.view().now.get());
+            format!("ended       not that we know of; last heard of at {}", WallClock::from_epoch_ms(heard))
+        }
+    }
 }
 
 /// The JSON name of one of our enums' values.

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tripwire_host::bundle::{self, BundleError};
+use tripwire_host::counted::{agreeing, counted};
 use tripwire_host::driver::views;
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::journal::note::Verifier;
@@ -101,7 +102,8 @@ fn gone(note: &Path) -> String {
 pub(crate) fn told_lost(layout: &Layout) -> Option<String> {
     let lost = lost(layout);
     let (session, note) = lost.first()?;
-    Some(format!("{} session(s) are lost; {session}: {}", lost.len(), gone(note)))
+    let are = agreeing(lost.len(), "is", "are");
+    Some(format!("{} {are} lost; {session}: {}", counted(lost.len(), "session"), gone(note)))
 }
 
 fn of_sessions(args: &VerifyArgs, layout: &Layout, named: Option<&Verifier>) -> Result<Vec<Verified>, Problem> {
@@ -122,7 +124,7 @@ pub(crate) fn told(layout: &Layout, session: &SessionId) -> Result<String, Strin
     let Report { records, first_bad_index, .. } = &verified.report;
     match first_bad_index {
         Some(index) => Err(format!("{session} is damaged at record {index}")),
-        None => Ok(format!("{session}: {records} records verify; {}", signatures(&verified.report, verified.key))),
+        None => Ok(format!("{session}: {}; {}", verifying(*records), signatures(&verified.report, verified.key))),
     }
 }
 
@@ -155,8 +157,13 @@ fn of_bundle(file: &Path, named: Option<&Verifier>) -> Result<Verified, Problem>
     let trust = Trust { verifier: named.or(unpacked.key.as_ref()).cloned(), witness: None };
     let report = verify(&Disk, &unpacked.paths()?, &trust)?;
     let short = report.holds() && report.records < unpacked.records();
-    let missing = short.then(|| format!("{} records were exported", unpacked.records()));
+    let missing = short.then(|| format!("{} exported", counted(unpacked.records(), "record")));
     Ok(Verified { report, key, problem: unpacked.problem.clone().or(missing) })
+}
+
+/// How many records verify, in a few words.
+fn verifying(records: u64) -> String {
+    format!("{} {}", counted(records, "record"), agreeing(records, "verifies", "verify"))
 }
 
 /// A verifier key as text, or the file that holds one.
@@ -180,14 +187,17 @@ fn print(args: &VerifyArgs, verified: &Verified, out: &mut Out) -> Result<(), Pr
     let Report { session, records, last_hash, .. } = report;
     match (report.first_bad_index, problem) {
         (Some(index), _) => out.line(&format!(
-            "{session}: DAMAGED at record {index}: {}; the {records} records before verify",
-            report.cause.as_deref().unwrap_or("it does not verify")
+            "{session}: DAMAGED at record {index}: {}; the {} before {}",
+            report.cause.as_deref().unwrap_or("it does not verify"),
+            counted(*records, "record"),
+            agreeing(*records, "verifies", "verify")
         ))?,
-        (None, Some(problem)) => out.line(&format!("{session}: the {records} records verify, but {problem}"))?,
-        (None, None) => out.line(&format!("{session}: {records} records verify, the last is {last_hash}"))?,
+        (None, Some(problem)) => out.line(&format!("{session}: {}, but {problem}", verifying(*records)))?,
+        (None, None) => out.line(&format!("{session}: {}, the last is {last_hash}", verifying(*records)))?,
     }
     if report.torn_bytes > 0 {
-        out.line(&format!("  {} bytes of an unfinished write at the end; the next step cuts them", report.torn_bytes))?;
+        let torn = counted(report.torn_bytes, "byte");
+        out.line(&format!("  {torn} of an unfinished write at the end; the next step cuts them"))?;
     }
     out.line(&format!("  {}", signatures(report, *key)))
 }

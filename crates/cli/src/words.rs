@@ -5,6 +5,7 @@ use tripwire_core::chain::event::{Action, AgentEvent};
 use tripwire_core::decision::{ActivityMode, Decision, Finding, Level};
 use tripwire_core::effect::{Effect, Sameness};
 use tripwire_core::input::{HumanAct, Input, Report, What};
+use tripwire_host::counted::counted;
 
 /// Columns for what the agent did; longer texts are cut in the middle, so that a line fits a terminal.
 const WHAT_COLUMNS: usize = 38;
@@ -80,7 +81,7 @@ impl Summary {
                 format!("the strictest level was {}; `tripwire explain {rule}` tells why", name(level))
             }
         };
-        format!("{inputs} inputs, {} allowed, {refused} refused; {told}", inputs - refused)
+        format!("{}, {} allowed, {refused} refused; {told}", counted(*inputs, "input"), inputs - refused)
     }
 }
 
@@ -94,7 +95,11 @@ fn clock(ms: u64) -> String {
 fn done(what: &What) -> String {
     match what {
         What::Event(AgentEvent { action: Some(action), .. }) => shown(action),
-        What::Event(event) => format!("{} tokens, {} tool calls", event.budget_tokens(), event.tool_calls),
+        What::Event(event) => format!(
+            "{}, {}",
+            counted(event.budget_tokens().get(), "token"),
+            counted(event.tool_calls.get(), "tool call")
+        ),
         What::Request(request) => format!("asks: {}", shown(&request.action)),
         What::Result(result) => format!("result: {}", name(&result.status)),
         What::Tick => "(time passes)".to_owned(),
@@ -151,7 +156,7 @@ fn finding(found: &Finding, decision: &Decision) -> String {
         line.push_str(&format!(", {}", found.signature));
     }
     if !found.price.is_nothing() {
-        line.push_str(&format!(", {} tokens since the first repeat", found.price.tokens));
+        line.push_str(&format!(", {} since the first repeat", counted(found.price.tokens.get(), "token")));
     }
     line.push_str(&format!(" [{}]", found.rule.id()));
     line
@@ -169,8 +174,9 @@ fn effect(effect: &Effect) -> String {
             match told.seen.get() {
                 0 => format!("the agent is told: do not repeat {}{advice}", told.do_not_repeat),
                 seen => format!(
-                    "the agent is told: do not repeat {}, seen {seen} times{result}{advice}",
-                    told.do_not_repeat
+                    "the agent is told: do not repeat {}, seen {}{result}{advice}",
+                    told.do_not_repeat,
+                    counted(seen, "time")
                 ),
             }
         }

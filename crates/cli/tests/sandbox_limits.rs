@@ -142,6 +142,72 @@ fn box_4_budgets_hold_for_the_whole_tree() {
 }
 
 #[test]
+fn box_4_a_command_that_a_budget_ended_is_told_so_in_words_and_in_json() {
+    if !has("python3") {
+        return;
+    }
+    let host = Host::new(everybody()[0]);
+    let eat = "exec /usr/bin/python3 -c 'b=bytearray(300<<20)'";
+    let write = "exec head -c 3M /dev/zero > big";
+    for (options, script, name) in [
+        (["--memory", "64M"], eat, "memory"),
+        (["--disk", "1M"], write, "file-size"),
+        (["--inodes", "50"], "for i in $(seq 3000); do : > f$i; done; sleep 5", "inodes"),
+    ] {
+        let answer = host.exec_with(&options, script);
+        assert_eq!(answer["over_budget"], name, "{answer}");
+        let ran = told(&host, &options, &["bash", "-c", script]);
+        assert_eq!(ran.0, Some(6), "{}", ran.1);
+        assert!(
+            ran.1.contains(&format!("spent its budget of {name}")) && ran.1.contains("hint: allow more"),
+            "{}",
+            ran.1
+        );
+    }
+    // A shell that goes on after its child was ended has an exit code of its own; the note says what happened.
+    let child = host.exec_with(&["--memory", "64M"], "/usr/bin/python3 -c 'b=bytearray(300<<20)'; echo on");
+    if child["layers"]["cgroup"]["state"] == "on" {
+        assert_eq!((&child["over_budget"], &child["exit_code"]), (&Value::Null, &Value::from(0)), "{child}");
+        assert!(child["notes"][0].as_str().unwrap().contains("memory budget"), "{child}");
+    }
+    assert_eq!(host.exec("echo fine")["notes"], serde_json::json!([]));
+}
+
+/// What a person is told, and the exit code.
+fn told(host: &Host, options: &[&str], command: &[&str]) -> (Option<i32>, String) {
+    let ws = host.ws();
+    let ws = ws.to_string_lossy();
+    let start = ["sandbox", "exec", "--workspace", &*ws];
+    let ran = host.verb(&[&start, options, &["--"], command].concat());
+    (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+}
+
+#[test]
+fn box_4_values_that_make_no_sense_are_refused_with_what_to_write() {
+    let host = Host::new(everybody()[0]);
+    for (options, command, words) in [
+        (&["--timeout", "0"][..], "true", "more than 0"),
+        (&["--timeout", "-1"], "true", "more than 0"),
+        (&["--timeout", "nan"], "true", "more than 0"),
+        (&["--memory", "100MB"], "true", "`104857600`, or `100M`"),
+        (&["--memory", "1000"], "true", "4194304"),
+        (&["--pids", "1"], "true", "2 or more"),
+        (&["--allow-host", "127.0.0.1"], "true", "write the host's name"),
+        (&["--allow-host", "http://x.org"], "true", "without scheme"),
+        (&[], "no-such-command", "cannot run `no-such-command`"),
+        (&[], "/etc/passwd", "cannot run `/etc/passwd`"),
+    ] {
+        let (code, said) = told(&host, options, &[command]);
+        assert_eq!(code, Some(2), "{options:?}: {said}");
+        assert!(said.contains("error:") && said.contains(words), "{options:?}: {said}");
+        assert!(!said.contains("layer"), "no layer is missing: {said}");
+    }
+    for options in [&["--timeout", "30"][..], &["--memory", "100M", "--disk", "1G", "--pids", "10"]] {
+        assert_eq!(told(&host, options, &["true"]), (Some(0), String::new()), "{options:?}");
+    }
+}
+
+#[test]
 fn box_4_work_within_the_budget_is_left_alone() {
     for who in everybody() {
         let host = Host::new(who);

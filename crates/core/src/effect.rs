@@ -83,6 +83,24 @@ impl HoldReason {
     }
 }
 
+impl HoldReason {
+    /// The same without what clears it: for a session that has ended meanwhile and that nothing clears any more.
+    #[must_use]
+    pub const fn in_short(self) -> &'static str {
+        match self {
+            Self::Loop => "held for a loop",
+            Self::NoProgress => "held for no progress",
+            Self::IterationCap => "held at the iteration cap",
+            Self::SoftSuspend => "soft suspend: health is below the threshold",
+            Self::Money => "the money budget is used up",
+            Self::Context => "the context is beyond the hard block",
+            Self::GuardFailure => "the guard itself is broken",
+            Self::Converged => "the work has converged and this role stops on convergence",
+            Self::Paused => "paused by a person",
+        }
+    }
+}
+
 /// Why the session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -110,6 +128,21 @@ impl StopReason {
             Self::SystemError => "stopped with SYSTEM_ERROR: the action was repeated after the override",
             Self::InfiniteLoop => "stopped for an infinite loop; see .geometry/BLOCKER_REPORT.md",
             Self::HardStop => "hard stop: health fell below the threshold; a person must restart",
+            Self::Runaway => "stopped for a runaway",
+            Self::WallClock => "stopped by the session's wall clock",
+        }
+    }
+}
+
+impl StopReason {
+    /// The same without what takes it back: for a session that nothing takes up again.
+    #[must_use]
+    pub const fn in_short(self) -> &'static str {
+        match self {
+            Self::StoppedByPerson => "stopped by a person",
+            Self::SystemError => "stopped with SYSTEM_ERROR: the action was repeated after the override",
+            Self::InfiniteLoop => "stopped for an infinite loop; see .geometry/BLOCKER_REPORT.md",
+            Self::HardStop => "hard stop: health fell below the threshold",
             Self::Runaway => "stopped for a runaway",
             Self::WallClock => "stopped by the session's wall clock",
         }

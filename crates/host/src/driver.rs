@@ -91,15 +91,16 @@ impl Driver<Disk> {
         now: WallClock,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
-        Self::begin_with(layout, now, Configuration::default(), change)
+        Self::begin_signed((layout, None), now, Configuration::default(), change)
     }
 
-    /// As [`Self::begin`], for a program that holds parts of the agent's configuration itself: its prompt, its tools.
+    /// As [`Self::begin`], signed, and never under a name for which the key vouched before; also for a program that holds
+    /// parts of the agent's configuration itself: its prompt, its tools.
     ///
     /// # Errors
     /// See [`Self::begin`].
-    pub fn begin_with(
-        layout: &Layout,
+    pub fn begin_signed(
+        (layout, signing): (&Layout, Option<Signing>),
         now: WallClock,
         own: Configuration,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
@@ -111,10 +112,11 @@ impl Driver<Disk> {
         let permissions = authority::compile(layout, &manifest, &mut policy)?;
         let chain = Chain::new(policy)?;
         hook_script::write(layout, manifest.thresholds())?;
-        let session = SessionId::claim(layout, now)?;
+        let was_given = |id: &SessionId| signing.as_ref().is_some_and(|signing| signing.has_signed(layout, id));
+        let session = SessionId::claim_unless(layout, now, was_given)?;
         let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
-        let mut driver = Self::over(journal, layout, session, Kept::fresh(chain, frozen, now));
+        let mut driver = Self { signing, ..Self::over(journal, layout, session, Kept::fresh(chain, frozen, now)) };
         driver.write_head(now)?;
         Ok(driver)
     }

@@ -6,6 +6,7 @@
 //! one. The judge only finds facts; whether they bind is the core's decision (`FLOOR-1`).
 
 mod call;
+mod conflict;
 mod effect;
 mod expand;
 mod fact;
@@ -14,6 +15,9 @@ mod find;
 mod hold;
 mod invoke;
 mod losses;
+mod mounts;
+mod named;
+mod past;
 pub mod paths;
 mod repository;
 mod rules;

@@ -208,7 +208,7 @@ pub enum End {
     OverBudget(Budget),
 }
 
-/// A budget that the launcher itself watches.
+/// A budget for which a command is ended: by the launcher, or by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     /// Memory of all processes together.
@@ -217,6 +217,8 @@ pub enum Budget {
     Disk,
     /// Number of files written.
     Inodes,
+    /// Bytes of one file.
+    FileSize,
 }
 
 impl Budget {
@@ -227,6 +229,7 @@ impl Budget {
             Self::Memory => "memory",
             Self::Disk => "disk",
             Self::Inodes => "inodes",
+            Self::FileSize => "file-size",
         }
     }
 }

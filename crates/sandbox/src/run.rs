@@ -12,7 +12,7 @@ use crate::layers::l01_cgroup::{Group, GroupLimits};
 use crate::layers::l02_namespaces::{Launch, World, launch};
 use crate::layers::l03_reexec::Broken;
 use crate::layers::l10_scan::{self, Ground, Since};
-use crate::outcome::{End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
+use crate::outcome::{Budget, End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
 use crate::plan::Plan;
 use crate::policy::{self, MemoryCount, Writes, Written};
 use crate::procfs;
@@ -71,6 +71,17 @@ struct Attempt<'a> {
     written: Vec<Written>,
 }
 
+/// What ended a command for which the kernel has only a signal: the budget that it spent.
+fn blamed(end: End, memory_kills: u64) -> End {
+    match end {
+        End::Signaled(signal) if i32::from(signal) == libc::SIGKILL && memory_kills > 0 => {
+            End::OverBudget(Budget::Memory)
+        }
+        End::Signaled(signal) if i32::from(signal) == libc::SIGXFSZ => End::OverBudget(Budget::FileSize),
+        End::Exited(_) | End::Signaled(_) | End::TimedOut | End::Interrupted | End::OverBudget(_) => end,
+    }
+}
+
 impl Attempt<'_> {
     fn go(&mut self) -> Result<Report, Broken> {
         let mut group = self.cgroup()?;
@@ -95,7 +106,7 @@ impl Attempt<'_> {
         let mut receipt = ended.receipt;
         receipt.survivors += u64::try_from(survivors).unwrap_or(u64::MAX);
         Ok(Report {
-            end: ended.end,
+            end: blamed(ended.end, memory_kills),
             stdout: ended.stdout.finish(),
             stderr: ended.stderr.finish(),
             wall: self.start.elapsed(),

@@ -36,7 +36,9 @@ impl EngineError {
             }
             Self::NotStarted { .. } => "check with `tripwire doctor` that the client runs under the guard".to_owned(),
             Self::Deadline { .. } => "give it more time with `--max-runtime`".to_owned(),
-            Self::Cut { .. } => "it was stopped on purpose; `tripwire agent --resume SESSION` goes on".to_owned(),
+            Self::Cut { .. } => {
+                "it was stopped on purpose and nothing was begun; give the same command again".to_owned()
+            }
         }
     }
 }

@@ -57,6 +57,14 @@ fn ctrl_1_stop_ends_a_running_model_call() {
     running.end().ended(10);
     assert!(begun.elapsed() < ROOM, "{:?}", begun.elapsed());
     assert_eq!(bed.transcript().last().unwrap()["reason"], "STOPPED_BY_PERSON");
+    let status = bed.run(&["status"]).stdout;
+    let session = bed.sessions().pop().unwrap();
+    let goes_on =
+        format!("`tripwire resume --session {session}`, then `tripwire agent --resume {session}` goes on with it");
+    assert!(status.contains(&goes_on), "{status}");
+    let resumed = bed.run(&["resume"]);
+    resumed.ended(0);
+    assert!(resumed.stdout.contains(&format!("next: `tripwire agent --resume {session}`")), "{}", resumed.stdout);
 }
 
 #[test]

@@ -66,6 +66,11 @@ fn run_5_a_held_loop_without_an_advisor_ends_with_7_and_resume_goes_on() {
     run.ended(7);
     assert!(run.stdout.contains("held for a loop"), "{}", run.stdout);
     let session = bed.sessions().pop().unwrap();
+    assert!(
+        run.stdout.contains(&format!("`tripwire resume`, then `tripwire agent --resume {session}`")),
+        "{}",
+        run.stdout
+    );
     assert_eq!(bed.run(&["agent", "--resume", &session]).code, 7, "nobody gave a new approach");
     bed.run(&["resume"]).ended(0);
     bed.run(&["agent", "--resume", &session]).ended(0);
@@ -94,4 +99,19 @@ fn run_5_an_advisor_that_does_not_answer_leaves_the_loop_held() {
     bed.file("state", "unchanged\n");
     let mute = bed.cassette("advisor.jsonl", &[json!({"error": {"kind": "unreachable", "said": "gone"}})]);
     bed.agent(&circling(), &["--advisor", &mute]).ended(7);
+}
+
+#[test]
+fn run_4_who_names_no_engine_is_told_loudly_and_who_names_one_is_not() {
+    let bed = Bed::new();
+    let run = bed.run(&["agent", "--objective", "write a poem"]);
+    run.ended(3);
+    for words in ["WARNING: no engine was named", "`anthropic:MODEL`", "`claude`", "tripwire agent --example"] {
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+    }
+    let session = bed.sessions().pop().unwrap();
+    assert!(run.stdout.contains(&format!("`tripwire agent --resume {session} --engine NAME`")), "{}", run.stdout);
+    let named = Bed::new().agent(&[finish()], &[]);
+    named.ended(0);
+    assert!(!named.stderr.contains("no engine was named"), "{}", named.stderr);
 }

@@ -32,6 +32,11 @@ fn run_1_smoke_1_transcript_determinism() {
     assert!(transcript.last().unwrap()["kind"] == "end");
     let text = one.transcript_text();
     let session = one.sessions().pop().unwrap();
+    let status = one.run(&["status"]).stdout;
+    assert!(status.contains("with VERIFIED: done and VERIFIED") && status.contains("over for good"), "{status}");
+    let resumed = one.run(&["resume"]);
+    resumed.ended(0);
+    assert!(resumed.stdout.contains("over for good (done and VERIFIED"), "{}", resumed.stdout);
     assert!(!text.contains(&session) && !text.contains(one.work().to_str().unwrap()), "{text}");
 }
 

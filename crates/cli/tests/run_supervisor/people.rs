@@ -21,10 +21,15 @@ fn ctrl_4_a_stop_ends_everything_with_a_receipt() {
     let said: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &said["receipt"]["survivors"]), (Some(0), &0.into()), "{said}");
     assert!(said["receipt"]["ended"].as_u64().unwrap() >= 1, "{said}");
+    assert!(said["done"].to_string().contains("so that a new one may begin"), "{said}");
     finish(child).ended(10);
     let (code, status) = output(bed.verb(&["status"]));
     assert_eq!(code, Some(5), "STOP stands: {status}");
     assert!(status.contains("0 survivors"), "{status}");
+    assert!(status.contains("stopped by a person; over for good") && !status.contains("takes it back"), "{status}");
+    let (code, resumed) = output(bed.verb(&["resume"]));
+    assert_eq!(code, Some(0), "{resumed}");
+    assert!(resumed.contains("over for good") && !resumed.contains("goes on at its next step"), "{resumed}");
 }
 
 #[test]

@@ -39,6 +39,20 @@ fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
 }
 
 #[test]
+fn whether_a_session_has_ended_is_told_with_when_how_and_what_is_proved() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    place.run(&["status"]).ended(0).says("ended       not that we know of; last heard of at 20");
+    assert_eq!(place.run(&["status", "--json"]).ended(0).json()["session"]["ended"], serde_json::Value::Null);
+    place.step(&call("make", "error").repeat(4)).ended(3);
+    let said = place.run(&["status"]).ended(5).says("with NOTHING_TO_VERIFY: stopped with SYSTEM_ERROR");
+    assert!(said.out.contains("`tripwire resume --restart` goes on with it"), "{}", said.out);
+    let ended = place.run(&["status", "--json"]).ended(5).json()["session"]["ended"].clone();
+    assert_eq!(ended["verdict"], "NOTHING_TO_VERIFY");
+    assert!(ended["at"].as_str().unwrap().ends_with('Z') && !ended["how"].as_str().unwrap().is_empty(), "{ended}");
+}
+
+#[test]
 fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
     let place = Place::new();
     place.step(&calls(2)).ended(0);
@@ -61,6 +75,26 @@ fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
     fs::write(&segment, bytes).unwrap();
     place.run(&["status"]).ended(9).says("damaged at record 4");
     place.run(&["status", "--session", "auto-2020-01-01-000000"]).ended(2).complains("there is no session");
+}
+
+#[test]
+fn a_narrow_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole() {
+    let place = Place::new();
+    place.step(&call("make", "error").repeat(4)).ended(3);
+    let whole = place.run(&["status"]).ended(5);
+    assert!(whole.out.lines().any(|line| line.chars().count() > 60), "{}", whole.out);
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        return crate::support::skip("there is no `script` to make a terminal with");
+    }
+    let mut command = place.command(&[]);
+    let line = format!("stty cols 60; '{}' status", env!("CARGO_BIN_EXE_tripwire"));
+    let mut typed = std::process::Command::new("/usr/bin/script");
+    typed.args(["-qec", &line, "/dev/null"]).current_dir(place.work()).stdin(std::process::Stdio::null());
+    typed.envs(command.stdin(std::process::Stdio::null()).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = crate::support::Said::of(typed.output().unwrap());
+    let is_path = |line: &str| line.split_whitespace().any(|word| word.starts_with('/'));
+    assert!(said.out.contains("waits") && said.out.contains("ended"), "{}", said.out);
+    assert!(said.out.lines().all(|line| line.trim_end().chars().count() <= 60 || is_path(line)), "{}", said.out);
 }
 
 #[test]

@@ -103,7 +103,9 @@ impl BlockerReport {
             text.push_str(&format!("\n## Last Output\n{}\n", fenced(output)));
         }
         text.push_str("\n## To Continue\nDelete this file to resume: rm .geometry/BLOCKER_REPORT.md\n");
-        text.push_str("A session that was ended goes on only with `tripwire resume --restart`.\n");
+        text.push_str(
+            "A session that was ended does not go on by that: `tripwire status` says whether and how it can.\n",
+        );
         text
     }
 }

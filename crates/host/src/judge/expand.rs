@@ -135,7 +135,7 @@ impl Walker<'_> {
                     Stream::Downloaded => unknown(Origin::Downloaded),
                     Stream::Decoded => unknown(Origin::Decoded),
                     Stream::Paths(paths) => Field::of(&paths.listed()),
-                    Stream::Unknown | Stream::Closed => unknown(Origin::Output),
+                    Stream::Changes(_) | Stream::Unknown | Stream::Closed => unknown(Origin::Output),
                 };
                 self.insert(vec![value], *quote, out);
             }

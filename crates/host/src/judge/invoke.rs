@@ -79,6 +79,7 @@ impl Walker<'_> {
                 let inner = Call { args, env, stdin: call.stdin.clone(), place };
                 self.away(&inner, |walker| walker.invoke(&inner))
             }
+            Inner::Contained(args, env, options) => self.contained(args, env, &options),
             Inner::In(folder, args) => {
                 let before = self.state.clone();
                 self.enter_folder(&folder);
@@ -125,7 +126,8 @@ impl Walker<'_> {
     fn away(&mut self, call: &Call, run: impl FnOnce(&mut Self) -> Stream) -> Stream {
         use super::call::Place;
         match call.place {
-            Place::Here => run(self),
+            // Who works in a mounted folder was brought there before.
+            Place::Here | Place::Mounted => run(self),
             Place::Remote | Place::Container => {
                 let cwds = std::mem::take(&mut self.state.cwds);
                 let home = self.state.variables.remove("HOME");
@@ -156,7 +158,7 @@ impl Walker<'_> {
                 self.hold(foreign_code(&Origin::Decoded));
                 Stream::Unknown
             }
-            Stream::Closed | Stream::Paths(_) | Stream::Unknown => Stream::Unknown,
+            Stream::Closed | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => Stream::Unknown,
         }
     }
 
@@ -184,7 +186,7 @@ impl Walker<'_> {
                 .collect(),
             Stream::Closed => Vec::new(),
             Stream::Downloaded => vec![unknown(Origin::Downloaded)],
-            Stream::Decoded | Stream::Unknown => vec![unknown(Origin::Output)],
+            Stream::Decoded | Stream::Changes(_) | Stream::Unknown => vec![unknown(Origin::Output)],
         };
         if items.is_empty() {
             return Stream::Closed;
@@ -303,9 +305,12 @@ impl Walker<'_> {
                 let rest = [call.args.get(..1).unwrap_or_default(), call.args.get(3..).unwrap_or_default()].concat();
                 let value = match super::stream::printf(&call.with_args(rest)) {
                     Stream::Known(text) => Field::of(&text),
-                    Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => {
-                        unknown(Origin::Variable(name.clone()))
-                    }
+                    Stream::Closed
+                    | Stream::Paths(_)
+                    | Stream::Changes(_)
+                    | Stream::Downloaded
+                    | Stream::Decoded
+                    | Stream::Unknown => unknown(Origin::Variable(name.clone())),
                 };
                 self.state.variables.insert(name, value);
             }
@@ -328,7 +333,7 @@ impl Walker<'_> {
                 let origin = match call.stdin {
                     Stream::Downloaded => Origin::Downloaded,
                     Stream::Decoded => Origin::Decoded,
-                    Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Unknown => {
+                    Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => {
                         Origin::Variable(name.clone())
                     }
                 };

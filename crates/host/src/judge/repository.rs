@@ -1,48 +1,42 @@
 //! One repository's facts, each asked once and only when a rule needs it.
 
+use super::conflict::is_untouched;
+use super::past::{Course, Head, Keeps, Moved, Operation, Past};
 use crate::workspace::git::{Repository, common_folder, short_text};
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
+/// Most files in conflict that are compared with their sides.
+const CONFLICTS_MAX: usize = 64;
+/// Largest file in conflict that is compared.
+const CONFLICT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Most files of a folder that becomes a repository in the line.
+const FILES_MAX: usize = 20_000;
+
 /// A repository.
 pub(super) struct Repo {
     root: PathBuf,
+    origin: Origin,
     handle: OnceCell<Option<Repository>>,
     status: OnceCell<Option<Status>>,
     past: RefCell<Past>,
+    /// What commands of the line do to the files, not yet looked at: most lines end before anybody asks.
+    later: RefCell<Vec<Later>>,
+    course: RefCell<Course>,
 }
 
-/// What earlier commands of the line did to a repository, as far as later ones stand on it.
-///
-/// Only what surely succeeded counts as kept (joined with `&&`); what may have succeeded counts as made.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Past {
-    /// Paths that were added to the index.
-    pub(super) added: Vec<PathBuf>,
-    /// Paths whose changes a commit or a stash of this line holds.
-    pub(super) kept: Vec<PathBuf>,
-    /// Which further changes a commit or a stash of this line holds.
-    pub(super) keeps: Keeps,
-    /// Stashes that the line made.
-    pub(super) stashes: u64,
-    /// Files that the line took out of a stash, which nothing else holds since.
-    pub(super) restored: Vec<PathBuf>,
-    /// Stashes that the line brought back into the work tree, so that dropping them loses nothing.
-    pub(super) applied: u64,
-}
+/// What a command does to the files of a repository, worked out when somebody asks.
+type Later = Box<dyn FnOnce(&Repo)>;
 
-/// Which changes of a work tree are held by a commit or a stash of the same line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
-pub(super) enum Keeps {
-    /// None but the named paths.
-    #[default]
-    Named,
-    /// What was staged.
-    Staged,
-    /// Every change of a tracked file.
-    Tracked,
-    /// Untracked files as well.
-    Everything,
+/// Where a repository comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It is there.
+    Found,
+    /// The line makes it with `git init`.
+    Made,
+    /// The line clones it.
+    Cloned,
 }
 
 /// What differs from the last commit.
@@ -52,8 +46,12 @@ pub(super) struct Status {
     pub(super) staged: Vec<PathBuf>,
     /// Tracked files that differ in the work tree.
     pub(super) changed: Vec<PathBuf>,
+    /// Files in conflict that somebody has begun to resolve by hand; they are among the changed ones.
+    pub(super) unmerged: Vec<PathBuf>,
     /// Files that git does not know.
     pub(super) untracked: Vec<PathBuf>,
+    /// Files that git did not know before the line and that are in its index now: it deletes them like its own.
+    pub(super) added: Vec<PathBuf>,
     /// Files and folders that git ignores.
     pub(super) ignored: Vec<PathBuf>,
     /// The branch that this one follows.
@@ -62,24 +60,90 @@ pub(super) struct Status {
 
 impl Repo {
     pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), handle: OnceCell::new(), status: OnceCell::new(), past: RefCell::default() }
+        Self::of(root, Origin::Found)
+    }
+
+    /// A repository that is there or that the line makes.
+    pub(super) fn of(root: &Path, origin: Origin) -> Self {
+        Self {
+            root: root.to_owned(),
+            origin,
+            handle: OnceCell::new(),
+            status: OnceCell::new(),
+            past: RefCell::default(),
+            later: RefCell::default(),
+            course: RefCell::default(),
+        }
     }
 
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The branch that is checked out; `None` for a detached head.
-    pub(super) fn branch(&self) -> Option<String> {
+    /// The folder with what belongs to this work tree alone.
+    pub(super) fn own_folder(&self) -> Option<PathBuf> {
         let dot_git = self.root.join(".git");
-        let own = if dot_git.is_dir() {
-            dot_git
-        } else {
-            let pointer = short_text(&dot_git)?;
-            self.root.join(pointer.strip_prefix("gitdir:")?.trim())
+        if dot_git.is_dir() {
+            return Some(dot_git);
+        }
+        let pointer = short_text(&dot_git)?;
+        Some(self.root.join(pointer.strip_prefix("gitdir:")?.trim()))
+    }
+
+    /// The folder with what all its work trees share.
+    pub(super) fn shared_folder(&self) -> Option<PathBuf> {
+        common_folder(&self.root)
+    }
+
+    /// Where HEAD is before the line runs.
+    pub(super) fn found_head(&self) -> Head {
+        let named = |text: &str| text.trim().strip_prefix("ref: refs/heads/").map(str::to_owned);
+        let branch = match self.origin {
+            Origin::Found => self.own_folder().and_then(|own| named(&short_text(&own.join("HEAD"))?)),
+            // What a new repository or a clone begins on is its main branch, whatever its name.
+            Origin::Made | Origin::Cloned => Some("main".to_owned()),
         };
-        let head = short_text(&own.join("HEAD"))?;
-        head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+        branch.map_or(Head::Detached, Head::Branch)
+    }
+
+    /// Where HEAD may be at this point of the line, the likeliest first.
+    pub(super) fn heads(&self) -> Vec<Head> {
+        let course = self.course();
+        let found = self.found_head();
+        let Some(now) = course.now else { return vec![found] };
+        let resolve = |before: Head, head: &Head| self.resolved(head, &before);
+        let now = course.earlier.iter().chain([&now]).fold(found.clone(), resolve);
+        match course.moved {
+            Moved::Surely => vec![now],
+            // It has not moved at all then; that it stopped half-way is not thought of.
+            Moved::Perhaps => vec![now, found],
+        }
+    }
+
+    /// The branches on which HEAD may be.
+    pub(super) fn branches(&self) -> Vec<String> {
+        let name = |head| match head {
+            Head::Branch(name) => Some(name),
+            Head::Named(_) | Head::Detached => None,
+        };
+        self.heads().into_iter().filter_map(name).collect()
+    }
+
+    /// What `git checkout NAME` makes of a name: a branch, a commit, the copy of a remote's branch, or only a file.
+    fn resolved(&self, head: &Head, before: &Head) -> Head {
+        let Head::Named(name) = head else { return head.clone() };
+        if self.is_commit(&format!("refs/heads/{name}")) {
+            return Head::Branch(name.clone());
+        }
+        if self.is_commit(name) {
+            return Head::Detached;
+        }
+        let remote = format!("refs/remotes/*/{name}");
+        let copies = self.ask("for-each-ref", &["for-each-ref", "--count=1", "--format=%(refname)", &remote]);
+        match copies.is_some_and(|text| !text.trim().is_empty()) {
+            true => Head::Branch(name.clone()),
+            false => before.clone(),
+        }
     }
 
     /// The branch that a remote's HEAD names.
@@ -101,45 +165,83 @@ impl Repo {
 
     /// Whether a name is a commit here.
     pub(super) fn is_commit(&self, name: &str) -> bool {
+        if self.origin == Origin::Cloned {
+            return true;
+        }
         let commit = format!("{name}^{{commit}}");
         self.ask("rev-parse", &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_some()
     }
 
     /// What git says to a question that changes nothing; `None` if it says no or cannot be asked.
     pub(super) fn ask(&self, name: &'static str, arguments: &[&str]) -> Option<String> {
+        match self.origin {
+            Origin::Found => {}
+            // There is nobody to ask yet, and a repository around it would answer for itself.
+            Origin::Made | Origin::Cloned => return None,
+        }
         let handle = self.handle.get_or_init(|| Repository::open(&self.root).ok()).as_ref()?;
         let bytes = handle.ask(name, arguments).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Notes what a command of the line does here.
+    /// Notes what a command of the line does to the files here.
     pub(super) fn note(&self, change: impl FnOnce(&mut Past)) {
         change(&mut self.past.borrow_mut());
     }
 
-    /// What the line did here so far.
+    /// Keeps what a command does to the files until somebody asks: finding it out costs a process.
+    pub(super) fn later(&self, work_out: impl FnOnce(&Self) + 'static) {
+        self.later.borrow_mut().push(Box::new(work_out));
+    }
+
+    /// What the line did to the files here so far.
     pub(super) fn past(&self) -> Past {
+        self.work_out();
         self.past.borrow().clone()
+    }
+
+    fn work_out(&self) {
+        // Taken as a whole: what is worked out asks for the state before it.
+        let later = std::mem::take(&mut *self.later.borrow_mut());
+        later.into_iter().for_each(|work_out| work_out(self));
+    }
+
+    /// Notes what a command does to branches and settings.
+    pub(super) fn steer(&self, change: impl FnOnce(&mut Course)) {
+        change(&mut self.course.borrow_mut());
+    }
+
+    /// Where the line has gone here.
+    pub(super) fn course(&self) -> Course {
+        self.course.borrow().clone()
     }
 
     /// Forgets what only holds if every command so far succeeded.
     pub(super) fn doubt(&self) {
-        let mut past = self.past.borrow_mut();
-        *past = Past { stashes: past.stashes, restored: std::mem::take(&mut past.restored), ..Past::default() };
+        self.course.borrow_mut().doubt();
+        self.later(|repo| repo.note(Past::doubt));
     }
 
     /// What differs from the last commit at this point of the line; `None` if git gives no answer, and then nothing
     /// here is known to be safe.
     pub(super) fn status(&self) -> Option<Status> {
+        self.work_out();
         let past = self.past.borrow();
         let mut status = self.found()?.clone();
         let held = |file: &Path| past.kept.iter().any(|kept| file.starts_with(kept));
+        if past.operation == Operation::GivenUp {
+            // What the operation had changed is gone with it; changes beside it stay.
+            status.changed.retain(|file| !status.unmerged.contains(file) && !status.staged.contains(file));
+            status.staged.clear();
+        }
         if past.keeps >= Keeps::Staged {
             // A file that was staged and changed again still has a change that no commit holds: it is in `changed`.
             status.staged.clear();
         }
         if past.keeps >= Keeps::Tracked {
             status.changed.clear();
+        } else {
+            status.changed.extend(past.restored.iter().cloned());
         }
         if past.keeps == Keeps::Everything {
             status.untracked.clear();
@@ -147,9 +249,10 @@ impl Repo {
         for files in [&mut status.staged, &mut status.changed, &mut status.untracked] {
             files.retain(|file| !held(file));
         }
-        if past.keeps < Keeps::Tracked {
-            status.changed.extend(past.restored.iter().cloned());
-        }
+        let (indexed, changed) = status.changed.into_iter().partition(|file| past.added.contains(file));
+        status.changed = changed;
+        status.staged.extend::<Vec<PathBuf>>(indexed);
+        status.added = past.exposed.iter().filter(|file| !held(file)).cloned().collect();
         Some(status)
     }
 
@@ -166,7 +269,31 @@ impl Repo {
             // What is changed inside of a submodule is asked there: git would start another git for it.
             "--ignore-submodules=dirty",
         ];
-        self.status.get_or_init(|| self.ask("status", &arguments).map(|text| self.read(&text))).as_ref()
+        let found = || match self.origin {
+            Origin::Found => self.ask("status", &arguments).map(|text| self.read(&text)),
+            Origin::Made | Origin::Cloned => self.everything_unknown(),
+        };
+        self.status.get_or_init(found).as_ref()
+    }
+
+    /// A repository that the line makes knows no file yet; `None` if there are too many to look at.
+    fn everything_unknown(&self) -> Option<Status> {
+        let mut status = Status::default();
+        let mut folders = vec![self.root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in folder.read_dir().into_iter().flatten().flatten() {
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                match (is_folder, entry.file_name() == ".git") {
+                    (_, true) => {}
+                    (true, false) => folders.push(entry.path()),
+                    (false, false) => status.untracked.push(entry.path()),
+                }
+            }
+            if status.untracked.len() > FILES_MAX {
+                return None;
+            }
+        }
+        Some(status)
     }
 
     /// The submodules that are checked out, where there are any.
@@ -182,6 +309,7 @@ impl Repo {
 
     fn read(&self, text: &str) -> Status {
         let mut status = Status::default();
+        let mut conflicts = 0;
         for line in text.split('\0') {
             let Some((kind, rest)) = line.split_once(' ') else { continue };
             let path = |fields: usize| rest.splitn(fields, ' ').last().map(|path| self.root.join(path));
@@ -199,13 +327,33 @@ impl Repo {
                         status.changed.extend(path(8));
                     }
                 }
-                "u" => status.changed.extend(path(10)),
+                "u" => {
+                    conflicts += 1;
+                    let Some(file) = path(10) else { continue };
+                    if conflicts > CONFLICTS_MAX || !self.is_untouched(rest, &file) {
+                        status.unmerged.push(file.clone());
+                        status.changed.push(file);
+                    }
+                }
                 "?" => status.untracked.push(self.root.join(rest)),
                 "!" => status.ignored.push(self.root.join(rest)),
                 _ => {}
             }
         }
         status
+    }
+}
+
+impl Repo {
+    /// Whether a file in conflict holds only what git wrote into it. The line names the objects of the three sides.
+    fn is_untouched(&self, line: &str, file: &Path) -> bool {
+        let Ok(bytes) = crate::geometry::file::read_bounded(file, CONFLICT_BYTES_MAX) else { return !file.exists() };
+        let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+        let objects = line.split(' ').skip(6).take(3).filter(|object| object.contains(|digit| digit != '0'));
+        let sides: Option<Vec<String>> = objects
+            .map(|object| self.ask("cat-file", &["cat-file", "blob", object]).map(|side| side.replace("\r\n", "\n")))
+            .collect();
+        sides.is_some_and(|sides| is_untouched(&text, &sides))
     }
 }
 

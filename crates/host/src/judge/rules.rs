@@ -7,10 +7,17 @@ mod database;
 mod delete;
 mod disk;
 mod git;
+mod git_branch;
+mod git_clean;
+mod git_modules;
+mod git_options;
 mod git_past;
 mod git_paths;
+mod git_programs;
 mod literal;
 mod overwrite;
+mod pathspec;
+mod powershell;
 mod push;
 mod service;
 mod sql;
@@ -30,4 +37,5 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         .or_else(|| service::judge(call))
         .or_else(|| system::judge(walker, call))
         .or_else(|| code::judge(walker, call))
+        .or_else(|| powershell::judge(walker, call))
 }

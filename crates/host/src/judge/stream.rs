@@ -14,12 +14,23 @@ pub(super) enum Stream {
     Known(String),
     /// Names of files that were found.
     Paths(Paths),
+    /// What `git diff` shows: changes of the work tree.
+    Changes(Since),
     /// Bytes from the network.
     Downloaded,
     /// Text that was transformed so that it cannot be read here.
     Decoded,
     /// What a local command writes.
     Unknown,
+}
+
+/// Since when `git diff` shows changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Since {
+    /// Since they were staged.
+    Index,
+    /// Since the last commit.
+    Commit,
 }
 
 /// Names of files, as a command lists them.
@@ -57,9 +68,10 @@ impl Stream {
             (Self::Downloaded, _) | (_, Self::Downloaded) => Self::Downloaded,
             (Self::Decoded, _) | (_, Self::Decoded) => Self::Decoded,
             (Self::Paths(first), Self::Paths(second)) => Self::Paths(Paths([first.0, second.0].concat())),
-            (Self::Known(_) | Self::Paths(_) | Self::Unknown, Self::Known(_) | Self::Paths(_) | Self::Unknown) => {
-                Self::Unknown
-            }
+            (
+                Self::Known(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
+                Self::Known(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
+            ) => Self::Unknown,
         }
     }
 }
@@ -101,7 +113,9 @@ impl Walker<'_> {
             _ => match call.stdin {
                 Stream::Downloaded => Stream::Downloaded,
                 Stream::Decoded => Stream::Decoded,
-                Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Unknown => Stream::Unknown,
+                Stream::Closed | Stream::Known(_) | Stream::Paths(_) | Stream::Changes(_) | Stream::Unknown => {
+                    Stream::Unknown
+                }
             },
         }
     }
@@ -161,25 +175,38 @@ impl Walker<'_> {
                 None => Stream::Unknown,
             },
             // A branch is no path, and asking for it costs a process.
-            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] if self.is_watched() => {
+            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] | ["symbolic-ref", .., "HEAD"]
+                if self.is_watched() =>
+            {
                 Stream::Unknown
             }
-            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] => {
-                let branch = self.state.cwd().and_then(|path| self.world.repository(path)?.branch());
-                branch.map_or(Stream::Unknown, |branch| Stream::Known(branch + "\n"))
+            ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] => self.git_branch(""),
+            ["symbolic-ref", options @ .., "HEAD"] => {
+                self.git_branch(if options.contains(&"--short") { "" } else { "refs/heads/" })
             }
             ["rev-parse", asked @ ..] if asked.iter().any(|word| names_folder(word)) => self.git_folder(asked),
             ["rev-parse", ..] | ["describe", ..] => Stream::Known("x\n".to_owned()),
+            ["diff", asked @ ..] if !asked.contains(&"--name-only") => changes(asked),
             ["ls-files" | "diff", asked @ ..] => self.git_listing(asked),
             _ => Stream::Unknown,
         }
     }
 
+    /// The branch that HEAD is on; where it may be on several, the one that others stand on.
+    fn git_branch(&self, prefix: &str) -> Stream {
+        let branches = self.state.cwd().and_then(|path| self.world.repository(path)).map(|repo| repo.branches());
+        let branches = branches.unwrap_or_default();
+        let main = branches.iter().find(|name| matches!(name.as_str(), "main" | "master"));
+        main.or(branches.first()).map_or(Stream::Unknown, |branch| Stream::Known(format!("{prefix}{branch}\n")))
+    }
+
     /// The folder that `git rev-parse` names.
     fn git_folder(&self, asked: &[&str]) -> Stream {
         let own = |word: &str| matches!(word, "--git-dir" | "--absolute-git-dir" | "--git-common-dir");
-        let root = self.state.cwd().and_then(|path| self.world.repository(path)).map(|repo| repo.root().join(".git"));
-        match (root, asked.iter().all(|word| own(word) || *word == "--path-format=absolute")) {
+        let repo = self.state.cwd().and_then(|path| self.world.repository(path));
+        let shared = asked.contains(&"--git-common-dir");
+        let folder = repo.and_then(|repo| if shared { repo.shared_folder() } else { repo.own_folder() });
+        match (folder, asked.iter().all(|word| own(word) || *word == "--path-format=absolute")) {
             (Some(folder), true) => Stream::Known(format!("{}\n", folder.display())),
             (Some(_) | None, _) => Stream::Unknown,
         }
@@ -187,15 +214,21 @@ impl Walker<'_> {
 
     /// The files that git lists as changed or unknown; other lists are not followed.
     fn git_listing(&self, asked: &[&str]) -> Stream {
-        let says = |wanted: &[&str]| asked.iter().any(|word| wanted.contains(word));
+        // `-mz` is `-m` and `-z`.
+        let letters = |word: &str| word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).map(str::to_owned);
+        let joined: String = asked.iter().filter_map(|word| letters(word)).collect();
+        let says = |wanted: &[&str]| {
+            let short = |word: &&str| word.len() == 2 && word.get(1..).is_some_and(|letter| joined.contains(letter));
+            wanted.iter().any(|word| asked.contains(word) || short(word))
+        };
         let status = self.state.cwd().and_then(|path| self.world.repository(path)?.status());
         let Some(status) = status else { return Stream::Unknown };
         let files = if says(&["-o", "--others"]) {
-            let mut files = status.untracked;
-            if !says(&["--exclude-standard"]) {
-                files.extend(status.ignored);
+            match (says(&["-i", "--ignored"]), says(&["--exclude-standard"])) {
+                (true, _) => status.ignored,
+                (false, true) => status.untracked,
+                (false, false) => [status.untracked, status.ignored].concat(),
             }
-            files
         } else if says(&["-m", "--modified", "--name-only"]) {
             status.dirty().into_iter().cloned().collect()
         } else {
@@ -219,6 +252,18 @@ impl Walker<'_> {
             }
             _ => Stream::Unknown,
         }
+    }
+}
+
+/// What `git diff` shows: nothing that can be taken back, if it compares commits or looks at the index alone.
+fn changes(asked: &[&str]) -> Stream {
+    let brief = ["--cached", "--staged", "--stat", "--shortstat", "--numstat", "--check", "--quiet", "--name-status"];
+    let words: Vec<&&str> = asked.iter().filter(|word| !word.starts_with('-')).collect();
+    let commits = words.iter().any(|word| word.contains(".."));
+    match (asked.iter().any(|word| brief.contains(word)) || commits, words.first()) {
+        (true, _) => Stream::Unknown,
+        (false, Some(first)) if matches!(**first, "HEAD" | "@") => Stream::Changes(Since::Commit),
+        (false, _) => Stream::Changes(Since::Index),
     }
 }
 

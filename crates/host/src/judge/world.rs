@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::field::{Atom, Field, Fill, fits};
-use super::repository::Repo;
+use super::repository::{Origin, Repo};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt as _;
@@ -21,6 +21,8 @@ pub(super) struct World {
     /// Looked up when a rule first asks: most lines touch nothing, and this is on the path of every call.
     roots: OnceCell<Roots>,
     repositories: RefCell<BTreeMap<PathBuf, Option<Rc<Repo>>>>,
+    /// Folders that the line makes repositories.
+    made: RefCell<BTreeMap<PathBuf, Origin>>,
     looked: Cell<u64>,
 }
 
@@ -108,6 +110,7 @@ impl World {
             facts: facts.clone(),
             roots: OnceCell::new(),
             repositories: RefCell::new(BTreeMap::new()),
+            made: RefCell::new(BTreeMap::new()),
             looked: Cell::new(0),
         }
     }
@@ -319,9 +322,22 @@ impl World {
 
     /// The repository that a path lies in.
     pub(super) fn repository(&self, path: &Path) -> Option<Rc<Repo>> {
-        let top = crate::workspace::git::top_level(path)?;
+        let found = crate::workspace::git::top_level(path);
+        let made = self.made.borrow();
+        let own =
+            made.iter().filter(|(root, _)| path.starts_with(root)).max_by_key(|(root, _)| root.components().count());
+        let (top, origin) = match (found, own) {
+            (Some(found), Some((root, _))) if found.starts_with(root) => (found, Origin::Found),
+            (_, Some((root, origin))) => (root.clone(), *origin),
+            (found, None) => (found?, Origin::Found),
+        };
         let mut known = self.repositories.borrow_mut();
-        known.entry(top.clone()).or_insert_with(|| Some(Rc::new(Repo::new(&top)))).clone()
+        known.entry(top.clone()).or_insert_with(|| Some(Rc::new(Repo::of(&top, origin)))).clone()
+    }
+
+    /// Notes that the line makes a folder a repository.
+    pub(super) fn make_repository(&self, root: &Path, origin: Origin) {
+        self.made.borrow_mut().insert(root.to_owned(), origin);
     }
 }
 

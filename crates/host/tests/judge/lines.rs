@@ -1,4 +1,4 @@
-//! The tables `lines.jsonl` and `more.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+//! The tables `lines.jsonl`, `more.jsonl` and `git_lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
 
 use super::situations::Situation;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub(crate) struct Line {
 
 /// The table.
 pub(crate) fn table() -> Vec<Line> {
-    let files = [include_str!("lines.jsonl"), include_str!("more.jsonl")];
+    let files = [include_str!("lines.jsonl"), include_str!("more.jsonl"), include_str!("git_lines.jsonl")];
     files.iter().flat_map(|file| file.lines()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -70,6 +70,11 @@ fn floor_1_lines_in_other_states() {
 #[test]
 fn floor_1_lines_in_states_that_are_easily_forgotten() {
     check(&["unborn", "nested", "detached", "rebase", "fork", "lonely"]);
+}
+
+#[test]
+fn floor_1_lines_while_git_is_at_something() {
+    check(&["conflict", "resolved", "new", "modules"]);
 }
 
 #[test]

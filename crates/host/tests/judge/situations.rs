@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use tripwire_host::judge::{Facts, Judge};
 
 /// A workspace, a home and a neighbour below one temporary folder.
@@ -73,6 +73,13 @@ impl Situation {
                 here.git(&["branch", "-q", "-u", "upstream/main"]);
             }
             "nested" => here.nested(),
+            "conflict" | "resolved" => here.conflict(state),
+            "new" => {
+                for file in ["notes/a.md", "notes/b.md", "notes/c.md", "new.py"] {
+                    here.write(&format!("ws/{file}"), "n");
+                }
+            }
+            "modules" => here.modules(),
             other => panic!("no state `{other}`"),
         }
     }
@@ -93,6 +100,36 @@ impl Situation {
         git_in(&inner, &["commit", "-qm", "inner"]);
         self.write("ws/vendor/lib/lib.c", "int b;\n");
         self.write("ws/vendor/lib/new.c", "int c;\n");
+    }
+
+    /// A merge that stopped at a conflict, untouched or with a line of somebody's own in the middle of it.
+    fn conflict(&self, state: &str) {
+        self.git(&["checkout", "-q", "-b", "side"]);
+        self.write("ws/src/lib.rs", "fn side() {}\n");
+        self.git(&["commit", "-qam", "side"]);
+        self.git(&["checkout", "-q", "main"]);
+        self.write("ws/src/lib.rs", "fn ours() {}\n");
+        self.git(&["commit", "-qam", "ours"]);
+        let stopped = git_output(&self.path("ws"), &["merge", "-q", "side"]);
+        assert!(!stopped.status.success(), "there must be a conflict");
+        if state == "resolved" {
+            let marked = fs::read_to_string(self.path("ws/src/lib.rs")).unwrap();
+            self.write("ws/src/lib.rs", &marked.replace("fn ours() {}", "fn both() {}"));
+        }
+    }
+
+    /// A submodule with a change and a file that nothing else holds.
+    fn modules(&self) {
+        let inner = self.path("other/part");
+        self.write("other/part/src/p.rs", "p\n");
+        git_in(&inner, &["init", "-q", "-b", "main", "."]);
+        git_in(&inner, &["add", "-A"]);
+        git_in(&inner, &["commit", "-qm", "part"]);
+        let from = inner.display().to_string();
+        self.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, "sub"]);
+        self.git(&["commit", "-qm", "sub"]);
+        self.write("ws/sub/src/p.rs", "changed\n");
+        self.write("ws/sub/extra.rs", "e");
     }
 
     fn plain(&self) {
@@ -170,7 +207,12 @@ impl Situation {
 
 /// Runs git in a folder.
 pub(crate) fn git_in(folder: &Path, arguments: &[&str]) {
-    let output = Command::new("git")
+    let output = git_output(folder, arguments);
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn git_output(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new("git")
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("HOME", "/nonexistent")])
@@ -180,6 +222,5 @@ pub(crate) fn git_in(folder: &Path, arguments: &[&str]) {
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
-        .unwrap();
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        .unwrap()
 }

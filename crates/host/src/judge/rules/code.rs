@@ -79,7 +79,12 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
             Stream::Downloaded if !call.has_any(&["-m", "-V", "--version"]) => {
                 return Some(foreign(&Origin::Downloaded));
             }
-            Stream::Downloaded | Stream::Closed | Stream::Paths(_) | Stream::Decoded | Stream::Unknown => {
+            Stream::Downloaded
+            | Stream::Closed
+            | Stream::Paths(_)
+            | Stream::Changes(_)
+            | Stream::Decoded
+            | Stream::Unknown => {
                 return None;
             }
         }

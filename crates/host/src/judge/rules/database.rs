@@ -126,7 +126,12 @@ fn included(walker: &Walker<'_>, text: &str) -> Vec<String> {
     let paths = text.lines().filter_map(name).filter_map(|name| walker.state.absolute(&name));
     let known = |path: std::path::PathBuf| match walker.contents(&path) {
         Stream::Known(text) => Some(text),
-        Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => None,
+        Stream::Closed
+        | Stream::Paths(_)
+        | Stream::Changes(_)
+        | Stream::Downloaded
+        | Stream::Decoded
+        | Stream::Unknown => None,
     };
     paths.filter_map(known).collect()
 }
@@ -164,7 +169,12 @@ fn keys(call: &Call) -> bool {
         Stream::Known(text) => {
             text.lines().any(|line| flushes(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()))
         }
-        Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => false,
+        Stream::Closed
+        | Stream::Paths(_)
+        | Stream::Changes(_)
+        | Stream::Downloaded
+        | Stream::Decoded
+        | Stream::Unknown => false,
     };
     piped || flushes(&command)
 }
@@ -173,7 +183,12 @@ fn mongo(call: &Call) -> bool {
     let code = call.option(&["--eval"]).map(|field| field.text()).unwrap_or_default();
     let piped = match &call.stdin {
         Stream::Known(text) => text.clone(),
-        Stream::Closed | Stream::Paths(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => String::new(),
+        Stream::Closed
+        | Stream::Paths(_)
+        | Stream::Changes(_)
+        | Stream::Downloaded
+        | Stream::Decoded
+        | Stream::Unknown => String::new(),
     };
     let code = Skeleton::of(&format!("{code}\n{piped}"), Language::JavaScript).code;
     let code: String = code.into_iter().filter(|letter| !letter.is_whitespace()).collect();

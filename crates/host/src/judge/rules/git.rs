@@ -3,7 +3,7 @@
 //! A moved branch tip passes (the reflog keeps its commits); what the reflog does not keep is held: uncommitted
 //! changes, untracked files, stashes, unmerged branches, the reflog itself, and other people's branches on a remote.
 
-use super::{git_past, git_paths as paths};
+use super::{git_branch, git_clean, git_modules, git_options, git_past, git_paths as paths, git_programs};
 use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
@@ -31,13 +31,23 @@ pub(super) struct Git {
 impl Git {
     /// One line of the configuration that this command would see.
     pub(super) fn config(&self, key: &str) -> Option<String> {
-        let given = self.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(key));
-        given.map(|(_, value)| value.clone()).or_else(|| self.repo.as_ref()?.config(key))
+        self.setting(key).or_else(|| self.repo.as_ref()?.config(key))
+    }
+
+    /// What `-c` or an earlier command of the line sets.
+    pub(super) fn setting(&self, key: &str) -> Option<String> {
+        let course = self.repo.as_ref().map(|repo| repo.course()).unwrap_or_default();
+        let given = course.config.iter().chain(&self.settings).rev().find(|(own, _)| own.eq_ignore_ascii_case(key));
+        given.map(|(_, value)| value.clone())
     }
 }
 
 /// Judges a call of git.
 pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+    if call.name() == "patch" {
+        let git = read(walker, &call.with_args([vec![Field::of("git")], call.args.clone()].concat()), cwd(walker))?;
+        return paths::reversed(walker, &git);
+    }
     if call.name() != "git" {
         return None;
     }
@@ -55,6 +65,7 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         if git.call.has_any(&["--help"]) {
             continue;
         }
+        git_programs::walk(walker, &git);
         let hold = judge_verb(walker, &git);
         if hold.is_some() {
             return hold;
@@ -62,6 +73,10 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         git_past::note(walker, &git);
     }
     None
+}
+
+fn cwd(walker: &Walker<'_>) -> Option<PathBuf> {
+    walker.state.cwd().map(std::path::Path::to_owned)
 }
 
 /// Reads git's own options: where it works, and what `-c` sets.
@@ -98,6 +113,8 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
                 at += 1;
             }
             option if option.starts_with('-') => at += 1,
+            // What is not known may be nothing, and then the next word is the command.
+            "" if field.unknown().is_some() => at += 1,
             _ => break,
         }
     }
@@ -105,7 +122,9 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
     let folder = folder.map(|path| walker.world.real(&path, Last::Followed));
     let here = call.place == Place::Here;
     let repo = folder.as_ref().filter(|_| here).and_then(|path| walker.world.repository(path));
-    Some(Git { verb: args.first()?.text(), call: call.with_args(args), folder, repo, settings })
+    let verb = args.first()?.text();
+    let args = git_options::written_out(&verb, args);
+    Some(Git { verb, call: call.with_args(args), folder, repo, settings })
 }
 
 /// The folder that `GIT_WORK_TREE` or `GIT_DIR` name, else the one it starts in.
@@ -148,10 +167,11 @@ fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
         "switch" if git.call.has_short(&['f']) || git.call.has_any(&["--force", "--discard-changes"]) => {
             paths::discard_all(git)
         }
-        "clean" => paths::clean(walker, git),
+        "clean" => git_clean::clean(walker, git),
         "rm" => paths::removed(walker, git),
         "stash" => stash(git),
-        "branch" => branch(git),
+        "branch" => git_branch::deleted(git),
+        "apply" => paths::reversed(walker, git),
         "reflog"
             if git.call.operands().first().is_some_and(|word| matches!(word.text().as_str(), "expire" | "delete")) =>
         {
@@ -165,7 +185,7 @@ fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
             Some(history("it deletes a ref by hand; its commits may be held by nothing else"))
         }
         "worktree" => worktree(walker, git),
-        "submodule" => submodule(walker, git),
+        "submodule" => git_modules::judge(walker, git),
         "bisect" => nested(walker, git, "run"),
         "rebase" => {
             if let Some(code) = git.call.option(&["-x", "--exec"]) {
@@ -175,8 +195,8 @@ fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
         }
         "config" | "commit" | "add" | "status" | "log" | "diff" | "show" | "fetch" | "pull" | "clone" | "init"
         | "merge" | "tag" | "ls-files" | "rev-parse" | "remote" | "blame" | "grep" | "mv" | "cherry-pick"
-        | "revert" | "apply" | "am" | "describe" | "cat-file" | "rev-list" | "shortlog" | "archive" | "notes"
-        | "help" | "version" | "switch" | "reset" | "check-ignore" | "ls-remote" | "ls-tree" | "hash-object"
+        | "revert" | "am" | "describe" | "cat-file" | "rev-list" | "shortlog" | "archive" | "notes" | "help"
+        | "version" | "switch" | "reset" | "check-ignore" | "ls-remote" | "ls-tree" | "hash-object"
         | "sparse-checkout" => None,
         _ => configured_alias(walker, git),
     }
@@ -199,7 +219,7 @@ fn history(reason: &str) -> Hold {
 
 /// Stashes are found nowhere else; without one there is nothing to drop.
 fn stash(git: &Git) -> Option<Hold> {
-    if let Some(hold) = paths::stashes_the_guard(git) {
+    if let Some(hold) = git_clean::stashes_the_guard(git) {
         return Some(hold);
     }
     let verb = git.call.operands().first().map(|word| word.text())?;
@@ -213,40 +233,11 @@ fn stash(git: &Git) -> Option<Hold> {
         None => 1,
     };
     let kept = kept.saturating_add(past.stashes);
-    let lost = if verb == "clear" { kept } else { kept.min(1) }.saturating_sub(past.applied);
+    let lost = if verb == "clear" { kept } else { kept.min(1) }.saturating_sub(past.applied + past.settled);
     let effect = Effect { commits: Some(lost), ..Effect::default() };
     (lost > 0).then(|| {
         Hold::with(FloorRule::GitHistory, format!("it throws away {lost} stash(es), found nowhere else"), effect)
     })
-}
-
-/// `git branch -D` of commits that no other branch, tag or remote holds.
-fn branch(git: &Git) -> Option<Hold> {
-    let forced = git.call.has_short(&['D'])
-        || (git.call.has_any(&["--delete", "-d"]) && (git.call.has_any(&["--force"]) || git.call.has_short(&['f'])));
-    if !forced {
-        return None;
-    }
-    for name in git.call.operands() {
-        let Some(name) = name.known() else {
-            return Some(history("which branch it deletes cannot be known before it runs"));
-        };
-        let Some(repo) = &git.repo else { continue };
-        let remote = git.call.has_short(&['r']) || git.call.has_any(&["--remotes"]);
-        if remote {
-            continue;
-        }
-        let exclude = format!("--exclude={name}");
-        let full = format!("refs/heads/{name}");
-        let question = ["rev-list", "--count", &full, "--not", &exclude, "--branches", "--tags", "--remotes"];
-        let lost = repo.count(&question).unwrap_or(0);
-        if lost > 0 {
-            let reason = format!("it deletes the branch `{name}` with {lost} commit(s) that nothing else holds");
-            let effect = Effect { branch: Some(name), commits: Some(lost), ..Effect::default() };
-            return Some(Hold::with(FloorRule::GitHistory, reason, effect));
-        }
-    }
-    None
 }
 
 fn prune(git: &Git) -> Option<Hold> {
@@ -255,6 +246,8 @@ fn prune(git: &Git) -> Option<Hold> {
         matches!(word.as_str(), "--prune=now" | "--prune=all" | "--expire=now" | "--expire=all" | "--prune=0" | "now")
     });
     let whole = git.verb == "prune" && !git.call.words().iter().any(|word| word.starts_with("--expire"));
+    let at_once = |value: String| matches!(value.as_str(), "now" | "all" | "0");
+    let now = now || (git.verb == "gc" && git.config("gc.pruneExpire").is_some_and(at_once));
     (!dry && (now || whole)).then(|| history("it deletes objects at once that only the reflog could bring back"))
 }
 
@@ -279,33 +272,10 @@ fn worktree(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     None
 }
 
-fn submodule(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
-    let words = git.call.words();
-    let forced = git.call.has_short(&['f']) || git.call.has_any(&["--force"]);
-    match words.first().map(String::as_str) {
-        Some("foreach") => nested(walker, git, "foreach"),
-        Some("deinit" | "update") if forced => {
-            let root = git.repo.as_ref()?.root().to_owned();
-            let mut effect = Effect::default();
-            for target in git.call.operands().into_iter().skip(1) {
-                let path = root.join(target.known()?);
-                let busy = walker.world.repository(&path).filter(|repo| repo.root() == path);
-                if busy.is_some_and(|repo| repo.status().is_none_or(|status| !status.dirty().is_empty())) {
-                    effect.repositories.add(&path);
-                }
-            }
-            let reason = "it throws away changes in a submodule that no commit holds".to_owned();
-            (!effect.is_empty()).then(|| Hold::with(FloorRule::DiscardChanges, reason, effect))
-        }
-        _ => None,
-    }
-}
-
 /// A command that git runs for somebody: what stands behind the word.
 fn nested(walker: &mut Walker<'_>, git: &Git, word: &str) -> Option<Hold> {
     let at = git.call.args.iter().position(|field| field.text() == word)?;
-    let rest: Vec<Field> =
-        git.call.args.iter().skip(at + 1).filter(|field| !field.text().starts_with("--")).cloned().collect();
+    let rest: Vec<Field> = git.call.args.iter().skip(at + 1).cloned().collect();
     let text = match rest.as_slice() {
         [] => return None,
         [code] => crate::judge::invoke::as_text(code),

@@ -1,92 +1,230 @@
 //! What a git command leaves behind for the commands after it on the same line.
 //!
 //! `git stash && git stash drop` loses what was uncommitted, though there is no stash before it runs; `git commit -am x
-//! && git reset --hard` loses nothing, though the tree is dirty before it runs.
+//! && git reset --hard` loses nothing, though the tree is dirty before it runs; `git add -A && git reset --hard` deletes
+//! files that git did not know before.
 
 use super::git::Git;
-use super::git_paths;
+use super::git_branch;
+use super::pathspec::Pathspecs;
+use super::push::operands;
 use crate::judge::call::Call;
-use crate::judge::repository::{Keeps, Past, Repo};
+use crate::judge::field::Field;
+use crate::judge::losses;
+use crate::judge::past::{Head, Keeps, Operation, Past};
+use crate::judge::repository::{Origin, Repo, Status};
 use crate::judge::walk::Walker;
-use std::path::PathBuf;
+use crate::judge::world::Last;
+use std::path::{Path, PathBuf};
+
+/// Options of `git commit` that take a value.
+const COMMIT_VALUES: [&str; 17] = [
+    "-m",
+    "-F",
+    "-C",
+    "-c",
+    "-t",
+    "--message",
+    "--file",
+    "--author",
+    "--date",
+    "--template",
+    "--trailer",
+    "--fixup",
+    "--squash",
+    "--reuse-message",
+    "--reedit-message",
+    "--cleanup",
+    "--pathspec-from-file",
+];
+/// Options of `git clone` and `git init` that take a value.
+const MAKE_VALUES: [&str; 20] = [
+    "-b",
+    "--branch",
+    "--initial-branch",
+    "--depth",
+    "-o",
+    "--origin",
+    "-c",
+    "--config",
+    "--reference",
+    "--reference-if-able",
+    "--template",
+    "-j",
+    "--jobs",
+    "--filter",
+    "-u",
+    "--upload-pack",
+    "--separate-git-dir",
+    "--shallow-since",
+    "--shallow-exclude",
+    "--object-format",
+];
 
 /// Notes what this command does, if it succeeds.
 pub(super) fn note(walker: &mut Walker<'_>, git: &Git) {
-    if git.verb == "config" {
-        return note_alias(walker, git);
+    match git.verb.as_str() {
+        "config" => return note_config(walker, git),
+        "init" | "clone" => return made(walker, git),
+        _ => {}
     }
     let Some(repo) = &git.repo else { return };
+    git_branch::note(git, repo);
     match git.verb.as_str() {
-        "add" | "stage" => {
-            let added = added(walker, git, repo);
-            repo.note(|past| past.added.extend(added));
+        "add" | "stage" => add(walker, git, repo),
+        "commit" => commit(walker, git, repo),
+        "stash" => stash(walker, git, repo),
+        "reset" | "restore" | "checkout" | "switch" | "rm" => unstaged(walker, git, repo),
+        "merge" | "rebase" | "cherry-pick" | "revert" | "am" if git.call.has_any(&["--abort"]) => {
+            if let Some(branch) = rebased_branch(repo) {
+                repo.steer(|course| course.go(Head::Detached, Head::Branch(branch)));
+            }
+            repo.later(|repo| repo.note(|past| past.operation = Operation::GivenUp));
         }
-        "commit" => commit(git, repo),
-        "stash" => stash(git, repo),
         _ => {}
     }
 }
 
-/// `git config alias.x '…'`: from now on the word means that.
-fn note_alias(walker: &mut Walker<'_>, git: &Git) {
-    let operands: Vec<String> = git.call.operands().iter().map(|field| crate::judge::invoke::as_text(field)).collect();
-    let words: Vec<&str> = operands.iter().map(String::as_str).filter(|word| *word != "set").collect();
-    if let [key, text] = words.as_slice()
-        && let Some(name) = key.strip_prefix("alias.")
-    {
-        walker.state.git_aliases.insert(name.to_owned(), (*text).to_owned());
-    }
-}
-
-fn added(walker: &Walker<'_>, git: &Git, repo: &Repo) -> Vec<PathBuf> {
-    let call = &git.call;
-    let partly = ["-n", "--dry-run", "-u", "--update", "-p", "--patch", "-i", "--interactive", "-N", "--intent-to-add"];
-    if call.has_any(&partly) {
-        return Vec::new();
-    }
-    let operands = call.operands();
-    if operands.is_empty() {
-        let all = call.has_short(&['A']) || call.has_any(&["--all"]);
-        return if all { vec![repo.root().to_owned()] } else { Vec::new() };
-    }
-    // A pattern may fit less than its folder, and nothing unknown is sure to be added.
-    let plain = |text: &str| !text.contains(['*', '?', '[', ':']);
-    if operands.iter().all(|field| field.known().is_some_and(|text| plain(&text))) {
-        git_paths::named(walker, git, &operands)
-    } else {
-        Vec::new()
-    }
-}
-
-fn commit(git: &Git, repo: &Repo) {
-    let call = &git.call;
-    if call.has_any(&["--dry-run", "-p", "--patch", "--interactive", "--only", "-o"]) || names_paths(call) {
+/// `git config KEY VALUE`: from now on that is so; an alias makes the word mean something.
+fn note_config(walker: &mut Walker<'_>, git: &Git) {
+    let asks = ["--get", "--get-all", "--get-regexp", "--unset", "--unset-all", "--list", "--file", "--blob", "--edit"];
+    if git.call.has_any(&asks) || git.call.has_short(&['f', 'l', 'e']) {
         return;
     }
-    let all = call.has_any(&["--all"]) || call.words().iter().any(|word| has_letter(word, 'a'));
-    repo.note(|past| {
-        past.keeps = past.keeps.max(if all { Keeps::Tracked } else { Keeps::Staged });
-        let added = std::mem::take(&mut past.added);
-        past.kept.extend(added);
+    let words: Vec<String> = git.call.operands().iter().map(|field| crate::judge::invoke::as_text(field)).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "set").collect();
+    let [key, text] = words.as_slice() else { return };
+    if let Some(name) = key.strip_prefix("alias.") {
+        walker.state.git_aliases.insert(name.to_owned(), (*text).to_owned());
+    }
+    if let Some(repo) = &git.repo {
+        repo.steer(|course| course.config.push(((*key).to_owned(), (*text).to_owned())));
+    }
+}
+
+/// `git init`, `git clone`: the folder is a repository from now on.
+fn made(walker: &mut Walker<'_>, git: &Git) {
+    let Some(folder) = &git.folder else { return };
+    if git.call.has_any(&["--bare", "--mirror"]) {
+        return;
+    }
+    let named = operands(&git.call.args, &MAKE_VALUES);
+    let (origin, name) = match (git.verb.as_str(), named.as_slice()) {
+        ("init", []) => (Origin::Made, Some(".".to_owned())),
+        ("init", [name]) => (Origin::Made, name.known()),
+        ("clone", [url]) => (Origin::Cloned, url.known().map(|url| clone_name(&url))),
+        ("clone", [_, name]) => (Origin::Cloned, name.known()),
+        _ => return,
+    };
+    let Some(name) = name else { return };
+    let root = walker.world.real(&folder.join(name), Last::Followed);
+    if root.join(".git").exists() {
+        return;
+    }
+    walker.world.make_repository(&root, origin);
+    walker.state.made.insert(root.join(".git"));
+    if !root.exists() {
+        walker.state.made.insert(root);
+    }
+}
+
+/// The folder that a clone makes of an address.
+fn clone_name(url: &str) -> String {
+    let last = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+    last.strip_suffix(".git").unwrap_or(last).to_owned()
+}
+
+/// The branch that a rebase would go back to.
+fn rebased_branch(repo: &Repo) -> Option<String> {
+    let own = repo.own_folder()?;
+    let names = ["rebase-merge/head-name", "rebase-apply/head-name"].map(|name| own.join(name));
+    let text = names.iter().find_map(|name| crate::workspace::git::short_text(name))?;
+    text.trim().strip_prefix("refs/heads/").map(str::to_owned)
+}
+
+fn add(walker: &Walker<'_>, git: &Git, repo: &Repo) {
+    let call = &git.call;
+    if call.has_short(&['n', 'p', 'i', 'e']) || call.has_any(&["--dry-run", "--patch", "--interactive", "--edit"]) {
+        return;
+    }
+    let fields: Vec<&Field> = call.operands();
+    let tracked_only = call.has_short(&['u']) || call.has_any(&["--update"]);
+    let listed = call.has_any(&["--pathspec-from-file"]);
+    let all = call.has_short(&['A']) || call.has_any(&["--all"]) || tracked_only;
+    if !(all || listed || !fields.is_empty()) {
+        return;
+    }
+    let named = Pathspecs::read(walker, git, &fields);
+    let forced = call.has_short(&['f']) || call.has_any(&["--force"]);
+    // Only an intention stands in the index then, or it cannot be known what does.
+    let surely = !listed && !call.has_short(&['N']) && !call.has_any(&["--intent-to-add"]);
+    repo.later(move |repo| {
+        let Some(status) = repo.status() else { return };
+        let untracked = status.untracked.iter().filter(|_| !tracked_only);
+        let ignored = status.ignored.iter().filter(|_| forced && !tracked_only);
+        let unknown: Vec<&PathBuf> = untracked.chain(ignored).filter(|file| is_exposed(repo, &named, file)).collect();
+        let added = status.changed.iter().chain(unknown.iter().copied()).filter(|file| surely && named.takes(file));
+        repo.note(|past| {
+            past.added.extend(added.cloned());
+            past.exposed.extend(unknown.iter().copied().cloned());
+        });
     });
 }
 
-/// Whether a commit names paths: then it holds only those.
-fn names_paths(call: &Call) -> bool {
-    let mut words = call.words().into_iter();
-    while let Some(word) = words.next() {
-        let takes_value = matches!(
-            word.as_str(),
-            "--message" | "--file" | "--author" | "--date" | "--template" | "--trailer" | "--fixup" | "--squash"
-        ) || ["m", "F", "C", "c", "t"].iter().any(|letter| word == format!("-{letter}"))
-            || (word.starts_with('-') && !word.starts_with("--") && word.ends_with(['m', 'F']));
-        if takes_value {
-            words.next();
-        } else if !word.starts_with('-') {
-            return true;
+/// Whether a file that git does not know is one that it deletes once it is added.
+fn is_exposed(repo: &Repo, named: &Pathspecs, file: &Path) -> bool {
+    let inside = file.strip_prefix(repo.root()).unwrap_or(file);
+    named.may_take(file) && !losses::is_product_name(inside) && !file.join(".git").exists()
+}
+
+fn commit(walker: &Walker<'_>, git: &Git, repo: &Repo) {
+    let call = &git.call;
+    if call.has_any(&["--dry-run", "-p", "--patch", "--interactive"]) {
+        return;
+    }
+    git_branch::committed(repo);
+    let named = commit_paths(call);
+    if !named.is_empty() {
+        let specs = Pathspecs::read(walker, git, &named);
+        return repo.later(move |repo| {
+            let status = repo.status().unwrap_or_default();
+            let kept = status.dirty().into_iter().filter(|file| specs.takes(file)).cloned();
+            repo.note(|past| past.kept.extend(kept));
+        });
+    }
+    if call.has_any(&["--only", "-o", "--pathspec-from-file"]) {
+        return;
+    }
+    let all = call.has_any(&["--all"]) || call.words().iter().any(|word| has_letter(word, 'a'));
+    let held = move |past: &mut Past| {
+        past.keeps = past.keeps.max(if all { Keeps::Tracked } else { Keeps::Staged });
+        past.settled += std::mem::take(&mut past.applied);
+        past.cover();
+    };
+    repo.later(move |repo| repo.note(held));
+}
+
+/// The paths that a commit names: then it holds only those.
+fn commit_paths(call: &Call) -> Vec<&Field> {
+    let mut named = Vec::new();
+    let mut only_paths = false;
+    let mut args = call.args.iter().skip(1);
+    while let Some(field) = args.next() {
+        let word = field.text();
+        // `-am`: the value follows, if the letter that takes it is the last one.
+        let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        let joined = cluster.find(['m', 'F', 'C', 'c', 't']).is_some_and(|at| at + 1 == cluster.len());
+        match word.as_str() {
+            _ if only_paths => named.push(field),
+            "--" => only_paths = true,
+            value if COMMIT_VALUES.contains(&value) || joined => {
+                args.next();
+            }
+            option if option.starts_with('-') => {}
+            _ => named.push(field),
         }
     }
-    false
+    named
 }
 
 /// Whether a run of short options holds a letter before one that takes a value: `-am`, but not `-ma`.
@@ -95,33 +233,96 @@ fn has_letter(word: &str, letter: char) -> bool {
     cluster.chars().take_while(|own| !"mFCct".contains(*own)).any(|own| own == letter)
 }
 
-fn stash(git: &Git, repo: &Repo) {
+/// Commands that take files out of the index or put the work tree back: what they leave is no longer git's to delete,
+/// and what a stash had brought back is gone.
+fn unstaged(walker: &Walker<'_>, git: &Git, repo: &Repo) {
     let call = &git.call;
-    let operands = call.operands();
-    let verb = operands.first().map(|word| word.text()).unwrap_or_default();
+    let hard = call.has_any(&["--hard", "--merge", "--keep", "--force"]) || call.has_short(&['f']);
+    let staged = call.has_any(&["--staged", "--cached"]) || call.has_short(&['S']);
+    match git.verb.as_str() {
+        "reset" if !hard && !call.has_any(&["--soft"]) => {
+            let named = call.operands();
+            let names: Vec<String> = named.iter().filter_map(|field| field.known()).collect();
+            let specs = Pathspecs::read(walker, git, &named);
+            // `git reset HEAD` names a commit, and then everything is meant.
+            forget(repo, move |repo, file| specs.takes(file) || names.iter().all(|name| repo.is_commit(name)));
+        }
+        "restore" | "rm" if staged => {
+            let specs = Pathspecs::read(walker, git, &call.operands());
+            forget(repo, move |_, file| specs.takes(file));
+        }
+        "switch" | "reset" if !hard => {}
+        "checkout" if !hard && call.operands().len() < 2 && !call.args.iter().any(|field| field.text() == "--") => {
+            if call.operands().first().is_some_and(|field| field.text() == ".") {
+                repo.later(|repo| repo.note(|past| past.applied = 0));
+            }
+        }
+        _ => repo.later(|repo| repo.note(|past| past.applied = 0)),
+    }
+}
+
+fn forget(repo: &Repo, taken: impl Fn(&Repo, &Path) -> bool + 'static) {
+    repo.later(move |repo| {
+        repo.note(|past| {
+            past.added.retain(|file| !taken(repo, file));
+            past.exposed.retain(|file| !taken(repo, file));
+        });
+    });
+}
+
+fn stash(walker: &Walker<'_>, git: &Git, repo: &Repo) {
+    let values = ["-m", "--message", "--pathspec-from-file"];
+    let named = operands(&git.call.args, &values);
+    let verb = named.first().map(Field::text).unwrap_or_default();
+    let dashes = git.call.args.get(1).is_some_and(|field| field.text() == "--");
     match verb.as_str() {
-        "" | "push" | "save" => {
-            let untracked = call.has_short(&['u', 'a']) || call.has_any(&["--include-untracked", "--all"]);
-            let status = repo.status().unwrap_or_default();
-            let something = !status.dirty().is_empty() || (untracked && !status.untracked.is_empty());
-            let partly = call.has_any(&["-p", "--patch", "-k", "--keep-index", "-S", "--staged", "--"]);
-            repo.note(|past| {
-                past.stashes += u64::from(something);
-                if !partly {
-                    past.keeps = past.keeps.max(if untracked { Keeps::Everything } else { Keeps::Tracked });
-                }
-            });
-        }
-        "pop" | "branch" => {
-            let own = repo.past().stashes > 0;
-            let restored = if own { Vec::new() } else { stashed_files(repo) };
-            repo.note(|past| {
-                *past = Past { stashes: past.stashes.saturating_sub(1), restored, ..Past::default() };
-            });
-        }
-        "apply" => repo.note(|past| past.applied += 1),
+        _ if dashes => stashed(walker, git, repo, &named),
+        "" | "save" => stashed(walker, git, repo, &[]),
+        "push" => stashed(walker, git, repo, named.get(1..).unwrap_or_default()),
+        "pop" | "branch" => repo.later(popped),
+        "apply" => repo.later(|repo| repo.note(|past| past.applied += 1)),
         _ => {}
     }
+}
+
+/// What a stash held is back in the work tree, and nothing else holds it.
+fn popped(repo: &Repo) {
+    let own = repo.past().stashes > 0;
+    let restored = if own { Vec::new() } else { stashed_files(repo) };
+    repo.note(|past| {
+        past.uncover();
+        (past.added, past.kept, past.keeps) = (Vec::new(), Vec::new(), Keeps::default());
+        (past.applied, past.settled, past.restored) = (0, 0, restored);
+        past.stashes = past.stashes.saturating_sub(1);
+    });
+}
+
+/// `git stash push`: of what is named, or of everything.
+fn stashed(walker: &Walker<'_>, git: &Git, repo: &Repo, named: &[Field]) {
+    let call = &git.call;
+    let untracked = call.has_short(&['u', 'a']) || call.has_any(&["--include-untracked", "--all"]);
+    let partly = call.has_any(&["--patch", "--keep-index", "--staged", "--pathspec-from-file"])
+        || call.has_short(&['p', 'k', 'S']);
+    let whole = named.is_empty();
+    let specs = Pathspecs::read(walker, git, &named.iter().collect::<Vec<_>>());
+    repo.later(move |repo| {
+        let status = repo.status().unwrap_or_default();
+        let Status { added, untracked: unknown, .. } = &status;
+        let others = unknown.iter().filter(|_| untracked);
+        let taken = status.dirty().into_iter().chain(added).chain(others).filter(|file| specs.takes(file));
+        let taken: Vec<PathBuf> = taken.cloned().collect();
+        repo.note(|past| {
+            past.stashes += u64::from(!taken.is_empty());
+            match (partly, whole) {
+                (true, _) => {}
+                (false, true) => {
+                    past.keeps = past.keeps.max(if untracked { Keeps::Everything } else { Keeps::Tracked });
+                    past.cover();
+                }
+                (false, false) => past.kept.extend(taken),
+            }
+        });
+    });
 }
 
 /// The files that the newest stash would bring back: after a `pop` nothing else holds them.

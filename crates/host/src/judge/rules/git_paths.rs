@@ -1,36 +1,43 @@
 //! git commands that overwrite or delete files of the work tree: only what is dirty or unknown there is lost.
 
 use super::git::Git;
-use crate::judge::call::Place;
+use super::pathspec::Pathspecs;
+use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
 use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::losses;
 use crate::judge::repository::Status;
+use crate::judge::stream::{Since, Stream};
 use crate::judge::walk::Walker;
-use crate::judge::world::Spot;
 use std::path::{Path, PathBuf};
 
 /// Which changes a command throws away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lost {
+pub(super) enum Lost {
     /// Those of the work tree that are not staged.
     Unstaged,
-    /// All.
+    /// Those of every file that the last commit knows.
+    Changes,
+    /// Those, and files that are only in the index.
     All,
 }
 
 /// Throws away every change of every tracked file.
 pub(super) fn discard_all(git: &Git) -> Option<Hold> {
+    discard_everywhere(git, Lost::All)
+}
+
+/// Throws away such changes of every tracked file.
+pub(super) fn discard_everywhere(git: &Git, lost: Lost) -> Option<Hold> {
     match status(git) {
-        Answer::Status(status) => discard(&status, &[], Lost::All),
+        Answer::Status(status) => discard(&status, None, lost),
         Answer::Nothing => None,
         Answer::Silent => Some(silent()),
     }
 }
 
 /// What is known of the repository.
-enum Answer {
+pub(super) enum Answer {
     Status(Box<Status>),
     /// There is no repository here: git would only complain.
     Nothing,
@@ -38,7 +45,7 @@ enum Answer {
     Silent,
 }
 
-fn status(git: &Git) -> Answer {
+pub(super) fn status(git: &Git) -> Answer {
     match (&git.repo, &git.folder) {
         (Some(repo), _) => {
             let Some(mut status) = repo.status() else { return Answer::Silent };
@@ -56,6 +63,7 @@ fn status(git: &Git) -> Answer {
 
 /// Whether a command goes into submodules, by its own word or by the configuration's.
 fn recurses(git: &Git) -> bool {
+    let given = git.setting("submodule.recurse").map(|value| matches!(value.as_str(), "true" | "1" | "yes" | "on"));
     // The file itself is asked: our own questions to git switch this off.
     let asked = ["config", "--local", "--type=bool", "--get", "submodule.recurse"];
     let set = || {
@@ -63,21 +71,26 @@ fn recurses(git: &Git) -> bool {
         value.is_some_and(|value| value.trim() == "true")
     };
     let modules = git.repo.as_ref().is_some_and(|repo| repo.root().join(".gitmodules").exists());
-    modules && !git.call.has_any(&["--no-recurse-submodules"]) && (git.call.has_any(&["--recurse-submodules"]) || set())
+    modules
+        && !git.call.has_any(&["--no-recurse-submodules"])
+        && (git.call.has_any(&["--recurse-submodules"]) || given.unwrap_or_else(set))
 }
 
 fn silent() -> Hold {
     Hold::plain(FloorRule::DiscardChanges, "whether it throws away uncommitted changes cannot be known")
 }
 
-fn discard(status: &Status, only: &[PathBuf], lost: Lost) -> Option<Hold> {
-    let candidates = match lost {
+pub(super) fn discard(status: &Status, only: Option<&Pathspecs>, lost: Lost) -> Option<Hold> {
+    let mut candidates: Vec<&PathBuf> = match lost {
         Lost::Unstaged => status.changed.iter().collect(),
-        Lost::All => status.dirty(),
+        Lost::Changes | Lost::All => status.dirty(),
     };
+    if lost == Lost::All {
+        candidates.extend(&status.added);
+    }
     let mut effect = Effect::default();
     for file in candidates {
-        if only.is_empty() || only.iter().any(|path| file.starts_with(path)) {
+        if only.is_none_or(|specs| specs.may_take(file)) {
             effect.uncommitted.add(file);
         }
     }
@@ -85,33 +98,13 @@ fn discard(status: &Status, only: &[PathBuf], lost: Lost) -> Option<Hold> {
     (!effect.is_empty()).then(|| Hold::with(FloorRule::DiscardChanges, reason, effect))
 }
 
-/// The paths that pathspecs name; an empty list means all.
-pub(super) fn named(walker: &Walker<'_>, git: &Git, specs: &[&Field]) -> Vec<PathBuf> {
-    let root = git.repo.as_ref().map(|repo| repo.root().to_owned());
-    let mut paths = Vec::new();
-    for spec in specs {
-        let text = spec.text();
-        if text == ":/" || text.starts_with(":(top)") || text == "*" || spec.unknown().is_some() {
-            return root.into_iter().collect();
-        }
-        if text.starts_with(":!") || text.starts_with(":^") || text.starts_with(":(exclude)") {
-            continue;
-        }
-        if text.contains(['*', '?', '[']) {
-            // git matches patterns itself, in every folder: the longest plain folder bounds them.
-            let plain = text.split(['*', '?', '[']).next().unwrap_or_default();
-            let folder = plain.rsplit_once('/').map_or("", |(folder, _)| folder);
-            paths.extend(git.folder.as_ref().map(|cwd| cwd.join(folder)));
-            continue;
-        }
-        for spot in walker.world.spots(spec, git.folder.as_deref()) {
-            match spot {
-                Spot::Path(path) | Spot::Contents(path) => paths.push(path),
-                Spot::Unknown(..) => return root.into_iter().collect(),
-            }
-        }
+/// Whether what a command reads says yes to one of its questions; at a terminal a person answers.
+pub(super) fn answers(call: &Call, yes: &[char]) -> bool {
+    match &call.stdin {
+        Stream::Closed => false,
+        Stream::Known(text) => text.lines().any(|line| line.trim_start().starts_with(yes)),
+        Stream::Paths(_) | Stream::Changes(_) | Stream::Downloaded | Stream::Decoded | Stream::Unknown => true,
     }
-    paths
 }
 
 /// `git checkout`: with paths or force it overwrites, with a branch alone it does not.
@@ -120,7 +113,8 @@ pub(super) fn checkout(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     if call.has_short(&['f']) || call.has_any(&["--force"]) {
         return discard_all(git);
     }
-    if call.has_any(&["-b", "-B", "--orphan", "--detach", "-p", "--patch", "-t", "--track"]) {
+    let asks = call.has_short(&['p']) || call.has_any(&["--patch"]);
+    if call.has_any(&["-b", "-B", "--orphan", "--detach", "-t", "--track"]) || (asks && !answers(call, &['y', 'a'])) {
         return None;
     }
     let status = match status(git) {
@@ -141,7 +135,7 @@ pub(super) fn checkout(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let (specs, lost) = match dashes {
         Some(at) => {
             let specs: Vec<&Field> = call.args.iter().skip(at + 1).collect();
-            (specs, if operands.is_empty() { Lost::Unstaged } else { Lost::All })
+            (specs, if operands.is_empty() { Lost::Unstaged } else { Lost::Changes })
         }
         None => {
             let is_commit = |field: &&Field| {
@@ -149,16 +143,15 @@ pub(super) fn checkout(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
                 text != "." && git.repo.as_ref().is_some_and(|repo| repo.is_commit(&text))
             };
             match operands.split_first() {
-                Some((first, rest)) if is_commit(first) => (rest.to_vec(), Lost::All),
+                Some((first, rest)) if is_commit(first) => (rest.to_vec(), Lost::Changes),
                 _ => (operands, Lost::Unstaged),
             }
         }
     };
-    if specs.is_empty() && call.option(&["--pathspec-from-file"]).is_none() {
+    if specs.is_empty() && call.option(&["--pathspec-from-file"]).is_none() && !asks {
         return None;
     }
-    let paths = named(walker, git, &specs);
-    discard(&status, &paths, lost)
+    discard(&status, Some(&Pathspecs::read(walker, git, &specs)), lost)
 }
 
 /// `git restore`: only the work tree holds what may be lost; `--staged` alone leaves it as it is.
@@ -166,7 +159,8 @@ pub(super) fn restore(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
     let staged = call.has_short(&['S']) || call.has_any(&["--staged"]);
     let work_tree = call.has_short(&['W']) || call.has_any(&["--worktree"]);
-    if (staged && !work_tree) || call.has_any(&["-p", "--patch"]) {
+    let asks = call.has_short(&['p']) || call.has_any(&["--patch"]);
+    if (staged && !work_tree) || (asks && !answers(call, &['y', 'a'])) {
         return None;
     }
     let status = match status(git) {
@@ -177,96 +171,14 @@ pub(super) fn restore(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     let source = call.option(&["-s", "--source"]);
     let from_elsewhere = source.is_some() || staged;
     let specs: Vec<&Field> = call.operands().into_iter().filter(|field| source.as_ref() != Some(*field)).collect();
-    let paths = named(walker, git, &specs);
-    if paths.is_empty() {
+    if specs.is_empty() && call.option(&["--pathspec-from-file"]).is_none() && !asks {
         return None;
     }
-    discard(&status, &paths, if from_elsewhere { Lost::All } else { Lost::Unstaged })
-}
-
-/// `git clean`: untracked files, and with `-x` ignored ones, except what a build makes again.
-pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
-    let call = &git.call;
-    let forced = call.has_short(&['f']) || call.has_any(&["--force"]);
-    let optional = || git.config("clean.requireForce").is_some_and(|value| value == "false");
-    if call.has_short(&['n', 'i']) || call.has_any(&["--dry-run", "--interactive"]) || !(forced || optional()) {
-        return None;
-    }
-    let status = match status(git) {
-        Answer::Status(status) => status,
-        Answer::Nothing => return None,
-        Answer::Silent => return Some(Hold::plain(FloorRule::GitClean, "which files it deletes cannot be known")),
-    };
-    let folders = call.has_short(&['d']);
-    let root = git.folder.clone().unwrap_or_default();
-    let excluded = call.option(&["-e", "--exclude"]);
-    let specs: Vec<&Field> = call.operands().into_iter().filter(|field| excluded.as_ref() != Some(*field)).collect();
-    let paths = if specs.is_empty() { vec![root.clone()] } else { named(walker, git, &specs) };
-    let hit = |file: &Path| {
-        let below = paths.iter().find(|path| file.starts_with(path));
-        below.is_some_and(|path| {
-            folders || !specs.is_empty() || file.parent() == Some(path.as_path()) || !is_in_untracked_folder(git, file)
-        })
-    };
-    let debris = |file: &Path| losses::is_unexpanded(walker.world, file) && !losses::is_secret(file);
-    let kept = |file: &Path| losses::is_product(walker.world, file) || debris(file);
-    let spared = excluded.as_ref().is_some_and(|field| field.text().trim_end_matches('/') == GUARD);
-    let mut effect = Effect::default();
-    if !call.has_short(&['X']) {
-        for file in status.untracked.iter().filter(|file| hit(file) && !kept(file)) {
-            effect.untracked.add(file);
-        }
-    }
-    if call.has_short(&['x', 'X']) {
-        for file in status.ignored.iter().filter(|file| paths.iter().any(|path| file.starts_with(path)) && !kept(file))
-        {
-            let guard = is_guard(file);
-            if guard && folders && !spared {
-                return Some(Hold::plain(FloorRule::GitClean, GUARD_CLEANED));
-            }
-            if !guard && (folders || !file.is_dir()) {
-                effect.secrets.add(file);
-            }
-        }
-    }
-    if effect.is_empty() {
-        return None;
-    }
-    let count = effect.untracked.count + effect.secrets.count;
-    Some(Hold::with(FloorRule::GitClean, format!("it deletes {count} path(s) that no commit holds"), effect))
-}
-
-/// `git stash -a` takes ignored files away, and the guard's records with them.
-pub(super) fn stashes_the_guard(git: &Git) -> Option<Hold> {
-    let (call, root) = (&git.call, git.repo.as_ref()?.root());
-    let operands = call.operands();
-    let (verb, specs) = operands.split_first().map_or((None, &[][..]), |(verb, specs)| (Some(verb.text()), specs));
-    let stashes = verb.is_none_or(|verb| matches!(verb.as_str(), "push" | "save"));
-    let all = call.has_short(&['a']) || call.has_any(&["--all"]);
-    let reaches = |spec: &&Field| {
-        spec.unknown().is_some() || spec.text().contains(GUARD) || !spec.text().contains(char::is_alphanumeric)
-    };
-    let hit = specs.is_empty() || specs.iter().any(reaches);
-    let there = root.join(GUARD).exists() || git.folder.as_ref().is_some_and(|folder| folder.join(GUARD).exists());
-    (stashes && all && hit && there).then(|| Hold::plain(FloorRule::GitClean, GUARD_STASHED))
-}
-
-/// Whether a path is the guard's own.
-fn is_guard(file: &Path) -> bool {
-    file.components().any(|part| part.as_os_str() == GUARD)
-}
-
-/// The guard's folder in a workspace.
-const GUARD: &str = crate::geometry::layout::FOLDER;
-const GUARD_CLEANED: &str =
-    "it deletes `.geometry/`, the guard's own records; `git clean` with the folders that are meant leaves them";
-const GUARD_STASHED: &str = "it moves `.geometry/`, the guard's own records, into a stash; `git stash -u` leaves them";
-
-/// Without `-d`, git does not go into folders that hold nothing tracked.
-fn is_in_untracked_folder(git: &Git, file: &Path) -> bool {
-    let (Some(repo), Some(folder)) = (&git.repo, file.parent()) else { return true };
-    let folder = folder.display().to_string();
-    repo.ask("ls-files", &["ls-files", "--", &folder]).is_none_or(|text| text.is_empty())
+    discard(
+        &status,
+        Some(&Pathspecs::read(walker, git, &specs)),
+        if from_elsewhere { Lost::All } else { Lost::Unstaged },
+    )
 }
 
 /// `git rm -f` deletes changed files; without force git refuses them itself.
@@ -276,9 +188,41 @@ pub(super) fn removed(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     if !forced || call.has_any(&["--cached", "-n", "--dry-run"]) {
         return None;
     }
-    match status(git) {
-        Answer::Status(status) => discard(&status, &named(walker, git, &call.operands()), Lost::All),
-        Answer::Nothing => None,
-        Answer::Silent => Some(silent()),
+    let named = Pathspecs::read(walker, git, &call.operands());
+    let status = match status(git) {
+        Answer::Status(status) => status,
+        Answer::Nothing => return None,
+        Answer::Silent => return Some(silent()),
+    };
+    let modules = super::git_modules::named(git, &named);
+    super::git_modules::lost(&modules, super::git_modules::Taking::Everything)
+        .or_else(|| discard(&status, Some(&named), Lost::All))
+}
+
+/// `git apply -R` and `patch -R` of what `git diff` shows take the changes back.
+pub(super) fn reversed(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+    let call = &git.call;
+    let only_asks = call.has_any(&["--check", "--stat", "--numstat", "--summary", "--dry-run", "--cached"]);
+    if only_asks || !(call.has_short(&['R']) || call.has_any(&["--reverse"])) {
+        return None;
+    }
+    // What lies in a file keeps the changes; what comes through a pipe does not.
+    let piped = call.operands().iter().find_map(|field| field.known().filter(|name| name.starts_with("/dev/fd/")));
+    let stream = match piped {
+        Some(name) => walker.state.files.get(Path::new(&name)).cloned(),
+        None => Some(call.stdin.clone()),
+    };
+    match stream {
+        Some(Stream::Changes(Since::Index)) => discard_everywhere(git, Lost::Unstaged),
+        Some(Stream::Changes(Since::Commit)) => discard_everywhere(git, Lost::Changes),
+        Some(
+            Stream::Closed
+            | Stream::Known(_)
+            | Stream::Paths(_)
+            | Stream::Downloaded
+            | Stream::Decoded
+            | Stream::Unknown,
+        )
+        | None => None,
     }
 }

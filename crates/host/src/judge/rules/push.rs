@@ -5,14 +5,17 @@
 //! protected branch it counts as force, on any other branch both pass.
 
 use super::git::Git;
-use crate::judge::call::Place;
+use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
-use crate::judge::field::{Field, fits};
+use crate::judge::field::{Atom, Field, fits};
 use crate::judge::hold::{FloorRule, Hold};
 use crate::judge::walk::Walker;
 
 /// Branches that are protected everywhere.
 const PROTECTED: [&str; 3] = ["main", "master", "release/*"];
+
+/// Options of a push that take a value.
+pub(super) const VALUES: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 
 /// What a push would do to a branch on the remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,22 +36,28 @@ enum Mode {
 
 /// Judges a push.
 pub(super) fn judge(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
-    let call = &git.call;
+    let call = &without_values(&git.call);
     let undone = call.words().iter().any(|word| word.starts_with("--no-d"));
     if (call.has_any(&["--dry-run"]) || call.has_short(&['n'])) && !undone {
         return None;
     }
-    let values = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
-    let mut operands = operands(&call.args, &values);
+    let mut operands = operands(&call.args, &[]);
     let remote = if operands.is_empty() { None } else { Some(operands.remove(0)) };
-    let remote = remote.and_then(|field| field.known()).or_else(|| call.option(&["--repo"])?.known());
+    let remote = remote.and_then(|field| field.known()).or_else(|| git.call.option(&["--repo"])?.known());
     let remote = remote.unwrap_or_else(|| default_remote(git));
-    for act in acts(git, &operands, &remote) {
+    for act in acts(git, call, &operands, &remote) {
         let (branch, verb) = match &act {
             Act::Rewrite(branch) => (branch.as_str(), "rewrites"),
             Act::Delete(branch) => (branch.as_str(), "deletes"),
             Act::Any(reason) => return Some(Hold::plain(FloorRule::ForcePush, reason)),
         };
+        if let (".", Act::Delete(branch), Some(repo)) = (remote.as_str(), &act, &git.repo) {
+            // The remote is this repository itself.
+            let hold = super::git_branch::lost(repo, branch);
+            if hold.is_some() {
+                return hold;
+            }
+        }
         if is_protected(walker, git, &remote, branch) {
             let reason = format!("it {verb} the protected branch `{branch}` on `{remote}`");
             let effect = Effect {
@@ -62,14 +71,29 @@ pub(super) fn judge(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     None
 }
 
-fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
+/// A call without the values of its options, which may look like options themselves.
+fn without_values(call: &Call) -> Call {
+    let mut kept = Vec::new();
+    let mut args = call.args.iter();
+    while let Some(field) = args.next() {
+        kept.push(field.clone());
+        if VALUES.contains(&field.text().as_str()) {
+            kept.pop();
+            args.next();
+        }
+    }
+    call.with_args(kept)
+}
+
+/// The arguments that are neither options nor their values.
+pub(super) fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
     let mut out = Vec::new();
     let mut args = args.iter().skip(1);
     while let Some(field) = args.next() {
         let text = field.text();
         if values.contains(&text.as_str()) {
             args.next();
-        } else if !text.starts_with('-') {
+        } else if text == "-" || !text.starts_with('-') {
             out.push(field.clone());
         }
     }
@@ -77,8 +101,7 @@ fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
 }
 
 fn default_remote(git: &Git) -> String {
-    let repo = git.repo.as_ref();
-    let branch = repo.and_then(|repo| repo.branch());
+    let branch = git.repo.as_ref().and_then(|repo| repo.branches().into_iter().next());
     let named = branch.and_then(|branch| {
         let keys =
             [format!("branch.{branch}.pushRemote"), "remote.pushDefault".to_owned(), format!("branch.{branch}.remote")];
@@ -87,8 +110,7 @@ fn default_remote(git: &Git) -> String {
     named.unwrap_or_else(|| "origin".to_owned())
 }
 
-fn acts(git: &Git, specs: &[Field], remote: &str) -> Vec<Act> {
-    let call = &git.call;
+fn acts(git: &Git, call: &Call, specs: &[Field], remote: &str) -> Vec<Act> {
     if call.has_any(&["--mirror"]) {
         return vec![Act::Any("it makes the remote a mirror: every branch there that is not here is deleted")];
     }
@@ -117,7 +139,7 @@ fn acts(git: &Git, specs: &[Field], remote: &str) -> Vec<Act> {
     };
     let mut acts = Vec::new();
     for spec in specs {
-        let Some(text) = spec.known() else {
+        let Some(text) = spec.known().or_else(|| destination(spec)) else {
             let plus = spec.text().starts_with(['+', ':']);
             if mode != Mode::Plain || plus {
                 acts.push(Act::Any("which branch it rewrites or deletes cannot be known before it runs"));
@@ -132,36 +154,46 @@ fn acts(git: &Git, specs: &[Field], remote: &str) -> Vec<Act> {
     acts
 }
 
+/// A refspec whose source cannot be known, but whose destination can.
+fn destination(spec: &Field) -> Option<String> {
+    let Some(Atom::Text(end)) = spec.atoms.last() else { return None };
+    let (before, target) = end.split_once(':')?;
+    let plus = if spec.text().starts_with('+') { "+" } else { "" };
+    (!target.is_empty() && !target.contains(':')).then(|| format!("{plus}unknown{before}:{target}"))
+}
+
 /// What one refspec does.
-fn act_of(git: &Git, text: &str, mode: Mode) -> Option<Act> {
+fn act_of(git: &Git, text: &str, mode: Mode) -> Vec<Act> {
     let forced = mode == Mode::Forced;
     let (plus, text) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
+    let rewrites = plus || forced;
     if text == ":" {
         let any = Act::Any("it rewrites every branch that has the same name on both sides");
-        return (plus || forced).then_some(any);
+        return rewrites.then_some(any).into_iter().collect();
     }
     let (source, target) = text.split_once(':').unwrap_or((text, text));
     let target = if target.is_empty() { source } else { target };
     // Nothing on both sides means every branch that both sides have.
-    if (target.contains('*') || target.is_empty()) && (plus || forced) {
-        return Some(Act::Any("it rewrites every branch on the remote"));
+    if (target.contains('*') || target.is_empty()) && rewrites {
+        return vec![Act::Any("it rewrites every branch on the remote")];
     }
     let target = target.strip_prefix("refs/heads/").or_else(|| target.strip_prefix("heads/")).unwrap_or(target);
     if target.starts_with("refs/tags/") || target.starts_with("tags/") {
-        return None;
+        return Vec::new();
     }
-    let target = match target {
-        "HEAD" | "@" => match git.repo.as_ref().and_then(|repo| repo.branch()) {
-            Some(branch) => branch,
-            None if plus || forced => return Some(Act::Any("which branch HEAD is cannot be known")),
-            None => return None,
-        },
-        other => other.to_owned(),
+    let targets = match target {
+        "HEAD" | "@" => git.repo.as_ref().map(|repo| repo.branches()).unwrap_or_default(),
+        other => vec![other.to_owned()],
     };
-    if mode == Mode::Deleting || (source.is_empty() && text.starts_with(':')) {
-        return Some(Act::Delete(target));
+    if targets.is_empty() && rewrites {
+        return vec![Act::Any("which branch HEAD is cannot be known")];
     }
-    (plus || forced).then_some(Act::Rewrite(target))
+    let deletes = mode == Mode::Deleting || (source.is_empty() && text.starts_with(':'));
+    match (deletes, rewrites) {
+        (true, _) => targets.into_iter().map(Act::Delete).collect(),
+        (false, true) => targets.into_iter().map(Act::Rewrite).collect(),
+        (false, false) => Vec::new(),
+    }
 }
 
 /// A forced push without a refspec: the current branch, the branch it follows, and what the configuration says.
@@ -175,12 +207,15 @@ fn implicit(git: &Git, remote: &str) -> Vec<Act> {
     if git.config(&format!("remote.{remote}.mirror")).is_some_and(|value| value == "true") {
         return vec![Act::Any("the remote is a mirror: every branch there is rewritten")];
     }
-    let mut acts = Vec::new();
     if let Some(spec) = git.config(&format!("remote.{remote}.push")) {
-        acts.extend(act_of(git, &spec, Mode::Forced));
-        return acts;
+        return act_of(git, &spec, Mode::Forced);
     }
-    let Some(branch) = repo.branch() else { return acts };
+    repo.branches().into_iter().flat_map(|branch| implicit_on(git, branch)).collect()
+}
+
+/// The same, standing on one branch.
+fn implicit_on(git: &Git, branch: String) -> Vec<Act> {
+    let mut acts = Vec::new();
     let follows = git.config(&format!("branch.{branch}.merge"));
     let follows = follows.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)).map(Act::Rewrite);
     match git.config("push.default").as_deref() {

@@ -43,7 +43,11 @@ fn has_word(text: &str, word: &str) -> bool {
 const CORPUS: &str = include_str!("corpus.txt");
 
 fn texts() -> Vec<String> {
-    let tables = [include_str!("../../../tests/judge/lines.jsonl"), include_str!("../../../tests/judge/more.jsonl")];
+    let tables = [
+        include_str!("../../../tests/judge/lines.jsonl"),
+        include_str!("../../../tests/judge/more.jsonl"),
+        include_str!("../../../tests/judge/git_lines.jsonl"),
+    ];
     let of_table = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         line.get("command").and_then(|command| command.as_str()).unwrap().to_owned()

@@ -1,0 +1,106 @@
+//! How wide the person's terminal is, and lines that fit it: a line that the terminal breaks by itself can neither be read
+//! at a glance nor be rewritten in place.
+
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
+
+/// Columns of a terminal that does not say how wide it is.
+const COLUMNS: usize = 80;
+/// A terminal narrower than this is not written for: its lines are broken by itself.
+const COLUMNS_MIN: usize = 24;
+
+/// The columns of standard output, if a person reads it.
+pub(crate) fn columns_of_output() -> Option<usize> {
+    let stdout = io::stdout();
+    stdout.is_terminal().then(|| columns(stdout.as_fd()))
+}
+
+/// The columns of standard error, if a person reads it.
+pub(crate) fn columns_of_talk() -> Option<usize> {
+    let stderr = io::stderr();
+    stderr.is_terminal().then(|| columns(stderr.as_fd()))
+}
+
+fn columns(of: impl AsFd) -> usize {
+    let told = rustix::termios::tcgetwinsize(of).map_or(0, |size| usize::from(size.ws_col));
+    if told == 0 { COLUMNS } else { told.max(COLUMNS_MIN) }
+}
+
+/// The beginning of a line that fits so many columns; what was cut is marked.
+pub(crate) fn cut(line: &str, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(columns.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// A line broken between words so that it fits so many columns; its first columns are a label, and what does not fit hangs
+/// below the text behind it. A word that does not fit a line of its own is left whole: somebody may want to copy it.
+pub(crate) fn hang(line: &str, columns: usize, label: usize) -> Vec<String> {
+    let text_at = line.char_indices().nth(label).map_or(line.len(), |(at, _)| at);
+    let (label_text, text) = line.split_at(text_at);
+    if line.chars().count() <= columns || text.is_empty() {
+        return vec![line.to_owned()];
+    }
+    let mut lines = Vec::new();
+    let mut current = label_text.to_owned();
+    let mut gap = "";
+    for word in text.split(' ') {
+        if !gap.is_empty() && current.chars().count() + 1 + word.chars().count() > columns {
+            lines.push(std::mem::replace(&mut current, " ".repeat(label)));
+            gap = "";
+        }
+        if gap.is_empty() && word.is_empty() && !lines.is_empty() {
+            continue;
+        }
+        current.push_str(gap);
+        current.push_str(word);
+        gap = " ";
+    }
+    lines.push(current);
+    lines
+}
+
+/// Lines for a person, hanging below their labels where the terminal is too narrow for them.
+pub(crate) fn fit(lines: Vec<String>, columns: Option<usize>) -> Vec<String> {
+    match columns {
+        Some(columns) => lines.iter().flat_map(|line| hang(line, columns, LABEL_COLUMNS)).collect(),
+        None => lines,
+    }
+}
+
+/// Columns of the labels in our reports.
+const LABEL_COLUMNS: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_fits_is_left_alone_and_a_longer_one_is_marked() {
+        assert_eq!(cut("twelve chars", 12), "twelve chars");
+        assert_eq!(cut("thirteen char", 12), "thirteen ch…");
+        assert_eq!(cut("ends in a   gap", 12), "ends in a…");
+        assert_eq!(cut("äöüäöü", 5), "äöüä…");
+    }
+
+    #[test]
+    fn a_long_line_hangs_below_its_own_beginning() {
+        let line = "waits       read it, then `tripwire ack blocker` and go on";
+        assert_eq!(hang(line, 100, 12), [line]);
+        assert_eq!(
+            hang(line, 34, 12),
+            ["waits       read it, then", "            `tripwire ack blocker`", "            and go on"]
+        );
+        for columns in 36..70 {
+            let broken = hang(line, columns, 12);
+            assert!(broken.iter().all(|line| line.chars().count() <= columns), "{columns}: {broken:?}");
+            assert_eq!(broken.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "), line, "{columns}");
+        }
+        let path = "state       /a/very/long/path/that/does/not/fit/anywhere/at/all and more";
+        assert_eq!(hang(path, 30, 12).last().unwrap().trim(), "and more");
+        assert!(hang(path, 30, 12)[0].ends_with("/at/all"), "a path is not broken");
+        assert_eq!(fit(vec![path.to_owned()], None), [path], "nobody's terminal, nothing broken");
+    }
+}

@@ -1,0 +1,95 @@
+//! Whether a session has ended, when and how: from the record of its supervisor, the transcript of our own loop, or the
+//! engine's own stop. With hooks alone nobody tells us that a client has gone, so such a session is never called ended.
+
+use crate::driver::Driver;
+use crate::geometry::layout::Layout;
+use crate::geometry::wall_clock::WallClock;
+use crate::supervised::{self, Supervisor};
+use crate::transcript;
+use serde::Serialize;
+use tripwire_core::chain::View;
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::run::ending::Ending;
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ended {
+    /// When, or when it was last heard of.
+    #[serde(serialize_with = "stamp")]
+    pub at: WallClock,
+    /// In a few words.
+    pub how: String,
+    /// What is proved about the work.
+    pub verdict: Verification,
+    /// The command that clears what holds it still; none if nothing does.
+    pub clear_first: Option<String>,
+    /// The command with which this same session goes on; none if it is over for good.
+    pub goes_on_with: Option<String>,
+}
+
+fn stamp<S: serde::Serializer>(at: &WallClock, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(at)
+}
+
+/// How a session ended, if it has.
+#[must_use]
+pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
+    let (session, view) = (driver.session(), driver.view());
+    let heard = WallClock::from_epoch_ms(driver.start().epoch_ms().saturating_add(view.now.get()));
+    let over = |at, how| Ended { at, how, verdict: view.verdict, clear_first: None, goes_on_with: None };
+    // A record that cannot be read is told as a broken guard elsewhere; here it says nothing.
+    if let Ok(Some(seen)) = supervised::look(layout, session) {
+        let end = seen.record.end.filter(|_| seen.supervisor == Supervisor::Gone)?;
+        return Some(over(end.at.unwrap_or(heard), end.how));
+    }
+    if let Some(ending) = transcript::ending(layout, session) {
+        let verdict = if let Ending::Completed { verdict } = &ending { *verdict } else { view.verdict };
+        let ended = Ended { verdict, ..over(heard, ending.explain()) };
+        return Some(if ending.can_go_on() {
+            let clear_first = clears(layout, &view).map(|command| format!("{command} --session {session}"));
+            Ended { clear_first, goes_on_with: Some(format!("tripwire agent --resume {session}")), ..ended }
+        } else {
+            ended
+        });
+    }
+    let reason = view.stopped?;
+    let command = match reason {
+        StopReason::StoppedByPerson => "tripwire resume",
+        StopReason::SystemError
+        | StopReason::InfiniteLoop
+        | StopReason::HardStop
+        | StopReason::Runaway
+        | StopReason::WallClock => "tripwire resume --restart",
+    };
+    let how = reason.in_short().to_owned();
+    Some(Ended { goes_on_with: Some(command.to_owned()), ..over(heard, how) })
+}
+
+/// The command that clears what keeps a session from going on, if anything does.
+fn clears(layout: &Layout, view: &View) -> Option<&'static str> {
+    let stands = |path: std::path::PathBuf| path.symlink_metadata().is_ok();
+    match (view.stopped, view.held) {
+        (Some(_), _) => Some("tripwire resume"),
+        (None, Some(hold)) => Some(cleared_by(hold)),
+        (None, None) if stands(layout.checkpoint()) => Some(cleared_by(HoldReason::IterationCap)),
+        (None, None) => None,
+    }
+}
+
+/// The command with which a person clears a hold.
+#[must_use]
+pub const fn cleared_by(hold: HoldReason) -> &'static str {
+    match hold {
+        HoldReason::NoProgress => "tripwire ack blocker",
+        HoldReason::IterationCap => "tripwire ack checkpoint",
+        HoldReason::Money => "tripwire resume --raise-budget 5usd",
+        HoldReason::Loop
+        | HoldReason::SoftSuspend
+        | HoldReason::Context
+        | HoldReason::GuardFailure
+        | HoldReason::Converged
+        | HoldReason::Paused => "tripwire resume",
+    }
+}

@@ -1,0 +1,95 @@
+//! Submodules: repositories of their own, whose changes the outer one does not hold.
+
+use super::git::Git;
+use super::pathspec::Pathspecs;
+use super::push::operands;
+use crate::judge::effect::Effect;
+use crate::judge::field::Field;
+use crate::judge::hold::{FloorRule, Hold};
+use crate::judge::repository::Repo;
+use crate::judge::walk::Walker;
+
+/// Deepest nesting of submodules that is followed.
+const DEPTH_MAX: usize = 4;
+/// Options of `git submodule` that take a value.
+const VALUES: [&str; 7] = ["--depth", "--jobs", "-j", "--reference", "--filter", "-b", "--branch"];
+
+/// What a command takes from a submodule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// The changes of its tracked files.
+    Changes,
+    /// Everything in its folder.
+    Everything,
+}
+
+/// Judges `git submodule`.
+pub(super) fn judge(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
+    let forced = git.call.has_short(&['f']) || git.call.has_any(&["--force"]);
+    let words = operands(&git.call.args, &VALUES);
+    let (verb, named) = words.split_first()?;
+    match verb.text().as_str() {
+        "foreach" => {
+            foreach(walker, git);
+            None
+        }
+        "update" if forced => lost(&chosen(walker, git, named), Taking::Changes),
+        "deinit" if forced => lost(&chosen(walker, git, named), Taking::Everything),
+        _ => None,
+    }
+}
+
+/// The submodules that a command names; nothing named means all.
+fn chosen(walker: &Walker<'_>, git: &Git, fields: &[Field]) -> Vec<Repo> {
+    named(git, &Pathspecs::read(walker, git, &fields.iter().collect::<Vec<_>>()))
+}
+
+/// The submodules among what a command names, with those inside of them.
+pub(super) fn named(git: &Git, specs: &Pathspecs) -> Vec<Repo> {
+    let Some(repo) = &git.repo else { return Vec::new() };
+    let mut found: Vec<Repo> = repo.submodules().into_iter().filter(|module| specs.may_take(module.root())).collect();
+    found.extend(found.iter().flat_map(|module| inside(module, DEPTH_MAX)).collect::<Vec<_>>());
+    found
+}
+
+fn inside(repo: &Repo, depth: usize) -> Vec<Repo> {
+    let Some(depth) = depth.checked_sub(1) else { return Vec::new() };
+    let mut found = repo.submodules();
+    found.extend(found.iter().flat_map(|module| inside(module, depth)).collect::<Vec<_>>());
+    found
+}
+
+/// What would be lost with these submodules.
+pub(super) fn lost(modules: &[Repo], taking: Taking) -> Option<Hold> {
+    let mut effect = Effect::default();
+    for module in modules {
+        let busy = module.status().is_none_or(|status| {
+            !status.dirty().is_empty() || (taking == Taking::Everything && !status.untracked.is_empty())
+        });
+        if busy {
+            effect.repositories.add(module.root());
+        }
+    }
+    let reason = "it throws away changes in a submodule that no commit holds".to_owned();
+    (!effect.is_empty()).then(|| Hold::with(FloorRule::DiscardChanges, reason, effect))
+}
+
+/// `git submodule foreach`: the command runs in the folder of each.
+fn foreach(walker: &mut Walker<'_>, git: &Git) {
+    let Some(at) = git.call.args.iter().position(|field| field.text() == "foreach") else { return };
+    let option = |field: &&Field| field.text().starts_with('-');
+    let code: Vec<Field> = git.call.args.iter().skip(at + 1).skip_while(option).cloned().collect();
+    let text = match code.as_slice() {
+        [] => return,
+        [code] => crate::judge::invoke::as_text(code),
+        words => crate::judge::invoke::as_code(words),
+    };
+    let deep = git.call.has_any(&["--recursive"]);
+    let modules = git.repo.as_ref().map(|repo| inside(repo, if deep { DEPTH_MAX } else { 1 })).unwrap_or_default();
+    // Without a submodule nothing runs; what it would do at worst is still looked at.
+    let folders = modules.iter().map(|module| module.root().to_owned());
+    let folders = if modules.is_empty() { walker.state.cwds.clone() } else { folders.collect() };
+    let before = std::mem::replace(&mut walker.state.cwds, folders);
+    let _written = walker.code(&text, &git.call.stdin, git.call.place);
+    walker.state.cwds = before;
+}
