@@ -37,10 +37,10 @@ bench-hook:
 bench-judge:
     cargo bench --package tripwire-host --bench judge --bench authority
 
-# The cost of entering, working in and leaving the sandbox, beside bwrap
-bench-sandbox:
-    cargo build --release --package tripwire-cli
-    cargo bench --package tripwire-sandbox --bench cost
+# The cost of entering, working in and leaving the sandbox, beside bwrap: of the static binary, which is what is installed
+bench-sandbox: static
+    TRIPWIRE="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/release/tripwire" \
+        cargo bench --package tripwire-sandbox --bench cost
 
 # One static binary at a fixed address, because a hook is started at every tool call: the dynamic loader and the relocation
 # of a large program cost more than the hook itself. The explicit target keeps the flags away from proc-macros, which

@@ -18,6 +18,7 @@ mod serve;
 mod shift;
 mod sources;
 mod stream;
+mod unasked;
 mod verify;
 mod watch;
 mod witness;
@@ -39,6 +40,7 @@ use tripwire_host::clock;
 use tripwire_host::control::ControlFile;
 use tripwire_host::driver::{Driver, DriverError, Signing, Taken};
 use tripwire_host::geometry::file::FileError;
+use tripwire_host::identity::Configuration;
 use tripwire_host::tree::{TreeError, interrupts};
 use tripwire_host::workspace::{Workspace, exclude, test_command};
 
@@ -185,11 +187,11 @@ pub fn run(wish: &Wish, teller: Arc<dyn Teller>) -> Result<RunReport, RunError> 
     }
     interrupts::watch().map_err(setup("watch for interrupts"))?;
     let first = shift::arrange(wish, &folder, program, &wish.command)?;
-    let driver = Driver::begin(wish.workspace.layout(), clock::now(), |policy| {
+    let place = (wish.workspace.layout(), wish.signing.clone());
+    let driver = Driver::begin_signed(place, clock::now(), Configuration::default(), |policy| {
         wish.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
         test_command::fill_in(wish.workspace.root(), policy)
     })?;
-    let driver = driver.signed_by(wish.signing.clone());
     Shifts::open(wish, &folder, driver, teller)?.work(first, fallbacks)
 }
 

@@ -233,7 +233,7 @@ fn done(report: &RunReport) -> Done {
         Ending::Held(reason) => WorkEnd::Held(*reason),
         Ending::GuardBroken(_) => WorkEnd::Held(HoldReason::GuardFailure),
         Ending::Parked(_) => WorkEnd::Failed(FailureKind::RateLimited),
-        Ending::ClientCap(_) | Ending::ClientBudget(_) | Ending::ClientFailed(_) => {
+        Ending::ClientCap(_) | Ending::ClientBudget(_) | Ending::ClientFailed(_) | Ending::NothingAsked => {
             WorkEnd::Failed(FailureKind::Refused)
         }
     };

@@ -7,19 +7,25 @@ use crate::problem::Problem;
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::label::Label;
+use tripwire_core::policy::Policy;
 use tripwire_host::authority::{Need, Who};
 use tripwire_host::clock;
 use tripwire_host::driver::{AskError, Driver, views};
+use tripwire_host::identity::Configuration;
 use tripwire_host::workspace::Workspace;
 
 /// The newest session of a workspace, or a new one for this role.
 pub(crate) fn session(workspace: &Workspace, role: Option<&str>) -> Result<Driver, Problem> {
     let layout = workspace.layout();
+    let signing = crate::place::signing(workspace);
     let driver = match views::newest(layout)? {
-        Some(session) => Driver::resume(layout, &session)?,
-        None => Driver::begin(layout, clock::now(), |policy| policy.set_role(role))?,
+        Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
+        None => {
+            let change = |policy: &mut Policy| policy.set_role(role);
+            Driver::begin_signed((layout, signing), clock::now(), Configuration::default(), change)?
+        }
     };
-    Ok(driver.signed_by(crate::place::signing(workspace)).acting_as(role.map(str::to_owned)))
+    Ok(driver.acting_as(role.map(str::to_owned)))
 }
 
 /// Asks the engine for the right to do something, in the role that the driver acts in.

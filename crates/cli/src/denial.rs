@@ -135,9 +135,9 @@ fn of_review(error: &ReviewError) -> Exit {
         | ReviewError::Finished
         | ReviewError::Answer(_)
         | ReviewError::Refused(_)
-        | ReviewError::Apply(ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Busy) => {
-            Exit::Refused
-        }
+        | ReviewError::Apply(
+            ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Protected { .. } | ApplyError::Busy,
+        ) => Exit::Refused,
         ReviewError::NothingStaged | ReviewError::NoSuchDigest { .. } | ReviewError::PolicyFile(_) => Exit::Usage,
         ReviewError::Execution(_) => Exit::Internal,
         ReviewError::Damaged { .. }

@@ -214,7 +214,7 @@ fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Re
     if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
         crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
-    foreign.open_in(workspace, clock::now(), role)
+    foreign.open_in((workspace, crate::place::signing(workspace)), clock::now(), role)
 }
 
 /// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.

@@ -10,6 +10,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Level;
+use tripwire_core::rules::{Rule, nearest};
 use tripwire_host::clock;
 use tripwire_host::driver::{open_existing, words};
 use tripwire_host::geometry::wall_clock::WallClock;
@@ -64,6 +65,9 @@ impl From<LevelName> for Level {
 /// Runs the verb.
 pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
     let since = args.since.as_deref().map(|text| moment(text, clock::now())).transpose()?;
+    if let Some(wanted) = args.rule.as_deref().filter(|wanted| !Rule::ALL.iter().any(|rule| is_of(rule.id(), wanted))) {
+        return Err(Problem::NoRule { name: wanted.to_owned(), nearest: nearest(wanted).map(|entry| entry.id) });
+    }
     let workspace = args.which.place.look()?;
     let session = args.which.find(workspace.layout())?;
     let mut journal = open_existing(workspace.layout(), &session)?;

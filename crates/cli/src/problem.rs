@@ -278,6 +278,7 @@ impl Problem {
             | Self::Since { .. } => Exit::Usage,
             Self::Denial(denial) => denial.exit(),
             Self::OnlyAPerson { .. } => Exit::Refused,
+            Self::Workspace(WorkspaceError::NoFolder { .. }) => Exit::Usage,
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::Workspace(_) | Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),

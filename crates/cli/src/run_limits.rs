@@ -46,6 +46,50 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A size in bytes: `104857600`, `512K`, `100M`, `2GiB`; the letters are powers of 1024.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "write bytes, such as `104857600`, or `100M`; K, M and G are powers of 1024".to_owned();
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
+/// A size of memory in which a program can at least start.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        bytes if bytes < MEMORY_BYTES_MIN => {
+            Err(format!("no program starts with less than {} bytes; write more, such as `100M`", MEMORY_BYTES_MIN))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+/// The least memory of a confined command.
+const MEMORY_BYTES_MIN: u64 = 4 << 20;
+
+/// A number of processes: the command's own and the one that looks after it.
+pub(crate) fn processes(text: &str) -> Result<u64, String> {
+    let wrong =
+        || "write a number of processes, 2 or more: the command's own and the one that looks after it".to_owned();
+    text.parse().ok().filter(|number| *number >= 2).ok_or_else(wrong)
+}
+
+/// A span in seconds: `30`, `0.5`.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    #[expect(clippy::cast_precision_loss, reason = "the longest span is far below where a float loses a second")]
+    let longest = SPAN_SECONDS_MAX as f64;
+    let wrong = || "write seconds, more than 0 and at most a year, such as `30` or `0.5`".to_owned();
+    text.parse().ok().filter(|seconds: &f64| *seconds > 0.0 && *seconds <= longest).ok_or_else(wrong)
+}
+
 /// The longest span: a year.
 const SPAN_SECONDS_MAX: u64 = 366 * 86_400;
 
@@ -101,6 +145,22 @@ mod tests {
         for text in ["", "usd", "-1", "1e3", "5eur", "1.2.3", "0", "0.0usd", "1.0000001", "99999999999999999999", ".5"]
         {
             assert!(budget(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_seconds_and_processes_are_read_and_anything_else_is_refused() {
+        for (text, bytes) in [("0", 0), ("1000", 1_000), ("2k", 2_048), ("100M", 104_857_600), ("1GiB", 1 << 30)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "M", "-1", "1.5M", "100MB", "1T", "99999999999G", "much"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        assert_eq!((memory("4M"), processes("2")), (Ok(4 << 20), Ok(2)));
+        assert!(memory("1000").is_err() && processes("1").is_err() && processes("x").is_err());
+        assert_eq!((seconds("0.5"), seconds("30")), (Ok(0.5), Ok(30.0)));
+        for text in ["", "0", "-1", "nan", "inf", "1e400", "1e18", "5m"] {
+            assert!(seconds(text).is_err(), "{text}");
         }
     }
 

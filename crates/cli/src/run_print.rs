@@ -21,6 +21,7 @@ pub(crate) fn exit_of(report: &RunReport) -> Exit {
         Ending::ClientCap(_) => Exit::Clock,
         Ending::ClientBudget(_) => Exit::Budget,
         Ending::ClientFailed(_) => Exit::HardStop,
+        Ending::NothingAsked => Exit::Done,
     }
 }
 
@@ -100,7 +101,8 @@ fn verdict(report: &RunReport) -> String {
         | Ending::Parked(_)
         | Ending::ClientCap(_)
         | Ending::ClientBudget(_)
-        | Ending::ClientFailed(_) => name(&report.view.verdict),
+        | Ending::ClientFailed(_)
+        | Ending::NothingAsked => name(&report.view.verdict),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::denial::Denial;
 use crate::place;
 use crate::problem::Problem;
 use crate::sandbox_args::{ExecArgs, Output, ProfileName};
-use crate::sandbox_network::{self, Allowed};
+use crate::sandbox_network::{self, Allowed, NoNetwork};
 use crate::sandbox_print as print;
 
 /// Exit codes of the sandbox verbs; a command that ran hands its own code on instead.
@@ -116,7 +116,8 @@ pub(crate) fn exec(args: &ExecArgs) -> ExitCode {
     let allowed = Allowed { hosts: &args.allow_host, loopback_ports: &args.allow_loopback_port };
     let (spec, _network) = match sandbox_network::open(spec, allowed) {
         Ok(opened) => opened,
-        Err(refusal) => return print::not_run_for_network(form, &refusal),
+        Err(NoNetwork::BadHost(error)) => return print::bad_host(form, &error),
+        Err(NoNetwork::NotServed(cause)) => return print::not_run_for_network(form, &cause),
     };
     match spec.run() {
         Outcome::Ran(report) => {
@@ -164,7 +165,7 @@ fn budgets(args: &ExecArgs) -> Budgets {
         file_size: args.file_size.map_or(file_size, Bytes),
         disk,
         inodes: args.inodes.unwrap_or(usual.inodes),
-        // What cannot be a duration is treated as no time at all: the run then ends at once, it never runs for ever.
+        // The reading of the options lets no other value through; one that came all the same would end the run at once.
         time: Duration::try_from_secs_f64(args.timeout).unwrap_or(Duration::ZERO),
         ..usual
     }

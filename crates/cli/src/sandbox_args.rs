@@ -6,11 +6,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
 use crate::place::Acting;
+use crate::run_limits;
 use crate::sandbox_print as print;
 
 /// Seconds until the whole tree is ended, unless told otherwise.
@@ -55,19 +55,20 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<OsString>,
     /// Seconds until the whole tree is ended.
-    #[arg(long, value_name = "SECS", default_value_t = TIMEOUT_SECONDS)]
+    #[arg(long, value_name = "SECS", default_value_t = TIMEOUT_SECONDS, value_parser = run_limits::seconds,
+          allow_negative_numbers = true)]
     pub(crate) timeout: f64,
-    /// Memory of the whole tree.
-    #[arg(long, value_name = "BYTES")]
+    /// Memory of the whole tree, in bytes or such as `100M`.
+    #[arg(long, value_name = "SIZE", value_parser = run_limits::memory)]
     pub(crate) memory: Option<u64>,
     /// Processes and threads of the whole tree.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = run_limits::processes)]
     pub(crate) pids: Option<u64>,
     /// The largest single file; follows `--disk` where that is raised.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "SIZE", value_parser = run_limits::size)]
     pub(crate) file_size: Option<u64>,
     /// All files written.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "SIZE", value_parser = run_limits::size)]
     pub(crate) disk: Option<u64>,
     /// Number of files written.
     #[arg(long, value_name = "N")]
@@ -162,12 +163,12 @@ impl Given {
             "--hide" => more(&mut self.hide, PathBuf::from(value(next)?)),
             "--allow-host" => more(&mut self.allow_host, value(next)?.to_str()?.to_owned()),
             "--env" => more(&mut self.env, value(next)?.to_owned()),
-            "--timeout" => once(&mut self.timeout, number(next)?),
-            "--memory" => once(&mut self.memory, number(next)?),
-            "--pids" => once(&mut self.pids, number(next)?),
-            "--file-size" => once(&mut self.file_size, number(next)?),
-            "--disk" => once(&mut self.disk, number(next)?),
-            "--inodes" => once(&mut self.inodes, number(next)?),
+            "--timeout" => once(&mut self.timeout, read(next, run_limits::seconds)?),
+            "--memory" => once(&mut self.memory, read(next, run_limits::memory)?),
+            "--pids" => once(&mut self.pids, read(next, run_limits::processes)?),
+            "--file-size" => once(&mut self.file_size, read(next, run_limits::size)?),
+            "--disk" => once(&mut self.disk, read(next, run_limits::size)?),
+            "--inodes" => once(&mut self.inodes, value(next)?.to_str()?.parse().ok()?),
             "--stage" => once(&mut self.stage, ()),
             "--profile" => once(&mut self.profile, ProfileName::from_str(value(next)?.to_str()?, false).ok()?),
             "--json" => once(&mut self.json, ()),
@@ -183,8 +184,9 @@ fn value<'a>(next: &mut dyn FnMut() -> Option<&'a OsString>) -> Option<&'a OsStr
     plain.then_some(value)
 }
 
-fn number<'a, T: FromStr>(next: &mut dyn FnMut() -> Option<&'a OsString>) -> Option<T> {
-    value(next)?.to_str()?.parse().ok()
+/// A value as the parser reads it; what it would complain about is left to it.
+fn read<'a, T>(next: &mut dyn FnMut() -> Option<&'a OsString>, with: fn(&str) -> Result<T, String>) -> Option<T> {
+    with(value(next)?.to_str()?).ok()
 }
 
 fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
@@ -240,7 +242,7 @@ mod tests {
             "--timeout",
             "1.5",
             "--memory",
-            "1",
+            "100M",
             "--pids",
             "2",
             "--file-size",
@@ -290,7 +292,23 @@ mod tests {
             "-w",
             "word",
         ];
-        let values = ["", "-", "-1", "--json", "0", "1e3", "+7", "nan", "strict", "Strict", " 1", "x", "--workspace=y"];
+        let values = [
+            "",
+            "-",
+            "-1",
+            "--json",
+            "0",
+            "1e3",
+            "+7",
+            "nan",
+            "100M",
+            "1T",
+            "strict",
+            "Strict",
+            " 1",
+            "x",
+            "--workspace=y",
+        ];
         for name in names {
             for value in values {
                 for tail in [&["--", "true"][..], &["--"], &["true"], &[]] {

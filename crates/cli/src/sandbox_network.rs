@@ -5,7 +5,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tripwire_adapters::allowlist::{AllowList, Port, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage};
+use tripwire_adapters::allowlist::{
+    AllowList, AllowListError, Port, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage,
+};
 use tripwire_sandbox::Sandbox;
 
 /// A proxy that serves one run, and the folder of its socket. Dropping it ends both.
@@ -23,17 +25,26 @@ pub(crate) struct Allowed<'a> {
     pub(crate) loopback_ports: &'a [u16],
 }
 
+/// Why there is no way to the allowed hosts.
+#[derive(Debug)]
+pub(crate) enum NoNetwork {
+    /// What was written cannot be allowed: the person's to mend.
+    BadHost(AllowListError),
+    /// This machine cannot serve it.
+    NotServed(String),
+}
+
 /// Opens the way to the allowed hosts; without any there is no network at all.
-pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Option<Network>), String> {
+pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Option<Network>), NoNetwork> {
     if allowed.hosts.is_empty() {
         return Ok((spec, None));
     }
-    let list = AllowList::parse(allowed.hosts).map_err(|error| error.to_string())?;
-    let folder = private_folder()?;
+    let list = AllowList::parse(allowed.hosts).map_err(NoNetwork::BadHost)?;
+    let folder = private_folder().map_err(NoNetwork::NotServed)?;
     let mut network = Network { handle: None, folder };
     let listener = UnixListener::bind(network.folder.join("proxy"))
-        .map_err(|error| format!("cannot listen in `{}`: {error}", network.folder.display()))?;
-    let spec = spec.bridge(&listener).map_err(|error| error.to_string())?;
+        .map_err(|error| NoNetwork::NotServed(format!("cannot listen in `{}`: {error}", network.folder.display())))?;
+    let spec = spec.bridge(&listener).map_err(|error| NoNetwork::NotServed(error.to_string()))?;
     let log = |record: &RequestRecord| {
         if record.stage == Stage::End {
             tell(record);
@@ -43,7 +54,7 @@ pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Opti
     let mut config = ProxyConfig::new(list, Arc::new(log));
     config.allow_loopback_ports =
         allowed.loopback_ports.iter().filter_map(|port| Port::new(*port)).collect::<BTreeSet<_>>();
-    network.handle = Some(Proxy::start(listener, config).map_err(|error| error.to_string())?);
+    network.handle = Some(Proxy::start(listener, config).map_err(|error| NoNetwork::NotServed(error.to_string()))?);
     Ok((spec, Some(network)))
 }
 

@@ -4,9 +4,10 @@ use std::io;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use tripwire_adapters::allowlist::AllowListError;
 use tripwire_sandbox::{
-    ApplyError, Captured, ChangeSet, End, LayerCheck, LayerHealth, LayerState, Layers, NotRun, Report, SpecError,
-    StageError,
+    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
+    NotRun, Report, SpecError, StageError,
 };
 
 use crate::denial::Denial;
@@ -28,18 +29,23 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
     match form {
         Form::Json => {
             out(&json_report(report, staged.as_ref()).to_string());
-            SandboxExit::Done.code()
+            told_armed(report).unwrap_or(SandboxExit::Done).code()
         }
         Form::Text => {
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
             write_bytes(&mut io::stderr().lock(), &report.stderr.bytes);
-            told_shortfalls(report);
+            for note in notes(report) {
+                talk(&format!("tripwire: {note}"));
+            }
             for finding in &report.findings {
                 let path = shown(&finding.path.to_string_lossy());
                 talk(&format!("tripwire: `{path}`: {}: {}", finding.kind.name(), finding.action));
             }
             if let Some(Ok(changes)) = staged {
                 talk(&format!("tripwire: staged {} changes, digest {}", changes.changes().len(), changes.digest()));
+            }
+            if let Some(exit) = told_armed(report) {
+                return exit.code();
             }
             match report.end {
                 End::Exited(code) => ExitCode::from(code),
@@ -65,26 +71,54 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
     }
 }
 
-/// What a person would not see in the output itself: that some of it was cut, or why a process is gone.
-fn told_shortfalls(report: &Report) {
+/// A workspace that may hold something armed is told on stderr in every form, and no such run ends well.
+fn told_armed(report: &Report) -> Option<SandboxExit> {
+    let left = report.left_armed();
+    if left.is_empty() {
+        return None;
+    }
+    for what in left {
+        talk(&format!("error: the look at the workspace after the run could not make it safe: {}", shown(&what)));
+    }
+    talk(
+        "hint: look at these places before you use git or start anything there; `git -C DIR config --list --show-origin`",
+    );
+    Some(SandboxExit::GuardBroken)
+}
+
+/// What nobody would see in the output itself: that some of it was cut, or why a process is gone.
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
     for (name, stream) in [("output", &report.stdout), ("error output", &report.stderr)] {
         if stream.truncated() {
             let (kept, total) = (stream.bytes.len(), stream.total);
-            talk(&format!(
-                "tripwire: its {name} is cut: {kept} of {total} bytes; lead it into a file to keep all of it"
-            ));
+            notes.push(format!("its {name} is cut: {kept} of {total} bytes; lead it into a file to keep all of it"));
         }
     }
-    if report.memory_kills > 0 {
-        talk("tripwire: the kernel ended a process for the memory budget; allow more with `--memory BYTES`");
+    if report.memory_kills > 0 && report.end != End::OverBudget(Budget::Memory) {
+        notes.push("the kernel ended a process for the memory budget; allow more with `--memory SIZE`".to_owned());
     }
+    if report.end == End::Exited(TOO_LARGE_A_FILE) {
+        notes.push(
+            "153 is how a shell tells that a process was ended for a file beyond `--file-size SIZE` (which is never more \
+             than `--disk`, unless it is given)"
+                .to_owned(),
+        );
+    }
+    notes
 }
+
+/// What a shell ends with when its last command was ended by SIGXFSZ.
+const TOO_LARGE_A_FILE: u8 = 128 + 25;
 
 fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) -> Value {
     let (exit_code, signal) = match report.end {
         End::Exited(code) => (json!(code), Value::Null),
         End::Signaled(signal) => (Value::Null, json!(signal)),
-        End::TimedOut | End::Interrupted | End::OverBudget(_) => (Value::Null, json!(9)),
+        End::OverBudget(Budget::FileSize) => (Value::Null, json!(25)),
+        End::TimedOut | End::Interrupted | End::OverBudget(Budget::Memory | Budget::Disk | Budget::Inodes) => {
+            (Value::Null, json!(9))
+        }
     };
     let over_budget = match report.end {
         End::OverBudget(budget) => json!(budget.name()),
@@ -93,7 +127,10 @@ fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) 
     let findings: Vec<Value> = report
         .findings
         .iter()
-        .map(|finding| json!({"kind": finding.kind.name(), "path": finding.path.to_string_lossy(), "action": finding.action}))
+        .map(|finding| {
+            let armed = finding.fate == FindingFate::StillArmed;
+            json!({"kind": finding.kind.name(), "path": finding.path.to_string_lossy(), "action": finding.action, "armed": armed})
+        })
         .collect();
     let stage = staged.map(|result| match result {
         Ok(changes) => {
@@ -116,6 +153,7 @@ fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) 
         "truncated": truncated,
         "wall_ms": millis(report.wall),
         "memory_kills": report.memory_kills,
+        "notes": notes(report),
         "receipt": {
             "ended": report.receipt.ended,
             "survivors": report.receipt.survivors,
@@ -155,9 +193,14 @@ fn layers(layers: &Layers) -> Value {
     Value::Object(entries.collect())
 }
 
-/// Nothing was run because a layer is missing.
+/// Nothing was run because a layer is missing, or the command cannot be started.
 pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
     let object = refusal(refused.layer.name(), &refused.cause, &refused.hint, layers(&refused.layers));
+    if refused.layer == Layer::Command {
+        // Every layer stands: what was asked for cannot be started.
+        print_refusal(form, object, &refused.cause, &refused.hint);
+        return SandboxExit::Usage.code();
+    }
     print_refusal(
         form,
         object,
@@ -165,6 +208,13 @@ pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
         &refused.hint,
     );
     SandboxExit::GuardBroken.code()
+}
+
+/// Nothing was run because a host cannot be allowed as it was written.
+pub(crate) fn bad_host(form: Form, error: &AllowListError) -> ExitCode {
+    let object = refusal("request", &error.to_string(), error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), error.hint());
+    SandboxExit::Usage.code()
 }
 
 /// Nothing was run because allowed hosts cannot be served.
@@ -242,7 +292,9 @@ pub(crate) fn stage_error(error: &StageError) -> ExitCode {
 pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
     match error {
-        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Busy => SandboxExit::Refused.code(),
+        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Protected { .. } | ApplyError::Busy => {
+            SandboxExit::Refused.code()
+        }
         ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. } => {
             SandboxExit::GuardBroken.code()
         }
@@ -317,4 +369,34 @@ fn shown(text: &str) -> String {
 /// A reader that went away is no reason to fail the run itself.
 fn write_bytes(to: &mut impl io::Write, bytes: &[u8]) {
     drop(to.write_all(bytes).and_then(|()| to.flush()));
+}
+
+#[cfg(test)]
+mod armed_tests {
+    use super::*;
+    use std::time::Duration;
+    use tripwire_sandbox::{Finding, FindingKind, Profile, Receipt};
+
+    fn told(fate: FindingFate) -> Option<SandboxExit> {
+        let finding =
+            Finding { kind: FindingKind::GitConfig, path: "r/config".into(), action: "tried".to_owned(), fate };
+        told_armed(&Report {
+            end: End::Exited(0),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            wall: Duration::ZERO,
+            layers: Layers::default(),
+            receipt: Receipt::default(),
+            findings: vec![finding],
+            memory_kills: 0,
+            profile: Profile::Strict,
+            stage: None,
+        })
+    }
+
+    #[test]
+    fn box_1_a_run_that_leaves_something_armed_does_not_end_well() {
+        assert_eq!(told(FindingFate::StillArmed), Some(SandboxExit::GuardBroken));
+        assert_eq!(told(FindingFate::Disarmed), None);
+    }
 }

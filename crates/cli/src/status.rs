@@ -10,7 +10,9 @@ use tripwire_core::chain::View;
 use tripwire_core::input::Mode;
 use tripwire_host::control::ControlFile;
 use tripwire_host::driver::{Driver, views};
+use tripwire_host::ended::{self, Ended};
 use tripwire_host::geometry::manifest::Manifest;
+use tripwire_host::geometry::wall_clock::WallClock;
 use tripwire_host::identity::Part;
 use tripwire_host::supervised::{self, RunRecord, Supervisor};
 use tripwire_host::workspace::session::SessionId;
@@ -43,6 +45,8 @@ struct Status<'a> {
     workspace: &'a Workspace,
     sessions: Vec<SessionId>,
     session: Option<Driver>,
+    /// How it ended, if it has.
+    ended: Option<Ended>,
     /// Who guards it.
     guard: String,
     /// What a person has to do, each with its command.
@@ -58,6 +62,7 @@ impl<'a> Status<'a> {
             workspace,
             sessions: views::sessions(layout)?,
             session: None,
+            ended: None,
             guard: HOOKS_ALONE.to_owned(),
             waits: Vec::new(),
             broken: Vec::new(),
@@ -71,7 +76,10 @@ impl<'a> Status<'a> {
             }
             status.look_at_supervisor(&session);
             match opened {
-                Ok(driver) => status.session = Some(driver),
+                Ok(driver) => {
+                    status.ended = ended::look(layout, &driver);
+                    status.session = Some(driver);
+                }
                 Err(error) => {
                     let problem = Problem::from(error);
                     // A session that was named and is not there is a mistake, not a broken guard.
@@ -178,7 +186,7 @@ impl<'a> Status<'a> {
         lines.push(format!("state       {}{place}", self.workspace.layout().folder().display()));
         match &self.session {
             None => lines.push("session     none".to_owned()),
-            Some(driver) => lines.extend(about(driver)),
+            Some(driver) => lines.extend(about(driver, self.ended.as_ref())),
         }
         if self.sessions.len() > 1 {
             let shown = self.sessions.iter().rev().skip(1).take(SESSIONS_SHOWN).map(SessionId::as_str);
@@ -197,6 +205,7 @@ impl<'a> Status<'a> {
             json!({
                 "id": driver.session().as_str(), "start": driver.start().to_string(), "view": driver.view(),
                 "records": driver.journal().records(), "signed": driver.signed(), "findings": recent,
+                "ended": self.ended,
             })
         });
         json!({
@@ -209,7 +218,7 @@ impl<'a> Status<'a> {
 }
 
 /// The lines about one session.
-fn about(driver: &Driver) -> Vec<String> {
+fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
     let View { mode, intensity, health, iterations, steps, verdict, .. } = driver.view();
     let view = driver.view();
     let (records, signed) = (driver.journal().records(), driver.signed());
@@ -229,6 +238,7 @@ fn about(driver: &Driver) -> Vec<String> {
             name(&intensity),
             ratio(health.millionths())
         ),
+        end_line(driver, ended),
         format!("journal     {records} records, signed up to {signed}"),
         format!(
             "spent       ${}{budget}; {} tokens, {} left in this minute",
@@ -251,6 +261,23 @@ fn about(driver: &Driver) -> Vec<String> {
         lines.push(format!("finding     {decision:>6}  {level}: {reason} [{rule}]"));
     }
     lines
+}
+
+/// Whether the session has ended, when and how, and whether it can go on.
+fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
+    match ended {
+        Some(Ended { at, how, verdict, goes_on_with }) => {
+            let later = goes_on_with.as_ref().map_or_else(
+                || "over for good: begin a new session".to_owned(),
+                |command| format!("`{command}` goes on with it"),
+            );
+            format!("ended       {at} with {}: {how}; {later}", name(verdict))
+        }
+        None => {
+            let heard = driver.start().epoch_ms().saturating_add(driver.view().now.get());
+            format!("ended       not that we know of; last heard of at {}", WallClock::from_epoch_ms(heard))
+        }
+    }
 }
 
 /// The JSON name of one of our enums' values.

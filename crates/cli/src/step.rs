@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::input::{Input, What};
+use tripwire_core::policy::Policy;
 use tripwire_core::record::canonical;
 use tripwire_host::authority::{Confinement, Who};
 use tripwire_host::clock;
 use tripwire_host::driver::{Driver, Taken};
+use tripwire_host::identity::Configuration;
 use tripwire_host::notify;
 use tripwire_host::stream::Inputs;
 use tripwire_host::workspace::Workspace;
@@ -94,17 +96,18 @@ fn authorize(args: &StepArgs, driver: &Driver, root: &Path, what: &mut What) {
 fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
     let layout = workspace.layout();
     let meant = if args.new { None } else { args.which.find_if_any(layout)? };
-    let driver = match meant {
-        Some(session) => Driver::resume(layout, &session)?,
+    let signing = place::signing(workspace);
+    Ok(match meant {
+        Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
         None => {
             // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
             if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
                 output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
-            Driver::begin(layout, clock::now(), |policy| policy.set_role(args.acting.named().as_deref()))?
+            let change = |policy: &mut Policy| policy.set_role(args.acting.named().as_deref());
+            Driver::begin_signed((layout, signing), clock::now(), Configuration::default(), change)?
         }
-    };
-    Ok(driver.signed_by(place::signing(workspace)))
+    })
 }
 
 fn print(

@@ -142,6 +142,71 @@ fn box_4_budgets_hold_for_the_whole_tree() {
 }
 
 #[test]
+fn box_4_a_command_that_a_budget_ended_is_told_so_in_words_and_in_json() {
+    if !has("python3") {
+        return;
+    }
+    let host = Host::new(everybody()[0]);
+    let eat = "exec /usr/bin/python3 -c 'b=bytearray(300<<20)'";
+    let write = "exec head -c 3M /dev/zero > big";
+    for (options, script, name) in [
+        (["--memory", "64M"], eat, "memory"),
+        (["--disk", "1M"], write, "file-size"),
+        (["--inodes", "50"], "for i in $(seq 3000); do : > f$i; done; sleep 5", "inodes"),
+    ] {
+        let answer = host.exec_with(&options, script);
+        assert_eq!(answer["over_budget"], name, "{answer}");
+        let ran = told(&host, &options, &["bash", "-c", script]);
+        assert_eq!(ran.0, Some(6), "{}", ran.1);
+        assert!(
+            ran.1.contains(&format!("spent its budget of {name}")) && ran.1.contains("hint: allow more"),
+            "{}",
+            ran.1
+        );
+    }
+    // A shell that goes on after its child was ended has an exit code of its own; the note says what happened.
+    let child = host.exec_with(&["--memory", "64M"], "/usr/bin/python3 -c 'b=bytearray(300<<20)'; echo on");
+    if child["layers"]["cgroup"]["state"] == "on" {
+        assert_eq!((&child["over_budget"], &child["exit_code"]), (&Value::Null, &Value::from(0)), "{child}");
+        assert!(child["notes"][0].as_str().unwrap().contains("memory budget"), "{child}");
+    }
+    assert_eq!(host.exec("echo fine")["notes"], serde_json::json!([]));
+}
+
+/// What a person is told, and the exit code.
+fn told(host: &Host, options: &[&str], command: &[&str]) -> (Option<i32>, String) {
+    let ws = host.ws();
+    let start = ["sandbox", "exec", "--workspace", ws.to_str().unwrap()];
+    let ran = host.verb(&[&start, options, &["--"], command].concat());
+    (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+}
+
+#[test]
+fn box_4_values_that_make_no_sense_are_refused_with_what_to_write() {
+    let host = Host::new(everybody()[0]);
+    for (options, command, words) in [
+        (&["--timeout", "0"][..], "true", "more than 0"),
+        (&["--timeout", "-1"], "true", "more than 0"),
+        (&["--timeout", "nan"], "true", "more than 0"),
+        (&["--memory", "100MB"], "true", "`104857600`, or `100M`"),
+        (&["--memory", "1000"], "true", "4194304"),
+        (&["--pids", "1"], "true", "2 or more"),
+        (&["--allow-host", "127.0.0.1"], "true", "write the host's name"),
+        (&["--allow-host", "http://x.org"], "true", "without scheme"),
+        (&[], "no-such-command", "cannot run `no-such-command`"),
+        (&[], "/etc/passwd", "cannot run `/etc/passwd`"),
+    ] {
+        let (code, said) = told(&host, options, &[command]);
+        assert_eq!(code, Some(2), "{options:?}: {said}");
+        assert!(said.contains("error:") && said.contains(words), "{options:?}: {said}");
+        assert!(!said.contains("layer"), "no layer is missing: {said}");
+    }
+    for options in [&["--timeout", "30"][..], &["--memory", "100M", "--disk", "1G", "--pids", "10"]] {
+        assert_eq!(told(&host, options, &["true"]), (Some(0), String::new()), "{options:?}");
+    }
+}
+
+#[test]
 fn box_4_work_within_the_budget_is_left_alone() {
     for who in everybody() {
         let host = Host::new(who);
@@ -194,5 +259,60 @@ fn box_1_placeholders_are_gone_after_the_run() {
         for name in [".vscode", ".codex", ".mcp.json", ".git/modules", ".git/config.worktree"] {
             assert!(!host.ws().join(name).exists(), "{who:?}: {name} was left behind");
         }
+    }
+}
+
+/// Writes files, maps them, and lets go of their names and descriptors; `{count}` of 30 MiB each.
+const MAPPED: &str = r#"/usr/bin/python3 - <<'E'
+import mmap, os, time
+keep = []
+for i in range({count}):
+    fd = os.open("m%d" % i, os.O_RDWR | os.O_CREAT)
+    for _ in range(30):
+        os.write(fd, b"d" * (1 << 20))
+    keep.append(mmap.mmap(fd, 30 << 20, mmap.MAP_SHARED, mmap.PROT_READ))
+    for other in os.listdir("/proc/self/fd"):
+        try:
+            if "/m%d" % i in os.readlink("/proc/self/fd/" + other):
+                os.close(int(other))
+        except OSError:
+            pass
+    os.unlink("m%d" % i)
+time.sleep({seconds})
+print("held")
+E"#;
+
+#[test]
+fn box_4_mapped_files_without_a_name_spend_the_disk_and_few_of_them_do_not() {
+    if !has("python3") {
+        return;
+    }
+    for who in everybody() {
+        let host = Host::new(who);
+        let script = MAPPED.replace("{count}", "5").replace("{seconds}", "20");
+        let answer = host.exec_with(&["--timeout", "40", "--disk", "60000000"], &script);
+        assert_eq!(answer["over_budget"], "disk", "{who:?}: {answer}");
+        // What others write to the same disk meanwhile counts as well, so the honest neighbour gets room for that.
+        let script = MAPPED.replace("{count}", "1").replace("{seconds}", "1");
+        let answer = host.exec_with(&["--timeout", "40", "--disk", "8000000000"], &script);
+        assert_eq!(answer["stdout"], "held\n", "{who:?}: {answer}");
+    }
+}
+
+#[test]
+fn box_4_semaphores_of_python_work_and_kernel_memory_without_an_owner_is_refused_where_nothing_counts_it() {
+    if !has("python3") {
+        return;
+    }
+    for who in everybody() {
+        let host = Host::new(who);
+        let script = "/usr/bin/python3 -c \"import multiprocessing as m; s = m.Semaphore(1); s.acquire(); q = m.Queue(); q.put('works'); print(q.get())\"";
+        let answer = host.exec(script);
+        assert_eq!(answer["stdout"], "works\n", "{who:?}: {answer}");
+        let script = "/usr/bin/python3 -c \"import ctypes; l = ctypes.CDLL(None); print(l.semget(0, 1000, 0o1600) >= 0, l.msgget(0, 0o1600) >= 0)\"";
+        let answer = host.exec(script);
+        let counted = answer["layers"]["cgroup"]["state"] == "on";
+        let wanted = if counted { "True True\n" } else { "False False\n" };
+        assert_eq!(answer["stdout"], wanted, "{who:?}: {answer}");
     }
 }

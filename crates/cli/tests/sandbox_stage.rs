@@ -148,3 +148,29 @@ fn box_1_protected_and_hidden_names_hold_in_a_stage_too() {
         );
     }
 }
+
+#[test]
+fn box_1_a_link_that_became_a_folder_is_replaced_and_nothing_behind_it_is_touched() {
+    for who in everybody() {
+        let host = prepared(who);
+        let made = host
+            .command("bash")
+            .args(["-c", "cd ws && ln -s ../outside shared && ln -s .geometry g && touch .geometry/STOP"])
+            .status();
+        assert!(made.expect("bash").success());
+        let script =
+            "rm shared g; mkdir shared g; echo mine > shared/victim; echo x > g/STOP; echo x > g/MANIFEST.yaml";
+        assert_eq!(host.exec_with(&["--stage"], script)["exit_code"], 0, "{who:?}");
+        let diff = parse(&stage(&host, "diff", &[]));
+        let wanted = ["modify g", "add g/MANIFEST.yaml", "add g/STOP", "modify shared", "add shared/victim"];
+        assert_eq!(listed(&diff), wanted, "{who:?}");
+        assert!(diff.to_string().contains("instead of a link to `../outside`"), "{who:?}: {diff}");
+        let digest = diff["digest"].as_str().expect("a digest").to_owned();
+        let applied = stage(&host, "apply", &["--digest", &digest]);
+        assert!(applied.status.success(), "{who:?}: {}", String::from_utf8_lossy(&applied.stderr));
+        assert_eq!(fs::read_to_string(host.top.join("outside/victim")).expect("there"), "original\n", "{who:?}");
+        assert!(host.ws().join(".geometry/STOP").exists(), "{who:?}");
+        assert_eq!(fs::read_to_string(host.ws().join("shared/victim")).expect("new"), "mine\n", "{who:?}");
+        assert!(fs::symlink_metadata(host.ws().join("shared")).expect("there").is_dir(), "{who:?}");
+    }
+}

@@ -35,7 +35,6 @@ use serde::{Deserialize, Serialize};
 pub struct Chain {
     policy: Policy,
     state: State,
-    known_hash: snapshot::KnownHash,
 }
 
 /// Everything that the engine remembers; bounded, whatever the length of the session (CHAIN-6).
@@ -98,7 +97,7 @@ impl Chain {
     /// When the policy contradicts itself.
     pub fn new(policy: Policy) -> Result<Self, PolicyError> {
         policy.check()?;
-        Ok(Self { policy, state: State::default(), known_hash: snapshot::KnownHash::default() })
+        Ok(Self { policy, state: State::default() })
     }
 
     /// The frozen policy.

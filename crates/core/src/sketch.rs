@@ -1,5 +1,6 @@
 //! Fixed-size sketches of a text from which the similarity of two texts is estimated: by its bytes or by its words.
 
+use crate::record::chain::hex;
 use crate::units::Ratio;
 use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -43,7 +44,7 @@ impl Sketch {
 impl fmt::Display for Sketch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(VERSION)?;
-        self.0.iter().try_for_each(|lane| write!(f, "{lane:02x}"))
+        f.write_str(core::str::from_utf8(&hex::<{ LANES * 2 }>(&self.0)).unwrap_or_default())
     }
 }
 
@@ -54,8 +55,9 @@ impl fmt::Debug for Sketch {
 }
 
 impl Serialize for Sketch {
+    /// Hexadecimal text in JSON, bare bytes in a snapshot.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        if serializer.is_human_readable() { serializer.collect_str(self) } else { serializer.serialize_bytes(&self.0) }
     }
 }
 
@@ -67,12 +69,19 @@ impl<'de> Deserialize<'de> for Sketch {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "a sketch: `{VERSION}` and {} hex digits", LANES.saturating_mul(2))
             }
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Sketch, E> {
+                bytes.try_into().map(Sketch).map_err(|_| E::invalid_length(bytes.len(), &self))
+            }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Sketch, E> {
                 parse(text)
                     .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(crate::label::cut(text, 40)), &self))
             }
         }
-        deserializer.deserialize_str(Hex)
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(Hex)
+        } else {
+            deserializer.deserialize_bytes(Hex)
+        }
     }
 }
 
@@ -139,7 +148,7 @@ impl WordSketch {
 impl fmt::Display for WordSketch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(WORDS_VERSION)?;
-        self.0.iter().try_for_each(|lane| write!(f, "{lane:02x}"))
+        f.write_str(core::str::from_utf8(&hex::<{ WORD_LANES * 2 }>(&self.0)).unwrap_or_default())
     }
 }
 
@@ -150,8 +159,9 @@ impl fmt::Debug for WordSketch {
 }
 
 impl Serialize for WordSketch {
+    /// Hexadecimal text in JSON, bare bytes in a snapshot.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        if serializer.is_human_readable() { serializer.collect_str(self) } else { serializer.serialize_bytes(&self.0) }
     }
 }
 
@@ -163,6 +173,9 @@ impl<'de> Deserialize<'de> for WordSketch {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "a word sketch: `{WORDS_VERSION}` and {} hex digits", WORD_LANES.saturating_mul(2))
             }
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<WordSketch, E> {
+                bytes.try_into().map(WordSketch).map_err(|_| E::invalid_length(bytes.len(), &self))
+            }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<WordSketch, E> {
                 let lanes = text.strip_prefix(WORDS_VERSION).and_then(hex_lanes);
                 lanes
@@ -170,7 +183,11 @@ impl<'de> Deserialize<'de> for WordSketch {
                     .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(crate::label::cut(text, 40)), &self))
             }
         }
-        deserializer.deserialize_str(Hex)
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(Hex)
+        } else {
+            deserializer.deserialize_bytes(Hex)
+        }
     }
 }
 

@@ -151,7 +151,6 @@ pub struct Seen {
     accepted: Option<Accepted>,
     refused: Option<String>,
     /// The policy file: the digest that was frozen, the mark and the digest that were seen last.
-    #[serde(default)]
     policy: policy::SeenPolicy,
 }
 

@@ -35,13 +35,13 @@ use crate::storage::Storage;
 use crate::storage::disk::Disk;
 use crate::workspace::session::SessionId;
 pub use authority::{AskError, Frozen};
-use catch_up::{Followed, adopt, catch_up};
+use catch_up::{Followed, catch_up, stored};
 pub use error::DriverError;
 pub use frozen::frozen_policy;
 pub use recent::RecentFinding;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
+use state::Kept;
 pub use state::StateError;
-use state::{Kept, StateFile};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use time::{since, stamped};
@@ -60,7 +60,6 @@ pub struct Driver<S: Storage = Disk> {
     session: SessionId,
     kept: Kept,
     signing: Option<Signing>,
-    frozen: Frozen,
     /// The role that this process acts in, where it is not the session's.
     role: Option<String>,
     /// What other processes had decided, kept only for whoever follows it.
@@ -92,15 +91,16 @@ impl Driver<Disk> {
         now: WallClock,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
-        Self::begin_with(layout, now, Configuration::default(), change)
+        Self::begin_signed((layout, None), now, Configuration::default(), change)
     }
 
-    /// As [`Self::begin`], for a program that holds parts of the agent's configuration itself: its prompt, its tools.
+    /// As [`Self::begin`], signed, and never under a name for which the key vouched before; also for a program that holds
+    /// parts of the agent's configuration itself: its prompt, its tools.
     ///
     /// # Errors
     /// See [`Self::begin`].
-    pub fn begin_with(
-        layout: &Layout,
+    pub fn begin_signed(
+        (layout, signing): (&Layout, Option<Signing>),
         now: WallClock,
         own: Configuration,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
@@ -112,12 +112,11 @@ impl Driver<Disk> {
         let permissions = authority::compile(layout, &manifest, &mut policy)?;
         let chain = Chain::new(policy)?;
         hook_script::write(layout, manifest.thresholds())?;
-        let session = SessionId::claim(layout, now)?;
+        let was_given = |id: &SessionId| signing.as_ref().is_some_and(|signing| signing.has_signed(layout, id));
+        let session = SessionId::claim_unless(layout, now, was_given)?;
         let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
         let journal = open_journal(layout, &session)?;
-        let kept = Kept::fresh(chain, now);
-        let mut driver =
-            Self { journal, layout: layout.clone(), session, kept, signing: None, frozen, role: None, followed: None };
+        let mut driver = Self { signing, ..Self::over(journal, layout, session, Kept::fresh(chain, frozen, now)) };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -128,27 +127,15 @@ impl Driver<Disk> {
     /// When there is none, its journal does not verify at its end, or its state is of a newer version.
     pub fn resume(layout: &Layout, session: &SessionId) -> Result<Self, DriverError> {
         let journal = open_existing(layout, session)?;
-        let head = journal.read(journal.beginning(), 1)?;
-        let record = head
-            .records
-            .first()
-            .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
-        let start = WallClock::from_epoch_ms(record.times.wall_ms);
-        let head = head_of(&record.body)?;
-        let chain = Chain::new(head.policy()?)?;
-        let frozen = Frozen { permissions: head.permissions, identity: head.identity };
-        let mut kept = Kept { known: 1, ..Kept::fresh(chain, start) };
-        adopt(&journal, layout, session, &mut kept)?;
-        Ok(Self {
-            journal,
-            layout: layout.clone(),
-            session: session.clone(),
-            kept,
-            signing: None,
-            frozen,
-            role: None,
-            followed: None,
-        })
+        let kept = match stored(&journal, layout, session, 0)? {
+            Some(kept) => kept,
+            None => begun(&journal)?,
+        };
+        Ok(Self::over(journal, layout, session.clone(), kept))
+    }
+
+    fn over(journal: Journal<Disk>, layout: &Layout, session: SessionId, kept: Kept) -> Self {
+        Self { journal, layout: layout.clone(), session, kept, signing: None, role: None, followed: None }
     }
 }
 
@@ -169,6 +156,20 @@ pub fn open_existing(layout: &Layout, session: &SessionId) -> Result<Journal<Dis
 /// The machine's name, as a note outside the hash.
 fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The session as its first record froze it; every other record is still to be taken in.
+fn begun(journal: &Journal<Disk>) -> Result<Kept, DriverError> {
+    let head = journal.read(journal.beginning(), 1)?;
+    let record = head
+        .records
+        .first()
+        .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
+    let start = WallClock::from_epoch_ms(record.times.wall_ms);
+    let head = head_of(&record.body)?;
+    let chain = Chain::new(head.policy()?)?;
+    let frozen = Frozen { permissions: head.permissions, identity: head.identity };
+    Ok(Kept { known: 1, ..Kept::fresh(chain, frozen, start) })
 }
 
 fn head_of(text: &str) -> Result<SessionBody, DriverError> {
@@ -292,11 +293,11 @@ impl<S: Storage> Driver<S> {
     }
 
     fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing, frozen, followed, .. } = self;
+        let Self { journal, layout, session, kept, signing, followed, .. } = self;
         let mut turn = journal.turn()?;
         catch_up(&turn, (layout, session), kept, followed.as_mut())?;
         let (own, now) = make(kept.start);
-        let own: Vec<Input> = own.into_iter().map(|input| frozen.confirm(input)).collect();
+        let own: Vec<Input> = own.into_iter().map(|input| kept.frozen.confirm(input)).collect();
         let look = control::look(layout, &kept.seen, now)?;
         let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
         let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
@@ -319,7 +320,7 @@ impl<S: Storage> Driver<S> {
             }
         }
         let hash = turn.journal().place().tail_hash();
-        StateFile::of(kept, hash)?.save(layout, session)?;
+        kept.save((layout, session), hash)?;
         drop(turn);
         if ended && let Err(error) = freeze::when_it_ends(journal, layout, session, kept.memo.model.as_deref()) {
             performed.notices.push(format!("the frozen replay was not written: {error}"));
@@ -346,8 +347,8 @@ impl<S: Storage> Driver<S> {
     }
 
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, frozen, .. } = self;
-        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_authority(frozen).text()?;
+        let Self { journal, layout, session, kept, .. } = self;
+        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_authority(&kept.frozen).text()?;
         let batch = Batch { entries: vec![entry(head, now)], durability: Durability::Synced, after: Some(0) };
         let mut turn = journal.turn()?;
         kept.known = append(&mut turn, &batch)?;
@@ -355,10 +356,9 @@ impl<S: Storage> Driver<S> {
         if let Ok(manifest) = Manifest::load(&layout.manifest()) {
             kept.seen.wrote_manifest(&manifest);
         }
-        kept.seen.froze_policy(frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
+        kept.seen.froze_policy(kept.frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
         let hash = turn.journal().place().tail_hash();
-        StateFile::of(kept, hash)?.save(layout, session)?;
-        Ok(())
+        kept.save((layout, session), hash)
     }
 }
 

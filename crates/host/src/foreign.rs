@@ -1,9 +1,10 @@
 //! Someone else's session and ours: one of ours for each (client, foreign session id), whichever process comes first.
 
-use crate::driver::{Driver, DriverError};
+use crate::driver::{Driver, DriverError, Signing};
 use crate::geometry::file::{self, FileAction, FileError};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
+use crate::identity::Configuration;
 use crate::workspace::session::SessionId;
 use crate::workspace::{Workspace, test_command};
 use std::fs::{File, TryLockError};
@@ -30,20 +31,26 @@ impl Foreign<'_> {
     /// # Errors
     /// Whatever keeps the driver from opening: then nothing may happen.
     pub fn open(self, layout: &Layout, now: WallClock) -> Result<Driver, DriverError> {
-        self.open_with(layout, now, None, |_| Ok(()))
+        self.open_with((layout, None), now, None, |_| Ok(()))
     }
 
     /// The same for a whole workspace, whose files show how it is tested, and for an agent whose role somebody named.
     ///
     /// # Errors
     /// See [`Self::open`].
-    pub fn open_in(self, workspace: &Workspace, now: WallClock, role: Option<&str>) -> Result<Driver, DriverError> {
-        self.open_with(workspace.layout(), now, role, |policy| test_command::fill_in(workspace.root(), policy))
+    pub fn open_in(
+        self,
+        (workspace, signing): (&Workspace, Option<Signing>),
+        now: WallClock,
+        role: Option<&str>,
+    ) -> Result<Driver, DriverError> {
+        let change = |policy: &mut Policy| test_command::fill_in(workspace.root(), policy);
+        self.open_with((workspace.layout(), signing), now, role, change)
     }
 
     fn open_with(
         self,
-        layout: &Layout,
+        (layout, signing): (&Layout, Option<Signing>),
         now: WallClock,
         role: Option<&str>,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
@@ -60,7 +67,7 @@ impl Foreign<'_> {
         if let Some(session) = read(&path) {
             return resumed(session);
         }
-        let driver = Driver::begin(layout, now, |policy| {
+        let driver = Driver::begin_signed((layout, signing), now, Configuration::default(), |policy| {
             policy.set_role(role)?;
             change(policy)
         })?;

@@ -25,10 +25,10 @@ pub struct FrozenIdentity {
     /// The configuration, part by part.
     pub parts: Configuration,
     /// What the manifest said that the checksum must be, if it said anything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub pinned: Option<String>,
     /// The parts that the program itself holds, so that no file can change them.
-    #[serde(default, skip_serializing_if = "Configuration::is_empty")]
+    #[serde(default)]
     pub own: Configuration,
     /// The caller's correlation id, else the session's id.
     pub workflow_binding: String,

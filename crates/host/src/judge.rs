@@ -15,6 +15,8 @@ mod find;
 mod hold;
 mod invoke;
 mod losses;
+mod mounts;
+mod named;
 mod past;
 pub mod paths;
 mod repository;

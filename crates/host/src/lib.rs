@@ -7,6 +7,7 @@ pub mod clock;
 pub mod control;
 pub mod decode;
 pub mod driver;
+pub mod ended;
 pub mod execution;
 pub mod files;
 pub mod foreign;

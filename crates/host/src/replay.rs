@@ -216,7 +216,7 @@ impl TwoRuns {
     /// When a state cannot be taken up again.
     pub fn input(&mut self, input: &Input) -> Result<(), ReplayError> {
         let decision = self.live.step(input).decision;
-        self.resumed = Chain::restore(self.resumed.policy().clone(), &self.resumed.snapshot()?)?;
+        self.resumed = Chain::restore(&self.resumed.snapshot()?)?;
         let again = self.resumed.step(input).decision;
         let (mut one, mut two) = (String::new(), String::new());
         body::write_decision("replay", &decision, &mut one)?;

@@ -6,6 +6,7 @@
 
 use crate::geometry::file::{self, FileAction, FileError, ReadError, read_bounded};
 use crate::geometry::layout::Layout;
+use crate::geometry::wall_clock::WallClock;
 use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -33,6 +34,9 @@ pub struct RunRecord {
 /// How a supervised run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
+    /// When; records of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<WallClock>,
     /// In a few words.
     pub how: String,
     /// What broke the guard, if anything did.
@@ -206,7 +210,6 @@ const RECORD_BYTES_MAX: u64 = 64 * 1_024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::wall_clock::WallClock;
 
     fn record() -> RunRecord {
         RunRecord {
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(look(&layout, &session).unwrap().unwrap().supervisor, Supervisor::Alive);
         assert!(HeldRecord::begin(&layout, &session, &record()).is_err(), "one supervisor for one session");
         let receipt = StopReceipt { ended: 3, survivors: 0, took_ms: 4 };
-        let end = RunEnd { how: "x".repeat(9_000), broken: None, receipt };
+        let end = RunEnd { at: None, how: "x".repeat(9_000), broken: None, receipt };
         held.write(&RunRecord { end: Some(end), ..record() }).unwrap();
         assert_eq!(
             wait(&layout, &session, Supervisor::Gone, Duration::ZERO).unwrap(),

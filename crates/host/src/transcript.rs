@@ -7,15 +7,18 @@ use crate::journal::Journal;
 use crate::storage::Storage;
 use crate::workspace::session::SessionId;
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::View;
+use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
 
 /// The largest transcript that is compared.
 const BYTES_MAX: u64 = 1 << 30;
+/// The longest last line that is read.
+const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Where a session's transcript is.
 #[must_use]
@@ -60,6 +63,22 @@ impl Transcript {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// How the loop ended, as the transcript's last line says; nothing while it goes on, and for a session of nobody's loop.
+#[must_use]
+pub fn ending(layout: &Layout, session: &SessionId) -> Option<Ending> {
+    let mut file = file::open_regular(&path(layout, session)).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LINE_BYTES_MAX))).ok()?;
+    let mut tail = Vec::new();
+    file.take(LINE_BYTES_MAX).read_to_end(&mut tail).ok()?;
+    let last = tail.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
+    let line: serde_json::Value = serde_json::from_slice(last).ok()?;
+    if line.get("kind")? != "end" {
+        return None;
+    }
+    serde_json::from_value(line).ok()
 }
 
 /// What running the loop again says about the transcript on disk.

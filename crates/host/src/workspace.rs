@@ -86,6 +86,14 @@ pub enum WorkspaceError {
         /// The owner's number.
         owner: u32,
     },
+    /// The folder that was named is not there, or is none.
+    #[error("`{}` is no folder to work in: {cause}", path.display())]
+    NoFolder {
+        /// What was named.
+        path: PathBuf,
+        /// The system's reason.
+        cause: io::Error,
+    },
     /// The workspace is not writable and the environment names no other place.
     #[error("`{}` is not writable, and neither `XDG_STATE_HOME` nor `HOME` names another place", root.display())]
     NoStateHome {
@@ -112,6 +120,9 @@ impl WorkspaceError {
                     "work in a folder of your own (`mkdir {FOLDER}` there), or take it over: `chown -R \"$USER\" {}`",
                     path.display()
                 )
+            }
+            Self::NoFolder { path, .. } => {
+                format!("check the spelling (`ls -ld {0}`), or make it: `mkdir -p {0}`", path.display())
             }
             Self::NoStateHome { .. } => "set `XDG_STATE_HOME` to a folder that you may write to".to_owned(),
             Self::File(error) => error.hint(),
@@ -162,7 +173,11 @@ impl Workspace {
 
 /// The nearest ancestor with `.geometry/`, else the git top level, else the folder itself.
 fn find_root(start: &Path) -> Result<PathBuf, WorkspaceError> {
-    let start = start.canonicalize().map_err(FileError::at(start, FileAction::Inspect))?;
+    let none = |cause| WorkspaceError::NoFolder { path: start.to_owned(), cause };
+    let start = start.canonicalize().map_err(none)?;
+    if !start.is_dir() {
+        return Err(none(io::ErrorKind::NotADirectory.into()));
+    }
     for folder in start.ancestors() {
         if inspect(&folder.join(FOLDER))? == Presence::Folder {
             return Ok(folder.to_owned());

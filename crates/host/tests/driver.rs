@@ -8,6 +8,7 @@ use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, Tokens};
 use tripwire_host::driver::{Driver, Taken, views};
 use tripwire_host::geometry::layout::Layout;
@@ -186,7 +187,7 @@ fn log_1_a_lost_or_damaged_state_file_is_rebuilt_from_the_journal() {
     for n in 1..=5 {
         take(&mut driver, n);
     }
-    let state = place.layout.state().join(format!("{}.json", driver.session()));
+    let state = place.layout.state().join(format!("{}.state", driver.session()));
     for damage in ["", "{", "{\"version\":1}"] {
         fs::write(&state, damage).unwrap();
         let mut resumed = Driver::resume(&place.layout, driver.session()).unwrap();
@@ -194,9 +195,10 @@ fn log_1_a_lost_or_damaged_state_file_is_rebuilt_from_the_journal() {
         assert!(inputs >= 5, "{damage}: {inputs}");
         driver = resumed;
     }
-    fs::write(&state, "{\"version\":999}").unwrap();
+    // A sealed file of version 99.
+    fs::write(&state, [&[99], Digest::of(&[99]).as_bytes().as_slice()].concat()).unwrap();
     let error = Driver::resume(&place.layout, driver.session()).unwrap_err();
-    assert!(error.to_string().contains("version 999") && error.hint().contains("remove"), "{error}");
+    assert!(error.to_string().contains("version 99") && error.hint().contains("remove"), "{error}");
 }
 
 #[test]

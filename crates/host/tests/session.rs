@@ -11,6 +11,7 @@ use tripwire_host::bundle;
 use tripwire_host::driver::{Driver, Signing, open_existing};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::geometry::wall_clock::WallClock;
+use tripwire_host::identity::Configuration;
 use tripwire_host::journal::keys::KeyHome;
 use tripwire_host::journal::verify::{Trust, verify};
 use tripwire_host::journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
@@ -94,6 +95,27 @@ fn append(journal: &mut Journal<Disk>, text: String) {
     let entry = Entry { body: Cow::Owned(text), durations_ms: BTreeMap::new(), wall_ms: 0 };
     let batch = Batch { entries: vec![entry], durability: Durability::Synced, after: None };
     assert!(matches!(journal.append(&batch).unwrap(), Append::Ack(_)));
+}
+
+#[test]
+fn log_4_the_name_of_a_journal_that_was_signed_is_never_given_again() {
+    let place = place();
+    let home = KeyHome::at(place.folder.path().join("keys"));
+    let begin = |signing: Option<Signing>| {
+        let own = Configuration::default();
+        Driver::begin_signed((&place.layout, signing), at(0), own, |_| Ok(())).unwrap()
+    };
+    let signing = || Some(Signing::new(home.clone(), place.folder.path().join("work")));
+    let mut first = begin(signing());
+    first.take(What::Tick, at(1)).unwrap();
+    let name = first.session().clone();
+    std::fs::remove_dir_all(place.layout.journal().join(name.as_str())).unwrap();
+    let second = begin(signing());
+    assert_ne!(second.session(), &name, "begun in the same second");
+    assert_eq!(home.lost(place.layout.folder()).len(), 1, "that the first one is gone stays known");
+    // A journal for which nobody vouched leaves its name.
+    std::fs::remove_dir_all(place.layout.journal().join(second.session().as_str())).unwrap();
+    assert_eq!(begin(signing()).session(), second.session());
 }
 
 #[test]

@@ -166,6 +166,12 @@ pub enum ApplyError {
         /// The file, relative to the workspace.
         path: PathBuf,
     },
+    /// A change would touch what other programs obey.
+    #[error("`{}` is protected and is never changed by staged writes", path.display())]
+    Protected {
+        /// The file, relative to the workspace.
+        path: PathBuf,
+    },
     /// A change could not be written; what was done so far was undone.
     #[error("cannot apply `{}`: {source}; everything was put back", path.display())]
     Write {
@@ -196,7 +202,10 @@ impl ApplyError {
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`",
             Self::Mismatch { .. } => "review the change set again with `tripwire sandbox diff` and name its digest",
             Self::Conflict { .. } => "discard the stage and run the command again on the new state",
-            Self::Write { .. } => "make the file writable and apply again",
+            Self::Protected { .. } => {
+                "make this change yourself, or throw the stage away with `tripwire sandbox discard`"
+            }
+            Self::Write { .. } => "mend the cause that is named and apply again; nothing has changed yet",
             Self::Busy => "wait for it and look with `tripwire sandbox diff`",
             Self::Recover { .. } => {
                 "mend the cause and apply again; `.tripwire-apply-…` in the workspace holds the old and the new files"

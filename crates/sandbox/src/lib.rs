@@ -17,7 +17,8 @@ mod stage;
 pub use error::{ApplyError, SpecError, StageError, TreeError};
 pub use interrupt::Interrupt;
 pub use outcome::{
-    Budget, Captured, End, Finding, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt, Report,
+    Budget, Captured, End, Finding, FindingFate, FindingKind, Layer, LayerState, Layers, NotRun, Outcome, Receipt,
+    Report,
 };
 pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
 pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Recovered, Stage};
@@ -34,6 +35,10 @@ mod children;
 mod control;
 #[cfg(target_os = "linux")]
 mod explain;
+#[cfg(target_os = "linux")]
+mod git_ignores;
+#[cfg(target_os = "linux")]
+mod home;
 #[cfg(target_os = "linux")]
 pub mod interrupts;
 #[cfg(target_os = "linux")]
@@ -60,6 +65,8 @@ mod runs;
 mod sys;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod unlinked;
 #[cfg(target_os = "linux")]
 mod walk;
 #[cfg(target_os = "linux")]

@@ -1,19 +1,26 @@
 //! Which names of a workspace need a wall: what other programs obey, and what is secret.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 
 use crate::layers::l03_reexec::Broken;
+use crate::layers::l10_config::values;
+use crate::layers::l10_scan::Known;
 use crate::outcome::Layer;
 use crate::plan::Kind;
 use crate::spec::{HIDDEN_NAMES, PROTECTED_NAMES};
-use crate::walk;
+use crate::walk::{self, Entry, Folder, Visit, Walked};
 
 /// Protected names that are made up as folders, because others may put something into them during the run: a person's STOP,
 /// a client's settings. All other missing names become links to one empty file, which costs the file system no inode each.
 const FOLDER_NAMES: [&str; 3] = [".git", ".geometry", ".claude"];
+
+/// A configuration beyond this size is not read.
+const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The names of a workspace that need a wall, relative to it.
 #[derive(Debug, Default)]
@@ -21,6 +28,10 @@ pub(crate) struct Names {
     pub(crate) protected: Vec<PathBuf>,
     pub(crate) missing: Vec<(PathBuf, Kind)>,
     pub(crate) hidden: Vec<PathBuf>,
+    /// Secrets outside of the workspace to which a link in it leads; absolute.
+    pub(crate) hidden_elsewhere: Vec<PathBuf>,
+    /// The repositories that are there before the run.
+    pub(crate) known: Known,
 }
 
 impl Names {
@@ -75,27 +86,20 @@ impl Names {
 
     /// Finds hidden names anywhere, and the hooks and configurations of repositories below the top.
     fn search(&mut self, workspace: &Path) -> Result<(), Broken> {
-        let mut repositories: Vec<PathBuf> = Vec::new();
-        let walked = walk::walk(workspace, &mut |entry| {
-            let name = entry.name_bytes();
-            if HIDDEN_NAMES.iter().any(|hidden| hidden.as_bytes() == name) {
-                self.hide(workspace, entry.path, entry.kind);
-                return walk::Step::Skip;
-            }
-            if name == b".git" && entry.kind == FileType::Directory {
-                repositories.push(entry.path.to_path_buf());
-            }
-            // Object stores hold thousands of files with names made of digits.
-            let store = name == b"objects" && entry.path.parent().is_some_and(|parent| parent.ends_with(".git"));
-            if store { walk::Step::Skip } else { walk::Step::Enter }
-        });
-        let broken = |what: &str| Broken::new(Layer::Rootfs, 0, what.to_owned());
-        let walked = walked.map_err(|_| broken("search the workspace for secrets"))?;
-        if walked.ended == walk::Ended::TooDeep {
-            return Err(broken("search the workspace for secrets: folders are nested too deep"));
+        let mut search = Search { workspace, names: self, repositories: Vec::new(), linked: BTreeSet::new() };
+        let walked = walk::walk_with(workspace, &mut search);
+        let Search { repositories, linked, .. } = search;
+        self.seen(walked)?;
+        if !linked.is_empty() {
+            let walked = walk::walk(workspace, &mut |entry| {
+                let same = |stat: Stat| stat.st_nlink > 1 && linked.contains(&(stat.st_dev, stat.st_ino));
+                if entry.kind == FileType::RegularFile && entry.stat().is_ok_and(same) {
+                    self.hidden.push(entry.path.to_path_buf());
+                }
+                walk::Step::Enter
+            });
+            self.seen(walked)?;
         }
-        // What cannot be searched could be opened from inside, by the same uid: it is hidden whole.
-        self.hidden.extend(walked.closed);
         for repository in repositories {
             for name in ["hooks", "config", "config.worktree", "modules"] {
                 let path = repository.join(name);
@@ -104,22 +108,93 @@ impl Names {
                     self.add_protected(path);
                 }
             }
+            for path in obeyed(workspace, &repository) {
+                self.add_protected(path);
+            }
         }
         Ok(())
     }
 
-    /// A link cannot be covered, so what it points at is, if that is in the workspace.
-    fn hide(&mut self, workspace: &Path, path: &Path, kind: FileType) {
-        if kind != FileType::Symlink {
-            self.hidden.push(path.to_path_buf());
-            return;
+    /// What cannot be searched could be opened from inside, by the same uid: it is hidden whole.
+    fn seen(&mut self, walked: io::Result<Walked>) -> Result<(), Broken> {
+        let broken = |what: &str| Broken::new(Layer::Rootfs, 0, what.to_owned());
+        let walked = walked.map_err(|_| broken("search the workspace for secrets"))?;
+        if walked.ended != walk::Ended::Whole {
+            return Err(broken("search the workspace for secrets: folders are too deep or too many"));
         }
-        let target = fs::canonicalize(workspace.join(path)).ok();
-        if let Some(inside) = target.as_deref().and_then(|target| target.strip_prefix(workspace).ok())
-            && inside.components().all(|part| matches!(part, Component::Normal(_)))
-            && inside != Path::new("")
-        {
-            self.hidden.push(inside.to_path_buf());
+        self.hidden.extend(walked.closed);
+        Ok(())
+    }
+}
+
+/// What is found on the way through a workspace.
+struct Search<'a> {
+    workspace: &'a Path,
+    names: &'a mut Names,
+    repositories: Vec<PathBuf>,
+    /// Secrets that have other names as well.
+    linked: BTreeSet<(u64, u64)>,
+}
+
+impl Visit for Search<'_> {
+    fn folder(&mut self, folder: &Folder<'_>) {
+        if folder.is_repository() {
+            self.names.known.note(folder.dir, folder.path);
         }
     }
+
+    fn entry(&mut self, entry: &Entry<'_>) -> walk::Step {
+        let name = entry.name_bytes();
+        if HIDDEN_NAMES.iter().any(|hidden| hidden.as_bytes() == name) {
+            self.hide(entry);
+            return walk::Step::Skip;
+        }
+        if name == b".git" && entry.kind == FileType::Directory {
+            self.repositories.push(entry.path.to_path_buf());
+        }
+        // Object stores hold thousands of files in folders with names of two digits.
+        let store = entry.path.parent().is_some_and(|parent| parent.ends_with(".git/objects"));
+        if store && name.len() == 2 { walk::Step::Skip } else { walk::Step::Enter }
+    }
+}
+
+impl Search<'_> {
+    /// A link cannot be covered, so what it points at is, wherever that is shown.
+    fn hide(&mut self, entry: &Entry<'_>) {
+        if entry.kind != FileType::Symlink {
+            self.names.hidden.push(entry.path.to_path_buf());
+            if let Ok(stat) = entry.stat()
+                && entry.kind == FileType::RegularFile
+                && stat.st_nlink > 1
+            {
+                self.linked.insert((stat.st_dev, stat.st_ino));
+            }
+            return;
+        }
+        let Ok(target) = fs::canonicalize(self.workspace.join(entry.path)) else { return };
+        match inside(self.workspace, &target) {
+            Some(path) => self.names.hidden.push(path),
+            None => self.names.hidden_elsewhere.push(target),
+        }
+    }
+}
+
+/// A path relative to the workspace, if it is one below it.
+fn inside(workspace: &Path, path: &Path) -> Option<PathBuf> {
+    let inside = path.strip_prefix(workspace).ok()?;
+    let plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
+    (plain && inside != Path::new("")).then(|| inside.to_path_buf())
+}
+
+/// Hooks and further configurations that a repository's own configuration names and that are in the workspace.
+fn obeyed(workspace: &Path, repository: &Path) -> Vec<PathBuf> {
+    let folder = workspace.join(repository);
+    let config = folder.join("config");
+    let small = fs::metadata(&config).is_ok_and(|meta| meta.is_file() && meta.len() <= CONFIG_BYTES_MAX);
+    let Some(text) = small.then(|| fs::read_to_string(&config).ok()).flatten() else { return Vec::new() };
+    let tree = folder.parent().unwrap_or(&folder);
+    let hooks = values(&text, "core", "hookspath").into_iter().map(|value| tree.join(value));
+    let more = ["include", "includeif"].into_iter().flat_map(|section| values(&text, section, "path"));
+    let more = more.map(|value| folder.join(value));
+    hooks.chain(more).filter_map(|path| inside(workspace, &fs::canonicalize(path).ok()?)).collect()
 }

@@ -178,6 +178,21 @@ pub struct Report {
     pub stage: Option<PathBuf>,
 }
 
+impl Report {
+    /// What may still be armed in the workspace: planted files that could not be made harmless, or places that could not be
+    /// looked at. A caller must not take such a run for a good one.
+    #[must_use]
+    pub fn left_armed(&self) -> Vec<String> {
+        let armed = self.findings.iter().filter(|finding| finding.fate == FindingFate::StillArmed);
+        let mut left: Vec<String> =
+            armed.map(|finding| format!("`{}` {}", finding.path.display(), finding.action)).collect();
+        if let Some(LayerState::Missing(unseen)) = self.layers.get(Layer::Scan) {
+            left.push(unseen.clone());
+        }
+        left
+    }
+}
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
@@ -193,7 +208,7 @@ pub enum End {
     OverBudget(Budget),
 }
 
-/// A budget that the launcher itself watches.
+/// A budget for which a command is ended: by the launcher, or by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
     /// Memory of all processes together.
@@ -202,6 +217,8 @@ pub enum Budget {
     Disk,
     /// Number of files written.
     Inodes,
+    /// Bytes of one file.
+    FileSize,
 }
 
 impl Budget {
@@ -212,6 +229,7 @@ impl Budget {
             Self::Memory => "memory",
             Self::Disk => "disk",
             Self::Inodes => "inodes",
+            Self::FileSize => "file-size",
         }
     }
 }
@@ -253,6 +271,17 @@ pub struct Finding {
     pub path: PathBuf,
     /// What was done with it.
     pub action: String,
+    /// Whether that made it harmless.
+    pub fate: FindingFate,
+}
+
+/// What became of a planted file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingFate {
+    /// It can do nothing any more.
+    Disarmed,
+    /// It could not be changed: whoever uses it, runs it.
+    StillArmed,
 }
 
 /// The kinds of planted files that the scan after a run looks for.
@@ -275,5 +304,39 @@ impl FindingKind {
             Self::GitConfig => "git_config",
             Self::SetId => "set_id",
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    fn report(scan: LayerState, fate: FindingFate) -> Report {
+        let mut layers = Layers::default();
+        layers.set(Layer::Scan, scan);
+        let finding =
+            Finding { kind: FindingKind::GitHook, path: "r/.git/hooks/x".into(), action: "tried".to_owned(), fate };
+        Report {
+            end: End::Exited(0),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            wall: Duration::ZERO,
+            layers,
+            receipt: Receipt::default(),
+            findings: vec![finding],
+            memory_kills: 0,
+            profile: Profile::Strict,
+            stage: None,
+        }
+    }
+
+    #[test]
+    fn box_1_what_stays_armed_or_unseen_is_named() {
+        let seen = || LayerState::On("1 findings".to_owned());
+        assert!(report(seen(), FindingFate::Disarmed).left_armed().is_empty());
+        assert_eq!(report(seen(), FindingFate::StillArmed).left_armed(), ["`r/.git/hooks/x` tried"]);
+        let unseen = LayerState::Missing("too deep".to_owned());
+        assert_eq!(report(unseen, FindingFate::Disarmed).left_armed(), ["too deep"]);
     }
 }

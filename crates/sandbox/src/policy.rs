@@ -4,10 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::git_ignores;
+use crate::home;
 use crate::layers::l03_reexec::Broken;
 use crate::layers::l04_rootfs::COPY_BYTES_MAX;
 use crate::layers::l05_limits;
 use crate::layers::l08_seccomp::{self, Choices};
+use crate::layers::l10_scan::Known;
 use crate::names::Names;
 use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
 use crate::runs::own_folder;
@@ -40,6 +43,17 @@ pub(crate) struct Prepared {
     pub(crate) plan: SandboxPlan,
     /// Protected names that must be made first, relative to the workspace.
     pub(crate) missing: Vec<(PathBuf, Kind)>,
+    /// Where the command may write, for the look afterwards.
+    pub(crate) written: Vec<Written>,
+}
+
+/// A folder of the host that the command may change.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) root: PathBuf,
+    /// The workspace, if the root is the upper folder of an overlay.
+    pub(crate) base: Option<PathBuf>,
+    pub(crate) known: Known,
 }
 
 /// How writes to the workspace are kept.
@@ -60,17 +74,26 @@ pub(crate) enum MemoryCount {
     Sampling,
 }
 
-/// Turns a request into a plan.
-pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> Result<Prepared, Broken> {
+/// Turns a request into a plan. `ours` are placeholders that other runs in the same workspace have made.
+pub(crate) fn prepare(
+    spec: &Sandbox,
+    writes: &Writes,
+    memory: MemoryCount,
+    ours: &[PathBuf],
+) -> Result<Prepared, Broken> {
     let shown = match writes {
         Writes::Direct | Writes::Overlay { .. } => spec.workspace.clone(),
         Writes::Copy { copy } => copy.clone(),
     };
     let names = Names::find(&shown)?;
+    let folders = spec.write.iter().filter(|path| path.is_dir());
+    let granted = folders.map(|path| Ok((path.clone(), Names::find(path)?))).collect::<Result<Vec<_>, Broken>>()?;
     let mut plan = SandboxPlan { command: command(spec), ..SandboxPlan::default() };
     system(&mut plan);
+    let not_git_s: Vec<PathBuf> = names.missing.iter().map(|(name, _)| name).chain(ours).cloned().collect();
+    plan.steps.extend(git_ignores::steps(&spec.workspace, &not_git_s));
     grants(spec, writes, &names, &mut plan);
-    walls(spec, &names, &mut plan)?;
+    walls(spec, &names, &granted, &mut plan)?;
     let budgets = &spec.budgets;
     plan.scratch_bytes = budgets.disk.0.min(budgets.memory.0 / 2);
     plan.scratch_inodes = budgets.inodes;
@@ -85,11 +108,27 @@ pub(crate) fn prepare(spec: &Sandbox, writes: &Writes, memory: MemoryCount) -> R
     plan.filter = l08_seccomp::program(choices)?;
     plan.landlock_required = u64::from(spec.profile == Profile::Strict);
     plan.bridge = spec.bridge.clone().map(|socket| (socket, BRIDGE_PORT));
-    let missing = match writes {
-        Writes::Direct | Writes::Copy { .. } => names.missing,
-        Writes::Overlay { .. } => Vec::new(),
+    let (missing, workspace) = match writes {
+        Writes::Direct | Writes::Copy { .. } => {
+            let written = Written { root: shown, base: None, known: names.known };
+            (names.missing, may_write(spec, writes).then_some(written))
+        }
+        // Everything in the upper folder was written by commands, so nothing in it is known.
+        Writes::Overlay { upper, .. } => {
+            let written = Written { root: upper.clone(), base: Some(shown), known: Known::default() };
+            (Vec::new(), Some(written))
+        }
     };
-    Ok(Prepared { plan, missing })
+    let granted = granted.into_iter().map(|(root, names)| Written { root, base: None, known: names.known });
+    Ok(Prepared { plan, missing, written: granted.chain(workspace).collect() })
+}
+
+/// Whether the command may write to what it sees as its workspace; a stage keeps writes out of the real one by itself.
+fn may_write(spec: &Sandbox, writes: &Writes) -> bool {
+    match (spec.workspace_access, writes) {
+        (WorkspaceAccess::Read, Writes::Direct) => false,
+        (WorkspaceAccess::Write, _) | (WorkspaceAccess::Read, Writes::Overlay { .. } | Writes::Copy { .. }) => true,
+    }
 }
 
 fn command(spec: &Sandbox) -> CommandPlan {
@@ -106,6 +145,7 @@ fn command(spec: &Sandbox) -> CommandPlan {
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_CONFIG_SYSTEM", git_ignores::SYSTEM_CONFIG),
     ]
     .iter()
     .filter(|(name, _)| !spec.env.iter().any(|(given, _)| given == name))
@@ -187,13 +227,7 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
     grants.extend(spec.read.iter().map(|path| bind(path, Access::Read)));
     grants.extend(spec.write.iter().map(|path| bind(path, Access::Write)));
     let path = spec.workspace.clone();
-    let own = match (spec.workspace_access, writes) {
-        (WorkspaceAccess::Read, Writes::Direct) => Access::Read,
-        // A stage keeps writes out of the workspace by itself.
-        (WorkspaceAccess::Write, _) | (WorkspaceAccess::Read, Writes::Overlay { .. } | Writes::Copy { .. }) => {
-            Access::Write
-        }
-    };
+    let own = if may_write(spec, writes) { Access::Write } else { Access::Read };
     let step = match writes {
         Writes::Direct => Step::Bind { path, access: own },
         Writes::Overlay { upper, work } => {
@@ -210,26 +244,26 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
 }
 
 /// Read-only and hidden paths, each with every folder above it pinned.
-fn walls(spec: &Sandbox, names: &Names, plan: &mut SandboxPlan) -> Result<(), Broken> {
+fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut SandboxPlan) -> Result<(), Broken> {
     let mut protect: Vec<PathBuf> = names.protected.iter().map(|name| spec.workspace.join(name)).collect();
     let mut mask: Vec<PathBuf> = names.hidden.iter().map(|name| spec.workspace.join(name)).collect();
-    for path in &spec.write {
-        if path.is_dir() {
-            let more = Names::find(path)?;
-            protect.extend(more.protected.iter().filter(|name| path.join(name).exists()).map(|name| path.join(name)));
-            mask.extend(more.hidden.iter().map(|name| path.join(name)));
-        }
+    for (path, more) in granted {
+        protect.extend(more.protected.iter().filter(|name| path.join(name).exists()).map(|name| path.join(name)));
+        mask.extend(more.hidden.iter().map(|name| path.join(name)));
     }
-    for path in &spec.hide {
-        // What no grant shows is hidden already.
-        if is_shown(spec, path) {
-            mask.push(path.clone());
-        }
-    }
+    // What no grant shows is hidden already.
+    mask.extend(spec.hide.iter().filter(|path| is_shown(spec, path)).cloned());
+    // Where a link named as a secret leads; a path that was granted itself was meant to be seen.
+    let elsewhere = granted.iter().map(|(_, names)| names).chain([names]).flat_map(|names| &names.hidden_elsewhere);
+    let grants: Vec<&PathBuf> = spec.read.iter().chain(&spec.write).collect();
+    let below = |path: &&PathBuf| grants.iter().any(|root| path != root && path.starts_with(root));
+    mask.extend(elsewhere.filter(below).cloned());
     // The records of living runs are acted upon: nobody inside may write one.
     let records = own_folder().and_then(|folder| fs::canonicalize(folder).ok());
     let roots: Vec<&PathBuf> = spec.write.iter().chain([&spec.workspace]).collect();
     mask.extend(records.filter(|folder| roots.iter().any(|root| folder.starts_with(root))));
+    let shown: Vec<&PathBuf> = spec.read.iter().chain(roots.iter().copied()).collect();
+    mask.extend(home::hidden(&shown, &roots)?);
     let mut pins: Vec<PathBuf> = Vec::new();
     for path in protect.iter().chain(&mask) {
         let above = path.ancestors().skip(1).take_while(|parent| {
@@ -274,7 +308,7 @@ mod tests {
 
     fn plan(dir: &Path) -> Result<Prepared, Broken> {
         let spec = Sandbox::new(dir, ["true"]).expect("a spec");
-        prepare(&spec, &Writes::Direct, MemoryCount::Kernel)
+        prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[])
     }
 
     #[test]
@@ -328,7 +362,7 @@ mod tests {
         fs::write(dir.join("secret"), "secret").expect("a secret");
         let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
         let spec = spec.hide(Path::new("secret")).expect("hides").hide(&other).expect("hides");
-        let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel).expect("a plan").plan.steps;
+        let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[]).expect("a plan").plan.steps;
         assert!(steps.contains(&Step::Mask { path: dir.join("secret") }));
         assert!(!steps.contains(&Step::Mask { path: other.clone() }));
         fs::remove_dir_all(&dir).expect("clean");

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use crate::capture::Capture;
@@ -11,14 +11,14 @@ use crate::explain::{explain, hint};
 use crate::layers::l01_cgroup::{Group, GroupLimits};
 use crate::layers::l02_namespaces::{Launch, World, launch};
 use crate::layers::l03_reexec::Broken;
-use crate::layers::l10_scan::{self, Since};
-use crate::outcome::{End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
+use crate::layers::l10_scan::{self, Ground, Since};
+use crate::outcome::{Budget, End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
 use crate::plan::Plan;
-use crate::policy::{self, MemoryCount, Writes};
+use crate::policy::{self, MemoryCount, Writes, Written};
 use crate::procfs;
 use crate::running::{Alive, Ended, Event, Running};
 use crate::runs::Placeholders;
-use crate::spec::{Profile, Sandbox, WorkspaceAccess};
+use crate::spec::{Profile, Sandbox};
 use crate::stage;
 use crate::watchdog::{self, Sight, Watch};
 
@@ -33,12 +33,17 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
         start: Instant::now(),
         since: watchdog::now(),
         memory: MemoryCount::Sampling,
-        writable: Vec::new(),
+        written: Vec::new(),
     };
     let mut result = attempt.go();
     if result.as_ref().is_err_and(|broken| broken.layer == Layer::Stage) && stage::is_fresh_overlay(spec) {
         // No overlay here: the same run on a copy of the workspace, named in the result.
-        result = stage::fall_back_to_copy(spec).and_then(|()| attempt.go());
+        result = stage::fall_back_to_copy(spec).and_then(|()| {
+            // The copies are new, but they are not the command's.
+            std::thread::sleep(watchdog::CLOCK_TICK);
+            attempt.since = watchdog::now();
+            attempt.go()
+        });
     }
     match result {
         Ok(report) => Outcome::Ran(report),
@@ -63,7 +68,18 @@ struct Attempt<'a> {
     start: Instant,
     since: Since,
     memory: MemoryCount,
-    writable: Vec<PathBuf>,
+    written: Vec<Written>,
+}
+
+/// What ended a command for which the kernel has only a signal: the budget that it spent.
+fn blamed(end: End, memory_kills: u64) -> End {
+    match end {
+        End::Signaled(signal) if i32::from(signal) == libc::SIGKILL && memory_kills > 0 => {
+            End::OverBudget(Budget::Memory)
+        }
+        End::Signaled(signal) if i32::from(signal) == libc::SIGXFSZ => End::OverBudget(Budget::FileSize),
+        End::Exited(_) | End::Signaled(_) | End::TimedOut | End::Interrupted | End::OverBudget(_) => end,
+    }
 }
 
 impl Attempt<'_> {
@@ -90,7 +106,7 @@ impl Attempt<'_> {
         let mut receipt = ended.receipt;
         receipt.survivors += u64::try_from(survivors).unwrap_or(u64::MAX);
         Ok(Report {
-            end: ended.end,
+            end: blamed(ended.end, memory_kills),
             stdout: ended.stdout.finish(),
             stderr: ended.stderr.finish(),
             wall: self.start.elapsed(),
@@ -139,8 +155,8 @@ impl Attempt<'_> {
         };
         // Leftovers of killed runs go before the workspace is looked at.
         let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
-        let prepared = policy::prepare(self.spec, &writes, self.memory)?;
-        self.writable = self.writable_roots(&writes);
+        let prepared = policy::prepare(self.spec, &writes, self.memory, placeholders.shared())?;
+        self.written = prepared.written;
         placeholders.fill(&prepared.missing).map_err(placeholder)?;
         self.refuse_late_start()?;
         Ok((placeholders, Plan::Sandbox(Box::new(prepared.plan))))
@@ -297,35 +313,31 @@ impl Attempt<'_> {
         Sight {
             scratch,
             proc,
-            roots: self.writable.clone(),
+            roots: self.written.iter().map(|written| written.root.clone()).collect(),
             since: self.since,
             budgets: self.spec.budgets,
             memory: self.memory,
         }
     }
 
-    /// The folders of the host that the tree may change.
-    fn writable_roots(&self, writes: &Writes) -> Vec<PathBuf> {
-        let workspace = match (writes, self.spec.workspace_access) {
-            (Writes::Direct, WorkspaceAccess::Write) => Some(self.spec.workspace.clone()),
-            (Writes::Direct, WorkspaceAccess::Read) => None,
-            (Writes::Overlay { upper, .. }, _) => Some(upper.clone()),
-            (Writes::Copy { copy }, _) => Some(copy.clone()),
-        };
-        self.spec.write.iter().filter(|path| path.is_dir()).cloned().chain(workspace).collect()
-    }
-
     /// Layer 10. The command has run by now: a scan that fails is named, it does not undo the run.
     fn scan(&mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut failed = None;
-        for root in &self.writable {
-            match l10_scan::scan(root, self.since) {
-                Ok(found) => findings.extend(found),
-                Err(error) => failed = Some(format!("`{}`: {error}", root.display())),
-            }
+        let mut unseen = None;
+        for written in &self.written {
+            let Written { root, base, known } = written;
+            let since = if base.is_some() { Since::EVER } else { self.since };
+            let scanned = l10_scan::scan(&Ground { root, base: base.as_deref(), known, since });
+            let failed = match scanned {
+                Ok(scanned) => {
+                    findings.extend(scanned.findings);
+                    scanned.unseen
+                }
+                Err(error) => Some(error.to_string()),
+            };
+            unseen = failed.map(|what| format!("`{}`: {what}", root.display())).or(unseen);
         }
-        let state = match failed {
+        let state = match unseen {
             Some(text) => LayerState::Missing(text),
             None => LayerState::On(format!("{} findings", findings.len())),
         };

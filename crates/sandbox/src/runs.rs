@@ -37,6 +37,11 @@ impl Placeholders {
         Ok(Self { workspace: workspace.to_path_buf(), made, first_file: None, record: None, folder, lock })
     }
 
+    /// The names that other living runs made in this workspace; asked before our own are made.
+    pub(crate) fn shared(&self) -> &[PathBuf] {
+        &self.made
+    }
+
     /// Makes the missing names and writes a record of them.
     pub(crate) fn fill(&mut self, missing: &[(PathBuf, Kind)]) -> io::Result<()> {
         for (name, kind) in missing {

@@ -1,15 +1,22 @@
 //! Walking a folder that a hostile program may be changing: by descriptors, never through a symbolic link, with bounds.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, chmodat, fstat, openat, statat};
+use rustix::io::Errno;
 
-/// Deeper folders are reported, not entered: a walk holds one descriptor per level.
-pub(crate) const DEPTH_MAX: usize = 400;
+/// Deeper folders are reported, not entered. More than the files that a run may make by default, so one run cannot dig so deep.
+const DEPTH_MAX: usize = 16_384;
+/// A walk holds a descriptor for each of so many levels; further up it finds its way back by `..` and by number.
+const HELD_MAX: usize = 128;
+/// A walk that takes longer is given up and says so.
+const TIME_MAX: Duration = Duration::from_secs(60);
+const OWNER_ALL: u32 = 0o700;
 
 /// One entry of a walk.
 #[derive(Debug)]
@@ -34,6 +41,32 @@ impl Entry<'_> {
     }
 }
 
+/// A folder that was just opened.
+#[derive(Debug)]
+pub(crate) struct Folder<'a> {
+    pub(crate) dir: BorrowedFd<'a>,
+    /// Its path below the start.
+    pub(crate) path: &'a Path,
+    names: &'a [(CString, FileType)],
+}
+
+impl Folder<'_> {
+    /// Whether git would make a repository of it and keep what is there: `git init` does so in a folder of this name.
+    pub(crate) fn is_named_as_one(&self) -> bool {
+        self.path.ends_with(".git")
+    }
+
+    /// Whether git would take it for a repository: it has a `HEAD`, or `objects` where several share one, folder or link.
+    /// That finds bare ones too.
+    pub(crate) fn is_repository(&self) -> bool {
+        self.names.iter().any(|(name, kind)| match name.to_bytes() {
+            b"HEAD" => *kind != FileType::Directory,
+            b"objects" => *kind != FileType::RegularFile,
+            _ => false,
+        })
+    }
+}
+
 /// What to do after an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -42,7 +75,17 @@ pub(crate) enum Step {
     /// Go on, past the entry.
     Skip,
     /// End the walk.
+    #[cfg_attr(not(test), expect(dead_code, reason = "every walk of today sees all"))]
     Stop,
+}
+
+/// What is done on a walk.
+pub(crate) trait Visit {
+    /// A folder was opened; its entries come next.
+    fn folder(&mut self, folder: &Folder<'_>);
+
+    /// One entry.
+    fn entry(&mut self, entry: &Entry<'_>) -> Step;
 }
 
 /// What a walk could not see.
@@ -60,78 +103,170 @@ pub(crate) enum Ended {
     Whole,
     /// A visitor stopped it.
     Stopped,
-    /// Some folder was too deep to enter.
-    TooDeep,
+    /// Some folder was too deep to enter, was moved away meanwhile, or the time was over.
+    Cut,
 }
 
 /// Calls `visit` for everything below `top`, parents first. What vanishes meanwhile is passed over.
 pub(crate) fn walk(top: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> Step) -> io::Result<Walked> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let fd = openat(CWD, top, flags, Mode::empty())?;
-    let mut walk = Walk { visit, path: PathBuf::new(), too_deep: false, closed: Vec::new() };
-    let ended = match walk.folder(&fd, 0)? {
-        Step::Stop => Ended::Stopped,
-        Step::Enter | Step::Skip if walk.too_deep => Ended::TooDeep,
-        Step::Enter | Step::Skip => Ended::Whole,
-    };
+    struct EntriesOnly<'v>(&'v mut dyn FnMut(&Entry<'_>) -> Step);
+    impl Visit for EntriesOnly<'_> {
+        fn folder(&mut self, _folder: &Folder<'_>) {}
+
+        fn entry(&mut self, entry: &Entry<'_>) -> Step {
+            (self.0)(entry)
+        }
+    }
+    walk_with(top, &mut EntriesOnly(visit))
+}
+
+/// The same for a visitor that wants to see the folders as well.
+pub(crate) fn walk_with(top: &Path, visit: &mut dyn Visit) -> io::Result<Walked> {
+    bounded(top, visit, DEPTH_MAX)
+}
+
+fn bounded(top: &Path, visit: &mut dyn Visit, depth_max: usize) -> io::Result<Walked> {
+    let fd = openat(CWD, top, folder_flags(), Mode::empty())?;
+    let mut walk = Walk { visit, depth_max, path: PathBuf::new(), cut: Ended::Whole, closed: Vec::new() };
+    let ended = walk.run(fd, Instant::now() + TIME_MAX);
     Ok(Walked { ended, closed: walk.closed })
 }
 
+/// Gives us all rights on a folder of our own that was closed; never through a link.
+pub(crate) fn open_up(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = openat(dir, name, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(fstat(&folder)?.st_mode & 0o7777 | OWNER_ALL);
+    Ok(chmodat(CWD, format!("/proc/self/fd/{}", folder.as_raw_fd()), mode, AtFlags::empty())?)
+}
+
+pub(crate) fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW
+}
+
 struct Walk<'v> {
-    visit: &'v mut dyn FnMut(&Entry<'_>) -> Step,
+    visit: &'v mut dyn Visit,
+    depth_max: usize,
     path: PathBuf,
-    too_deep: bool,
+    cut: Ended,
     closed: Vec<PathBuf>,
 }
 
+/// A folder on the way down.
+struct Level {
+    /// Held while it is the last one, and always near the top.
+    fd: Option<OwnedFd>,
+    identity: (u64, u64),
+    entries: std::vec::IntoIter<(CString, FileType)>,
+}
+
+/// Where an entry leads.
+enum Next {
+    Past,
+    Into(OwnedFd),
+    Stop,
+}
+
 impl Walk<'_> {
-    fn folder(&mut self, fd: &OwnedFd, depth: usize) -> io::Result<Step> {
-        let Ok(entries) = Dir::read_from(fd) else {
-            return Ok(Step::Enter);
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
+    fn run(&mut self, top: OwnedFd, deadline: Instant) -> Ended {
+        let mut levels = vec![self.open(top)];
+        loop {
+            let depth = levels.len();
+            let Some(level) = levels.last_mut() else { return self.cut };
+            let Some(fd) = &level.fd else { return Ended::Cut };
+            let Some((name, kind)) = level.entries.next() else {
+                let done = levels.pop();
+                self.path.pop();
+                if let (Some(done), Some(above)) = (done, levels.last_mut()) {
+                    above.take_hold(&done);
+                }
                 continue;
+            };
+            if Instant::now() > deadline {
+                return Ended::Cut;
             }
             self.path.push(OsStr::from_bytes(name.to_bytes()));
-            let step = self.one(fd, name, entry.file_type(), depth)?;
-            self.path.pop();
-            if step == Step::Stop {
-                return Ok(Step::Stop);
+            match self.one(fd, &name, kind, depth) {
+                Next::Into(inner) => {
+                    if depth > HELD_MAX {
+                        level.fd = None;
+                    }
+                    let inner = self.open(inner);
+                    levels.push(inner);
+                }
+                Next::Past => {
+                    self.path.pop();
+                }
+                Next::Stop => return Ended::Stopped,
             }
         }
-        Ok(Step::Enter)
     }
 
-    fn one(&mut self, fd: &OwnedFd, name: &CStr, kind: FileType, depth: usize) -> io::Result<Step> {
+    /// Lists a folder whole before anything is done in it.
+    fn open(&mut self, fd: OwnedFd) -> Level {
+        let mut names = Vec::new();
+        match Dir::read_from(&fd) {
+            Ok(entries) => {
+                for entry in entries {
+                    match entry {
+                        Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                        Ok(entry) => names.push((entry.file_name().to_owned(), entry.file_type())),
+                        // A folder that was removed meanwhile holds nothing.
+                        Err(Errno::NOENT) => break,
+                        Err(_) => {
+                            self.cut = Ended::Cut;
+                            break;
+                        }
+                    }
+                }
+            }
+            // It can be listed but not entered.
+            Err(Errno::ACCESS) => self.closed.push(self.path.clone()),
+            Err(Errno::NOENT) => {}
+            Err(_) => self.cut = Ended::Cut,
+        }
+        self.visit.folder(&Folder { dir: fd.as_fd(), path: &self.path, names: &names });
+        let identity = fstat(&fd).map_or((0, 0), |stat| (stat.st_dev, stat.st_ino));
+        Level { fd: Some(fd), identity, entries: names.into_iter() }
+    }
+
+    fn one(&mut self, fd: &OwnedFd, name: &CStr, kind: FileType, depth: usize) -> Next {
         let kind = if kind == FileType::Unknown {
             match statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                Err(_) => return Ok(Step::Skip),
+                Err(_) => return Next::Past,
             }
         } else {
             kind
         };
         let entry = Entry { dir: fd.as_fd(), name, path: &self.path, kind };
-        let step = (self.visit)(&entry);
-        if step != Step::Enter || kind != FileType::Directory {
-            return Ok(step);
+        match self.visit.entry(&entry) {
+            Step::Enter if kind == FileType::Directory => {}
+            Step::Enter | Step::Skip => return Next::Past,
+            Step::Stop => return Next::Stop,
         }
-        if depth >= DEPTH_MAX {
-            self.too_deep = true;
-            return Ok(Step::Skip);
+        if depth > self.depth_max {
+            self.cut = Ended::Cut;
+            return Next::Past;
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        match openat(fd, name, flags, Mode::empty()) {
-            Ok(inner) => self.folder(&inner, depth + 1),
-            Err(rustix::io::Errno::ACCESS) => {
-                self.closed.push(self.path.clone());
-                Ok(Step::Skip)
-            }
+        match openat(fd, name, folder_flags(), Mode::empty()) {
+            Ok(inner) => return Next::Into(inner),
+            Err(Errno::ACCESS) => self.closed.push(self.path.clone()),
             // Gone or replaced meanwhile.
-            Err(_) => Ok(Step::Skip),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(_) => self.cut = Ended::Cut,
         }
+        Next::Past
+    }
+}
+
+impl Level {
+    /// Opens this folder again from the one below it, if it was let go and is still the same.
+    fn take_hold(&mut self, below: &Self) {
+        let Some(from) = below.fd.as_ref().filter(|_| self.fd.is_none()) else { return };
+        let found = openat(from, "..", folder_flags(), Mode::empty()).ok();
+        let same = |fd: &OwnedFd| fstat(fd).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.identity);
+        self.fd = found.filter(same);
     }
 }
 
@@ -166,13 +301,36 @@ mod tests {
         fs::remove_dir_all(&dir).expect("clean");
     }
 
+    /// Folders in each other, made one by one because the path is longer than any call takes.
+    fn dig(dir: &Path, depth: usize) {
+        let mut fd = openat(CWD, dir, folder_flags(), Mode::empty()).expect("a folder");
+        for _ in 0..depth {
+            rustix::fs::mkdirat(&fd, "d", Mode::from_raw_mode(0o755)).expect("a folder");
+            fd = openat(&fd, "d", folder_flags(), Mode::empty()).expect("a folder");
+        }
+    }
+
     #[test]
-    fn a_chain_of_folders_beyond_the_bound_is_reported() {
+    fn a_chain_of_folders_is_seen_to_its_end_and_beyond_the_bound_it_is_reported() {
+        struct Count(usize);
+        impl Visit for Count {
+            fn folder(&mut self, _folder: &Folder<'_>) {}
+
+            fn entry(&mut self, _entry: &Entry<'_>) -> Step {
+                self.0 += 1;
+                Step::Enter
+            }
+        }
         let dir = scratch("deep");
-        let deep: PathBuf = (0..=DEPTH_MAX + 2).map(|_| "d").collect();
-        fs::create_dir_all(dir.join(&deep)).expect("folders");
-        assert_eq!(walk(&dir, &mut |_| Step::Enter).expect("walks").ended, Ended::TooDeep);
+        let depth = 4 * HELD_MAX;
+        dig(&dir, depth);
+        fs::write(dir.join("last"), "").expect("a file");
+        let mut seen = Count(0);
+        let whole = walk_with(&dir, &mut seen).expect("walks");
+        assert_eq!((whole.ended, seen.0), (Ended::Whole, depth + 1));
+        assert_eq!(bounded(&dir, &mut Count(0), depth - 1).expect("walks").ended, Ended::Cut);
         assert_eq!(walk(&dir, &mut |_| Step::Skip).expect("walks").ended, Ended::Whole);
+        assert_eq!(walk(&dir, &mut |_| Step::Stop).expect("walks").ended, Ended::Stopped);
         fs::remove_dir_all(&dir).expect("clean");
     }
 }

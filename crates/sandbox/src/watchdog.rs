@@ -11,12 +11,13 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstatfs, openat, statat, statfs};
+use rustix::fs::{Dir, Mode, OFlags, Stat, fstatfs, openat, statfs};
 
 use crate::layers::l10_scan::Since;
 use crate::outcome::Budget;
 use crate::policy::MemoryCount;
 use crate::spec::Budgets;
+use crate::unlinked;
 use crate::walk::{self, Step};
 
 const CALM: Duration = Duration::from_millis(10);
@@ -26,8 +27,12 @@ const COUNT_EVERY_MIN: Duration = Duration::from_millis(500);
 const COUNT_EVERY_BLIND: Duration = Duration::from_millis(50);
 /// A count may take at most one part in so many of the time.
 const COUNT_SHARE: u32 = 10;
+/// File times move on in steps of at most this.
+pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(10);
 const BLOCK_BYTES: u64 = 512;
 const PAGE_BYTES: u64 = 4096;
+/// Our own, which holds no file of the command and cannot be looked into.
+const FIRST_PROCESS: &[u8] = b"1";
 const STATUS_BYTES_MAX: usize = 16 * 1024;
 
 /// The looks at one run.
@@ -186,26 +191,29 @@ impl Sight {
                 Step::Enter
             });
             if let Ok(walked) = walked {
-                // Folders nested beyond all reason can only be there to escape the count.
-                if walked.ended == walk::Ended::TooDeep {
-                    usage.files = u64::MAX;
-                }
+                // Whatever was not seen is taken to be large.
+                blind |= walked.ended != walk::Ended::Whole;
                 blind |= !walked.closed.is_empty();
             }
         }
-        self.each_process(|dir| {
-            unlinked(dir, &mut |stat| {
+        let scratch = rustix::fs::fstat(&self.scratch).map_or(0, |stat| stat.st_dev);
+        self.each_process(|pid, dir| {
+            if pid == FIRST_PROCESS {
+                return true;
+            }
+            let sight = unlinked::of_process(dir, scratch, &mut |stat| {
                 if seen.insert((stat.st_dev, stat.st_ino)) {
                     usage = usage.plus(Usage { bytes: bytes_of(stat), files: 1 });
                 }
             });
+            blind |= sight == unlinked::Sight::Blind;
             true
         });
         Counted { usage, used_then, at, took: at.elapsed(), blind }
     }
 
     /// Calls `visit` with each process folder of the sandbox until it says stop.
-    fn each_process(&self, mut visit: impl FnMut(&OwnedFd) -> bool) {
+    fn each_process(&self, mut visit: impl FnMut(&[u8], &OwnedFd) -> bool) {
         let Ok(entries) = Dir::read_from(&self.proc) else {
             return;
         };
@@ -217,7 +225,7 @@ impl Sight {
             let Ok(dir) = openat(&self.proc, entry.file_name(), flags, Mode::empty()) else {
                 continue;
             };
-            if !visit(&dir) {
+            if !visit(entry.file_name().to_bytes(), &dir) {
                 return;
             }
         }
@@ -226,7 +234,7 @@ impl Sight {
     /// Memory of all processes, first by a cheap upper bound, then exactly.
     fn memory_spent(&self) -> bool {
         let mut sum = 0_u64;
-        self.each_process(|dir| {
+        self.each_process(|_pid, dir| {
             sum = sum.saturating_add(resident(dir));
             true
         });
@@ -234,7 +242,7 @@ impl Sight {
             return false;
         }
         let mut exact = 0_u64;
-        self.each_process(|dir| {
+        self.each_process(|_pid, dir| {
             exact = exact.saturating_add(proportional(dir).unwrap_or_else(|| resident(dir)));
             exact <= self.budgets.memory.0
         });
@@ -263,27 +271,6 @@ impl Counted {
 
 fn bytes_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK_BYTES)
-}
-
-/// Files that a process holds open or mapped although they have no name any more.
-fn unlinked(dir: &OwnedFd, found: &mut dyn FnMut(&Stat)) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    for place in ["fd", "map_files"] {
-        let Ok(fds) = openat(dir, place, flags, Mode::empty()) else {
-            continue;
-        };
-        let Ok(entries) = Dir::read_from(&fds) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            let Ok(stat) = statat(&fds, entry.file_name(), AtFlags::empty()) else {
-                continue;
-            };
-            if stat.st_nlink == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-                found(&stat);
-            }
-        }
-    }
 }
 
 fn read(dir: &OwnedFd, name: &str) -> Option<String> {

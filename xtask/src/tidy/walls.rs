@@ -24,7 +24,11 @@ enum Foreign {
 }
 
 const WALLS: [Wall; 7] = [
-    Wall { folder: "crates/core", ours: &[], foreign: Foreign::Only(&["serde", "serde_json", "sha2", "thiserror"]) },
+    Wall {
+        folder: "crates/core",
+        ours: &[],
+        foreign: Foreign::Only(&["postcard", "serde", "serde_json", "sha2", "thiserror"]),
+    },
     Wall {
         folder: "crates/sandbox",
         ours: &[],

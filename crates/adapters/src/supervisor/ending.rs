@@ -30,6 +30,8 @@ pub enum Ending {
     ClientBudget(String),
     /// The client ended without finishing.
     ClientFailed(String),
+    /// The client ended well before it asked for anything, for instance because it only printed its version.
+    NothingAsked,
 }
 
 impl Ending {
@@ -49,6 +51,9 @@ impl Ending {
             Self::ClientCap(why) => format!("the client came to a cap of its own: {why}"),
             Self::ClientBudget(why) => format!("the client's own budget is used up: {why}"),
             Self::ClientFailed(why) => format!("the client ended without finishing: {why}"),
+            Self::NothingAsked => "the client ended with exit code 0 before it asked for anything: \
+                 there was nothing to guard, and nothing is proved"
+                .to_owned(),
         }
     }
 }
@@ -99,6 +104,14 @@ impl Facts<'_> {
             (None, Some(reason)) => format!("{reason} ({code})"),
             (None, None) => code,
         };
+        if self.pulse.events == 0 {
+            return match exit {
+                TreeExit::Exited(0) => Ending::NothingAsked,
+                TreeExit::Exited(_) | TreeExit::Signaled(_) => {
+                    Ending::ClientFailed(format!("{why}, before it asked for anything"))
+                }
+            };
+        }
         match (exit, self.words.reason.as_deref(), self.pulse.released) {
             (_, Some("max_turns" | "error_max_turns"), _) => Ending::ClientCap(why),
             (_, Some("budget_exhausted" | "error_max_budget_usd"), _) => Ending::ClientBudget(why),
@@ -122,7 +135,8 @@ mod tests {
     use super::*;
 
     fn ending(client: Client, exit: TreeExit, words: &LastWords, released: Option<Verification>) -> Ending {
-        let pulse = Pulse::released(released);
+        let mut pulse = Pulse::released(released);
+        pulse.events = 1;
         let over = Over::ByItself(exit);
         Facts { client, over: &over, pulse: &pulse, words, refusal: None }.ending()
     }
@@ -155,6 +169,18 @@ mod tests {
             ending(Client::Codex, TreeExit::Exited(173), &LastWords::default(), None),
             Ending::ClientFailed(_)
         ));
+    }
+
+    #[test]
+    fn a_client_that_asked_for_nothing_ends_with_its_own_code_and_is_never_done() {
+        let (pulse, words) = (Pulse::released(None), LastWords::default());
+        let of = |exit| {
+            let over = Over::ByItself(exit);
+            Facts { client: Client::Claude, over: &over, pulse: &pulse, words: &words, refusal: None }.ending()
+        };
+        assert_eq!(of(TreeExit::Exited(0)), Ending::NothingAsked);
+        let Ending::ClientFailed(why) = of(TreeExit::Exited(7)) else { panic!("it failed") };
+        assert_eq!(why, "exit code 7, before it asked for anything");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::latecomers::Latecomers;
 use super::program::Program;
 use super::report::{EngineSwitch, Proof, RunReport};
 use super::stream::{self, Complaint, LastWords, Passing};
+use super::unasked::Unasked;
 use super::verify::{self, Bench, Verified};
 use super::watch::{Awake, ENGINE_WITHIN, Next, Over, Watch};
 use super::witness::{Shown, Witness};
@@ -24,6 +25,7 @@ use tripwire_core::effect::{Effect, HoldReason, StopReason, SwitchReason};
 use tripwire_core::input::{Compaction, EngineSwitched, Fault, HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
+use tripwire_host::clock;
 use tripwire_host::driver::Driver;
 use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
 use tripwire_host::tree::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
@@ -71,6 +73,13 @@ pub(super) struct Shifts<'a> {
     complaint: Option<Complaint>,
     /// Whether the client's own record shows the test run that the verdict rests on.
     shown: Shown,
+}
+
+/// A worker that was started.
+struct Started {
+    tree: Tree,
+    passing: Option<Passing>,
+    unasked: Unasked,
 }
 
 /// What follows a worker.
@@ -142,8 +151,7 @@ impl<'a> Shifts<'a> {
         let mut worker = first;
         let ending = loop {
             let next = if fallbacks.is_empty() { Next::Nobody } else { Next::Engine };
-            let started = self.start(&worker);
-            let (tree, passing) = match started {
+            let started = match self.start(&worker) {
                 Ok(started) => started,
                 // The first worker's failure is the person's to mend; a later one's ends the run that is going on.
                 Err(error) if self.clients.is_empty() => {
@@ -152,7 +160,7 @@ impl<'a> Shifts<'a> {
                 }
                 Err(error) => break Ending::ClientFailed(format!("{error}; {}", error.hint())),
             };
-            match self.watch(&worker, (tree, passing), next, &mut fallbacks) {
+            match self.watch(&worker, started, next, &mut fallbacks) {
                 Then::End(ending) => break ending,
                 Then::Next(next) => worker = *next,
             }
@@ -160,7 +168,7 @@ impl<'a> Shifts<'a> {
         Ok(self.close(ending))
     }
 
-    fn start(&mut self, worker: &Worker) -> Result<(Tree, Option<Passing>), RunError> {
+    fn start(&mut self, worker: &Worker) -> Result<Started, RunError> {
         let client = worker.program.client;
         self.guard.begin_worker();
         let arranged = &worker.arranged;
@@ -194,6 +202,8 @@ impl<'a> Shifts<'a> {
                 }
             };
         }
+        let scene = (self.wish.workspace.root(), &self.wish.homes);
+        let unasked = Unasked::note(worker.program, &worker.command, scene, clock::now());
         let tree = spec.start()?;
         self.clients.push(client.name());
         self.told.client = self.clients.join(", ");
@@ -206,7 +216,7 @@ impl<'a> Shifts<'a> {
                  the journal is tamper-evident, not tamper-proof",
             );
         }
-        Ok((tree, passing))
+        Ok(Started { tree, passing, unasked })
     }
 
     /// The folders that nothing of the agent's making may see: the client's processes, and the tests that it wrote.
@@ -218,7 +228,7 @@ impl<'a> Shifts<'a> {
     fn watch(
         &mut self,
         worker: &Worker,
-        (tree, passing): (Tree, Option<Passing>),
+        Started { tree, passing, unasked }: Started,
         next: Next,
         fallbacks: &mut VecDeque<(Program, Vec<OsString>)>,
     ) -> Then {
@@ -231,6 +241,7 @@ impl<'a> Shifts<'a> {
             latecomers: Latecomers::default(),
             folder: self.folder.path().to_owned(),
             next,
+            unasked,
             tree,
             awake: Awake::new(),
         };
@@ -331,7 +342,7 @@ impl<'a> Shifts<'a> {
         }
         self.guard.close();
         let broken = if let Ending::GuardBroken(why) = &ending { Some(why.clone()) } else { None };
-        self.told.end = Some(RunEnd { how: ending.words(), broken, receipt: self.receipt });
+        self.told.end = Some(RunEnd { at: Some(clock::now()), how: ending.words(), broken, receipt: self.receipt });
         if let Err(error) = self.record.write(&self.told) {
             self.teller.say(&format!("note: the end of the run is not recorded: {error}"));
         }
@@ -400,7 +411,8 @@ impl<'a> Shifts<'a> {
             | Ending::Parked(_)
             | Ending::ClientCap(_)
             | Ending::ClientBudget(_)
-            | Ending::ClientFailed(_) => return ending,
+            | Ending::ClientFailed(_)
+            | Ending::NothingAsked => return ending,
         };
         match self.clerk.take(what, ENGINE_WITHIN) {
             Err(error) if !matches!(ending, Ending::GuardBroken(_)) => Ending::GuardBroken(error.to_string()),
@@ -445,7 +457,8 @@ impl<'a> Shifts<'a> {
     /// Nothing was started: the record says so.
     fn give_up(&mut self, why: &str) {
         self.guard.close();
-        self.told.end = Some(RunEnd { how: format!("not started: {why}"), broken: None, receipt: self.receipt });
+        let how = format!("not started: {why}");
+        self.told.end = Some(RunEnd { at: Some(clock::now()), how, broken: None, receipt: self.receipt });
         // Nothing ran, so nothing depends on it.
         drop(self.record.write(&self.told));
     }

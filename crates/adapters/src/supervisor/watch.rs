@@ -2,6 +2,7 @@
 
 use super::guard::{Guard, Pulse, Told};
 use super::latecomers::{self, Latecomers};
+use super::unasked::Unasked;
 use super::witness::Witness;
 use super::{Presence, Teller};
 use crate::hooks::Client;
@@ -72,6 +73,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) folder: PathBuf,
     /// Whether another engine stands ready.
     pub(crate) next: Next,
+    /// What tells a client that only printed something from one that worked past its guard.
+    pub(crate) unasked: Unasked,
     /// The worker.
     pub(crate) tree: Tree,
     /// A clock that stands still while the worker does.
@@ -158,7 +161,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What proves that the guard does not hold.
+    /// What proves that the guard does not hold, or that there was nothing to guard.
     fn alarm(&self, pulse: &Pulse, ended: Option<TreeExit>) -> Option<Over> {
         if let Some(fault) = &pulse.fault {
             return Some(Over::Broken(fault.clone()));
@@ -175,8 +178,8 @@ impl Watch<'_> {
             Presence::Headless => ALIVE_WITHIN,
         };
         if pulse.events == 0 && pulse.stopped().is_none() {
-            if ended.is_some() {
-                return Some(Over::Broken("the client ended and never called its hook".to_owned()));
+            if let Some(exit) = ended {
+                return Some(self.unasked.over(exit));
             }
             if self.awake.now() > within {
                 return Some(Over::Broken(format!("the client did not call its hook within {} s", within.as_secs())));

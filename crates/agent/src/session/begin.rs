@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
         let mut own = Configuration::default();
         own.set(Part::Prompt, Some(prompt_sha256));
         own.set(Part::Tools, Some(registry_sha256));
-        let driver = Driver::begin_with(&plan.layout, clock::now(), own, change)?.signed_by(plan.signing.clone());
+        let driver = Driver::begin_signed((&plan.layout, plan.signing.clone()), clock::now(), own, change)?;
         let sole = Sole::claim(&plan.layout, driver.session())?;
         let hands = hands(&plan, &driver)?;
         plan.engines.remembered().keep(&plan.layout, driver.session().as_str())?;

@@ -57,6 +57,8 @@ fn ctrl_1_stop_ends_a_running_model_call() {
     running.end().ended(10);
     assert!(begun.elapsed() < ROOM, "{:?}", begun.elapsed());
     assert_eq!(bed.transcript().last().unwrap()["reason"], "STOPPED_BY_PERSON");
+    let status = bed.run(&["status"]).stdout;
+    assert!(status.contains("`tripwire resume && tripwire agent --resume "), "{status}");
 }
 
 #[test]

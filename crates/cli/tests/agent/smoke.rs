@@ -32,6 +32,8 @@ fn run_1_smoke_1_transcript_determinism() {
     assert!(transcript.last().unwrap()["kind"] == "end");
     let text = one.transcript_text();
     let session = one.sessions().pop().unwrap();
+    let status = one.run(&["status"]).stdout;
+    assert!(status.contains("with VERIFIED: done and VERIFIED") && status.contains("over for good"), "{status}");
     assert!(!text.contains(&session) && !text.contains(one.work().to_str().unwrap()), "{text}");
 }
 

@@ -121,9 +121,19 @@ impl Bed {
 
     /// The client under the guard.
     pub(crate) fn command(&self, flags: &[&str]) -> Command {
+        self.told(flags, &["-p", "Do the task."])
+    }
+
+    /// The client under the guard, with words of its own.
+    fn told(&self, flags: &[&str], words: &[&str]) -> Command {
         let mut command = self.verb(&["run", "--json"]);
-        command.args(flags).arg("--").arg(self.tools.path().join("claude")).args(["-p", "Do the task."]);
+        command.args(flags).arg("--").arg(self.tools.path().join("claude")).args(words);
         command
+    }
+
+    /// Runs the client with these words to its end.
+    pub(crate) fn run_with(&self, words: &[&str]) -> Ran {
+        finish(self.told(&[], words).spawn().unwrap())
     }
 
     /// Runs the client to its end.

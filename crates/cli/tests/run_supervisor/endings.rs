@@ -1,6 +1,6 @@
 //! How runs end: done, proved or not, in a loop, at a wall clock, with the client's own failure.
 
-use crate::bed::{Bed, alive};
+use crate::bed::{Bed, alive, output};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -14,6 +14,13 @@ fn an_agent_that_is_done_ends_with_0_and_its_streams_pass_untouched() {
     assert_eq!(ran.report["clients"][0], "claude");
     let journal = std::fs::read_dir(bed.geometry("journal")).unwrap().count();
     assert_eq!(journal, 1, "one run is one session");
+    let (_, status) = output(bed.verb(&["status"]));
+    assert!(status.contains("with NOTHING_TO_VERIFY: done; no code was changed; over for good"), "{status}");
+    let (_, status) = output(bed.verb(&["status", "--json"]));
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let ended = &status["session"]["ended"];
+    assert_eq!((&ended["verdict"], &ended["goesOnWith"]), (&"NOTHING_TO_VERIFY".into(), &serde_json::Value::Null));
+    assert!(ended["at"].is_string() && ended["how"].is_string(), "{status}");
 }
 
 #[test]
@@ -95,4 +102,34 @@ fn run_4_a_provider_without_room_parks_the_run() {
     let ran = Bed::new(script).run(&[]);
     ran.ended(75);
     assert!(ran.report["how"].as_str().unwrap().contains("529"), "{}", ran.stderr);
+}
+
+/// A client that only prints something, or refuses its command line, as the real ones do.
+const TALKER: &str =
+    "case \"$*\" in *--version*) echo 9.9.9; exit 0 ;; *--nosuchflag*) echo unknown option >&2; exit 1 ;; esac";
+
+#[test]
+fn a_client_that_asked_for_nothing_is_no_broken_guard() {
+    let bed = Bed::new(TALKER);
+    let told = bed.run_with(&["--version"]);
+    told.ended(0);
+    assert_eq!((told.stdout.as_str(), &told.report["ending"]), ("9.9.9\n", &"nothingAsked".into()));
+    assert!(told.stderr.contains("exit code 0 before it asked for anything"), "{}", told.stderr);
+    let refused = bed.run_with(&["--nosuchflag", "-p", "Do the task."]);
+    refused.ended(3);
+    assert!(refused.stderr.contains("exit code 1, before it asked for anything"), "{}", refused.stderr);
+    let (code, status) = output(bed.verb(&["status"]));
+    assert_eq!(code, Some(0), "{status}");
+}
+
+#[test]
+fn const_5_a_client_that_worked_past_its_guard_is_a_broken_guard_whatever_it_says() {
+    let changed = Bed::new("touch ran; exit 1").run_with(&["--version"]);
+    changed.ended(9);
+    assert!(changed.stderr.contains("worked all the same") && changed.stderr.contains("ran"), "{}", changed.stderr);
+    let call = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"x1\"}]}}";
+    let script = format!("mkdir -p $HOME/.claude/projects/w; echo '{call}' > $HOME/.claude/projects/w/a.jsonl; exit 1");
+    let called = Bed::new(&script).run_with(&["--version"]);
+    called.ended(9);
+    assert!(called.stderr.contains("calls stand in"), "{}", called.stderr);
 }

@@ -35,6 +35,8 @@ fn wrong_usage_is_refused() {
     }
     for (words, told) in [
         (&["run", "--", "no/such/claude"][..], "is not found"),
+        (&["run", "--workspace", "/no/such/folder", "--", "claude"], "`/no/such/folder` is no folder to work in"),
+        (&["status", "--workspace", "/no/such/folder"], "`/no/such/folder` is no folder to work in"),
         (&["run", "--profile", "brave", "--", "/bin/../bin/claude"], "is not found"),
     ] {
         let (code, said) = output(bed.verb(words));

@@ -1,6 +1,6 @@
 //! Broken surroundings: nothing goes through, and the person is told the cause and the fix (CONST-5).
 
-use crate::support::{Place, Said, calls, feed, skip};
+use crate::support::{Place, Said, calls, feed, of_version, skip};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
@@ -123,11 +123,11 @@ fn const_5_a_second_writer_waits_and_then_says_who_is_in_the_way() {
 fn const_5_a_state_file_of_a_newer_version_is_refused_and_left_alone() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
-    let state = place.geometry(&format!("state/{}.json", place.session()));
-    let newer = fs::read_to_string(&state).unwrap().replacen("\"version\":1", "\"version\":2", 1);
+    let state = place.state_file();
+    let newer = of_version(99, &fs::read(&state).unwrap());
     fs::write(&state, &newer).unwrap();
-    place.step(&calls(1)).ended(9).complains("is of version 2").complains("newer tripwire");
-    assert_eq!(fs::read_to_string(&state).unwrap(), newer);
+    place.step(&calls(1)).ended(9).complains("is of version 99").complains("newer tripwire");
+    assert_eq!(fs::read(&state).unwrap(), newer);
     fs::remove_file(&state).unwrap();
     place.step(&calls(1)).ended(0);
 }

@@ -91,7 +91,7 @@ fn ctrl_2_wrong_words_are_refused_and_change_nothing() {
     {
         assert_eq!(place.run(wrong).code, 2, "{wrong:?}");
     }
-    place.run(&["stop", "--workspace", "/nonexistent/place"]).ended(9).complains("/nonexistent/place");
+    place.run(&["stop", "--workspace", "/nonexistent/place"]).ended(2).complains("/nonexistent/place");
     place.run(&["status"]).ended(0);
 }
 

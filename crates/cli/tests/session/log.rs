@@ -24,6 +24,7 @@ fn a_log_shows_each_input_and_filters_by_rule_level_type_and_time() {
     assert_eq!(place.run(&["log", "--since", "1h"]).ended(0).out, place.run(&["log"]).out);
     assert_eq!(place.run(&["log", "--since", "2999-01-01T00:00:00Z"]).ended(0).out, "");
     assert_eq!(place.run(&["log", "--rule", "GATE-5"]).ended(0).out, "", "a rule that did not speak");
+    assert!(!place.run(&["log", "--rule", "LOOP"]).ended(0).out.is_empty(), "a whole family");
 }
 
 #[test]
@@ -50,6 +51,9 @@ fn a_log_that_cannot_be_shown_says_why() {
     place.step(&calls(1)).ended(0);
     place.run(&["log", "--since", "yesterday"]).ended(2).complains("neither a time");
     assert_eq!(place.run(&["log", "--level", "loud"]).code, 2);
+    place.run(&["log", "--rule", "LOPP-1"]).ended(2).complains("`LOOP-1`");
+    place.run(&["log", "--rule", "NOSUCH"]).ended(2).complains("`NOSUCH`").complains("tripwire explain");
+    place.run(&["log", "--rule", ""]).ended(2).complains("tripwire explain");
     std::fs::write(place.journal("00000001.jsonl"), "rubbish\n").unwrap();
     place.run(&["log"]).ended(9).complains("damaged at record 0");
 }

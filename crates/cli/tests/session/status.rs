@@ -1,6 +1,6 @@
 //! `tripwire status`.
 
-use crate::support::{Place, call, calls};
+use crate::support::{Place, call, calls, of_version};
 use std::fs;
 
 #[test]
@@ -39,6 +39,20 @@ fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
 }
 
 #[test]
+fn whether_a_session_has_ended_is_told_with_when_how_and_what_is_proved() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    place.run(&["status"]).ended(0).says("ended       not that we know of; last heard of at 20");
+    assert_eq!(place.run(&["status", "--json"]).ended(0).json()["session"]["ended"], serde_json::Value::Null);
+    place.step(&call("make", "error").repeat(4)).ended(3);
+    let said = place.run(&["status"]).ended(5).says("with NOTHING_TO_VERIFY: stopped with SYSTEM_ERROR");
+    assert!(said.out.contains("`tripwire resume --restart` goes on with it"), "{}", said.out);
+    let ended = place.run(&["status", "--json"]).ended(5).json()["session"]["ended"].clone();
+    assert_eq!(ended["verdict"], "NOTHING_TO_VERIFY");
+    assert!(ended["at"].as_str().unwrap().ends_with('Z') && !ended["how"].as_str().unwrap().is_empty(), "{ended}");
+}
+
+#[test]
 fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
     let place = Place::new();
     place.step(&calls(2)).ended(0);
@@ -48,9 +62,9 @@ fn const_5_a_damaged_tail_a_bad_manifest_or_a_newer_state_ends_with_9() {
     fs::write(place.geometry("MANIFEST.yaml"), manifest).unwrap();
     place.run(&["status"]).ended(0);
 
-    let state = place.geometry(&format!("state/{}.json", place.session()));
-    let kept = fs::read_to_string(&state).unwrap();
-    fs::write(&state, kept.replacen("\"version\":1", "\"version\":99", 1)).unwrap();
+    let state = place.state_file();
+    let kept = fs::read(&state).unwrap();
+    fs::write(&state, of_version(99, &kept)).unwrap();
     place.run(&["status"]).ended(9).says("version 99").says("newer");
     fs::write(&state, kept).unwrap();
 

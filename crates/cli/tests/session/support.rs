@@ -57,7 +57,21 @@ impl Said {
     }
 }
 
+/// A state file as a tripwire of another version would have written it, sealed like any.
+pub(crate) fn of_version(version: u8, state: &[u8]) -> Vec<u8> {
+    let mut bytes = state[..state.len() - 32].to_vec();
+    bytes[0] = version;
+    let seal = tripwire_core::record::chain::Digest::of(&bytes);
+    bytes.extend_from_slice(seal.as_bytes());
+    bytes
+}
+
 impl Place {
+    /// The state file of the one session.
+    pub(crate) fn state_file(&self) -> PathBuf {
+        self.geometry(&format!("state/{}.state", self.session()))
+    }
+
     pub(crate) fn new() -> Self {
         let place = Self { dir: tempfile::tempdir().unwrap() };
         for folder in ["work", "home", "state"] {

@@ -1,10 +1,13 @@
-//! The state as text: versioned, bound to its policy, bounded in size (CHAIN-3, CHAIN-6).
+//! The state as bytes: versioned, with the policy it stands under, bounded in size (CHAIN-3, CHAIN-6).
+//!
+//! Positional, not JSON: a hook reads and writes it on the path of every tool call. Its meaning hangs on the order of the
+//! fields, so a change of any type in it is a new [`STATE_VERSION`]; a test holds the bytes of a known state.
 
 use super::{Chain, State};
 use crate::limits::STATE_VERSION;
 use crate::policy::Policy;
-use crate::record::chain::Digest;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Why a snapshot cannot be used.
@@ -20,12 +23,6 @@ pub enum SnapshotError {
         /// What this program knows.
         known: u32,
     },
-    /// It belongs to another policy.
-    #[error("the state belongs to another policy ({found}); start a new session")]
-    Policy {
-        /// The hash in the snapshot.
-        found: Digest,
-    },
     /// It cannot be read.
     #[error("the state cannot be read: {0}; rebuild it from the journal")]
     Damaged(String),
@@ -37,72 +34,42 @@ pub enum SnapshotError {
 #[derive(Serialize)]
 struct Written<'a> {
     version: u32,
-    policy: Digest,
+    policy: &'a Policy,
     state: &'a State,
 }
 
-#[derive(Deserialize)]
-struct Header {
-    version: u32,
-}
-
+/// What follows the version.
 #[derive(Deserialize)]
 struct Read {
-    version: u32,
-    policy: Digest,
+    policy: Policy,
     state: State,
 }
 
-/// The policy's hash, once it was computed: a hook needs it twice in a process that lives for a millisecond. It follows
-/// from the policy, so it says nothing about whether two chains are equal.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct KnownHash(Option<Digest>);
-
-impl PartialEq for KnownHash {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for KnownHash {}
-
 impl Chain {
-    /// Writes the state down.
+    /// Writes down the state and the policy it stands under.
     ///
     /// # Errors
-    /// When the policy cannot be hashed; never for a checked one.
-    pub fn snapshot(&self) -> Result<String, SnapshotError> {
-        let policy = match self.known_hash.0 {
-            Some(hash) => hash,
-            None => self.policy.hash().map_err(|error| SnapshotError::BadPolicy(error.to_string()))?,
-        };
-        let written = Written { version: STATE_VERSION, policy, state: &self.state };
-        serde_json::to_string(&written).map_err(|error| SnapshotError::Damaged(error.to_string()))
+    /// When it has no form; never for a chain that was stepped.
+    pub fn snapshot(&self) -> Result<Vec<u8>, SnapshotError> {
+        let written = Written { version: STATE_VERSION, policy: &self.policy, state: &self.state };
+        postcard::to_allocvec(&written).map_err(|error| SnapshotError::Damaged(error.to_string()))
     }
 
-    /// Takes up a state where it was left.
+    /// Takes up a state where it was left. Whoever keeps a snapshot sees to it that it comes back as it was written.
     ///
     /// # Errors
-    /// When it is of another version, of another policy, or damaged: then nothing is guessed.
-    pub fn restore(policy: Policy, snapshot: &str) -> Result<Self, SnapshotError> {
-        let damaged = |error: serde_json::Error| SnapshotError::Damaged(error.to_string());
-        let other = |found: u32| SnapshotError::Version { found, known: STATE_VERSION };
-        let read: Read = match serde_json::from_str::<Read>(snapshot) {
-            Ok(read) if read.version == STATE_VERSION => read,
-            Ok(read) => return Err(other(read.version)),
-            // Another version may have another form: its number alone tells whether it is that, or damage.
-            Err(error) => {
-                let header: Header = serde_json::from_str(snapshot).map_err(damaged)?;
-                return Err(if header.version == STATE_VERSION { damaged(error) } else { other(header.version) });
-            }
-        };
-        let mut chain = Self::new(policy).map_err(|error| SnapshotError::BadPolicy(error.to_string()))?;
-        let expected = chain.policy.hash().map_err(|error| SnapshotError::BadPolicy(error.to_string()))?;
-        if read.policy != expected {
-            return Err(SnapshotError::Policy { found: read.policy });
+    /// When it is of another version, damaged, or under a policy that contradicts itself: then nothing is guessed.
+    pub fn restore(snapshot: &[u8]) -> Result<Self, SnapshotError> {
+        let damaged = |error: postcard::Error| SnapshotError::Damaged(error.to_string());
+        let (found, rest) = postcard::take_from_bytes::<u32>(snapshot).map_err(damaged)?;
+        if found != STATE_VERSION {
+            return Err(SnapshotError::Version { found, known: STATE_VERSION });
         }
-        chain.state = read.state;
-        chain.known_hash = KnownHash(Some(expected));
-        Ok(chain)
+        let (read, rest) = postcard::take_from_bytes::<Read>(rest).map_err(damaged)?;
+        if !rest.is_empty() {
+            return Err(SnapshotError::Damaged(String::from("something follows it")));
+        }
+        let chain = Self::new(read.policy).map_err(|error| SnapshotError::BadPolicy(error.to_string()))?;
+        Ok(Self { state: read.state, ..chain })
     }
 }

@@ -4,7 +4,8 @@ use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Why a text is no value for a setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -134,8 +135,14 @@ impl<T: Serialize> Serialize for Limit<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Off => serializer.serialize_none(),
-            Self::At(value) => value.serialize(serializer),
+            Self::At(value) => serializer.serialize_some(value),
         }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Limit<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(|value| value.map_or(Self::Off, Self::At))
     }
 }
 
@@ -179,6 +186,13 @@ macro_rules! choice_setting {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = String::deserialize(deserializer)?;
+                Self::read(&name).map_err(D::Error::custom)
             }
         }
     };
@@ -232,7 +246,7 @@ impl Choice for Switch {
 choice_setting!(Switch);
 
 /// A text that core only carries and freezes: commands, roles, path lists.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Text(String);
 

@@ -3,7 +3,7 @@
 use super::setting::{Limit, OnGuardFailure, Profile, Setting, SettingError, SettingRow, Switch, Text};
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
 use alloc::vec::Vec;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Declares the sections of the policy; see the module's head for what one line yields.
 macro_rules! settings {
@@ -12,7 +12,7 @@ macro_rules! settings {
     })*) => {
         $(
             $(#[doc = $about])*
-            #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+            #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
             pub struct $section { $($(#[doc = $doc])* pub $key: $type,)* }
 
             impl Default for $section {
@@ -23,7 +23,7 @@ macro_rules! settings {
         )*
 
         /// All thresholds of a session, frozen at its start.
-        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
         pub struct Policy {
             /// Which reading of the loop rules holds.
             pub profile: Profile,

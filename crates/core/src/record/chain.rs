@@ -87,15 +87,20 @@ impl Digest {
     }
 
     fn digits<const LENGTH: usize>(&self) -> [u8; LENGTH] {
-        let mut text = [b'0'; LENGTH];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            if let [high, low] = pair {
-                *high = hex_digit(byte >> 4);
-                *low = hex_digit(byte & 0xf);
-            }
-        }
-        text
+        hex(&self.0)
     }
+}
+
+/// As many hexadecimal digits of some bytes as there is room for.
+pub(crate) fn hex<const LENGTH: usize>(bytes: &[u8]) -> [u8; LENGTH] {
+    let mut text = [b'0'; LENGTH];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        if let [high, low] = pair {
+            *high = hex_digit(byte >> 4);
+            *low = hex_digit(byte & 0xf);
+        }
+    }
+    text
 }
 
 impl Display for Digest {
@@ -141,14 +146,21 @@ impl FromStr for Digest {
 pub struct DigestError;
 
 impl Serialize for Digest {
+    /// Hexadecimal text in JSON, bare bytes in a snapshot.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(core::str::from_utf8(&self.hex()).unwrap_or_default())
+        if serializer.is_human_readable() {
+            return serializer.serialize_str(core::str::from_utf8(&self.hex()).unwrap_or_default());
+        }
+        self.0.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(HexVisitor)
+        if deserializer.is_human_readable() {
+            return deserializer.deserialize_str(HexVisitor);
+        }
+        Deserialize::deserialize(deserializer).map(Self)
     }
 }
 

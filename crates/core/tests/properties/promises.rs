@@ -73,7 +73,7 @@ pub(crate) fn check(policy: &Policy, inputs: &[Input]) -> Result<Reached, String
         }
         // A round trip costs far more than a step: every fifth place and the last are enough to cross all states.
         if place % 5 == 3 || place + 1 == inputs.len() {
-            paused = through_snapshot(policy, &paused).map_err(at)?;
+            paused = through_snapshot(&paused).map_err(at)?;
         }
         let taken_up = canonical::to_string(&paused.step(input).decision).map_err(|error| at(error.to_string()))?;
         if text != taken_up {
@@ -84,12 +84,12 @@ pub(crate) fn check(policy: &Policy, inputs: &[Input]) -> Result<Reached, String
     Ok(reached)
 }
 
-fn through_snapshot(policy: &Policy, chain: &Chain) -> Result<Chain, String> {
+fn through_snapshot(chain: &Chain) -> Result<Chain, String> {
     let snapshot = chain.snapshot().map_err(|error| error.to_string())?;
     if snapshot.len() > STATE_BYTES_MAX {
         return Err(format!("a state of {} bytes", snapshot.len()));
     }
-    Chain::restore(policy.clone(), &snapshot).map_err(|error| error.to_string())
+    Chain::restore(&snapshot).map_err(|error| error.to_string())
 }
 
 fn well_formed(step: &Step, input: &Input) -> Result<(), String> {

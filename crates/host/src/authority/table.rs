@@ -5,7 +5,8 @@
 //! `example.com`, `mcp__github__push` by `mcp__github`.
 
 use super::role::Attributes;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use tripwire_core::input::{Grant, Permission};
 use tripwire_core::record::chain::Digest;
@@ -58,12 +59,25 @@ impl Answers {
 }
 
 /// The answers for all resources: those that a policy names, and all others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cells {
     pub(super) elsewhere: Grant,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub(super) named: BTreeMap<String, Cell>,
+}
+
+impl Serialize for Cells {
+    /// JSON leaves out what no policy names: most cells name nothing. A state file has a place for every field.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_short = serializer.is_human_readable() && self.named.is_empty();
+        let mut fields = serializer.serialize_struct("Cells", if is_short { 1 } else { 2 })?;
+        fields.serialize_field("elsewhere", &self.elsewhere)?;
+        if !is_short {
+            fields.serialize_field("named", &self.named)?;
+        }
+        fields.end()
+    }
 }
 
 /// The answers for one named resource and for what is below it.

@@ -13,6 +13,7 @@ use crate::identity::{Configuration, FrozenIdentity, critical};
 use crate::policy_file::PolicyFileError;
 use crate::storage::Storage;
 use crate::workspace::session::SessionId;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
@@ -36,7 +37,7 @@ pub enum AskError {
 }
 
 /// What a session froze of its authority.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Frozen {
     /// What the roles may do; a session without any denies every request.
     pub permissions: Option<Permissions>,
@@ -126,7 +127,7 @@ impl<S: Storage> Driver<S> {
     /// What the session froze of its authority.
     #[must_use]
     pub const fn frozen(&self) -> &Frozen {
-        &self.frozen
+        &self.kept.frozen
     }
 
     /// The role that requests are made in: this process's, else the session's.
@@ -163,7 +164,7 @@ impl<S: Storage> Driver<S> {
         needs: &[Need],
         clock: impl FnOnce() -> WallClock,
     ) -> Result<SpentPermit, AskError> {
-        let permissions = self.frozen.permissions.as_ref();
+        let permissions = self.kept.frozen.permissions.as_ref();
         let authority = permissions.map(|permissions| permissions.authority(who, needs, None));
         let request =
             Request { action: action.clone(), authority, floor: None, proposal: None, reserve_micro_usd: None };
@@ -182,7 +183,7 @@ impl<S: Storage> Driver<S> {
     }
 
     fn authority_of(&self, who: Who<'_>, tool: &str, nature: &Nature, at: (&Path, Confinement)) -> Authority {
-        let Frozen { permissions: Some(permissions), identity } = &self.frozen else {
+        let Frozen { permissions: Some(permissions), identity } = &self.kept.frozen else {
             let permission = Permission::CanExecuteTasks;
             return Authority { grant: Grant::Denied, identity: None, permission, role: Label::cut(who.role) };
         };

@@ -14,23 +14,30 @@ use tripwire_core::input::Input;
 /// Inputs of other processes with what was decided on them, oldest first.
 pub(super) type Followed = Vec<(Input, Decision)>;
 
-/// Takes the state file if it fits the journal and knows more; without one the whole journal is read again.
-pub(super) fn adopt<S: Storage>(
+/// Takes the state file if it fits the journal and knows more.
+fn adopt<S: Storage>(
     journal: &Journal<S>,
     layout: &Layout,
     session: &SessionId,
     kept: &mut Kept,
 ) -> Result<(), DriverError> {
-    let Some(file) = StateFile::load(layout, session)? else { return Ok(()) };
-    if file.records <= kept.known && kept.known > 1 {
-        return Ok(());
-    }
-    let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
-    let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
-    if fits && let Some(chain) = file.chain(layout, session, kept.chain.policy())? {
-        *kept = Kept { chain, seen: file.seen, memo: file.memo, start: kept.start, known: file.records };
+    if let Some(newer) = stored(journal, layout, session, kept.known)? {
+        *kept = newer;
     }
     Ok(())
+}
+
+/// What the state file says, if it fits the journal and knows more than this many records.
+pub(super) fn stored<S: Storage>(
+    journal: &Journal<S>,
+    layout: &Layout,
+    session: &SessionId,
+    known: u64,
+) -> Result<Option<Kept>, DriverError> {
+    let Some(file) = StateFile::load(layout, session)?.filter(|file| file.records > known) else { return Ok(None) };
+    let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
+    let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
+    Ok(if fits { file.kept(layout, session)? } else { None })
 }
 
 /// Takes in what other processes have journaled since: from their state file, which also says what they have seen of the

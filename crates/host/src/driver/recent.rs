@@ -21,10 +21,8 @@ pub(super) struct Memo {
     /// How many records the last signed checkpoint covers.
     pub(super) signed: u64,
     /// The model that spoke last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
     /// What was done so far, for the checkpoint.
-    #[serde(default)]
     pub(super) progress: Progress,
 }
 

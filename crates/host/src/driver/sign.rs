@@ -4,9 +4,11 @@
 //! the first record, at each doubling and then every [`EVERY`] records bounds that to half of a short session and to
 //! [`EVERY`] records of a long one.
 
+use crate::geometry::layout::Layout;
 use crate::journal::keys::KeyHome;
-use crate::journal::{JournalError, Turn};
+use crate::journal::{JournalError, SessionPaths, Turn};
 use crate::storage::Storage;
+use crate::workspace::session::SessionId;
 use std::path::PathBuf;
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::{Effect, ExitStatus};
@@ -31,6 +33,12 @@ impl Signing {
     /// Where the keys are.
     pub(super) const fn home(&self) -> &KeyHome {
         &self.home
+    }
+
+    /// Whether the key ever vouched for a session of this name in this `.geometry` folder, be its journal there or gone.
+    pub(super) fn has_signed(&self, layout: &Layout, session: &SessionId) -> bool {
+        let paths = SessionPaths::new(layout.folder(), session.as_str());
+        paths.is_ok_and(|paths| self.home.witness(&paths).symlink_metadata().is_ok())
     }
 
     /// Signs everything that stands in the journal and says how many records that is.

@@ -1,19 +1,22 @@
-//! The state file: where the chain stood after some record, so that opening a session reads no journal.
+//! The state file: where the session stood after some record, so that opening it reads no journal.
+//!
+//! It holds nothing that the journal does not hold: the frozen head, and what the records after it came to. It is bytes
+//! and not JSON because every hook reads and writes it; a digest behind it seals it.
 
 use super::recent::Memo;
+use super::{DriverError, Frozen};
 use crate::control::Seen;
-use crate::geometry::file::{self, FileError, ReadError, read_bounded};
+use crate::geometry::file::{self, ReadError, read_bounded};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tripwire_core::chain::{Chain, SnapshotError};
-use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 
 /// The version of the file; a newer one is refused, an unreadable one is rebuilt.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The largest state file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -47,22 +50,35 @@ impl StateError {
 }
 
 /// What the file holds.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct StateFile {
-    version: u32,
     /// How many journal records the state has taken in.
     pub(super) records: u64,
     /// The hash of the last of them.
     pub(super) hash: Digest,
     /// When the session began.
-    pub(super) start_ms: u64,
+    start_ms: u64,
     /// What was last seen of the control files.
-    pub(super) seen: Seen,
+    seen: Seen,
     /// What `status` shows beside the engine's figures.
-    #[serde(default)]
-    pub(super) memo: Memo,
+    memo: Memo,
+    /// What the session froze of its authority.
+    frozen: Frozen,
     /// The engine's own snapshot.
-    chain: String,
+    chain: Vec<u8>,
+}
+
+/// The same, borrowed from what a process knows.
+#[derive(Serialize)]
+struct Written<'a> {
+    version: u32,
+    records: u64,
+    hash: Digest,
+    start_ms: u64,
+    seen: &'a Seen,
+    memo: &'a Memo,
+    frozen: &'a Frozen,
+    chain: Vec<u8>,
 }
 
 /// Everything that a process knows of a session, and that a state file carries to the next process.
@@ -74,6 +90,8 @@ pub(super) struct Kept {
     pub(super) seen: Seen,
     /// What `status` shows beside the engine's figures.
     pub(super) memo: Memo,
+    /// What the session froze of its authority.
+    pub(super) frozen: Frozen,
     /// When the session began.
     pub(super) start: WallClock,
     /// How many journal records the chain has taken in.
@@ -81,60 +99,49 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// A session of which nothing is known yet but its policy and its start.
-    pub(super) fn fresh(chain: Chain, start: WallClock) -> Self {
-        Self { chain, seen: Seen::default(), memo: Memo::default(), start, known: 0 }
+    /// A session of which nothing is known yet but what it froze and when.
+    pub(super) fn fresh(chain: Chain, frozen: Frozen, start: WallClock) -> Self {
+        Self { chain, seen: Seen::default(), memo: Memo::default(), frozen, start, known: 0 }
     }
-}
 
-#[derive(Deserialize)]
-struct Header {
-    version: u32,
+    /// Writes the state file over the one before, under the session's lock, in place: a new file and a rename would cost
+    /// every hook ten times as much. Not synced: what a crash or a power cut leaves half written does not fit its seal,
+    /// and then the journal gives it again. `hash` is that of the last record that was taken in.
+    pub(super) fn save(&self, (layout, session): (&Layout, &SessionId), hash: Digest) -> Result<(), DriverError> {
+        let written = Written {
+            version: VERSION,
+            records: self.known,
+            hash,
+            start_ms: self.start.epoch_ms(),
+            seen: &self.seen,
+            memo: &self.memo,
+            frozen: &self.frozen,
+            chain: self.chain.snapshot()?,
+        };
+        let mut bytes = postcard::to_allocvec(&written).map_err(|error| SnapshotError::Damaged(error.to_string()))?;
+        let seal = Digest::of(&bytes);
+        bytes.extend_from_slice(seal.as_bytes());
+        Ok(file::write_in_place(&path(layout, session), &bytes)?)
+    }
 }
 
 impl StateFile {
-    /// What is known after the record with this hash.
-    pub(super) fn of(kept: &Kept, hash: Digest) -> Result<Self, SnapshotError> {
-        Ok(Self {
-            version: VERSION,
-            records: kept.known,
-            hash,
-            start_ms: kept.start.epoch_ms(),
-            seen: kept.seen.clone(),
-            memo: kept.memo.clone(),
-            chain: kept.chain.snapshot()?,
-        })
-    }
-
-    /// The engine as it stood; `None` when the snapshot is damaged, older or of another policy, and must be rebuilt.
-    pub(super) fn chain(
-        &self,
-        layout: &Layout,
-        session: &SessionId,
-        policy: &Policy,
-    ) -> Result<Option<Chain>, StateError> {
-        match Chain::restore(policy.clone(), &self.chain) {
-            Ok(chain) => Ok(Some(chain)),
+    /// What it says; `None` when the engine's snapshot is damaged or older, and must be rebuilt.
+    pub(super) fn kept(self, layout: &Layout, session: &SessionId) -> Result<Option<Kept>, StateError> {
+        match Chain::restore(&self.chain) {
+            Ok(chain) => Ok(Some(Kept {
+                chain,
+                seen: self.seen,
+                memo: self.memo,
+                frozen: self.frozen,
+                start: WallClock::from_epoch_ms(self.start_ms),
+                known: self.records,
+            })),
             Err(SnapshotError::Version { found, known }) if found > known => {
                 Err(StateError::Newer { path: path(layout, session), found })
             }
-            Err(
-                SnapshotError::Version { .. }
-                | SnapshotError::Policy { .. }
-                | SnapshotError::Damaged(_)
-                | SnapshotError::BadPolicy(_),
-            ) => Ok(None),
+            Err(SnapshotError::Version { .. } | SnapshotError::Damaged(_) | SnapshotError::BadPolicy(_)) => Ok(None),
         }
-    }
-
-    /// Writes the file over the one before, under the session's lock, in place: a new file and a rename would cost every
-    /// hook ten times as much. Not synced: what a crash or a power cut leaves half written does not fit its seal, and then
-    /// the journal gives it again.
-    pub(super) fn save(&self, layout: &Layout, session: &SessionId) -> Result<(), FileError> {
-        let mut text = serde_json::to_string(self).unwrap_or_default();
-        let seal = seal(text.as_bytes());
-        text.push_str(&seal);
-        file::write_in_place(&path(layout, session), text.as_bytes())
     }
 
     /// Reads the file; `None` when there is none or it is damaged, an error when it is of a newer version.
@@ -144,42 +151,39 @@ impl StateFile {
             return Ok(None);
         }
         let bytes = read_bounded(&path, BYTES_MAX)?;
-        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-        let (body, sealed) = bytes.split_at_checked(end).unwrap_or((&bytes, &[]));
-        // Read as a whole at once: only a file that is not understood is asked for its version alone.
-        let file: Option<Self> = if sealed == seal(body).as_bytes() { serde_json::from_slice(body).ok() } else { None };
-        let version = match &file {
-            Some(file) => Some(file.version),
-            None => serde_json::from_slice::<Header>(body).ok().map(|header| header.version),
-        };
-        match version {
-            Some(found) if found > VERSION => Err(StateError::Newer { path, found }),
-            Some(_) | None => Ok(file),
+        let Some((body, seal)) = bytes.split_last_chunk() else { return Ok(None) };
+        if Digest::of(body).as_bytes() != seal {
+            return Ok(None);
+        }
+        match postcard::take_from_bytes::<u32>(body) {
+            Ok((VERSION, rest)) => Ok(postcard::from_bytes(rest).ok()),
+            Ok((found, _)) if found > VERSION => Err(StateError::Newer { path, found }),
+            Ok(_) | Err(_) => Ok(None),
         }
     }
 }
 
-/// The line behind a state that is whole: its digest, as JSON like the state itself.
-fn seal(body: &[u8]) -> String {
-    format!("\n\"{}\"\n", Digest::of(body))
-}
-
 /// Where a session's state lives.
 pub(super) fn path(layout: &Layout, session: &SessionId) -> PathBuf {
-    layout.state().join(format!("{session}.json"))
+    layout.state().join(format!("{session}.state"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use tripwire_core::policy::Policy;
+
+    fn kept() -> Kept {
+        let chain = Chain::new(Policy::default()).unwrap();
+        Kept::fresh(chain, Frozen::default(), WallClock::from_epoch_ms(7))
+    }
 
     fn saved() -> (tempfile::TempDir, Layout, SessionId, Vec<u8>) {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(&folder.path().join(".geometry"));
         let session = SessionId::parse("auto-2026-01-31-120000").unwrap();
-        let kept = Kept::fresh(Chain::new(Policy::default()).unwrap(), WallClock::from_epoch_ms(7));
-        StateFile::of(&kept, Digest::of(b"x")).unwrap().save(&layout, &session).unwrap();
+        kept().save((&layout, &session), Digest::of(b"x")).unwrap();
         let bytes = fs::read(path(&layout, &session)).unwrap();
         (folder, layout, session, bytes)
     }
@@ -205,19 +209,32 @@ mod tests {
     }
 
     #[test]
+    fn chain_3_the_form_of_the_file_belongs_to_its_version() {
+        let (_folder, layout, session, _) = saved();
+        let mut full = kept();
+        full.memo.model = Some("m".to_owned());
+        full.save((&layout, &session), Digest::of(b"x")).unwrap();
+        let digest = Digest::of(&fs::read(path(&layout, &session)).unwrap()).to_string();
+        assert_eq!(
+            (VERSION, digest.as_str()),
+            (2, "a01ba9478f709f4ed67c473c65fdccddd6a888bed6d8806d5df59d82344c3640"),
+            "a known session leaves another file; if a type in it changed, raise VERSION, else an older file would be read as something else",
+        );
+    }
+
+    #[test]
     fn chain_3_a_shorter_state_replaces_a_longer_one_and_a_link_is_not_followed() {
         let (folder, layout, session, bytes) = saved();
         let target = path(&layout, &session);
         fs::write(&target, [bytes.as_slice(), &[b' '; 500]].concat()).unwrap();
-        let kept = Kept::fresh(Chain::new(Policy::default()).unwrap(), WallClock::from_epoch_ms(7));
-        let file = StateFile::of(&kept, Digest::of(b"x")).unwrap();
-        file.save(&layout, &session).unwrap();
+        let save = || kept().save((&layout, &session), Digest::of(b"x")).unwrap();
+        save();
         assert_eq!(fs::read(&target).unwrap(), bytes);
         let elsewhere = folder.path().join("elsewhere");
         fs::write(&elsewhere, "mine").unwrap();
         fs::remove_file(&target).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &target).unwrap();
-        file.save(&layout, &session).unwrap();
+        save();
         assert_eq!((fs::read(&target).unwrap(), fs::read(&elsewhere).unwrap()), (bytes, b"mine".to_vec()));
     }
 }

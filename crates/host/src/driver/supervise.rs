@@ -23,7 +23,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When the journal or the control files cannot be read: then there is no answer, and the asker has to refuse.
     pub fn would(&mut self, what: What, now: WallClock) -> Result<Decision, DriverError> {
-        let Self { journal, layout, session, kept, frozen, followed, .. } = self;
+        let Self { journal, layout, session, kept, followed, .. } = self;
         let turn = journal.turn()?;
         catch_up(&turn, (layout, session), kept, followed.as_mut())?;
         let at = since(kept.start, now);
@@ -31,7 +31,7 @@ impl<S: Storage> Driver<S> {
         for what in people::inputs(&control::look(layout, &kept.seen, now)?.facts) {
             chain.step(&Input { at, what });
         }
-        Ok(chain.step(&frozen.confirm(Input { at, what: stamped(what, at) })).decision)
+        Ok(chain.step(&kept.frozen.confirm(Input { at, what: stamped(what, at) })).decision)
     }
 
     /// Writes `BLOCKER_REPORT.md` from the strictest of the newest alarms: the run ends here, and a person is to look at it.

@@ -169,6 +169,7 @@ impl Executor for SandboxedExecutor {
                 .findings
                 .iter()
                 .map(|found| format!("`{}`: {}: {}", found.path.display(), found.kind.name(), found.action))
+                .chain(report.left_armed().into_iter().map(|what| format!("may still be armed: {what}")))
                 .collect(),
             stdout: Stream { total: report.stdout.total, bytes: report.stdout.bytes },
             stderr: Stream { total: report.stderr.total, bytes: report.stderr.bytes },

@@ -127,12 +127,6 @@ impl Configuration {
         self.0.iter().map(|(part, digest)| (*part, *digest))
     }
 
-    /// Whether nothing is known.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The digest of a part.
     #[must_use]
     pub fn get(&self, part: Part) -> Option<Digest> {

@@ -25,6 +25,8 @@ pub(super) enum Place {
     Remote,
     /// In a container without folders of this machine: its files are its own.
     Container,
+    /// In a container that sees folders of the workspace and no others.
+    Mounted,
 }
 
 impl Call {

@@ -1,6 +1,6 @@
 //! The fact that a judgement gives to the core: bound to one command in one folder, named by a short code.
 
-use super::{Answer, Facts, Judge, Verdict};
+use super::{Answer, Facts, Judge, Verdict, named};
 use crate::driver::views::FIRST_SEGMENT;
 use crate::geometry::layout::Layout;
 use crate::workspace::session::SessionId;
@@ -26,10 +26,12 @@ impl Facts {
 }
 
 impl Judge {
-    /// Judges a call of any tool for a door: every command line that it hands over.
+    /// Judges a call of any tool for a door: every command line that it hands over, and the deletion that its name is.
     #[must_use]
     pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
-        shell_calls(tool, args).into_iter().find_map(|ShellCall { command, folder }| {
+        let lines = shell_calls(tool, args).into_iter().map(|ShellCall { command, folder }| (command, folder));
+        let deletions = named::deletions(tool, args).into_iter().map(|command| (command, None));
+        lines.chain(deletions).find_map(|(command, folder)| {
             let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
             Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
         })
@@ -118,10 +120,23 @@ mod tests {
             ("mcp__x__run", r#"{"script":"rm -rf /usr"}"#),
             ("local_shell", r#"{"action":{"command":["rm","-rf","/usr"]}}"#),
             ("Bash", r#"{"command":"ls","cmd":"rm -rf /usr"}"#),
+            ("mcp__fs__delete_directory", r#"{"path":"/usr/lib"}"#),
+            ("mcp_fs_removeDirectory", r#"{"directory":"/usr/lib"}"#),
+            ("delete-file", r#"{"paths":["x","/etc/passwd"]}"#),
+            ("mcp__fs__delete_file", r#"{"uri":"file:///etc/it's"}"#),
         ] {
             assert!(Judge::fact_of_call(&facts, tool, args).is_some(), "{tool} {args}");
         }
         assert_eq!(Judge::fact_of_call(&facts, "Write", r#"{"content":"rm -rf /usr","file_path":"x"}"#), None);
         assert_eq!(Judge::fact_of_call(&facts, "Bash", r#"{"command":"ls /usr"}"#), None);
+        for (tool, args) in [
+            ("mcp__fs__delete_directory", r#"{"path":"/w/target"}"#),
+            ("mcp__fs__delete_file", r#"{"path":"a.txt"}"#),
+            ("mcp__fs__list_directory", r#"{"path":"/usr/lib"}"#),
+            ("mcp__mail__delete_directory_entry", r#"{"path":"/usr/lib"}"#),
+            ("mcp__fs__delete_directory", "{}"),
+        ] {
+            assert_eq!(Judge::fact_of_call(&facts, tool, args), None, "{tool} {args}");
+        }
     }
 }

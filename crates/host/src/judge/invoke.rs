@@ -79,6 +79,7 @@ impl Walker<'_> {
                 let inner = Call { args, env, stdin: call.stdin.clone(), place };
                 self.away(&inner, |walker| walker.invoke(&inner))
             }
+            Inner::Contained(args, env, options) => self.contained(args, env, &options),
             Inner::In(folder, args) => {
                 let before = self.state.clone();
                 self.enter_folder(&folder);
@@ -125,7 +126,8 @@ impl Walker<'_> {
     fn away(&mut self, call: &Call, run: impl FnOnce(&mut Self) -> Stream) -> Stream {
         use super::call::Place;
         match call.place {
-            Place::Here => run(self),
+            // Who works in a mounted folder was brought there before.
+            Place::Here | Place::Mounted => run(self),
             Place::Remote | Place::Container => {
                 let cwds = std::mem::take(&mut self.state.cwds);
                 let home = self.state.variables.remove("HOME");

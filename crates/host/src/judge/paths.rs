@@ -108,17 +108,20 @@ impl<'w> Walker<'w> {
 
     /// Notes where a redirection writes; a number or a dash behind `>&` names an open file.
     pub(super) fn note_redirect(&mut self, target: Field) {
-        let is_open_file =
-            target.known().is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()));
-        if !is_open_file {
+        if !is_open_file(&target) {
             self.note(Doing::Writes(Word(target)));
         }
     }
 
-    /// Notes what `>&` names, which may be a file as well.
-    pub(super) fn note_duplicate(&mut self, target: &shell::Word) {
+    /// The file that `>&` names, where it is one and no open file; a watched walk only notes it.
+    pub(super) fn duplicated(&mut self, target: &shell::Word) -> Option<Field> {
         let target = self.one(target);
-        self.note_redirect(target);
+        if self.is_watched() {
+            self.note_redirect(target);
+            return None;
+        }
+        // What nobody knows is an open file as a rule: `>&$fd`.
+        (target.unknown().is_none() && !is_open_file(&target)).then_some(target)
     }
 
     /// Notes a call. A search is followed to what it does with what it finds.
@@ -349,6 +352,11 @@ fn floating(parts: &[Vec<Atom>], target: &[String], telling: &[&str]) -> Relatio
         }
     }
     Relation::Apart
+}
+
+/// Whether a word behind `>&` is the number of an open file, or a dash.
+fn is_open_file(target: &Field) -> bool {
+    target.known().is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod git_programs;
 mod literal;
 mod overwrite;
 mod pathspec;
+mod powershell;
 mod push;
 mod service;
 mod sql;
@@ -36,4 +37,5 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         .or_else(|| service::judge(call))
         .or_else(|| system::judge(walker, call))
         .or_else(|| code::judge(walker, call))
+        .or_else(|| powershell::judge(walker, call))
 }

@@ -2,6 +2,7 @@
 
 use super::expand::unknown;
 use super::field::{Field, Origin};
+use super::mounts::Mounts;
 use super::shell::Command;
 use super::stream::Stream;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +34,8 @@ pub(super) struct State {
     pub(super) files: BTreeMap<PathBuf, Stream>,
     /// Folders that the line made.
     pub(super) made: BTreeSet<PathBuf>,
+    /// What the container sees in which the next command runs.
+    pub(super) mounts: Mounts,
 }
 
 impl State {

@@ -381,14 +381,11 @@ impl<'w> Walker<'w> {
         for redirect in redirects {
             let target = match redirect.kind {
                 RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => self.one(&redirect.target),
-                RedirectKind::Duplicate if self.is_watched() => {
-                    self.note_duplicate(&redirect.target);
-                    continue;
-                }
-                RedirectKind::Read
-                | RedirectKind::Duplicate
-                | RedirectKind::HereDocument(_)
-                | RedirectKind::HereString => continue,
+                RedirectKind::Duplicate => match self.duplicated(&redirect.target) {
+                    Some(file) => file,
+                    None => continue,
+                },
+                RedirectKind::Read | RedirectKind::HereDocument(_) | RedirectKind::HereString => continue,
             };
             let to_file = redirect.fd.is_none_or(|fd| fd == 1);
             if self.is_watched() {

@@ -3,7 +3,7 @@
 use super::Facts;
 use super::field::{Atom, Field, Fill, fits};
 use super::repository::{Origin, Repo};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -18,13 +18,19 @@ const NAMES_MAX: usize = 2_000;
 pub(super) struct World {
     /// What the door told.
     pub(super) facts: Facts,
-    workspace: PathBuf,
-    home: Option<PathBuf>,
-    temporary: Vec<PathBuf>,
+    /// Looked up when a rule first asks: most lines touch nothing, and this is on the path of every call.
+    roots: OnceCell<Roots>,
     repositories: RefCell<BTreeMap<PathBuf, Option<Rc<Repo>>>>,
     /// Folders that the line makes repositories.
     made: RefCell<BTreeMap<PathBuf, Origin>>,
     looked: Cell<u64>,
+}
+
+/// The folders that all others are measured by, as they really are.
+struct Roots {
+    workspace: PathBuf,
+    home: Option<PathBuf>,
+    temporary: Vec<PathBuf>,
 }
 
 /// Most entries of the disk that one judgement looks at.
@@ -100,16 +106,22 @@ const SYSTEM: [&str; 21] = [
 
 impl World {
     pub(super) fn new(facts: &Facts) -> Self {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| super::state::plain(path));
         Self {
-            workspace: real(&facts.workspace),
-            home: facts.home.as_deref().map(real),
-            temporary: facts.temporary.iter().map(|path| real(path)).collect(),
             facts: facts.clone(),
+            roots: OnceCell::new(),
             repositories: RefCell::new(BTreeMap::new()),
             made: RefCell::new(BTreeMap::new()),
             looked: Cell::new(0),
         }
+    }
+
+    fn roots(&self) -> &Roots {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| super::state::plain(path));
+        self.roots.get_or_init(|| Roots {
+            workspace: real(&self.facts.workspace),
+            home: self.facts.home.as_deref().map(real),
+            temporary: self.facts.temporary.iter().map(|path| real(path)).collect(),
+        })
     }
 
     /// Counts one look at the disk.
@@ -124,7 +136,7 @@ impl World {
     }
 
     pub(super) fn workspace(&self) -> &Path {
-        &self.workspace
+        &self.roots().workspace
     }
 
     pub(super) fn temporary_folder(&self) -> &Path {
@@ -133,22 +145,23 @@ impl World {
 
     /// What a path is to the run. The path is real: no link in it but perhaps its last name.
     pub(super) fn zone(&self, path: &Path) -> Zone {
+        let Roots { workspace, home, temporary } = self.roots();
         if path.components().any(|part| part.as_os_str() == ".git") {
             return Zone::Git;
         }
-        if path == self.workspace || self.workspace.starts_with(path) {
-            let home = self.home.as_ref().is_some_and(|home| home.starts_with(path));
-            return match (path.parent(), home) {
+        if path == workspace || workspace.starts_with(path) {
+            let holds_home = home.as_ref().is_some_and(|home| home.starts_with(path));
+            return match (path.parent(), holds_home) {
                 (None, _) => Zone::System,
                 (Some(_), true) => Zone::Home,
-                (Some(_), false) if self.temporary.iter().any(|folder| folder == path) => Zone::TemporaryRoot,
+                (Some(_), false) if temporary.iter().any(|folder| folder == path) => Zone::TemporaryRoot,
                 (Some(_), false) => Zone::Workspace,
             };
         }
-        if let Ok(inside) = path.strip_prefix(&self.workspace) {
+        if let Ok(inside) = path.strip_prefix(workspace) {
             return if inside.starts_with(".geometry") { Zone::Guard } else { Zone::Inside };
         }
-        if let Some(home) = &self.home {
+        if let Some(home) = home {
             if home.starts_with(path) {
                 return if path.parent().is_none() { Zone::System } else { Zone::Home };
             }
@@ -156,10 +169,10 @@ impl World {
                 return Zone::Outside;
             }
         }
-        if self.temporary.iter().any(|folder| folder == path) {
+        if temporary.iter().any(|folder| folder == path) {
             return Zone::TemporaryRoot;
         }
-        if self.temporary.iter().any(|folder| self.is_temporary(folder, path)) {
+        if temporary.iter().any(|folder| self.is_temporary(folder, path)) {
             return Zone::Temporary;
         }
         let first = path.components().nth(1).map(|part| part.as_os_str().to_owned());
@@ -175,8 +188,8 @@ impl World {
         let Some(first) = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next()) else {
             return false;
         };
-        let top = folder.join(first);
-        !self.workspace.starts_with(&top) && !self.home.as_ref().is_some_and(|home| home.starts_with(&top))
+        let (top, Roots { workspace, home, .. }) = (folder.join(first), self.roots());
+        !workspace.starts_with(&top) && !home.as_ref().is_some_and(|home| home.starts_with(&top))
     }
 
     /// The path as the kernel would walk it: links resolved on the way, `..` taken physically.

@@ -7,6 +7,8 @@ use super::field::Field;
 pub(super) enum Inner {
     /// A program with its arguments and the variables set for it.
     Call(Vec<Field>, Vec<(String, Field)>, Place),
+    /// A program in a container, with the options that say what it sees.
+    Contained(Vec<Field>, Vec<(String, Field)>, Call),
     /// A program that runs in another folder.
     In(Field, Vec<Field>),
     /// A text that a shell runs, with `$1` and so on.
@@ -120,7 +122,8 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
     let args = call.args.get(1..).unwrap_or_default();
     match name.as_str() {
         "env" => Some(env(call)),
-        "command" if call.has_any(&["-v", "-V"]) => None,
+        // Only its own option asks what a name stands for; one behind the program belongs to the program.
+        "command" if words.first().is_some_and(|word| word.starts_with('-') && word.contains(['v', 'V'])) => None,
         "command" => {
             let (env, rest) = rest_of(args, &[], 0);
             Some(Inner::Call(rest, env, call.place))
@@ -336,6 +339,80 @@ fn ssh(call: &Call) -> Option<Inner> {
     })
 }
 
+/// Options of `docker run`, `podman run` and `kubectl exec` that take a value.
+const CONTAINER_VALUES: [&str; 70] = [
+    "-v",
+    "--volume",
+    "--mount",
+    "--volumes-from",
+    "-e",
+    "--env",
+    "-w",
+    "--workdir",
+    "-u",
+    "--user",
+    "--name",
+    "-p",
+    "--publish",
+    "--network",
+    "--entrypoint",
+    "--env-file",
+    "-c",
+    "--container",
+    "-n",
+    "--namespace",
+    "-l",
+    "--label",
+    "--platform",
+    "-h",
+    "--hostname",
+    "--cpus",
+    "-m",
+    "--memory",
+    "--image",
+    "--gpus",
+    "--shm-size",
+    "--add-host",
+    "--annotation",
+    "-a",
+    "--attach",
+    "--cap-add",
+    "--cap-drop",
+    "--cgroupns",
+    "--cidfile",
+    "--device",
+    "--dns",
+    "--expose",
+    "--group-add",
+    "--ip",
+    "--ipc",
+    "--link",
+    "--log-driver",
+    "--log-opt",
+    "--memory-swap",
+    "--net",
+    "--network-alias",
+    "--pid",
+    "--pull",
+    "--restart",
+    "--runtime",
+    "--secret",
+    "--security-opt",
+    "--stop-signal",
+    "--stop-timeout",
+    "--sysctl",
+    "--tmpfs",
+    "--ulimit",
+    "--userns",
+    "--uts",
+    "--volume-driver",
+    "--label-file",
+    "--cpu-shares",
+    "--cpuset-cpus",
+    "--pids-limit",
+    "--health-cmd",
+];
+
 /// `docker run|exec`, `docker compose run|exec`, `kubectl exec`: a program in a container.
 fn container(call: &Call) -> Option<Inner> {
     let words = call.words();
@@ -351,44 +428,14 @@ fn container(call: &Call) -> Option<Inner> {
     if !options_only {
         return None;
     }
-    let values = [
-        "-v",
-        "--volume",
-        "--mount",
-        "-e",
-        "--env",
-        "-w",
-        "--workdir",
-        "-u",
-        "--user",
-        "--name",
-        "-p",
-        "--publish",
-        "--network",
-        "--entrypoint",
-        "--env-file",
-        "-c",
-        "--container",
-        "-n",
-        "--namespace",
-        "-l",
-        "--label",
-        "--platform",
-        "-h",
-        "--hostname",
-        "--cpus",
-        "-m",
-        "--memory",
-        "--image",
-        "--gpus",
-        "--shm-size",
-    ];
-    let (env, rest) = rest_of(call.args.get(verb + 2..)?, &values, 1);
+    let (env, rest) = rest_of(call.args.get(verb + 2..)?, &CONTAINER_VALUES, 1);
     if rest.is_empty() {
         return None;
     }
-    let mounted = call.has_any(&["-v", "--volume", "--mount", "--volumes-from"])
-        || words.iter().any(|word| word.starts_with("-v"));
-    let far = matches!(call.name().as_str(), "kubectl" | "oc") || mounted;
-    Some(Inner::Call(rest, env, if far { Place::Remote } else { Place::Container }))
+    if matches!(call.name().as_str(), "kubectl" | "oc") {
+        return Some(Inner::Call(rest, env, Place::Remote));
+    }
+    // What the program in the container is given is no option of the container.
+    let options = call.args.get(..call.args.len().saturating_sub(rest.len()))?.to_vec();
+    Some(Inner::Contained(rest, env, call.with_args(options)))
 }

@@ -42,10 +42,22 @@ impl SessionId {
 
     /// Takes the first free id by making its journal folder: two processes that start together get two ids.
     pub fn claim(layout: &Layout, start: WallClock) -> Result<Self, FileError> {
+        Self::claim_unless(layout, start, |_| false)
+    }
+
+    /// The same, and passes over ids that somebody had before: a journal that is gone must not be mistaken for a new one.
+    pub fn claim_unless(
+        layout: &Layout,
+        start: WallClock,
+        was_given: impl Fn(&Self) -> bool,
+    ) -> Result<Self, FileError> {
         let journals = layout.journal();
         make_folder(&journals)?;
         for n in 1..=CLAIMS_PER_SECOND_MAX {
             let id = Self::nth(start, n);
+            if was_given(&id) {
+                continue;
+            }
             match std::fs::create_dir(journals.join(&id.0)) {
                 Ok(()) => return Ok(id),
                 Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}

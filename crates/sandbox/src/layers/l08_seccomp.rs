@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn box_4_unseen_memory_is_refused_where_nothing_counts_it() {
         let sampled = Choices::STRICT.without_unseen_memory();
-        for call in [libc::SYS_memfd_create, libc::SYS_shmget] {
+        for call in [libc::SYS_memfd_create, libc::SYS_shmget, libc::SYS_semget, libc::SYS_msgget] {
             assert_eq!(verdict(sampled, call, [0; 6]), refused(libc::ENOSYS));
             assert_eq!(verdict(Choices::STRICT, call, [0; 6]), ALLOW);
         }

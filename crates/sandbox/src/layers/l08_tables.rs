@@ -126,8 +126,8 @@ pub(crate) const ALLOWED: &[Group] = &[
     Group {
         why: "IPC in a namespace of its own: nothing of the host is there, and what is made ends with it",
         calls: &[
-            libc::SYS_shmat, libc::SYS_shmdt, libc::SYS_shmctl, libc::SYS_semget, libc::SYS_semop, libc::SYS_semctl,
-            libc::SYS_semtimedop, libc::SYS_msgget, libc::SYS_msgsnd, libc::SYS_msgrcv, libc::SYS_msgctl,
+            libc::SYS_shmat, libc::SYS_shmdt, libc::SYS_shmctl, libc::SYS_semop, libc::SYS_semctl,
+            libc::SYS_semtimedop, libc::SYS_msgsnd, libc::SYS_msgrcv, libc::SYS_msgctl,
             libc::SYS_mq_open, libc::SYS_mq_unlink, libc::SYS_mq_timedsend, libc::SYS_mq_timedreceive,
             libc::SYS_mq_notify, libc::SYS_mq_getsetattr,
         ],
@@ -255,7 +255,8 @@ pub(crate) fn guards(choices: Choices) -> Vec<Guard> {
         all.push(Guard { number, arms: Vec::new(), otherwise: debugging });
     }
     let unseen = if choices.unseen_memory() { Verdict::Allow } else { Verdict::Refuse(libc::ENOSYS) };
-    for number in [libc::SYS_memfd_create, libc::SYS_shmget] {
+    // Semaphores and queues of the old kind are kernel memory that belongs to no process; the new kind are files.
+    for number in [libc::SYS_memfd_create, libc::SYS_shmget, libc::SYS_semget, libc::SYS_msgget] {
         all.push(Guard { number, arms: Vec::new(), otherwise: unseen });
     }
     #[cfg(target_arch = "x86_64")]

@@ -1,32 +1,28 @@
 //! Layer 10: the look at the workspace after the run, for what a command may have planted for others.
 //!
 //! The known places are read-only during the run. This scan is for places that did not exist then: hooks, configurations
-//! and rebase steps of git repositories that were made below the workspace, and set-id files that slipped past the filter.
+//! and rebase steps of git repositories that were made below the workspace (`l10_repository.rs`), and set-id files that
+//! slipped past the filter. What could not be looked at or made harmless is said, and the run counts as failed.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, chmodat, fchmod, openat, openat2, renameat, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, statat};
+use rustix::io::Errno;
 
-use crate::outcome::{Finding, FindingKind};
-use crate::sys;
-use crate::walk::{Ended, Step, walk};
+use crate::outcome::{Finding, FindingFate, FindingKind};
+use crate::walk::{Ended, Entry, Folder, Step, Visit, open_up, walk_with};
+
+use super::l10_repository::{Look, change_mode};
 
 const SET_ID: u32 = 0o6000;
-const EXECUTE: u32 = 0o111;
 const OWNER_READS: u32 = 0o500;
-const OWNER_ALL: u32 = 0o700;
-/// A git configuration beyond this size is not read but quarantined.
-const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
-/// What `git rebase --continue` carries out.
-const REBASE_TODO: &str = "git-rebase-todo";
-const QUARANTINE_SUFFIX: &str = ".quarantined-by-tripwire";
+/// Folders of a repository in which others find what to run; a folder can be put in place with files of any age in it.
+pub(crate) const ARMING_FOLDERS: [&str; 4] = ["hooks", "rebase-merge", "rebase-apply", "sequencer"];
 
 /// Only what changed since the run began is looked at twice; the status-change time cannot be set by a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +32,9 @@ pub(crate) struct Since {
 }
 
 impl Since {
+    /// Everything counts, however old.
+    pub(crate) const EVER: Self = Self { seconds: i64::MIN, nanos: 0 };
+
     /// Whether a file was touched at or after this moment.
     pub(crate) fn covers(self, stat: &Stat) -> bool {
         let changed = Self { seconds: stat.st_ctime, nanos: i64::try_from(stat.st_ctime_nsec).unwrap_or(i64::MAX) };
@@ -43,302 +42,238 @@ impl Since {
     }
 }
 
+/// The repositories that were there before the run, each with the folders in it that matter, by path and by number.
+///
+/// What is not known became a repository in this run, or was renamed to its place: the age of its files says nothing then.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known(BTreeMap<PathBuf, (u64, u64)>);
+
+impl Known {
+    /// Notes a repository and its folders.
+    pub(crate) fn note(&mut self, dir: BorrowedFd<'_>, path: &Path) {
+        let folders = ARMING_FOLDERS.iter().filter_map(|name| {
+            let stat = statat(dir, *name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some((path.join(name), stat))
+        });
+        let own = fstat(dir).ok().map(|stat| (path.to_path_buf(), stat));
+        self.0.extend(folders.chain(own).map(|(path, stat)| (path, (stat.st_dev, stat.st_ino))));
+    }
+
+    /// What in this folder is new: what changed since the run began, or everything.
+    pub(crate) fn new_in(&self, path: &Path, stat: &Stat, since: Since) -> Since {
+        if self.0.get(path) == Some(&(stat.st_dev, stat.st_ino)) { since } else { Since::EVER }
+    }
+}
+
+/// One folder that the command could write to.
+#[derive(Debug)]
+pub(crate) struct Ground<'a> {
+    pub(crate) root: &'a Path,
+    /// What lies below it, if it is the upper folder of an overlay: repositories are recognised in both.
+    pub(crate) base: Option<&'a Path>,
+    pub(crate) known: &'a Known,
+    pub(crate) since: Since,
+}
+
+/// What a scan found, and what it could not see.
+#[derive(Debug, Default)]
+pub(crate) struct Scanned {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) unseen: Option<String>,
+}
+
 /// Looks through one writable root and makes harmless what it finds.
-pub(crate) fn scan(root: &Path, since: Since) -> io::Result<Vec<Finding>> {
-    let mut findings = Vec::new();
-    let mut repositories: Vec<PathBuf> = Vec::new();
-    let walked = walk(root, &mut |entry| {
-        let Ok(stat) = entry.stat() else {
+pub(crate) fn scan(ground: &Ground<'_>) -> io::Result<Scanned> {
+    let base = ground.base.map(|base| openat(CWD, base, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())).transpose()?;
+    let mut scan = Scan { ground, base, found: Scanned::default() };
+    let walked = walk_with(ground.root, &mut scan)?;
+    let mut found = scan.found;
+    if walked.ended == Ended::Cut {
+        found.unseen = Some("folders are too deep or too many to be looked into".to_owned());
+    }
+    Ok(found)
+}
+
+struct Scan<'a> {
+    ground: &'a Ground<'a>,
+    base: Option<OwnedFd>,
+    found: Scanned,
+}
+
+impl Visit for Scan<'_> {
+    fn folder(&mut self, folder: &Folder<'_>) {
+        let below = self.base.as_ref().is_some_and(|base| is_repository_in(base, folder.path));
+        if !folder.is_repository() && !folder.is_named_as_one() && !below {
+            return;
+        }
+        let Ok(stat) = fstat(folder.dir) else { return };
+        let since = self.ground.known.new_in(folder.path, &stat, self.ground.since);
+        Look {
+            dir: folder.dir,
+            path: folder.path,
+            known: self.ground.known,
+            since,
+            findings: &mut self.found.findings,
+        }
+        .look();
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>) -> Step {
+        let Ok(stat) = entry.stat() else { return Step::Enter };
+        if !self.ground.since.covers(&stat) {
             return Step::Enter;
-        };
-        let closed = stat.st_mode & OWNER_READS != OWNER_READS;
-        if entry.kind == FileType::Directory && closed && since.covers(&stat) {
+        }
+        if entry.kind == FileType::Directory && stat.st_mode & OWNER_READS != OWNER_READS {
             // A folder that cannot be listed can still hold a repository that git finds by name.
-            let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 | OWNER_ALL);
-            sys::best_effort(chmodat(entry.dir, entry.name, mode, AtFlags::empty()));
+            if let Err(error) = open_up(entry.dir, entry.name) {
+                self.found.unseen = Some(format!("`{}` stays closed: {error}", entry.path.display()));
+            }
         }
-        if entry.kind == FileType::RegularFile && stat.st_mode & SET_ID != 0 && since.covers(&stat) {
-            findings.push(clear_set_id(entry.dir, OsStr::from_bytes(entry.name_bytes()), entry.path));
-        }
-        // A repository is known by its `HEAD`, or by its `objects` where several share one, folder or link; that finds bare
-        // ones too.
-        let head = entry.name_bytes() == b"HEAD" && entry.kind != FileType::Directory;
-        let objects = entry.name_bytes() == b"objects" && entry.kind != FileType::RegularFile;
-        if head || objects {
-            repositories.extend(entry.path.parent().map(Path::to_path_buf));
+        if entry.kind == FileType::RegularFile && stat.st_mode & SET_ID != 0 {
+            self.found.findings.push(clear_set_id(entry.dir, OsStr::from_bytes(entry.name_bytes()), entry.path));
         }
         Step::Enter
-    })?;
-    if walked.ended == Ended::TooDeep {
-        return Err(io::Error::other("folders are nested too deep to be looked into"));
     }
-    repositories.sort();
-    repositories.dedup();
-    for repository in repositories {
-        look_into_repository(root, &repository, since, &mut findings);
-    }
-    Ok(findings)
+}
+
+/// Whether the folder below is a repository; what cannot be asked is taken for one.
+fn is_repository_in(base: &OwnedFd, path: &Path) -> bool {
+    let path = if path == Path::new("") { Path::new(".") } else { path };
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    let dir = match openat2(base, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        Ok(dir) => dir,
+        Err(errno) => return !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
+    };
+    ["HEAD", "objects"].iter().any(|name| statat(&dir, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
 }
 
 fn clear_set_id(dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Finding {
-    let cleared = change_mode(dir, name, SET_ID);
-    let action = match cleared {
-        Ok(()) => "set-id bits removed".to_owned(),
-        Err(error) => format!("set-id bits could not be removed: {error}"),
+    let (action, fate) = match change_mode(dir, name, SET_ID) {
+        Ok(()) => ("set-id bits removed".to_owned(), FindingFate::Disarmed),
+        Err(error) => (format!("set-id bits could not be removed: {error}"), FindingFate::StillArmed),
     };
-    Finding { kind: FindingKind::SetId, path: path.to_path_buf(), action }
-}
-
-/// Takes mode bits away from a regular file, never through a link.
-fn change_mode(dir: BorrowedFd<'_>, name: &OsStr, bits: u32) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match openat(dir, name, flags, Mode::empty()) {
-        Ok(file) => file,
-        // A file without read permission cannot be opened; it is removed instead of left armed.
-        Err(rustix::io::Errno::ACCESS) => return Ok(unlinkat(dir, name, AtFlags::empty())?),
-        Err(errno) => return Err(errno.into()),
-    };
-    let stat = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Ok(());
-    }
-    Ok(fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o7777 & !bits))?)
-}
-
-fn look_into_repository(root: &Path, repository: &Path, since: Since, findings: &mut Vec<Finding>) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Some(dir) = open_below(root, repository) else {
-        return;
-    };
-    // A worktree's folder points to its repository by this file; everything else would replace configuration and hooks.
-    let worktree = repository.parent().is_some_and(|parent| parent.ends_with("worktrees"));
-    let pointer = if worktree { Content::Pointer } else { Content::Nothing };
-    for (name, plain) in [("config", Content::Config), ("config.worktree", Content::Config), ("commondir", pointer)] {
-        if let Some(action) = quarantine(dir.as_fd(), name, since, plain) {
-            findings.push(Finding { kind: FindingKind::GitConfig, path: repository.join(name), action });
-        }
-    }
-    if let Ok(rebase) = openat(&dir, "rebase-merge", flags, Mode::empty())
-        && let Some(action) = quarantine(rebase.as_fd(), REBASE_TODO, since, Content::Todo)
-    {
-        let path = repository.join("rebase-merge").join(REBASE_TODO);
-        findings.push(Finding { kind: FindingKind::GitConfig, path, action });
-    }
-    let Ok(stat) = statat(&dir, "hooks", AtFlags::SYMLINK_NOFOLLOW) else {
-        return;
-    };
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink && since.covers(&stat) {
-        // A link here would take its hooks from anywhere.
-        let action = match unlinkat(&dir, "hooks", AtFlags::empty()) {
-            Ok(()) => "link removed".to_owned(),
-            Err(errno) => format!("link could not be removed: {errno}"),
-        };
-        findings.push(Finding { kind: FindingKind::GitHook, path: repository.join("hooks"), action });
-        return;
-    }
-    let Ok(hooks) = openat(&dir, "hooks", flags, Mode::empty()) else {
-        return;
-    };
-    let Ok(entries) = rustix::fs::Dir::read_from(&hooks) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string();
-        let sample = name.as_bytes().ends_with(b".sample");
-        let Ok(stat) = statat(&hooks, &name, AtFlags::SYMLINK_NOFOLLOW) else {
-            continue;
-        };
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        if sample || kind == FileType::Directory || !since.covers(&stat) {
-            continue;
-        }
-        let action = match disarm_hook(hooks.as_fd(), &name, kind, &stat) {
-            Ok(Some(action)) => action.to_owned(),
-            Ok(None) => continue,
-            Err(error) => format!("could not be disarmed: {error}"),
-        };
-        findings.push(Finding { kind: FindingKind::GitHook, path: repository.join("hooks").join(name), action });
-    }
-}
-
-fn disarm_hook(dir: BorrowedFd<'_>, name: &OsStr, kind: FileType, stat: &Stat) -> io::Result<Option<&'static str>> {
-    if kind != FileType::RegularFile {
-        unlinkat(dir, name, AtFlags::empty())?;
-        return Ok(Some("removed"));
-    }
-    if stat.st_mode & EXECUTE == 0 {
-        return Ok(None);
-    }
-    change_mode(dir, name, EXECUTE)?;
-    Ok(Some("made not executable"))
-}
-
-/// A folder below the root by its path, where no component is a link: another run in the same workspace may be moving things.
-fn open_below(root: &Path, path: &Path) -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let top = openat(rustix::fs::CWD, root, flags | OFlags::NOFOLLOW, Mode::empty()).ok()?;
-    if path == Path::new("") {
-        return Some(top);
-    }
-    openat2(&top, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH).ok()
-}
-
-/// What a file that git obeys may hold without being moved aside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
-    /// A configuration that makes git run or include nothing.
-    Config,
-    /// The way from a worktree's folder to its repository, as git writes it.
-    Pointer,
-    /// Steps of a rebase that run no command.
-    Todo,
-    /// Nothing: the file has no business there.
-    Nothing,
-}
-
-impl Content {
-    fn allows(self, text: &str) -> bool {
-        match self {
-            Self::Config => config_is_plain(text),
-            Self::Pointer => text.trim_end() == "../..",
-            Self::Todo => !text.lines().any(|line| matches!(line.split_whitespace().next(), Some("exec" | "x"))),
-            Self::Nothing => false,
-        }
-    }
-}
-
-/// Moves a new file aside if it holds anything that git would execute or include.
-fn quarantine(dir: BorrowedFd<'_>, name: &str, since: Since, content: Content) -> Option<String> {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if !since.covers(&stat) {
-        return None;
-    }
-    let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-        && u64::try_from(stat.st_size).is_ok_and(|size| size <= CONFIG_BYTES_MAX);
-    if plain {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(dir, name, flags, Mode::empty()).ok().map(fs::File::from);
-        let text = file.and_then(|file| io::read_to_string(file).ok());
-        if text.is_some_and(|text| content.allows(&text)) {
-            return None;
-        }
-    }
-    Some(match renameat(dir, name, dir, format!("{name}{QUARANTINE_SUFFIX}")) {
-        Ok(()) => format!("moved to `{name}{QUARANTINE_SUFFIX}`"),
-        Err(errno) => format!("could not be moved aside: {errno}"),
-    })
-}
-
-/// Whether every key of a git configuration is one that cannot make git run or read something else.
-fn config_is_plain(text: &str) -> bool {
-    const PLAIN_SECTIONS: [&str; 9] =
-        ["branch", "user", "remote", "color", "init", "pull", "push", "extensions", "advice"];
-    const PLAIN_CORE: [&str; 9] = [
-        "repositoryformatversion",
-        "filemode",
-        "bare",
-        "logallrefupdates",
-        "ignorecase",
-        "precomposeunicode",
-        "symlinks",
-        "autocrlf",
-        "eol",
-    ];
-    const ARMED_REMOTE: [&str; 4] = ["uploadpack", "receivepack", "vcs", "proxy"];
-    let mut section = String::new();
-    for line in text.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with(['#', ';']) {
-            continue;
-        }
-        let mut rest = line;
-        if let Some(head) = line.strip_prefix('[') {
-            let Some((name, tail)) = head.split_once(']') else {
-                return false;
-            };
-            section = name.split([' ', '"', '.']).next().unwrap_or_default().to_ascii_lowercase();
-            rest = tail.trim();
-            if rest.is_empty() {
-                continue;
-            }
-        }
-        let key = rest.split(['=', ' ', '\t']).next().unwrap_or_default().to_ascii_lowercase();
-        // A line that goes on in the next one could hide a key.
-        let plain = !rest.ends_with('\\')
-            && !rest.contains("ext::")
-            && match section.as_str() {
-                "core" => PLAIN_CORE.contains(&key.as_str()),
-                "remote" => !ARMED_REMOTE.contains(&key.as_str()),
-                other => PLAIN_SECTIONS.contains(&other),
-            };
-        if !plain {
-            return false;
-        }
-    }
-    true
+    Finding { kind: FindingKind::SetId, path: path.to_path_buf(), action, fate }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    const FRESH: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
-                         [remote \"origin\"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
-                         [branch \"main\"]\n\tremote = origin\n[user]\n\tname = a\n";
+    const FUTURE: Since = Since { seconds: i64::MAX, nanos: 0 };
 
-    #[test]
-    fn a_fresh_configuration_is_plain() {
-        assert!(config_is_plain(FRESH));
-        assert!(config_is_plain(""));
-    }
-
-    #[test]
-    fn keys_that_make_git_run_something_are_not_plain() {
-        for line in [
-            "[core]\nhooksPath = /x",
-            "[core] fsmonitor = ./run",
-            "[CORE]\nsshCommand = x",
-            "[alias]\nst = !sh",
-            "[filter \"x\"]\nclean = sh",
-            "[include]\npath = ../evil",
-            "[includeIf \"gitdir:x\"]\npath = y",
-            "[remote \"o\"]\nuploadpack = sh",
-            "[remote \"o\"]\nurl = ext::sh -c x",
-            "[diff \"x\"]\ntextconv = sh",
-            "[credential]\nhelper = !sh",
-            "[core]\nbare = \\\nfalse",
-            "[core",
-            "../evil",
-        ] {
-            assert!(!config_is_plain(line), "{line}");
-        }
-    }
-
-    #[test]
-    fn pointers_and_rebase_steps_are_judged_by_what_they_hold() {
-        assert!(Content::Pointer.allows("../..\n") && !Content::Pointer.allows("../../../evil\n"));
-        assert!(Content::Todo.allows("pick 1234 text that says exec\nfixup 99\n"));
-        assert!(!Content::Todo.allows("pick 1\n  exec ./evil\n") && !Content::Todo.allows("x ./evil\n"));
-        assert!(!Content::Nothing.allows(""));
-    }
-
-    #[test]
-    fn planted_hooks_are_disarmed_and_old_ones_are_left_alone() {
-        let top = std::env::temp_dir().join(format!("tripwire-scan-{}", std::process::id()));
+    fn repository(name: &str) -> (PathBuf, PathBuf) {
+        let top = std::env::temp_dir().join(format!("tripwire-scan-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&top));
         let git = top.join("nested/.git");
         fs::create_dir_all(git.join("hooks")).expect("folders");
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
         fs::write(git.join("config"), "[core]\nfsmonitor = x\n").expect("config");
-        let hook = git.join("hooks/pre-commit");
-        fs::write(&hook, "#!/bin/sh\n").expect("a hook");
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("mode");
-        let future = Since { seconds: i64::MAX, nanos: 0 };
-        assert!(scan(&top, future).expect("scans").is_empty());
-        let found = scan(&top, Since { seconds: 0, nanos: 0 }).expect("scans");
-        let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
-        assert_eq!(kinds, [FindingKind::GitConfig, FindingKind::GitHook]);
-        assert_eq!(fs::metadata(&hook).expect("still there").permissions().mode() & 0o111, 0);
+        hook(&git.join("hooks/pre-commit"));
+        (top, git)
+    }
+
+    fn hook(path: &Path) {
+        fs::write(path, "#!/bin/sh\n").expect("a hook");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("mode");
+    }
+
+    fn look(top: &Path, known: &Known, since: Since) -> Scanned {
+        scan(&Ground { root: top, base: None, known, since }).expect("scans")
+    }
+
+    fn kinds(found: &Scanned) -> Vec<FindingKind> {
+        assert!(found.findings.iter().all(|finding| finding.fate == FindingFate::Disarmed), "{found:?}");
+        found.findings.iter().map(|finding| finding.kind).collect()
+    }
+
+    fn known(top: &Path) -> Known {
+        struct Noting(Known);
+        impl Visit for Noting {
+            fn folder(&mut self, folder: &Folder<'_>) {
+                if folder.is_repository() {
+                    self.0.note(folder.dir, folder.path);
+                }
+            }
+
+            fn entry(&mut self, _entry: &Entry<'_>) -> Step {
+                Step::Enter
+            }
+        }
+        let mut noting = Noting(Known::default());
+        walk_with(top, &mut noting).expect("walks");
+        noting.0
+    }
+
+    #[test]
+    fn box_1_planted_hooks_are_disarmed_and_old_ones_are_left_alone() {
+        let (top, git) = repository("hooks");
+        let before = known(&top);
+        assert!(look(&top, &before, FUTURE).findings.is_empty(), "a person's own repository is left alone");
+        let found = look(&top, &before, Since::EVER);
+        assert_eq!(kinds(&found), [FindingKind::GitConfig, FindingKind::GitHook]);
+        assert_eq!(fs::metadata(git.join("hooks/pre-commit")).expect("still there").permissions().mode() & 0o111, 0);
         assert!(!git.join("config").exists());
+        fs::remove_dir_all(&top).expect("clean");
+    }
+
+    #[test]
+    fn box_1_what_became_a_repository_or_a_folder_of_hooks_is_read_whatever_its_age() {
+        let (top, git) = repository("age");
+        fs::remove_file(git.join("HEAD")).expect("no repository yet");
+        let before = known(&top);
+        assert!(before.0.is_empty(), "{before:?}");
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
+        assert_eq!(kinds(&look(&top, &before, FUTURE)), [FindingKind::GitConfig, FindingKind::GitHook]);
+        fs::create_dir(git.join("hooks_")).expect("a folder");
+        hook(&git.join("hooks_/pre-commit"));
+        let before = known(&top);
+        fs::remove_dir_all(git.join("hooks")).expect("remove");
+        fs::rename(git.join("hooks_"), git.join("hooks")).expect("rename");
+        assert_eq!(kinds(&look(&top, &before, FUTURE)), [FindingKind::GitHook]);
+        fs::remove_dir_all(&top).expect("clean");
+    }
+
+    #[test]
+    fn box_1_a_taken_name_and_a_closed_folder_do_not_keep_a_configuration_armed() {
+        let (top, git) = repository("taken");
+        fs::create_dir_all(git.join("config.quarantined-by-tripwire/x")).expect("in the way");
+        fs::set_permissions(git.join("hooks"), fs::Permissions::from_mode(0o500)).expect("mode");
+        fs::set_permissions(&git, fs::Permissions::from_mode(0o555)).expect("mode");
+        let found = look(&top, &Known::default(), Since::EVER);
+        assert_eq!(kinds(&found), [FindingKind::GitConfig, FindingKind::GitHook]);
+        assert!(!git.join("config").exists() && git.join("config.quarantined-by-tripwire-1").exists());
+        fs::remove_dir_all(&top).expect("clean");
+    }
+
+    #[test]
+    fn box_1_links_in_the_place_of_folders_that_git_obeys_are_removed() {
+        let (top, git) = repository("links");
+        fs::remove_dir_all(git.join("hooks")).expect("remove");
+        fs::remove_file(git.join("config")).expect("remove");
+        for name in ARMING_FOLDERS {
+            symlink("..", git.join(name)).expect("a link");
+        }
+        assert!(look(&top, &known(&top), FUTURE).findings.is_empty(), "a link that was there before is left alone");
+        assert_eq!(look(&top, &Known::default(), Since::EVER).findings.len(), ARMING_FOLDERS.len());
+        assert!(ARMING_FOLDERS.iter().all(|name| fs::symlink_metadata(git.join(name)).is_err()));
+        fs::remove_dir_all(&top).expect("clean");
+    }
+
+    #[test]
+    fn box_1_a_repository_below_an_overlay_counts_for_what_lies_above_it() {
+        let (top, git) = repository("base");
+        let upper = top.join("upper");
+        fs::create_dir_all(upper.join("nested/.git/rebase-merge")).expect("folders");
+        fs::write(upper.join("nested/.git/rebase-merge/git-rebase-todo"), "exec x\n").expect("a step");
+        fs::write(upper.join("nested/.git/commondir"), "../e\n").expect("a pointer");
+        let none = Known::default();
+        let alone = Ground { root: &upper, base: None, known: &none, since: Since::EVER };
+        assert!(scan(&alone).expect("scans").findings.is_empty(), "no repository is seen without its base");
+        let both = Ground { base: Some(&top), ..alone };
+        assert_eq!(scan(&both).expect("scans").findings.len(), 2);
+        assert!(git.join("config").exists(), "the base itself is not touched");
         fs::remove_dir_all(&top).expect("clean");
     }
 }

@@ -1,80 +1,92 @@
 //! Carrying staged changes into the workspace.
 //!
 //! All new content is written beside the workspace's files first; until that has worked nothing is touched. Then old files are
-//! moved aside and new ones moved in, each by one rename, with a log that is undone in reverse if anything fails.
+//! moved aside and new ones moved in, each by one rename, with a log that is undone in reverse if anything fails. A command may
+//! be running in the workspace meanwhile, so every step finds its folder anew and follows no link; see `beneath`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::changes::{Change, ChangeSet, Node, read_node};
+use super::beneath::{Place, Top};
+use super::changes::{Change, ChangeSet, Node, open_top, read_node};
+use super::protected;
 use super::recover::{self, SHELF_PREFIX};
 use crate::error::ApplyError;
 
 /// Makes the changes, all or none. `content` holds the new files at the same relative paths.
 /// `notes` is a folder outside of the workspace, where the plan lies until everything is done.
 pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &ChangeSet) -> Result<(), ApplyError> {
+    let (top, content) = (open_top(workspace)?, open_top(content)?);
+    protected::refuse(changes)?;
+    let made = folders_made(changes);
     for change in changes.changes() {
-        if read_node(workspace, &change.path)? != change.before || !parents_are_folders(workspace, changes, change) {
+        if read_node(&top, &change.path)? != change.before || !parent_is_a_folder(&top, &made, change) {
             return Err(ApplyError::Conflict { path: change.path.clone() });
         }
     }
-    let shelf = workspace.join(format!("{SHELF_PREFIX}{}", std::process::id()));
-    let write = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| ApplyError::Write { path, source }
-    };
-    fs::create_dir(&shelf).map_err(write(&shelf))?;
-    let prepared = shelve(&shelf, content, changes)
-        .and_then(|()| recover::write_plan(notes, &shelf, changes).map_err(|source| (shelf.clone(), source)));
+    let name = PathBuf::from(format!("{SHELF_PREFIX}{}", std::process::id()));
+    let write = |source| ApplyError::Write { path: name.clone(), source };
+    // The name is in the workspace itself, and removing a tree follows no link.
+    let clear = || fs::remove_dir_all(workspace.join(&name));
+    top.place(&name).and_then(|place| place.make_dir()).map_err(write)?;
+    let shelf = top.folder(&name).map_err(write)?;
+    let prepared = shelve(&shelf, &content, changes)
+        .and_then(|()| recover::write_plan(notes, &name, changes).map_err(|source| (name.clone(), source)));
     if let Err((path, source)) = prepared {
-        drop(fs::remove_dir_all(&shelf));
+        drop(clear());
         return Err(ApplyError::Write { path, source });
     }
-    let mut log = Log { workspace, shelf: &shelf, done: Vec::new() };
+    let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
     if let Err((path, source)) = log.carry_out(changes) {
         return Err(match log.undo() {
             Ok(()) => {
                 drop(recover::forget(notes));
-                drop(fs::remove_dir_all(&shelf));
+                drop(clear());
                 ApplyError::Write { path, source }
             }
             Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
-    recover::write_done(notes).and_then(|()| fs::remove_dir_all(&shelf)).map_err(write(&shelf))
+    recover::write_done(notes).and_then(|()| clear()).map_err(write)
 }
 
-/// No change may go through a link; folders that the change set itself makes are fine.
-fn parents_are_folders(workspace: &Path, changes: &ChangeSet, change: &Change) -> bool {
-    let above = change.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
-    above.into_iter().all(|parent| {
-        let made =
-            changes.changes().iter().any(|other| other.path == parent && matches!(other.after, Some(Node::Dir { .. })));
-        let gone = change.after.is_none();
-        made || gone || fs::symlink_metadata(workspace.join(parent)).is_ok_and(|meta| meta.is_dir())
-    })
+/// The folders that the change set itself makes.
+fn folders_made(changes: &ChangeSet) -> BTreeSet<&Path> {
+    let made = |change: &&Change| matches!(change.after, Some(Node::Dir { .. }));
+    changes.changes().iter().filter(made).map(|change| change.path.as_path()).collect()
+}
+
+/// What comes new must come into a folder; one that the change set itself makes is fine.
+fn parent_is_a_folder(top: &Top, made: &BTreeSet<&Path>, change: &Change) -> bool {
+    let above = change.path.parent().unwrap_or(Path::new(""));
+    change.after.is_none() || made.contains(above) || top.place(&change.path).is_ok()
 }
 
 type Failed = (PathBuf, io::Error);
 
 /// Puts all new files on the shelf, which is in the workspace so that every later step is a rename.
-fn shelve(shelf: &Path, content: &Path, changes: &ChangeSet) -> Result<(), Failed> {
+fn shelve(shelf: &Top, content: &Top, changes: &ChangeSet) -> Result<(), Failed> {
     for (index, change) in changes.changes().iter().enumerate() {
         let at = |source| (change.path.clone(), source);
-        let to = shelf.join(format!("new-{index}"));
+        let to = new_name(index);
         match &change.after {
             Some(Node::File { mode, .. }) => {
-                fs::copy(content.join(&change.path), &to).map_err(at)?;
-                fs::set_permissions(&to, fs::Permissions::from_mode(*mode)).map_err(at)?;
-                fs::File::open(&to).and_then(|file| file.sync_all()).map_err(at)?;
+                let mut from = content.place(&change.path).and_then(|place| place.open_file()).map_err(at)?;
+                let mut file = shelf.place(&to).and_then(|place| place.create_file()).map_err(at)?;
+                io::copy(&mut from, &mut file).map_err(at)?;
+                file.set_permissions(fs::Permissions::from_mode(*mode)).map_err(at)?;
+                file.sync_all().map_err(at)?;
             }
-            Some(Node::Link { target }) => std::os::unix::fs::symlink(target, &to).map_err(at)?,
+            Some(Node::Link { target }) => {
+                shelf.place(&to).and_then(|place| place.make_link(target)).map_err(at)?;
+            }
             Some(Node::Dir { .. }) | None => continue,
         }
         // What lies on the shelf is what will be applied: it must be what the digest named, whoever wrote meanwhile.
-        let shelved = read_node(shelf, Path::new(&format!("new-{index}"))).ok().flatten();
+        let shelved = read_node(shelf, &to).ok().flatten();
         if shelved != change.after {
             return Err(at(io::Error::other("it was changed while it was applied")));
         }
@@ -82,19 +94,29 @@ fn shelve(shelf: &Path, content: &Path, changes: &ChangeSet) -> Result<(), Faile
     Ok(())
 }
 
+/// Where new content lies on the shelf.
+pub(crate) fn new_name(index: usize) -> PathBuf {
+    PathBuf::from(format!("new-{index}"))
+}
+
+/// Where old files lie on the shelf.
+pub(crate) fn old_name(index: usize) -> PathBuf {
+    PathBuf::from(format!("old-{index}"))
+}
+
 /// A step that was made and how to take it back.
-enum Done {
-    MovedAside { path: PathBuf, index: usize },
-    MovedIn { path: PathBuf },
-    FolderMade { path: PathBuf },
-    FolderRemoved { path: PathBuf, mode: u32 },
-    ModeSet { path: PathBuf, mode: u32 },
+enum Step {
+    MovedAside { index: usize },
+    MovedIn,
+    FolderMade,
+    FolderRemoved { mode: u32 },
+    ModeSet { mode: u32 },
 }
 
 struct Log<'a> {
-    workspace: &'a Path,
-    shelf: &'a Path,
-    done: Vec<Done>,
+    workspace: &'a Top,
+    shelf: &'a Top,
+    done: Vec<(PathBuf, Step)>,
 }
 
 impl Log<'_> {
@@ -110,70 +132,66 @@ impl Log<'_> {
     }
 
     fn take_away(&mut self, index: usize, change: &Change) -> io::Result<()> {
-        let path = self.workspace.join(&change.path);
         match (&change.before, &change.after) {
             (Some(Node::Dir { .. }), Some(Node::Dir { .. })) | (None, _) => {}
             (Some(Node::Dir { mode }), _) => {
-                fs::remove_dir(&path)?;
-                self.done.push(Done::FolderRemoved { path, mode: *mode });
+                self.place(change)?.remove_dir()?;
+                self.note(change, Step::FolderRemoved { mode: *mode });
             }
             (Some(Node::File { .. } | Node::Link { .. }), _) => {
-                fs::rename(&path, self.shelf.join(format!("old-{index}")))?;
-                self.done.push(Done::MovedAside { path, index });
+                self.place(change)?.move_to(&self.shelf.place(&old_name(index))?)?;
+                self.note(change, Step::MovedAside { index });
             }
         }
         Ok(())
     }
 
     fn bring_in(&mut self, index: usize, change: &Change) -> io::Result<()> {
-        let path = self.workspace.join(&change.path);
         match (&change.before, &change.after) {
             (Some(Node::Dir { mode: old }), Some(Node::Dir { mode })) => {
-                fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
-                self.done.push(Done::ModeSet { path, mode: *old });
+                self.place(change)?.set_dir_mode(*mode)?;
+                self.note(change, Step::ModeSet { mode: *old });
             }
             (_, Some(Node::Dir { mode })) => {
-                fs::create_dir(&path)?;
-                self.done.push(Done::FolderMade { path: path.clone() });
-                fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
+                let place = self.place(change)?;
+                place.make_dir()?;
+                self.note(change, Step::FolderMade);
+                place.set_dir_mode(*mode)?;
             }
             (_, Some(Node::File { .. } | Node::Link { .. })) => {
-                fs::rename(self.shelf.join(format!("new-{index}")), &path)?;
-                self.done.push(Done::MovedIn { path });
+                self.shelf.place(&new_name(index))?.move_to(&self.place(change)?)?;
+                self.note(change, Step::MovedIn);
             }
             (_, None) => {}
         }
         Ok(())
     }
 
+    /// The folder of a change is opened at the moment of the step; a link on the way ends it.
+    fn place(&self, change: &Change) -> io::Result<Place> {
+        self.workspace.place(&change.path)
+    }
+
+    fn note(&mut self, change: &Change, step: Step) {
+        self.done.push((change.path.clone(), step));
+    }
+
     fn undo(&mut self) -> Result<(), Failed> {
-        while let Some(step) = self.done.pop() {
-            let (path, result) = match step {
-                Done::MovedAside { path, index } => {
-                    let result = fs::rename(self.shelf.join(format!("old-{index}")), &path);
-                    (path, result)
-                }
-                Done::MovedIn { path } => {
-                    let result = fs::remove_file(&path);
-                    (path, result)
-                }
-                Done::FolderMade { path } => {
-                    let result = fs::remove_dir(&path);
-                    (path, result)
-                }
-                Done::FolderRemoved { path, mode } => {
-                    let made = fs::create_dir(&path);
-                    let result = made.and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(mode)));
-                    (path, result)
-                }
-                Done::ModeSet { path, mode } => {
-                    let result = fs::set_permissions(&path, fs::Permissions::from_mode(mode));
-                    (path, result)
-                }
-            };
-            result.map_err(|error| (path, error))?;
+        while let Some((path, step)) = self.done.pop() {
+            self.take_back(&path, &step).map_err(|error| (path, error))?;
         }
         Ok(())
+    }
+
+    fn take_back(&self, path: &Path, step: &Step) -> io::Result<()> {
+        let place = self.workspace.place(path)?;
+        match step {
+            Step::MovedAside { index } => self.shelf.place(&old_name(*index))?.move_to(&place),
+            Step::MovedIn => place.remove_file(),
+            Step::FolderMade => place.remove_dir(),
+            Step::FolderRemoved { mode } => place.make_dir().and_then(|()| place.set_dir_mode(*mode)),
+            Step::ModeSet { mode } => place.set_dir_mode(*mode),
+        }
     }
 }
 
@@ -199,7 +217,67 @@ mod tests {
         fs::write(b.join("swap/inner"), "y").expect("write");
         fs::write(b.join("sub/new"), "n").expect("write");
         symlink("sub/new", b.join("link")).expect("link");
+        // A link of the workspace that became a folder, with a neighbour behind the link.
+        fs::create_dir(dir.join("outside")).expect("a folder");
+        fs::write(dir.join("outside/file"), "precious").expect("write");
+        symlink("../outside", a.join("turned")).expect("link");
+        fs::create_dir(b.join("turned")).expect("a folder");
+        fs::write(b.join("turned/file"), "new").expect("write");
         (dir, a, b)
+    }
+
+    fn shelved(a: &Path, b: &Path, name: &str, changes: &ChangeSet) -> (Top, Top) {
+        fs::create_dir(a.join(name)).expect("a shelf");
+        let top = Top::open(a).expect("a folder");
+        let shelf = top.folder(Path::new(name)).expect("a shelf");
+        shelve(&shelf, &Top::open(b).expect("a folder"), changes).expect("shelves");
+        (top, shelf)
+    }
+
+    fn outside(dir: &Path) -> Vec<(String, String)> {
+        let mut found: Vec<_> = fs::read_dir(dir.join("outside"))
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+            .map(|path| (path.display().to_string(), fs::read_to_string(&path).expect("a file")))
+            .collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn box_1_a_parent_that_becomes_a_link_during_apply_leads_nowhere() {
+        let (dir, a, b) = pair("race");
+        let before = outside(&dir);
+        let changes = of_copy(&a, &b).expect("compares");
+        let (top, shelf) = shelved(&a, &b, ".shelf", &changes);
+        let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
+        for (index, change) in changes.changes().iter().enumerate().rev() {
+            log.take_away(index, change).expect("goes");
+        }
+        // Somebody swaps a folder after everything was checked and half was done.
+        fs::rename(a.join("sub"), a.join("moved")).expect("rename");
+        symlink("../outside", a.join("sub")).expect("link");
+        let index = changes.changes().iter().position(|change| change.path == Path::new("sub/new")).expect("a change");
+        assert!(log.bring_in(index, &changes.changes()[index]).is_err());
+        assert_eq!(outside(&dir), before);
+        // The same on the way back.
+        assert!(log.take_back(Path::new("sub/keep"), &Step::MovedIn).is_err());
+        assert_eq!(outside(&dir), before);
+        log.undo().expect("what went before the swap is put back");
+        assert_eq!(fs::read_to_string(a.join("old/deep")).expect("back"), "x");
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn box_1_a_link_that_becomes_a_folder_is_replaced_itself() {
+        let (dir, a, b) = pair("turned");
+        let before = outside(&dir);
+        let changes = of_copy(&a, &b).expect("compares");
+        apply(&a, &b, &dir, &changes).expect("applies");
+        assert_eq!(outside(&dir), before, "nothing behind the link was touched");
+        assert!(fs::symlink_metadata(a.join("turned")).expect("there").is_dir());
+        assert_eq!(fs::read_to_string(a.join("turned/file")).expect("there"), "new");
+        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
@@ -227,16 +305,14 @@ mod tests {
         let (dir, a, b) = pair("undo");
         let changes = of_copy(&a, &b).expect("compares");
         let before = changes.digest();
-        let shelf = a.join(".shelf");
-        fs::create_dir(&shelf).expect("a shelf");
-        shelve(&shelf, &b, &changes).expect("shelves");
+        let (top, shelf) = shelved(&a, &b, ".shelf", &changes);
         // The last new file is missing from the shelf, so the last step fails after all others were made.
         let last = changes.changes().len() - 1;
-        fs::remove_file(shelf.join(format!("new-{last}"))).expect("remove");
-        let mut log = Log { workspace: &a, shelf: &shelf, done: Vec::new() };
+        fs::remove_file(a.join(".shelf").join(new_name(last))).expect("remove");
+        let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
         assert!(log.carry_out(&changes).is_err());
         log.undo().expect("undone");
-        fs::remove_dir_all(&shelf).expect("clean");
+        fs::remove_dir_all(a.join(".shelf")).expect("clean");
         assert_eq!(of_copy(&a, &b).expect("compares").digest(), before);
         fs::remove_dir_all(dir).expect("clean");
     }
@@ -253,11 +329,10 @@ mod tests {
             let (dir, a, b) = pair("crash");
             let changes = of_copy(&a, &b).expect("compares");
             let before = changes.digest();
-            let shelf = a.join(format!("{SHELF_PREFIX}crashed"));
-            fs::create_dir(&shelf).expect("a shelf");
-            shelve(&shelf, &b, &changes).expect("shelves");
-            recover::write_plan(&dir, &shelf, &changes).expect("a plan");
-            let mut log = Log { workspace: &a, shelf: &shelf, done: Vec::new() };
+            let name = format!("{SHELF_PREFIX}crashed");
+            let (top, shelf) = shelved(&a, &b, &name, &changes);
+            recover::write_plan(&dir, Path::new(&name), &changes).expect("a plan");
+            let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
             let away = changes.changes().iter().enumerate().rev().map(|(index, change)| (index, change, Way::Out));
             let back = changes.changes().iter().enumerate().map(|(index, change)| (index, change, Way::In));
             for (index, change, way) in away.chain(back).take(crash) {
@@ -270,6 +345,7 @@ mod tests {
             let found = recover::recover(&a, &dir).expect("recovers");
             assert_eq!(found, Some(recover::Recovered::RolledBack), "after {crash} steps");
             assert_eq!(of_copy(&a, &b).expect("compares").digest(), before, "after {crash} steps");
+            assert_eq!(outside(&dir).len(), 1, "after {crash} steps");
             assert_eq!(recover::recover(&a, &dir).expect("nothing is left"), None);
             fs::remove_dir_all(dir).expect("clean");
         }
@@ -285,10 +361,9 @@ mod tests {
         assert!(planted.exists());
         fs::remove_dir_all(&planted).expect("clean");
         let changes = of_copy(&a, &b).expect("compares");
-        let shelf = a.join(format!("{SHELF_PREFIX}crashed"));
-        fs::create_dir(&shelf).expect("a shelf");
-        shelve(&shelf, &b, &changes).expect("shelves");
-        recover::write_plan(&dir, &shelf, &changes).expect("a plan");
+        let name = format!("{SHELF_PREFIX}crashed");
+        let _held = shelved(&a, &b, &name, &changes);
+        recover::write_plan(&dir, Path::new(&name), &changes).expect("a plan");
         fs::rename(a.join("sub"), a.join("moved")).expect("rename");
         symlink("/etc", a.join("sub")).expect("link");
         assert!(matches!(recover::recover(&a, &dir), Err(ApplyError::Recover { .. })));
@@ -306,8 +381,8 @@ mod tests {
         let (dir, a, b) = pair("complete");
         let changes = of_copy(&a, &b).expect("compares");
         apply(&a, &b, &dir, &changes).expect("applies");
-        let shelf = a.join(format!("{SHELF_PREFIX}late"));
-        fs::create_dir(&shelf).expect("a shelf");
+        let shelf = PathBuf::from(format!("{SHELF_PREFIX}late"));
+        fs::create_dir(a.join(&shelf)).expect("a shelf");
         recover::write_plan(&dir, &shelf, &changes).expect("a plan");
         recover::write_done(&dir).expect("a mark");
         assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::Completed));

@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+use super::beneath::{Standing, Top, leads_nowhere};
 use crate::error::StageError;
 
 /// Tells these hashes from all others.
@@ -113,9 +114,20 @@ impl Change {
         }
     }
 
-    /// The new state in words: kind, mode, size and digest.
+    /// The new state in words: kind, mode, size and digest; and the link that gives way to it, because a reader would not
+    /// guess it from the new state.
     #[must_use]
     pub fn summary(&self) -> String {
+        let new = self.new_state();
+        match (&self.before, &self.after) {
+            (Some(Node::Link { target }), Some(Node::Dir { .. } | Node::File { .. })) => {
+                format!("{new}, instead of a link to `{}`", target.display())
+            }
+            (None | Some(Node::File { .. } | Node::Dir { .. } | Node::Link { .. }), _) => new,
+        }
+    }
+
+    fn new_state(&self) -> String {
         match self.after.as_ref().or(self.before.as_ref()) {
             Some(Node::File { digest, bytes, mode }) => format!("file {mode:04o} {bytes} bytes sha256 {digest}"),
             Some(Node::Dir { mode }) => format!("folder {mode:04o}"),
@@ -190,7 +202,8 @@ type Pairs = BTreeMap<PathBuf, (Option<Node>, Option<Node>)>;
 
 /// The changes of an overlay's upper folder against the workspace below it.
 pub(crate) fn of_overlay(lower: &Path, upper: &Path) -> Result<ChangeSet, StageError> {
-    let mut overlay = Overlay { lower, upper, pairs: Pairs::new() };
+    let tops = (open_top(lower)?, open_top(upper)?);
+    let mut overlay = Overlay { lower, upper, tops, pairs: Pairs::new() };
     overlay.folder(Path::new(""))?;
     Ok(ChangeSet::from_pairs(overlay.pairs))
 }
@@ -198,6 +211,8 @@ pub(crate) fn of_overlay(lower: &Path, upper: &Path) -> Result<ChangeSet, StageE
 struct Overlay<'a> {
     lower: &'a Path,
     upper: &'a Path,
+    /// The two trees again, held open.
+    tops: (Top, Top),
     pairs: Pairs,
 }
 
@@ -216,8 +231,10 @@ impl Overlay<'_> {
         if meta.file_type().is_char_device() && meta.rdev() == 0 {
             return self.delete(path);
         }
-        let before = read_node(self.lower, path)?;
-        let after = read_node(self.upper, path)?;
+        // A folder of the workspace that is a link there has nothing below it that a change could touch: what the command wrote
+        // under that name stands in a folder of its own, which takes the link's place.
+        let before = read_node(&self.tops.0, path)?;
+        let after = read_node(&self.tops.1, path)?;
         let was_dir = matches!(before, Some(Node::Dir { .. }));
         let is_dir = meta.is_dir();
         let hides_lower = !is_dir || is_opaque(&full);
@@ -235,7 +252,7 @@ impl Overlay<'_> {
 
     /// The path and everything that was below it is gone.
     fn delete(&mut self, path: &Path) -> Result<(), StageError> {
-        let before = read_node(self.lower, path)?;
+        let before = read_node(&self.tops.0, path)?;
         if matches!(before, Some(Node::Dir { .. })) {
             for name in names(&self.lower.join(path))? {
                 self.delete(&path.join(name))?;
@@ -266,13 +283,15 @@ fn is_opaque(path: &Path) -> bool {
 /// The changes of a whole copy against the workspace.
 pub(crate) fn of_copy(workspace: &Path, copy: &Path) -> Result<ChangeSet, StageError> {
     let mut pairs = Pairs::new();
-    collect(workspace, Path::new(""), &mut |path, node| pairs.entry(path).or_default().0 = Some(node))?;
-    collect(copy, Path::new(""), &mut |path, node| pairs.entry(path).or_default().1 = Some(node))?;
+    let mut before = |path, node| pairs.entry(path).or_default().0 = Some(node);
+    collect(workspace, &open_top(workspace)?, Path::new(""), &mut before)?;
+    let mut after = |path, node| pairs.entry(path).or_default().1 = Some(node);
+    collect(copy, &open_top(copy)?, Path::new(""), &mut after)?;
     Ok(ChangeSet::from_pairs(pairs))
 }
 
-fn collect(top: &Path, below: &Path, found: &mut dyn FnMut(PathBuf, Node)) -> Result<(), StageError> {
-    for name in names(&top.join(below))? {
+fn collect(tree: &Path, top: &Top, below: &Path, found: &mut dyn FnMut(PathBuf, Node)) -> Result<(), StageError> {
+    for name in names(&tree.join(below))? {
         let path = below.join(name);
         if path == Path::new(super::RECORDS) {
             continue;
@@ -286,7 +305,7 @@ fn collect(top: &Path, below: &Path, found: &mut dyn FnMut(PathBuf, Node)) -> Re
         let is_dir = matches!(node, Node::Dir { .. });
         found(path.clone(), node);
         if is_dir {
-            collect(top, &path, found)?;
+            collect(tree, top, &path, found)?;
         }
     }
     Ok(())
@@ -302,32 +321,36 @@ fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, StageError> {
     Ok(names)
 }
 
-/// The state of a path below `top`, if it exists there.
-pub(crate) fn read_node(top: &Path, path: &Path) -> Result<Option<Node>, StageError> {
-    let full = top.join(path);
-    let at = |source| StageError::Read { path: full.clone(), source };
-    let meta = match fs::symlink_metadata(&full) {
-        Ok(meta) => meta,
-        Err(error) if matches!(error.raw_os_error(), Some(2 | 20)) => return Ok(None),
+/// The state of a path below `top`, if it exists there. What is reached only through a link is not there: it belongs to
+/// whatever the link points at.
+pub(crate) fn read_node(top: &Top, path: &Path) -> Result<Option<Node>, StageError> {
+    let at = |source| StageError::Read { path: path.to_path_buf(), source };
+    let place = match top.place(path) {
+        Ok(place) => place,
+        Err(error) if leads_nowhere(&error) => return Ok(None),
         Err(error) => return Err(at(error)),
     };
-    let mode = meta.mode() & 0o7777;
-    let kind = meta.file_type();
-    if kind.is_dir() {
-        Ok(Some(Node::Dir { mode }))
-    } else if kind.is_symlink() {
-        let target = fs::read_link(&full).map_err(at)?;
-        Ok(Some(Node::Link { target }))
-    } else if kind.is_file() {
-        let (digest, bytes) = digest_of(&full).map_err(at)?;
-        Ok(Some(Node::File { digest, bytes, mode }))
-    } else {
-        Err(StageError::Unsupported { path: path.to_path_buf(), why: "only files, folders and links can be staged" })
+    match place.standing().map_err(at)? {
+        Standing::Nothing => Ok(None),
+        Standing::Dir { mode } => Ok(Some(Node::Dir { mode })),
+        Standing::Link => Ok(Some(Node::Link { target: place.link_target().map_err(at)? })),
+        Standing::File { mode } => {
+            let (digest, bytes) = place.open_file().and_then(digest_of).map_err(at)?;
+            Ok(Some(Node::File { digest, bytes, mode }))
+        }
+        Standing::Other => Err(StageError::Unsupported {
+            path: path.to_path_buf(),
+            why: "only files, folders and links can be staged",
+        }),
     }
 }
 
-fn digest_of(path: &Path) -> std::io::Result<(Digest, u64)> {
-    let mut file = fs::File::open(path)?;
+/// Opens a tree that changes are read from.
+pub(crate) fn open_top(path: &Path) -> Result<Top, StageError> {
+    Top::open(path).map_err(|source| StageError::Read { path: path.to_path_buf(), source })
+}
+
+fn digest_of(mut file: fs::File) -> std::io::Result<(Digest, u64)> {
     let (mut hash, mut total) = (Sha256::new(), 0_u64);
     let mut buffer = vec![0_u8; READ_BYTES];
     loop {

@@ -2,7 +2,9 @@
 //! review can look at, apply or throw away.
 
 mod apply;
+mod beneath;
 mod changes;
+mod protected;
 mod recover;
 
 use std::fs;
@@ -67,6 +69,10 @@ impl Stage {
     pub(crate) fn open_or_make(dir: &Path, workspace: &Path, form: Form) -> Result<Self, StageError> {
         if dir.join("workspace").exists() {
             return Self::open(dir, workspace);
+        }
+        if form == Form::Copy && dir.starts_with(workspace) {
+            let why = "a copy of the workspace cannot lie in the workspace; set `XDG_STATE_HOME` to another place";
+            return Err(StageError::NotAStage { path: dir.to_path_buf(), why });
         }
         let at = |source| StageError::Prepare { path: dir.to_path_buf(), source };
         fs::create_dir_all(dir).map_err(at)?;

@@ -8,10 +8,12 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::apply::{new_name, old_name};
+use super::beneath::{Standing, Top, leads_nowhere};
 use super::changes::{ChangeSet, Node};
+use super::protected;
 use crate::error::ApplyError;
 
 /// How the folders are called in which new and old files lie while changes are applied.
@@ -67,14 +69,21 @@ pub(crate) fn forget(notes: &Path) -> io::Result<()> {
 /// Finishes whatever an interrupted apply left in the workspace.
 pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered>, ApplyError> {
     let at = |source| ApplyError::Recover { notes: notes.to_path_buf(), source };
-    let Some((shelf, plan)) = read_plan(workspace, notes).map_err(at)? else { return Ok(None) };
+    let Some((shelf, plan)) = read_plan(notes).map_err(at)? else { return Ok(None) };
     let how = if notes.join(DONE).exists() {
         Recovered::Completed
     } else {
-        roll_back(workspace, &shelf, &plan).map_err(at)?;
+        let top = Top::open(workspace).map_err(at)?;
+        // A shelf that is gone was cleared away when everything had been rolled back.
+        let held = match top.folder(&shelf) {
+            Ok(held) => Some(held),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(at(error)),
+        };
+        check(&top, &plan).and_then(|()| Back { top: &top, shelf: held.as_ref() }.roll_back(&plan)).map_err(at)?;
         Recovered::RolledBack
     };
-    match fs::remove_dir_all(&shelf) {
+    match fs::remove_dir_all(workspace.join(&shelf)) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(at(error)),
@@ -83,50 +92,91 @@ pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered
     Ok(Some(how))
 }
 
-fn roll_back(workspace: &Path, shelf: &Path, plan: &[Planned]) -> io::Result<()> {
-    let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+/// Nothing is put back through a link, wherever it came from, and nothing protected is touched.
+fn check(top: &Top, plan: &[Planned]) -> io::Result<()> {
+    let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     for planned in plan {
-        // Nothing is put back through a link, wherever it came from.
-        let above = planned.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
-        if above.into_iter().any(|parent| workspace.join(parent).is_symlink()) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a link stands where a folder was"));
+        let folder = |shape| matches!(shape, Shape::Folder(_));
+        let stays = folder(planned.before) && folder(planned.after);
+        let fate = if stays { protected::Fate::StaysAFolder } else { protected::Fate::Other };
+        if protected::touches(&planned.path, fate) {
+            return refuse("its plan names a protected file");
         }
-    }
-    let there = |path: &Path| fs::symlink_metadata(path).is_ok();
-    for planned in plan.iter().rev() {
-        let path = workspace.join(&planned.path);
-        let old = shelf.join(format!("old-{}", planned.index));
-        match (planned.before, planned.after) {
-            // What was moved in goes, unless the old file is already back in its place.
-            (before, Shape::Leaf) if !there(&shelf.join(format!("new-{}", planned.index))) => {
-                let restored = before == Shape::Leaf && !there(&old);
-                if !restored && there(&path) && !is_dir(&path) {
-                    fs::remove_file(&path)?;
-                }
-            }
-            (Shape::None | Shape::Leaf, Shape::Folder(_)) if is_dir(&path) => fs::remove_dir(&path)?,
-            (Shape::None | Shape::Leaf | Shape::Folder(_), Shape::None | Shape::Leaf | Shape::Folder(_)) => {}
-        }
-    }
-    for planned in plan {
-        let path = workspace.join(&planned.path);
-        let old = shelf.join(format!("old-{}", planned.index));
-        match planned.before {
-            Shape::Folder(mode) => {
-                if !is_dir(&path) {
-                    fs::create_dir(&path)?;
-                }
-                fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
-            }
-            Shape::Leaf if there(&old) => fs::rename(&old, &path)?,
-            Shape::Leaf | Shape::None => {}
+        let Err(error) = top.place(&planned.path) else { continue };
+        // A link that was there before and was to become a folder is part of the plan.
+        let was_a_link = plan.iter().any(|other| {
+            other.before == Shape::Leaf && planned.path.starts_with(&other.path) && other.path != planned.path
+        });
+        if error.kind() != io::ErrorKind::NotFound && !was_a_link {
+            return refuse("a link stands where a folder was");
         }
     }
     Ok(())
 }
 
+/// The way back to the old state.
+struct Back<'a> {
+    top: &'a Top,
+    shelf: Option<&'a Top>,
+}
+
+impl Back<'_> {
+    fn roll_back(&self, plan: &[Planned]) -> io::Result<()> {
+        for planned in plan.iter().rev() {
+            self.remove_new(planned)?;
+        }
+        for planned in plan {
+            self.restore_old(planned)?;
+        }
+        Ok(())
+    }
+
+    /// What was moved in goes, unless the old file is already back in its place.
+    fn remove_new(&self, planned: &Planned) -> io::Result<()> {
+        let place = match self.top.place(&planned.path) {
+            Ok(place) => place,
+            // Without its folder it is not there.
+            Err(error) if leads_nowhere(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let standing = place.standing()?;
+        match (planned.before, planned.after) {
+            (before, Shape::Leaf) if !self.on_shelf(&new_name(planned.index))? => {
+                let restored = before == Shape::Leaf && !self.on_shelf(&old_name(planned.index))?;
+                if !restored && standing != Standing::Nothing && !standing.is_dir() {
+                    place.remove_file()?;
+                }
+            }
+            (Shape::None | Shape::Leaf, Shape::Folder(_)) if standing.is_dir() => place.remove_dir()?,
+            (Shape::None | Shape::Leaf | Shape::Folder(_), Shape::None | Shape::Leaf | Shape::Folder(_)) => {}
+        }
+        Ok(())
+    }
+
+    fn restore_old(&self, planned: &Planned) -> io::Result<()> {
+        match (planned.before, self.shelf) {
+            (Shape::Folder(mode), _) => {
+                let place = self.top.place(&planned.path)?;
+                if !place.standing()?.is_dir() {
+                    place.make_dir()?;
+                }
+                place.set_dir_mode(mode)
+            }
+            (Shape::Leaf, Some(shelf)) if self.on_shelf(&old_name(planned.index))? => {
+                shelf.place(&old_name(planned.index))?.move_to(&self.top.place(&planned.path)?)
+            }
+            (Shape::Leaf | Shape::None, _) => Ok(()),
+        }
+    }
+
+    fn on_shelf(&self, name: &Path) -> io::Result<bool> {
+        let Some(shelf) = self.shelf else { return Ok(false) };
+        Ok(shelf.place(name)?.standing()? != Standing::Nothing)
+    }
+}
+
 /// The shelf and the steps of a plan; none if nothing is under way.
-fn read_plan(workspace: &Path, notes: &Path) -> io::Result<Option<(PathBuf, Vec<Planned>)>> {
+fn read_plan(notes: &Path) -> io::Result<Option<(PathBuf, Vec<Planned>)>> {
     let text = match fs::read_to_string(notes.join(PLAN)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -134,11 +184,13 @@ fn read_plan(workspace: &Path, notes: &Path) -> io::Result<Option<(PathBuf, Vec<
     };
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its plan is damaged");
     let mut lines = text.lines();
-    let shelf =
-        lines.next().and_then(unhex).filter(|shelf| shelf.as_os_str().as_bytes().starts_with(SHELF_PREFIX.as_bytes()));
+    let ours = |shelf: &PathBuf| {
+        shelf.components().count() == 1 && shelf.as_os_str().as_bytes().starts_with(SHELF_PREFIX.as_bytes())
+    };
+    let shelf = lines.next().and_then(unhex).filter(ours);
     let shelf = shelf.ok_or_else(damaged)?;
     let plan = lines.map(|line| parse(line).ok_or_else(damaged)).collect::<io::Result<Vec<_>>>()?;
-    Ok(Some((workspace.join(shelf), plan)))
+    Ok(Some((shelf, plan)))
 }
 
 fn parse(line: &str) -> Option<Planned> {

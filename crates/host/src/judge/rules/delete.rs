@@ -49,6 +49,12 @@ pub(in crate::judge) fn fields(walker: &Walker<'_>, place: Place, manner: Manner
     match place {
         Place::Container => return None,
         Place::Remote => return remote(manner, targets),
+        Place::Mounted => {
+            return match walker.state.mounts.outside(targets, walker.state.cwd()) {
+                Some(targets) => fields(walker, Place::Here, manner, &targets),
+                None => remote(manner, targets),
+            };
+        }
         Place::Here => {}
     }
     let cwds: Vec<Option<PathBuf>> = match walker.state.cwds.as_slice() {
@@ -298,7 +304,9 @@ fn moved(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
 
 /// Owners and modes of a whole system or home cannot be put back.
 fn permissions(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
-    if !(call.has_short(&['R']) || call.has_any(&["--recursive"])) || call.place == Place::Container {
+    if !(call.has_short(&['R']) || call.has_any(&["--recursive"]))
+        || matches!(call.place, Place::Container | Place::Mounted)
+    {
         return None;
     }
     let skip = usize::from(call.option(&["--reference"]).is_none());

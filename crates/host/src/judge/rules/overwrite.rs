@@ -34,13 +34,11 @@ impl Walker<'_> {
     ) -> Option<Hold> {
         let writing = match kind {
             RedirectKind::Append | RedirectKind::ReadWrite => Writing::Appended,
-            RedirectKind::Write => match call {
+            RedirectKind::Write | RedirectKind::Duplicate => match call {
                 None => Writing::Emptied,
                 Some(call) => emptied_by(call),
             },
-            RedirectKind::Read | RedirectKind::Duplicate | RedirectKind::HereDocument(_) | RedirectKind::HereString => {
-                return None;
-            }
+            RedirectKind::Read | RedirectKind::HereDocument(_) | RedirectKind::HereString => return None,
         };
         written(self, target, writing, place)
     }
@@ -166,6 +164,7 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
             };
             if sources.is_empty() { None } else { written(walker, target, writing, call.place) }
         }
+        "ln" if call.has_short(&['f']) || call.has_any(&["--force"]) => link(walker, call),
         "dd" => {
             let target = call.args.iter().find(|field| field.text().starts_with("of="))?;
             let nothing = call.words().iter().any(|word| word == "if=/dev/null");
@@ -174,4 +173,29 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         }
         _ => None,
     }
+}
+
+/// A link that takes the place of whatever has its name.
+fn link(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+    if call.place != Place::Here || call.has_short(&['b', 'i']) || call.has_any(&["--backup", "--interactive"]) {
+        return None;
+    }
+    let operands = call.operands();
+    let folder = call.option(&["-t", "--target-directory"]);
+    let (name, sources) = match (&folder, operands.split_last()) {
+        (Some(folder), _) => (folder, operands.as_slice()),
+        (None, Some((name, sources))) if !sources.is_empty() => (*name, sources),
+        (None, _) => return None,
+    };
+    let spots = walker.world.spots(name, walker.state.cwd());
+    let paths = spots.into_iter().filter_map(|spot| if let Spot::Path(path) = spot { Some(path) } else { None });
+    paths
+        .flat_map(|path| {
+            let into = |field: &&Field| Some(path.join(Path::new(&field.known()?).file_name()?));
+            // A folder, or a link to one that is followed, gets the links into it.
+            if path.is_dir() { sources.iter().filter_map(into).collect() } else { vec![path] }
+        })
+        // A link that is replaced loses nothing but itself.
+        .filter(|path| !path.is_symlink())
+        .find_map(|path| judge_path(walker, &walker.world.real(&path, Last::Followed), Writing::Replaced))
 }

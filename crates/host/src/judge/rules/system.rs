@@ -6,7 +6,7 @@ use crate::judge::walk::Walker;
 
 /// Judges a call that may end the machine or what others run on it.
 pub(super) fn judge(_walker: &Walker<'_>, call: &Call) -> Option<Hold> {
-    if call.place == Place::Container || call.has_any(&["--help", "--version"]) {
+    if matches!(call.place, Place::Container | Place::Mounted) || call.has_any(&["--help", "--version"]) {
         return None;
     }
     let words = call.words();
