@@ -236,6 +236,21 @@ mod tests {
     }
 
     #[test]
+    fn box_1_a_folder_that_git_init_would_take_over_is_looked_into_already() {
+        let (top, git) = repository("init");
+        fs::remove_file(git.join("HEAD")).expect("no repository yet");
+        assert_eq!(kinds(&look(&top, &Known::default(), Since::EVER)), [FindingKind::GitConfig, FindingKind::GitHook]);
+        let (_, git) = repository("init");
+        fs::remove_file(git.join("HEAD")).expect("no repository yet");
+        fs::rename(&git, top.join("nested/plain")).expect("rename");
+        assert!(
+            look(&top, &Known::default(), Since::EVER).findings.is_empty(),
+            "any other folder is no business of git"
+        );
+        fs::remove_dir_all(&top).expect("clean");
+    }
+
+    #[test]
     fn box_1_a_taken_name_and_a_closed_folder_do_not_keep_a_configuration_armed() {
         let (top, git) = repository("taken");
         fs::create_dir_all(git.join("config.quarantined-by-tripwire/x")).expect("in the way");
@@ -264,16 +279,18 @@ mod tests {
     #[test]
     fn box_1_a_repository_below_an_overlay_counts_for_what_lies_above_it() {
         let (top, git) = repository("base");
+        let bare = top.join("nested/bare");
+        fs::rename(git, &bare).expect("rename");
         let upper = top.join("upper");
-        fs::create_dir_all(upper.join("nested/.git/rebase-merge")).expect("folders");
-        fs::write(upper.join("nested/.git/rebase-merge/git-rebase-todo"), "exec x\n").expect("a step");
-        fs::write(upper.join("nested/.git/commondir"), "../e\n").expect("a pointer");
+        fs::create_dir_all(upper.join("nested/bare/rebase-merge")).expect("folders");
+        fs::write(upper.join("nested/bare/rebase-merge/git-rebase-todo"), "exec x\n").expect("a step");
+        fs::write(upper.join("nested/bare/commondir"), "../e\n").expect("a pointer");
         let none = Known::default();
         let alone = Ground { root: &upper, base: None, known: &none, since: Since::EVER };
         assert!(scan(&alone).expect("scans").findings.is_empty(), "no repository is seen without its base");
         let both = Ground { base: Some(&top), ..alone };
         assert_eq!(scan(&both).expect("scans").findings.len(), 2);
-        assert!(git.join("config").exists(), "the base itself is not touched");
+        assert!(bare.join("config").exists(), "the base itself is not touched");
         fs::remove_dir_all(&top).expect("clean");
     }
 }

@@ -10,6 +10,8 @@ use crate::judge::repository::Repo;
 
 /// Options of `git checkout`, `git switch` and `git branch` that take a value which is no branch.
 const VALUES: [&str; 4] = ["--conflict", "--pathspec-from-file", "-u", "--set-upstream-to"];
+/// No branch can have this name: all of them are meant.
+const EVERY: &str = "*";
 /// Options of `git branch` that make it a list.
 const LISTS: [&str; 11] = [
     "--list",
@@ -51,7 +53,7 @@ pub(super) fn deleted(git: &Git) -> Option<Hold> {
 /// What is lost with a local branch.
 pub(super) fn lost(repo: &Repo, name: &str) -> Option<Hold> {
     let course = repo.course();
-    if course.safe.iter().any(|safe| safe == name) {
+    if course.safe.iter().any(|safe| safe == name || safe == EVERY) {
         return None;
     }
     let exclude = format!("--exclude={name}");
@@ -74,6 +76,10 @@ pub(super) fn note(git: &Git, repo: &Repo) {
                 repo,
                 operands(&git.call.args, &["-m", "-s", "-X", "--strategy", "--strategy-option", "-F", "--file"]),
             );
+        }
+        // What stands on a branch holds its commits.
+        "rebase" | "reset" if !git.call.has_any(&["--onto", "--abort", "--continue", "--skip"]) => {
+            saved(repo, operands(&git.call.args, &["-x", "--exec", "-s", "-X", "-C"]).into_iter().take(1).collect());
         }
         "tag" if !git.call.has_any(&["-d", "--delete", "-l", "--list", "-v", "--verify"]) => {
             let named = operands(&git.call.args, &["-m", "-F", "-u", "--message", "--file", "--local-user"]);
@@ -202,6 +208,9 @@ fn pushed(git: &Git, repo: &Repo) {
         let source = text.trim_start_matches('+').split(':').next().unwrap_or_default().to_owned();
         Some(Field::of(source.strip_prefix("refs/heads/").unwrap_or(&source)))
     };
+    if call.has_any(&["--all", "--branches"]) {
+        return repo.steer(|course| course.safe.push(EVERY.to_owned()));
+    }
     match named.get(1..).filter(|specs| !specs.is_empty()) {
         Some(specs) => saved(repo, specs.iter().filter_map(source).collect()),
         None => saved(repo, vec![Field::of("HEAD")]),

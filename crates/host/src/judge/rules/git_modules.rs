@@ -8,6 +8,7 @@ use crate::judge::field::Field;
 use crate::judge::hold::{FloorRule, Hold};
 use crate::judge::repository::Repo;
 use crate::judge::walk::Walker;
+use std::path::PathBuf;
 
 /// Deepest nesting of submodules that is followed.
 const DEPTH_MAX: usize = 4;
@@ -86,9 +87,11 @@ fn foreach(walker: &mut Walker<'_>, git: &Git) {
     };
     let deep = git.call.has_any(&["--recursive"]);
     let modules = git.repo.as_ref().map(|repo| inside(repo, if deep { DEPTH_MAX } else { 1 })).unwrap_or_default();
-    // Without a submodule nothing runs; what it would do at worst is still looked at.
-    let folders = modules.iter().map(|module| module.root().to_owned());
-    let folders = if modules.is_empty() { walker.state.cwds.clone() } else { folders.collect() };
+    let mut folders: Vec<PathBuf> = modules.iter().map(|module| module.root().to_owned()).collect();
+    if folders.is_empty() {
+        // Nothing runs then; what it would do outside of a submodule is still looked at, from a folder that is nobody's.
+        folders.push(walker.world.temporary_folder().join("tripwire-no-submodule"));
+    }
     let before = std::mem::replace(&mut walker.state.cwds, folders);
     let _written = walker.code(&text, &git.call.stdin, git.call.place);
     walker.state.cwds = before;

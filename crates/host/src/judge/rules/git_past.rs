@@ -70,15 +70,18 @@ pub(super) fn note(walker: &mut Walker<'_>, git: &Git) {
     }
     let Some(repo) = &git.repo else { return };
     git_branch::note(git, repo);
+    if git.verb == "rebase"
+        && git.call.has_any(&["--abort", "--continue", "--skip"])
+        && let Some(branch) = rebased_branch(repo)
+    {
+        repo.steer(|course| course.go(Head::Detached, Head::Branch(branch)));
+    }
     match git.verb.as_str() {
         "add" | "stage" => add(walker, git, repo),
         "commit" => commit(walker, git, repo),
         "stash" => stash(walker, git, repo),
         "reset" | "restore" | "checkout" | "switch" | "rm" => unstaged(walker, git, repo),
         "merge" | "rebase" | "cherry-pick" | "revert" | "am" if git.call.has_any(&["--abort"]) => {
-            if let Some(branch) = rebased_branch(repo) {
-                repo.steer(|course| course.go(Head::Detached, Head::Branch(branch)));
-            }
             repo.later(|repo| repo.note(|past| past.operation = Operation::GivenUp));
         }
         _ => {}
