@@ -255,7 +255,7 @@ impl Walker<'_> {
                     self.world.glob_names(field, self.state.cwd()).or_else(|| Some(vec![field.known()?]))
                 };
                 let names: Vec<String> = call.operands().iter().filter_map(listed).flatten().collect();
-                let whole = names.is_empty();
+                let whole = call.operands().is_empty();
                 Stream::Paths(Paths(if whole { vec!["*".to_owned()] } else { names }))
             }
             _ => Stream::Unknown,

@@ -72,11 +72,15 @@ impl Reader<'_, '_> {
         }
         let mut values = self.term();
         loop {
+            let end = self.at;
             self.blanks();
             let between = match self.peek() {
                 Some('+') => "",
                 Some('/') if self.language == Language::Python => "/",
-                _ => break,
+                _ => {
+                    self.at = end; // A new line may end the expression.
+                    break;
+                }
             };
             self.at += 1;
             let right = self.term();
