@@ -151,7 +151,7 @@ fn box_4_a_command_that_a_budget_ended_is_told_so_in_words_and_in_json() {
     let write = "exec head -c 3M /dev/zero > big";
     for (options, script, name) in [
         (["--memory", "64M"], eat, "memory"),
-        (["--disk", "1M"], write, "file-size"),
+        (["--file-size", "1M"], write, "file-size"),
         (["--inodes", "50"], "for i in $(seq 3000); do : > f$i; done; sleep 5", "inodes"),
     ] {
         let answer = host.exec_with(&options, script);

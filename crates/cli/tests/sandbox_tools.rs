@@ -242,7 +242,7 @@ fn requests_that_make_no_sense_are_told_so() {
         ("--workspace /etc -- true", 2),
         ("--workspace WS", 2),
         ("--workspace WS --hide nothing-here -- true", 2),
-        ("--workspace WS -- no-such-program", 9),
+        ("--workspace WS -- no-such-program", 2),
         ("--workspace WS --timeout 0.2 -- sleep 9", 8),
         ("--workspace WS -- false", 1),
     ] {

@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_start_that_does_not_exist_is_refused() {
         let error = open(Path::new("/nonexistent/folder")).unwrap_err();
-        assert!(matches!(error, WorkspaceError::File(_)), "{error}");
+        assert!(matches!(error, WorkspaceError::NoFolder { .. }), "{error}");
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Stage {
         if dir.join("workspace").exists() {
             return Self::open(dir, workspace);
         }
-        if form == Form::Copy && dir.starts_with(workspace) {
+        if form == Form::Copy && dir.starts_with(workspace) && !dir.starts_with(workspace.join(RECORDS)) {
             let why = "a copy of the workspace cannot lie in the workspace; set `XDG_STATE_HOME` to another place";
             return Err(StageError::NotAStage { path: dir.to_path_buf(), why });
         }
