@@ -108,8 +108,9 @@ fn main() {
     fs::write(place.join("transcript.jsonl"), "").expect("a transcript");
     let tripwire =
         std::env::var_os("TRIPWIRE_BENCH_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_tripwire").into(), PathBuf::from);
+    let (empty, tripwire) = (installed(&empty(place), folder.path()), installed(&tripwire, folder.path()));
     let mut subjects = vec![
-        Subject::new("empty static Rust process", empty(place), &[], pre),
+        Subject::new("empty static Rust process", empty, &[], pre),
         Subject::new("tripwire hook claude, before a tool", tripwire.clone(), &["hook", "claude"], pre),
         Subject::new("tripwire hook claude, after a tool", tripwire.clone(), &["hook", "claude"], post),
         Subject::new("the same after a test run", tripwire, &["hook", "claude"], tested),
@@ -128,6 +129,14 @@ fn main() {
         }
     }
     report(&mut subjects);
+}
+
+/// A program as an installation leaves it: copied. A linker writes its output in small pieces all over the file, the page
+/// cache keeps them as such, and every page fault of a file that was just linked costs more than one of its copy.
+fn installed(program: &Path, folder: &Path) -> PathBuf {
+    let copy = folder.join(program.file_name().expect("a name"));
+    fs::copy(program, &copy).expect("a copy");
+    copy
 }
 
 /// An empty program that reads its input, compiled here: what any hook costs at least.
