@@ -16,7 +16,8 @@ const DEPTH_MAX: usize = 16_384;
 const HELD_MAX: usize = 128;
 /// A walk that takes longer is given up and says so.
 const TIME_MAX: Duration = Duration::from_secs(60);
-const OWNER_ALL: u32 = 0o700;
+/// What an owner needs to look into a folder of his and to take something out of it.
+pub(crate) const OWNER_ALL: u32 = 0o700;
 
 /// One entry of a walk.
 #[derive(Debug)]

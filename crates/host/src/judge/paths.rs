@@ -131,15 +131,7 @@ impl<'w> Walker<'w> {
         if matches!(call.name().as_str(), "find" | "gfind") {
             self.note_search(call);
         }
-        let input = match &call.stdin {
-            Stream::Known(text) => Some(text.clone()),
-            Stream::Closed
-            | Stream::Paths(_)
-            | Stream::Changes(_)
-            | Stream::Downloaded
-            | Stream::Decoded
-            | Stream::Unknown => None,
-        };
+        let input = call.stdin.text().map(str::to_owned);
         let words = words.iter().cloned().map(Word).collect();
         self.note(Doing::Runs { program: Word(program.clone()), words, input });
     }

@@ -55,6 +55,14 @@ impl Stream {
         }
     }
 
+    /// The text, if it is known.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Known(text) => Some(text),
+            Self::Closed | Self::Paths(_) | Self::Changes(_) | Self::Downloaded | Self::Decoded | Self::Unknown => None,
+        }
+    }
+
     /// The same with its escapes resolved, if it is known.
     fn unescaped(self) -> Self {
         if let Self::Known(text) = &self { Self::Known(unescape(text)) } else { self }

@@ -13,13 +13,12 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, open
 use rustix::io::Errno;
 
 use crate::outcome::{Finding, FindingFate, FindingKind};
-use crate::walk::{folder_flags, open_up};
+use crate::walk::{OWNER_ALL, folder_flags, open_up};
 
 use super::l10_config::is_plain;
 use super::l10_scan::{Known, Since};
 
 const EXECUTE: u32 = 0o111;
-const OWNER_ALL: u32 = 0o700;
 /// A file beyond this size is not read but moved aside.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const QUARANTINE_SUFFIX: &str = ".quarantined-by-tripwire";

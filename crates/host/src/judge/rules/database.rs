@@ -151,16 +151,7 @@ fn included(walker: &Walker<'_>, text: &str) -> Vec<String> {
         reads.then(|| name.trim().trim_end_matches(';').trim_matches(['\'', '"']).to_owned())
     };
     let paths = text.lines().filter_map(name).filter_map(|name| walker.state.absolute(&name));
-    let known = |path: std::path::PathBuf| match walker.contents(&path) {
-        Stream::Known(text) => Some(text),
-        Stream::Closed
-        | Stream::Paths(_)
-        | Stream::Changes(_)
-        | Stream::Downloaded
-        | Stream::Decoded
-        | Stream::Unknown => None,
-    };
-    paths.filter_map(known).collect()
+    paths.filter_map(|path| walker.contents(&path).text().map(str::to_owned)).collect()
 }
 
 /// A database in memory or below the temporary folder. Of one that is not there nobody knows where it is: it may be
