@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 /// The right to run a session's loop, for as long as this value lives; the system takes it back from a dead process.
 #[derive(Debug)]
 pub struct Sole {
-    _lock: File,
+    lock: File,
 }
 
 /// Why the right cannot be had.
@@ -49,12 +49,19 @@ impl Sole {
         let opened = options.create(true).truncate(false).write(true).open(&path);
         let lock = opened.map_err(FileError::at(&path, FileAction::Create))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { _lock: lock }),
+            Ok(()) => Ok(Self { lock }),
             Err(error) if error == rustix::io::Errno::WOULDBLOCK => {
                 Err(SoleError::Taken { session: session.as_str().to_owned() })
             }
             Err(error) => Err(FileError::at(&path, FileAction::Write)(error.into()).into()),
         }
+    }
+}
+
+impl Drop for Sole {
+    /// A child that was just forked has the file open for a moment; the right must not outlive this value by that.
+    fn drop(&mut self) {
+        self.lock.unlock().ok();
     }
 }
 
@@ -70,6 +77,8 @@ mod tests {
         let session = SessionId::first(WallClock::from_epoch_ms(1_790_000_000_000));
         let first = Sole::claim(&layout, &session).unwrap();
         assert!(matches!(Sole::claim(&layout, &session), Err(SoleError::Taken { .. })));
+        // As a child has it that another thread forked just now.
+        let _inherited = first.lock.try_clone().unwrap();
         drop(first);
         assert!(Sole::claim(&layout, &session).is_ok());
     }

@@ -4,13 +4,13 @@
 //! going on from one whose supervisor was killed: the lock ends with the process, whatever ends it. The file is written
 //! in full at the start and only ever overwritten in place, so that its end can be noted on a full disk too.
 
-use crate::geometry::file::{self, FileAction, FileError, ReadError, read_bounded};
+use crate::geometry::file::{self, Draft, FileAction, FileError, Published, ReadError, read_bounded};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -94,17 +94,16 @@ impl HeldRecord {
     pub fn begin(layout: &Layout, session: &SessionId, record: &RunRecord) -> Result<Self, FileError> {
         let path = path(layout, session);
         file::make_folder(&layout.state())?;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(FileError::at(&path, FileAction::Create))?;
-        file.try_lock().map_err(|error| FileError::at(&path, FileAction::Lock)(lock_error(error)))?;
-        let held = Self { file, path };
+        // Locked and written before it has its name: nobody sees a run that has begun and seems to be over.
+        let draft = Draft::new(&path, 0o600)?;
+        let held = Self { file: draft.lock()?, path };
         held.write(record)?;
-        Ok(held)
+        match draft.publish_new()? {
+            Published::New => Ok(held),
+            Published::AlreadyThere => {
+                Err(FileError::at(&held.path, FileAction::Create)(std::io::ErrorKind::AlreadyExists.into()))
+            }
+        }
     }
 
     /// Writes the record anew.
@@ -120,6 +119,13 @@ impl HeldRecord {
         }
         let padded = format!("{text:<RECORD_BYTES$}");
         self.file.write_all_at(padded.as_bytes(), 0).map_err(FileError::at(&self.path, FileAction::Write))
+    }
+}
+
+impl Drop for HeldRecord {
+    /// A child that was just forked has the file open for a moment; the run must not seem alive for that.
+    fn drop(&mut self) {
+        self.file.unlock().ok();
     }
 }
 
@@ -191,13 +197,6 @@ pub enum Waited {
 /// The time between two looks at a run that is to end.
 const WAIT_STEP: Duration = Duration::from_millis(20);
 
-fn lock_error(error: TryLockError) -> std::io::Error {
-    match error {
-        TryLockError::WouldBlock => std::io::ErrorKind::WouldBlock.into(),
-        TryLockError::Error(error) => error,
-    }
-}
-
 fn path(layout: &Layout, session: &SessionId) -> PathBuf {
     layout.state().join(format!("{session}.run"))
 }
@@ -239,6 +238,8 @@ mod tests {
             Waited::Late,
             "it holds its record still"
         );
+        // As a child has it that another thread forked just now.
+        let inherited = held.file.try_clone().unwrap();
         drop(held);
         assert_eq!(wait(&layout, &session, Supervisor::Gone, Duration::ZERO).unwrap(), Waited::NotSupervised);
         let ended = wait(&layout, &session, Supervisor::Alive, Duration::ZERO).unwrap();
@@ -246,5 +247,29 @@ mod tests {
         let seen = look(&layout, &session).unwrap().unwrap();
         assert_eq!(seen.supervisor, Supervisor::Gone);
         assert_eq!(seen.record.end.unwrap().receipt, receipt, "what matters is kept when the words are too long");
+        drop(inherited);
+    }
+
+    #[test]
+    fn whoever_looks_while_a_run_begins_sees_nothing_or_the_whole_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let sessions: Vec<_> = (0..50_u32)
+            .map(|_| SessionId::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap())
+            .collect();
+        std::thread::scope(|scope| {
+            let (layout, sessions) = (&layout, &sessions);
+            let looking = scope.spawn(move || {
+                for session in sessions {
+                    let seen = (0..10_000_000).find_map(|_| look(layout, session).unwrap()).expect("a run");
+                    assert_eq!(seen.supervisor, Supervisor::Alive, "{session}");
+                    assert_eq!(seen.record, record());
+                }
+            });
+            let held: Vec<_> =
+                sessions.iter().map(|session| HeldRecord::begin(layout, session, &record()).unwrap()).collect();
+            looking.join().unwrap();
+            drop(held);
+        });
     }
 }

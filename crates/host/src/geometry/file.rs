@@ -233,6 +233,12 @@ impl Draft {
         self.file.write_all(bytes).map_err(FileError::at(&self.target, FileAction::Write))
     }
 
+    /// Locks the draft for as long as the returned file is open, whatever becomes of the draft.
+    pub(crate) fn lock(&self) -> Result<File, FileError> {
+        let kept = self.file.try_clone().and_then(|file| file.lock().map(|()| file));
+        kept.map_err(FileError::at(&self.target, FileAction::Lock))
+    }
+
     /// Syncs the draft and renames it over the target.
     pub(crate) fn publish(self) -> Result<(), FileError> {
         self.sync()?;

@@ -14,7 +14,7 @@ use super::{OpenMode, Storage};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
-/// A locked file; closing it releases the lock.
+/// A locked file; dropping it releases the lock, also where a child that was just forked has the file open for a moment.
 #[derive(Debug)]
 pub struct DiskLock(File);
 
@@ -23,6 +23,12 @@ impl Deref for DiskLock {
 
     fn deref(&self) -> &File {
         &self.0
+    }
+}
+
+impl Drop for DiskLock {
+    fn drop(&mut self) {
+        self.0.unlock().ok();
     }
 }
 
@@ -172,3 +178,19 @@ fn options() -> OpenOptions {
 /// Journals hold prompts and outputs: they are nobody else's business.
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_with_its_value_even_where_a_forked_child_has_the_file_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("HEAD");
+        let lock = Disk.lock(&path, Duration::ZERO).unwrap();
+        assert!(Disk.lock(&path, Duration::ZERO).is_err());
+        let _inherited = lock.try_clone().unwrap();
+        drop(lock);
+        assert!(Disk.lock(&path, Duration::ZERO).is_ok());
+    }
+}

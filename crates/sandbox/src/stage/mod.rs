@@ -26,6 +26,16 @@ pub struct Stage {
     form: Form,
 }
 
+/// The right to apply a stage, until it is dropped.
+struct Alone(fs::File);
+
+impl Drop for Alone {
+    /// A child that was just forked has the file open for a moment; the right must not outlive this value by that.
+    fn drop(&mut self) {
+        self.0.unlock().ok();
+    }
+}
+
 /// How the writes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -150,14 +160,14 @@ impl Stage {
         Ok(found)
     }
 
-    /// Keeps other processes from applying at the same time; held until the file is closed.
-    fn lock(&self) -> Result<fs::File, ApplyError> {
+    /// Keeps other processes from applying at the same time.
+    fn lock(&self) -> Result<Alone, ApplyError> {
         let mut path = self.dir.clone().into_os_string();
         path.push(".lock");
         let at = |source| ApplyError::Stage(StageError::Prepare { path: self.dir.clone(), source });
         let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(at)?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => Ok(Alone(file)),
             Err(fs::TryLockError::WouldBlock) => Err(ApplyError::Busy),
             Err(fs::TryLockError::Error(source)) => Err(at(source)),
         }
