@@ -256,27 +256,19 @@ pub(super) struct Parsed {
     pub(super) error: Option<SyntaxError>,
 }
 
-/// Most times that a text is read again up to an earlier line.
-const RETRIES_MAX: usize = 40;
-
 /// Reads a command line. bash runs line after line until it meets one that it cannot parse: so does this.
 pub(super) fn parse(text: &str) -> Parsed {
-    let mut part = text;
-    let mut first = None;
-    for _ in 0..RETRIES_MAX {
-        let mut lexer = lexer::Lexer::new(part, 0);
-        match lexer.whole() {
-            Ok(script) => return Parsed { script, error: first },
-            Err(SyntaxError::TooDeep) => break,
-            Err(error) => first = first.or(Some(error)),
-        }
-        let before = part.get(..lexer.at.min(part.len())).unwrap_or(part);
-        match before.trim_end_matches('\n').rfind('\n') {
-            Some(line) => part = part.get(..line).unwrap_or_default(),
-            None => return Parsed { script: Script::default(), error: first },
-        }
+    let mut lexer = lexer::Lexer::new(text, 0);
+    let error = match lexer.whole() {
+        Ok(script) => return Parsed { script, error: None },
+        Err(error) => error,
+    };
+    // Where nesting ends the reading, bash reads on: what it would run cannot be told.
+    let lines = if error == SyntaxError::TooDeep { "" } else { text.get(..lexer.line).unwrap_or_default() };
+    match parse_at(lines, 0) {
+        Ok(script) => Parsed { script, error: Some(error) },
+        Err(_) => Parsed { script: Script::default(), error: Some(SyntaxError::TooDeep) },
     }
-    Parsed { script: Script::default(), error: Some(SyntaxError::TooDeep) }
 }
 
 /// Reads a command line that stands inside others.

@@ -143,6 +143,13 @@ fn floor_1_a_shell_runs_every_line_before_the_one_it_cannot_parse() {
     assert_eq!(held(&here.judge().judge("rm -rf ~\nif")), "delete-home");
     assert_eq!(held(&here.judge().judge("rm -rf ~\necho 'open\nquote")), "delete-home");
     assert_eq!(held(&here.judge().judge("echo 'open\nrm -rf ~")), "");
+    assert_eq!(held(&here.judge().judge("rm -rf ~ &&\necho 'open")), "", "both lines are one command");
+    let long = "a line\n".repeat(100);
+    assert_eq!(held(&here.judge().judge(&format!("echo 'open\n{long}rm -rf ~"))), "");
+    assert_eq!(
+        held(&here.judge().judge(&format!("rm -rf ~\nfor i in a; do\n{long}echo 'open\n{long}"))),
+        "delete-home"
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::outcome::{Finding, FindingFate, FindingKind};
 use crate::walk::{OWNER_ALL, folder_flags, open_up};
 
 use super::l10_config::is_plain;
-use super::l10_scan::{Known, Since};
+use super::l10_scan::{Known, Since, is_sample};
 
 const EXECUTE: u32 = 0o111;
 /// A file beyond this size is not read but moved aside.
@@ -48,12 +48,12 @@ impl Look<'_> {
         let pointer = if worktree { Content::Pointer } else { Content::Nothing };
         for (name, plain) in [("config", Content::Config), ("config.worktree", Content::Config), ("commondir", pointer)]
         {
-            let done = quarantine(self.dir, name, self.since, plain);
+            let done = self.quarantine(self.dir, name, self.since, plain);
             self.tell(FindingKind::GitConfig, Path::new(name), done);
         }
         for (folder, list) in STEPS {
             let Some((steps, since)) = self.folder(folder, FindingKind::GitConfig) else { continue };
-            let done = quarantine(steps.as_fd(), list, since, Content::Todo);
+            let done = self.quarantine(steps.as_fd(), list, since, Content::Todo);
             self.tell(FindingKind::GitConfig, &Path::new(folder).join(list), done);
         }
         self.hooks();
@@ -65,8 +65,8 @@ impl Look<'_> {
             let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string();
             let Ok(stat) = statat(&hooks, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let kind = FileType::from_raw_mode(stat.st_mode);
-            let sample = name.as_bytes().ends_with(b".sample");
-            if sample || kind == FileType::Directory || is_whiteout(&stat) || !since.covers(&stat) {
+            let exempt = is_sample(name.as_bytes()) || kind == FileType::Directory || is_whiteout(&stat);
+            if exempt || !self.known.is_new(&stat, since) {
                 continue;
             }
             let done = disarm_hook(hooks.as_fd(), &name, &stat);
@@ -100,6 +100,32 @@ impl Look<'_> {
             | FileType::BlockDevice
             | FileType::Unknown => None,
         }
+    }
+
+    /// Moves a new file aside if it holds anything that git would execute or include.
+    fn quarantine(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &str,
+        since: Since,
+        content: Content,
+    ) -> io::Result<Option<String>> {
+        let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if !is_whiteout(&stat) && self.known.is_new(&stat, since) => stat,
+            Ok(_) | Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let readable = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            && u64::try_from(stat.st_size).is_ok_and(|size| size <= FILE_BYTES_MAX);
+        if readable {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = openat(dir, name, flags, Mode::empty()).ok().map(fs::File::from);
+            let text = file.and_then(|file| io::read_to_string(file).ok());
+            if text.is_some_and(|text| content.allows(&text)) {
+                return Ok(None);
+            }
+        }
+        set_aside(dir, name).map(Some)
     }
 
     fn tell(&mut self, kind: FindingKind, name: &Path, done: io::Result<Option<String>>) {
@@ -196,26 +222,6 @@ impl Content {
     }
 }
 
-/// Moves a new file aside if it holds anything that git would execute or include.
-fn quarantine(dir: BorrowedFd<'_>, name: &str, since: Since, content: Content) -> io::Result<Option<String>> {
-    let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) if !is_whiteout(&stat) && since.covers(&stat) => stat,
-        Ok(_) | Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
-    };
-    let readable = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-        && u64::try_from(stat.st_size).is_ok_and(|size| size <= FILE_BYTES_MAX);
-    if readable {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(dir, name, flags, Mode::empty()).ok().map(fs::File::from);
-        let text = file.and_then(|file| io::read_to_string(file).ok());
-        if text.is_some_and(|text| content.allows(&text)) {
-            return Ok(None);
-        }
-    }
-    set_aside(dir, name).map(Some)
-}
-
 /// Gives the file a name that git does not look for; if every such name is taken, the file goes.
 fn set_aside(dir: BorrowedFd<'_>, name: &str) -> io::Result<String> {
     for count in 0..ASIDE_MAX {
@@ -255,8 +261,7 @@ mod tests {
             fs::create_dir_all(top.join(format!("config{QUARANTINE_SUFFIX}{end}/x"))).expect("in the way");
         }
         let dir = fs::File::open(&top).expect("a folder");
-        let done = quarantine(dir.as_fd(), "config", Since::EVER, Content::Config).expect("done");
-        assert_eq!(done.as_deref(), Some("removed"));
+        assert_eq!(set_aside(dir.as_fd(), "config").expect("done"), "removed");
         assert!(!top.join("config").exists());
         fs::remove_dir_all(&top).expect("clean");
     }

@@ -4,18 +4,18 @@
 //! and rebase steps of git repositories that were made below the workspace (`l10_repository.rs`), and set-id files that
 //! slipped past the filter. What could not be looked at or made harmless is said, and the run counts as failed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, statat};
 use rustix::io::Errno;
 
 use crate::outcome::{Finding, FindingFate, FindingKind};
-use crate::walk::{Ended, Entry, Folder, Step, Visit, open_up, walk_with};
+use crate::walk::{Ended, Entry, Folder, Step, Visit, folder_flags, open_up, walk_with};
 
 use super::l10_repository::{Look, change_mode};
 
@@ -23,6 +23,14 @@ const SET_ID: u32 = 0o6000;
 const OWNER_READS: u32 = 0o500;
 /// Folders of a repository in which others find what to run; a folder can be put in place with files of any age in it.
 pub(crate) const ARMING_FOLDERS: [&str; 4] = ["hooks", "rebase-merge", "rebase-apply", "sequencer"];
+
+/// Files of a repository that git obeys, besides those in its folders.
+const OBEYED_FILES: [&str; 3] = ["config", "config.worktree", "commondir"];
+
+/// Whether a hook is one of git's examples, which it never runs.
+pub(crate) fn is_sample(name: &[u8]) -> bool {
+    name.ends_with(b".sample")
+}
 
 /// Only what changed since the run began is looked at twice; the status-change time cannot be set by a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,8 +45,12 @@ impl Since {
 
     /// Whether a file was touched at or after this moment.
     pub(crate) fn covers(self, stat: &Stat) -> bool {
-        let changed = Self { seconds: stat.st_ctime, nanos: i64::try_from(stat.st_ctime_nsec).unwrap_or(i64::MAX) };
-        changed >= self
+        Self::changed(stat) >= self
+    }
+
+    /// When a file was touched last.
+    fn changed(stat: &Stat) -> Self {
+        Self { seconds: stat.st_ctime, nanos: i64::try_from(stat.st_ctime_nsec).unwrap_or(i64::MAX) }
     }
 }
 
@@ -46,7 +58,11 @@ impl Since {
 ///
 /// What is not known became a repository in this run, or was renamed to its place: the age of its files says nothing then.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known(BTreeMap<PathBuf, (u64, u64)>);
+pub(crate) struct Known {
+    folders: BTreeMap<PathBuf, (u64, u64)>,
+    /// The files in them that git obeys, each by number and by the moment of its last change.
+    files: BTreeSet<(u64, u64, Since)>,
+}
 
 impl Known {
     /// Notes a repository and its folders.
@@ -56,12 +72,34 @@ impl Known {
             Some((path.join(name), stat))
         });
         let own = fstat(dir).ok().map(|stat| (path.to_path_buf(), stat));
-        self.0.extend(folders.chain(own).map(|(path, stat)| (path, (stat.st_dev, stat.st_ino))));
+        self.folders.extend(folders.chain(own).map(|(path, stat)| (path, (stat.st_dev, stat.st_ino))));
+        for name in OBEYED_FILES {
+            self.note_file(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW));
+        }
+        let Ok(hooks) = openat(dir, "hooks", folder_flags(), Mode::empty()) else { return };
+        for entry in Dir::read_from(&hooks).into_iter().flatten().flatten() {
+            if !is_sample(entry.file_name().to_bytes()) {
+                self.note_file(statat(&hooks, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
+            }
+        }
+    }
+
+    fn note_file(&mut self, found: Result<Stat, Errno>) {
+        if let Ok(stat) = found {
+            self.files.insert((stat.st_dev, stat.st_ino, Since::changed(&stat)));
+        }
     }
 
     /// What in this folder is new: what changed since the run began, or everything.
     pub(crate) fn new_in(&self, path: &Path, stat: &Stat, since: Since) -> Since {
-        if self.0.get(path) == Some(&(stat.st_dev, stat.st_ino)) { since } else { Since::EVER }
+        if self.folders.get(path) == Some(&(stat.st_dev, stat.st_ino)) { since } else { Since::EVER }
+    }
+
+    /// Whether a file is the run's. What a person changed in the tick of the clock in which the run began is not, if nothing
+    /// but its own name, which is read-only in the run, leads to it.
+    pub(crate) fn is_new(&self, stat: &Stat, since: Since) -> bool {
+        let before = || stat.st_nlink == 1 && self.files.contains(&(stat.st_dev, stat.st_ino, Since::changed(stat)));
+        since.covers(stat) && (since == Since::EVER || !before())
     }
 }
 
@@ -219,11 +257,28 @@ mod tests {
     }
 
     #[test]
+    fn box_1_what_a_person_changed_as_the_run_began_is_not_the_runs() {
+        let (top, git) = repository("tick");
+        let moment = Since { seconds: 0, nanos: 0 };
+        let before = known(&top);
+        assert!(look(&top, &before, moment).findings.is_empty(), "both were there, and nobody touched them");
+        fs::write(top.join("new"), "[core]\nfsmonitor = y\n").expect("a file");
+        fs::rename(top.join("new"), git.join("config")).expect("rename");
+        hook(&git.join("hooks/post-commit"));
+        assert_eq!(kinds(&look(&top, &before, moment)), [FindingKind::GitConfig, FindingKind::GitHook]);
+        fs::hard_link(git.join("hooks/pre-commit"), top.join("other")).expect("a link");
+        let before = known(&top);
+        let found = look(&top, &before, moment);
+        assert_eq!(kinds(&found), [FindingKind::GitHook], "another name can be written to");
+        fs::remove_dir_all(&top).expect("clean");
+    }
+
+    #[test]
     fn box_1_what_became_a_repository_or_a_folder_of_hooks_is_read_whatever_its_age() {
         let (top, git) = repository("age");
         fs::remove_file(git.join("HEAD")).expect("no repository yet");
         let before = known(&top);
-        assert!(before.0.is_empty(), "{before:?}");
+        assert!(before.folders.is_empty(), "{before:?}");
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
         assert_eq!(kinds(&look(&top, &before, FUTURE)), [FindingKind::GitConfig, FindingKind::GitHook]);
         fs::create_dir(git.join("hooks_")).expect("a folder");

@@ -16,7 +16,14 @@ impl Lexer<'_> {
         let mut items = Vec::new();
         let mut join = Join::Then;
         loop {
+            let end = self.at;
             self.skip_lines()?;
+            if join == Join::Then
+                && self.depth == 0
+                && self.text.get(end..self.at).is_some_and(|gap| gap.contains('\n'))
+            {
+                self.line = self.at;
+            }
             if self.at_list_end() {
                 if join != Join::Then {
                     return Err(SyntaxError::Refused("a command is missing after `&&` or `||`"));

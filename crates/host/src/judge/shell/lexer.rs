@@ -8,6 +8,8 @@ pub(super) struct Lexer<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
     pub(super) depth: usize,
+    /// Where the line begins that is being read: what stands before it is complete and would run.
+    pub(super) line: usize,
     /// Here-documents whose bodies begin after the next line end.
     pub(super) pending: Vec<Pending>,
 }
@@ -29,7 +31,7 @@ pub(super) enum Until {
 
 impl<'a> Lexer<'a> {
     pub(super) const fn new(text: &'a str, depth: usize) -> Self {
-        Self { text, at: 0, depth, pending: Vec::new() }
+        Self { text, at: 0, depth, line: 0, pending: Vec::new() }
     }
 
     /// The whole text as a script.
