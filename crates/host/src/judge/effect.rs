@@ -1,5 +1,6 @@
 //! The effect card: what a held command would hit, counted on the real disk.
 
+use crate::counted::counted;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -103,7 +104,7 @@ impl Effect {
         let mut parts = Vec::new();
         for target in self.targets.iter().take(NAMES_MAX) {
             let least = if target.counted.is_whole() { "" } else { "at least " };
-            parts.push(format!("{}: {least}{} files, {}", target.path, target.files, size(target.bytes)));
+            parts.push(format!("{}: {least}{}, {}", target.path, counted(target.files, "file"), size(target.bytes)));
         }
         let kinds = [
             ("uncommitted", &self.uncommitted),
@@ -118,11 +119,11 @@ impl Effect {
             let mut text = format!("branch {branch}");
             if let Some(commits) = self.commits {
                 // Writing to a string cannot fail.
-                let _written = write!(text, ", {commits} commits");
+                let _written = write!(text, ", {}", counted(commits, "commit"));
             }
             parts.push(text);
         } else if let Some(commits) = self.commits {
-            parts.push(format!("{commits} commits"));
+            parts.push(counted(commits, "commit"));
         }
         parts.join("; ")
     }
@@ -130,7 +131,7 @@ impl Effect {
 
 fn size(bytes: u64) -> String {
     match bytes {
-        0..10_240 => format!("{bytes} bytes"),
+        0..10_240 => counted(bytes, "byte"),
         10_240..10_485_760 => format!("{} KiB", bytes / 1_024),
         _ => format!("{} MiB", bytes / 1_048_576),
     }

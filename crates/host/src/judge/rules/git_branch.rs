@@ -2,6 +2,7 @@
 
 use super::git::Git;
 use super::push::operands;
+use crate::counted::counted;
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
 use crate::judge::hold::{FloorRule, Hold};
@@ -61,7 +62,8 @@ pub(super) fn lost(repo: &Repo, name: &str) -> Option<Hold> {
     let question = ["rev-list", "--count", &full, "--not", &exclude, "--branches", "--tags", "--remotes"];
     let own = course.committed.iter().filter(|branch| *branch == name).count();
     let lost = repo.count(&question).unwrap_or(0).saturating_add(u64::try_from(own).unwrap_or(u64::MAX));
-    let reason = format!("it deletes the branch `{name}` with {lost} commit(s) that nothing else holds");
+    let commits = counted(lost, "commit");
+    let reason = format!("it deletes the branch `{name}` with {commits} that nothing else holds");
     let effect = Effect { branch: Some(name.to_owned()), commits: Some(lost), ..Effect::default() };
     (lost > 0).then(|| Hold::with(FloorRule::GitHistory, reason, effect))
 }

@@ -3,6 +3,7 @@
 use super::git::Git;
 use super::git_paths::{Answer, answers, status};
 use super::pathspec::{Pathspecs, ignores};
+use crate::counted::counted;
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
 use crate::judge::hold::{FloorRule, Hold};
@@ -62,8 +63,8 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     if effect.is_empty() {
         return None;
     }
-    let count = effect.untracked.count + effect.secrets.count;
-    Some(Hold::with(FloorRule::GitClean, format!("it deletes {count} path(s) that no commit holds"), effect))
+    let paths = counted(effect.untracked.count + effect.secrets.count, "path");
+    Some(Hold::with(FloorRule::GitClean, format!("it deletes {paths} that no commit holds"), effect))
 }
 
 /// Whether it deletes at all: forced, or asked for by what it reads.

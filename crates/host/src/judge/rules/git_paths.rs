@@ -2,6 +2,7 @@
 
 use super::git::Git;
 use super::pathspec::Pathspecs;
+use crate::counted::counted;
 use crate::judge::call::{Call, Place};
 use crate::judge::effect::Effect;
 use crate::judge::field::Field;
@@ -94,7 +95,7 @@ pub(super) fn discard(status: &Status, only: Option<&Pathspecs>, lost: Lost) -> 
             effect.uncommitted.add(file);
         }
     }
-    let reason = format!("it throws away uncommitted changes in {} file(s)", effect.uncommitted.count);
+    let reason = format!("it throws away uncommitted changes in {}", counted(effect.uncommitted.count, "file"));
     (!effect.is_empty()).then(|| Hold::with(FloorRule::DiscardChanges, reason, effect))
 }
 
