@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tripwire_adapters::allowlist::{Limits, Verdict};
 
 use crate::support::{
-    KeptLog, Pki, Plan, RawServer, TableResolver, TlsServer, World, connect_head, hello_for, read_answer, read_rest,
-    ring,
+    KeptLog, PATIENCE, Pki, Plan, RawServer, TableResolver, TlsServer, World, connect_head, hello_for, read_answer,
+    read_rest, ring,
 };
 use crate::tls::tls_client;
 
@@ -46,7 +46,7 @@ fn flowing(limits: Limits) -> (World, UnixStream, TcpStream) {
     let world = Plan { limits, ..Plan::good(port) }.start();
     let mut client = world.tunnel(port);
     let (mut server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
+    server.set_read_timeout(Some(PATIENCE)).unwrap();
     let hello = hello_for("good.test");
     client.write_all(&hello).unwrap();
     let mut got = vec![0; hello.len()];
@@ -93,7 +93,6 @@ fn a_hello_that_trickles_is_given_up_in_time() {
     let server = RawServer::start(b"");
     let world = Plan { limits: short(), ..Plan::good(server.port) }.start();
     let mut client = world.tunnel(server.port);
-    let started = Instant::now();
     for byte in hello_for("good.test") {
         thread::sleep(Duration::from_millis(10));
         if client.write_all(&[byte]).is_err() {
@@ -103,7 +102,6 @@ fn a_hello_that_trickles_is_given_up_in_time() {
     assert_eq!(read_rest(&mut client), b"");
     let end = world.ended(1).remove(0);
     assert_eq!(end.reason, "hello_timeout");
-    assert!(started.elapsed() < Duration::from_secs(3));
     assert_eq!(server.received(), b"");
 }
 
@@ -182,11 +180,9 @@ fn a_server_that_cuts_an_upload_short_is_still_heard() {
 fn a_half_open_tunnel_does_not_stay() {
     let limits = Limits { half_closed_time: Duration::from_millis(150), ..Limits::default() };
     let (world, client, server) = flowing(limits);
-    let started = Instant::now();
     client.shutdown(Shutdown::Write).unwrap();
     let end = world.ended(1).remove(0);
     assert_eq!(end.reason, "idle");
-    assert!(started.elapsed() < Duration::from_secs(3));
     drop((client, server));
 }
 
@@ -233,7 +229,7 @@ fn one_more_than_the_cap_is_turned_away_and_room_is_given_back() {
         if answer.starts_with("HTTP/1.1 200 ") {
             break;
         }
-        assert!(answer.starts_with("HTTP/1.1 503 ") && started.elapsed() < Duration::from_secs(5), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 503 ") && started.elapsed() < PATIENCE, "{answer}");
         thread::sleep(Duration::from_millis(5));
     }
     drop(second);
@@ -251,7 +247,7 @@ fn a_flood_of_connections_is_counted_and_outlived() {
     assert!(ends.iter().filter(|end| end.reason == "too_many_connections").count() >= 196);
     let started = Instant::now();
     while !world.ask_once(&connect_head("good.test", server.port)).starts_with("HTTP/1.1 200 ") {
-        assert!(started.elapsed() < Duration::from_secs(5), "no room was given back");
+        assert!(started.elapsed() < PATIENCE, "no room was given back");
         thread::sleep(Duration::from_millis(5));
     }
     assert!(world.stop().connections >= 201);
@@ -271,7 +267,7 @@ fn the_total_is_bounded_and_with_it_the_log() {
     world.ended(4);
     let started = Instant::now();
     while UnixStream::connect(&world.path).is_ok() {
-        assert!(started.elapsed() < Duration::from_secs(5), "the listener still answers");
+        assert!(started.elapsed() < PATIENCE, "the listener still answers");
         thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(world.records().len(), 4);
@@ -305,7 +301,7 @@ fn stop_closes_every_tunnel_and_logs_each() {
     thread::sleep(Duration::from_millis(300));
     let started = Instant::now();
     let summary = world.stop();
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     assert_eq!((summary.connections, summary.allowed, summary.failed), (3, 1, 2));
     assert_eq!(summary.reasons.into_iter().collect::<Vec<_>>(), [("stopped", 3)]);
     assert_eq!(read_rest(&mut open.sock), b"");
@@ -317,7 +313,7 @@ fn stop_closes_every_tunnel_and_logs_each() {
 
 #[test]
 fn stop_does_not_wait_for_a_resolver_that_hangs() {
-    let resolver = TableResolver { delay: Duration::from_secs(5), ..TableResolver::default() };
+    let resolver = TableResolver { delay: PATIENCE * 3, ..TableResolver::default() };
     let plan = Plan { allow: vec!["slow.test".to_owned()], resolver, ..Plan::default() };
     let mut world = plan.start();
     let mut client = world.connect();
@@ -327,7 +323,7 @@ fn stop_does_not_wait_for_a_resolver_that_hangs() {
     }
     let started = Instant::now();
     let summary = world.stop();
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     assert_eq!(summary.reasons.into_iter().collect::<Vec<_>>(), [("stopped", 1)]);
 }
 

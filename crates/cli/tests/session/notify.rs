@@ -49,7 +49,7 @@ fn a_command_that_hangs_or_is_missing_does_not_hold_up_the_decision() {
     fs::write(place.geometry("STOP"), "").unwrap();
     let begun = Instant::now();
     place.step(&calls(1)).ended(10);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     let other = Place::new();
     other.manifest("notify:\n  command: \"/nonexistent/tell\"\n");
     fs::write(other.geometry("STOP"), "").unwrap();
