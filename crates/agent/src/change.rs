@@ -1,5 +1,6 @@
 //! A staged change in words for its reviewer: every path, and the lines that differ.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use tripwire_core::label;
 use tripwire_host::staging::ChangeSet;
@@ -16,8 +17,8 @@ const TEXT_BYTES_MAX: usize = 192 * 1_024;
 pub fn told(changes: &ChangeSet, root: &Path, tree: &Path) -> String {
     let mut text = String::new();
     for change in changes.changes() {
-        text.push_str(&change.summary());
-        text.push('\n');
+        // Writing to a string cannot fail.
+        let _written = writeln!(text, "{} {} ({})", change.kind().name(), change.path().display(), change.summary());
         text.push_str(&lines(&root.join(change.path()), &tree.join(change.path())));
         if text.len() >= TEXT_BYTES_MAX {
             text = label::cut(&text, TEXT_BYTES_MAX).to_owned();
@@ -62,6 +63,26 @@ fn read(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tripwire_host::staging::Staging;
+
+    #[test]
+    fn review_1_the_reviewer_sees_each_path_and_what_becomes_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (work, stage) = (folder.path().join("work"), folder.path().join("stage"));
+        std::fs::create_dir(&work).unwrap();
+        for (name, text) in [("gone.txt", "g\n"), ("mended.txt", "a\n"), ("same.txt", "s\n")] {
+            std::fs::write(work.join(name), text).unwrap();
+        }
+        let staging = Staging::open(&stage, &work).unwrap();
+        let copy = stage.join("copy");
+        std::fs::remove_file(copy.join("gone.txt")).unwrap();
+        std::fs::write(copy.join("mended.txt"), "b\n").unwrap();
+        std::fs::write(copy.join("new.txt"), "n\n").unwrap();
+        let told = told(&staging.changes().unwrap(), &work, &copy);
+        let heads: Vec<_> = told.lines().filter_map(|line| line.split_once(" (").map(|(head, _)| head)).collect();
+        assert_eq!(heads, ["delete gone.txt", "modify mended.txt", "add new.txt"], "{told}");
+        assert!(told.contains("-a\n+b\n") && told.contains("+n\n") && told.contains("-g\n"), "{told}");
+    }
 
     #[test]
     fn review_1_the_reviewer_sees_the_lines_that_differ_and_no_others() {

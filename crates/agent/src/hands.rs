@@ -19,7 +19,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer, WorkEnd};
 use tripwire_core::units::RunMillis;
 use tripwire_host::authority::{Permissions, Who, Writing};
-use tripwire_host::execution::sandboxed::{Budgets, Bytes, Confinement, Interrupt, SandboxedExecutor, Writes};
+use tripwire_host::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
 use tripwire_host::execution::spend;
 use tripwire_host::files::{Files, FilesError};
 use tripwire_host::geometry::layout::Layout;
@@ -358,15 +358,7 @@ pub fn read_verdict(text: &str) -> ReviewAnswer {
 }
 
 fn confinement(root: &Path, policy: &Policy) -> Confinement {
-    let sandbox = &policy.sandbox;
-    let mebibytes = |count: tripwire_core::units::Count| Bytes(u64::from(count.get()) << 20);
-    let mut confinement = Confinement::of(PathBuf::from(root));
-    confinement.budgets = Budgets {
-        time: std::time::Duration::from_millis(sandbox.time_limit_ms.get()),
-        memory: mebibytes(sandbox.memory_mib),
-        ..Budgets::default()
-    };
-    confinement
+    Confinement { budgets: budgets(policy), ..Confinement::of(PathBuf::from(root)) }
 }
 
 fn engine_call(call: &Call) -> ToolCall {

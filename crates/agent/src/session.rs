@@ -290,6 +290,10 @@ impl Session<'_> {
         let begun = Instant::now();
         let deadline = self.deadline(permit.deadline());
         let interrupt = self.hands.interrupt();
+        // An order that was taken back before it ended anything concerns this call no more.
+        if !self.is_told_to_stop() {
+            interrupt.clear();
+        }
         let mut status = self.status(&format!("{} {}", call.tool, call.arguments));
         let Self { hands, watch, doors, .. } = self;
         let returned = std::thread::scope(|scope| {
@@ -313,6 +317,10 @@ impl Session<'_> {
         self.learn(&RunRecord::Returned(returned), took)
     }
 
+    fn is_told_to_stop(&self) -> bool {
+        (self.doors.interrupted)() || self.watch.stop_stands()
+    }
+
     /// Waits, but not for a person who says stop, and not beyond the wall clock.
     fn wait(&mut self, wait: RunMillis) -> Result<(), SessionError> {
         let end = Instant::now() + Duration::from_millis(wait.get());
@@ -322,7 +330,7 @@ impl Session<'_> {
             let seconds = wait.get().div_ceil(1_000);
             self.doors.audience.notice(&format!("waits {seconds} s: the gate or the provider asked for it"));
         }
-        while Instant::now() < end && !(self.doors.interrupted)() && !self.watch.stop_stands() {
+        while Instant::now() < end && !self.is_told_to_stop() {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
             self.doors.audience.beat(&status);
         }

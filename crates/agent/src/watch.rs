@@ -39,14 +39,37 @@ impl Watch {
             self.layout.manifest(),
         ];
         if let Ok(entries) = std::fs::read_dir(&self.journal) {
-            let mut segments: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-            segments.sort();
-            files.extend(segments.pop());
+            let segments = entries.flatten().map(|entry| entry.path());
+            files.extend(segments.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).max());
         }
         let mark = |path: PathBuf| {
             let found = path.symlink_metadata().ok()?;
             Some((found.len(), found.modified().ok()?))
         };
         Look(files.into_iter().map(mark).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_another_process_is_seen_and_a_look_at_the_journal_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let journal = layout.journal().join("s");
+        std::fs::create_dir_all(journal.join("checkpoints")).unwrap();
+        for name in ["00000001.jsonl", "00000002.jsonl", "HEAD"] {
+            std::fs::write(journal.join(name), "x\n").unwrap();
+        }
+        let watch = Watch::new(&layout, "s");
+        let before = watch.look();
+        assert_eq!(watch.look(), before);
+        std::fs::write(journal.join("00000002.jsonl"), "x\ny\n").unwrap();
+        assert_ne!(watch.look(), before);
+        assert!(!watch.stop_stands());
+        std::fs::write(layout.stop(), "").unwrap();
+        assert!(watch.stop_stands());
     }
 }

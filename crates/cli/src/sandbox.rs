@@ -1,5 +1,7 @@
 //! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged; and the layers for `tripwire doctor`.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -141,9 +143,10 @@ fn specify(args: &ExecArgs, stage: Option<&Path>) -> Result<Sandbox, SpecError> 
         spec = spec.hide(path)?;
     }
     for entry in &args.env {
-        let text = entry.to_string_lossy();
-        let (name, value) = text.split_once('=').unwrap_or((&text, ""));
-        spec = spec.env(name.as_ref(), value.as_ref())?;
+        let bytes = entry.as_bytes();
+        let end = bytes.iter().position(|byte| *byte == b'=').unwrap_or(bytes.len());
+        let (name, value) = bytes.split_at(end);
+        spec = spec.env(OsStr::from_bytes(name), OsStr::from_bytes(value.get(1..).unwrap_or_default()))?;
     }
     if let Some(dir) = stage {
         spec = spec.stage(StageDir(dir.to_path_buf()));

@@ -2,10 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
 #![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
 
+#[path = "support/programs.rs"]
+mod programs;
+
+use programs::write_program;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -23,8 +26,7 @@ impl Person {
         fs::write(folder.path().join("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
         for name in ["claude", "gemini"] {
             let program = folder.path().join("bin").join(name);
-            fs::write(&program, format!("#!/bin/sh\necho 1.2.3 of {name}\n")).unwrap();
-            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            write_program(&program, &format!("#!/bin/sh\necho 1.2.3 of {name}\n")).unwrap();
         }
         Self(folder)
     }
@@ -214,8 +216,7 @@ fn with_real_clients(person: &Person) -> Vec<&'static str> {
         } else {
             format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display())
         };
-        fs::write(&link, script).unwrap();
-        fs::set_permissions(&link, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&link, &script).unwrap();
         found.push(name);
     }
     found

@@ -2,10 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
 #![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
 
+#[path = "support/programs.rs"]
+mod programs;
+
+use programs::write_program;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -26,8 +29,7 @@ impl Person {
 
     fn with_client(self, name: &str) -> Self {
         let program = self.0.path().join("bin").join(name);
-        fs::write(&program, "#!/bin/sh\nexit 0\n").unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&program, "#!/bin/sh\nexit 0\n").unwrap();
         self
     }
 

@@ -28,7 +28,7 @@ const SERVER_HELLO: [u8; 43] = {
 };
 
 fn short() -> Limits {
-    let time = Duration::from_millis(200);
+    let time = Duration::from_secs(1);
     Limits {
         head_time: time,
         hello_time: time,
@@ -94,7 +94,7 @@ fn a_hello_that_trickles_is_given_up_in_time() {
     let world = Plan { limits: short(), ..Plan::good(server.port) }.start();
     let mut client = world.tunnel(server.port);
     for byte in hello_for("good.test") {
-        thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(25));
         if client.write_all(&[byte]).is_err() {
             break;
         }
@@ -188,7 +188,7 @@ fn a_half_open_tunnel_does_not_stay() {
 
 #[test]
 fn an_idle_tunnel_is_closed_and_a_slow_one_is_not() {
-    let limits = Limits { idle_time: Duration::from_millis(600), ..Limits::default() };
+    let limits = Limits { idle_time: Duration::from_secs(3), ..Limits::default() };
     let (world, mut client, mut server) = flowing(limits);
     for _ in 0..6 {
         thread::sleep(Duration::from_millis(150));

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tripwire_adapters::allowlist::{Limits, Verdict};
 
-use crate::support::{Plan, RawServer, TableResolver, World, connect_head, hello_for, read_answer, read_rest};
+use crate::support::{
+    PATIENCE, Plan, RawServer, TableResolver, World, connect_head, hello_for, read_answer, read_rest,
+};
 
 fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
@@ -103,11 +105,13 @@ fn bytes_behind_the_head_are_refused_in_the_same_read_and_in_a_later_one() {
     assert_eq!(refused(&world, &glued), (400, "head_early_bytes"));
 
     let mut plan = Plan::good(server.port);
-    plan.resolver.delay = Duration::from_millis(300);
+    plan.resolver.delay = Duration::from_secs(3);
     let world = plan.start();
     let mut stream = world.connect();
     stream.write_all(connect_head("good.test", server.port).as_bytes()).unwrap();
-    thread::sleep(Duration::from_millis(100));
+    while world.resolver.asked().is_empty() {
+        thread::sleep(Duration::from_millis(2));
+    }
     stream.write_all(&hello_for("good.test")).unwrap();
     assert_eq!(status(&read_answer(&mut stream)), 400);
     assert_eq!(world.ended(1)[0].reason, "head_early_bytes");
@@ -223,7 +227,7 @@ fn what_cannot_be_reached_has_failed_and_was_not_refused() {
 #[test]
 fn a_resolver_that_hangs_is_given_up_and_bounded() {
     let limits = Limits { resolve_time: Duration::from_millis(80), concurrent_max: 2, ..Limits::default() };
-    let resolver = TableResolver { delay: Duration::from_secs(3), ..TableResolver::default() };
+    let resolver = TableResolver { delay: PATIENCE * 3, ..TableResolver::default() };
     let plan = Plan { allow: vec!["slow.test".to_owned()], limits, resolver, ..Plan::default() };
     let world = plan.start();
     // Twice the number of connections may wait for the resolver; the next question is not put.

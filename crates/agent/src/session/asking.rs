@@ -37,11 +37,12 @@ impl Session<'_> {
             None => RunRecord::Failed(missing(name)),
             Some(asked) => {
                 asked.allow(money);
+                let longest = longest(asked.as_ref());
                 let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
                 engines.record(&question, &heard);
                 match heard {
                     Ok(answer) => RunRecord::Answered(answered(name, hands.claim_of_worker(answer), step)),
-                    Err(error) => RunRecord::Failed(failed(name, &late_or(error, until))),
+                    Err(error) => RunRecord::Failed(failed(name, &late_or(error, until, longest))),
                 }
             }
         };
@@ -226,11 +227,11 @@ fn longest(engine: &dyn Engine) -> Duration {
 }
 
 /// An engine that was only slow, and not cut off by the session's wall clock, may be asked again or left.
-fn late_or(error: EngineError, until: Option<Instant>) -> EngineError {
+fn late_or(error: EngineError, until: Option<Instant>, longest: Duration) -> EngineError {
     if let EngineError::Deadline { engine } = &error
         && until.is_none_or(|until| Instant::now() < until)
     {
-        let why = format!("no answer within {} s", ANSWER_TIME_MAX.as_secs());
+        let why = format!("no answer within {} s", longest.as_secs());
         return EngineError::Unreachable { engine: engine.clone(), why };
     }
     error

@@ -104,15 +104,6 @@ impl ToolFault {
         format!("error: {self}\nhint: {}", self.hint())
     }
 
-    /// The type under which the safety log keeps it.
-    #[must_use]
-    pub const fn log_type(&self) -> &'static str {
-        match self {
-            Self::UnknownTool { .. } => "UNKNOWN_TOOL",
-            Self::NotJson { .. } | Self::Invalid { .. } | Self::TooLarge { .. } => "VALIDATION_ERROR",
-        }
-    }
-
     /// The call that failed, as an event: it ran nothing, and repeating it is a loop like any other.
     #[must_use]
     pub fn event(&self, call: &ToolCall, files: &Files, observer: &mut Observer) -> AgentEvent {
@@ -290,7 +281,6 @@ mod tests {
         let unknown = fault("readfile", "{}");
         let ToolFault::UnknownTool { nearest, .. } = &unknown else { panic!("{unknown:?}") };
         assert_eq!(nearest, &["read_file"]);
-        assert_eq!(unknown.log_type(), "UNKNOWN_TOOL");
         assert!(unknown.for_model().contains("there is no tool `readfile`; did you mean `read_file`?"));
         assert!(unknown.for_model().contains("call one of these tools: edit, finish"));
         assert!(fault(&"x".repeat(100_000), "{}").for_model().len() < 500, "a huge name is cut");
@@ -308,7 +298,6 @@ mod tests {
             let ToolFault::NotJson { at, why, .. } = &broken else { panic!("{broken:?}") };
             assert!(at.abs_diff(place) <= 1, "{text}: {at}");
             assert!(why.contains(words), "{text}: {why}");
-            assert_eq!(broken.log_type(), "VALIDATION_ERROR");
         }
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
         assert!(matches!(fault("list", &deep), ToolFault::NotJson { .. }));

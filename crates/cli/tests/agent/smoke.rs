@@ -120,6 +120,17 @@ fn box_1_smoke_4_sandbox_enforcement() {
 }
 
 #[test]
+fn box_4_the_budgets_of_the_policy_are_those_of_the_shell() {
+    for (manifest, written) in [("", 3_000_000), ("sandbox:\n  disk_mib: 1\n", 1_048_576)] {
+        let bed = Bed::new();
+        std::fs::create_dir(bed.geometry()).unwrap();
+        std::fs::write(bed.geometry().join("MANIFEST.yaml"), manifest).unwrap();
+        bed.agent(&[shell("head -c 3000000 /dev/zero > big"), finish()], &[]).ended(0);
+        assert_eq!(std::fs::metadata(bed.work().join("big")).unwrap().len(), written, "{}", bed.transcript_text());
+    }
+}
+
+#[test]
 fn ctrl_3_no_tool_of_the_loop_writes_to_the_guards_files() {
     let bed = Bed::new();
     let answers = [

@@ -1,9 +1,9 @@
 //! What an agent can put in the way of its guard, each with the honest neighbour that must stay quiet.
 
 use crate::bed::{Bed, bed, run, shell};
+use crate::programs::write_program;
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -25,8 +25,7 @@ fn trapped(bed: &Bed) -> (String, std::path::PathBuf) {
     git(&root, &["add", "a"]);
     git(&root, &["commit", "-qm", "x"]);
     let trap = root.join("../trap.sh");
-    fs::write(&trap, format!("#!/bin/sh\ntouch {}\ncat\n", mark.display())).unwrap();
-    fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&trap, &format!("#!/bin/sh\ntouch {}\ncat\n", mark.display())).unwrap();
     (trap.display().to_string(), mark)
 }
 

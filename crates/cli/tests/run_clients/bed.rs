@@ -1,12 +1,12 @@
 //! A real client under the supervisor: started, perhaps disturbed, and read at its end.
 
+use crate::programs::write_program;
 use crate::support::clients::{Client, Kind, Run, SOMEONE, User};
 use crate::support::model::Model;
 use crate::waiting;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -54,9 +54,10 @@ impl Bed {
         let place = tempfile::tempdir().expect("a workspace");
         for (path, text) in files {
             let path = place.path().join(path);
-            fs::write(&path, text).expect("a file");
             if text.starts_with("#!") {
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+                write_program(&path, text).expect("a program");
+            } else {
+                fs::write(&path, text).expect("a file");
             }
         }
         let home = tempfile::tempdir().expect("a throw-away home");

@@ -1,10 +1,10 @@
 //! The cases that every client has to pass under the supervisor, and what each of them shows.
 
 use crate::bed::{Bed, Ran, finish, last_text, some_users, users};
+use crate::programs::write_program;
 use crate::support::clients::Kind;
 use crate::support::model::{Model, Turn, Usage};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 fn shell(command: impl Into<String>) -> Turn {
@@ -179,8 +179,7 @@ pub(crate) fn broken_hook(kind: Kind) {
             let program = bed.guards_program();
             fs::remove_file(&program).expect("our program in the run's folder");
             if !replacement.is_empty() {
-                fs::write(&program, replacement).expect("a program that is not ours");
-                fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
+                write_program(&program, replacement).expect("a program that is not ours");
             }
             let ran = finish(child);
             does_not_hold(&bed, &ran, name);

@@ -3,6 +3,9 @@
 #![expect(clippy::expect_used, reason = "a broken premise must end the test")]
 #![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
 
+#[path = "../support/programs.rs"]
+mod programs;
+
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../support/waiting.rs"]

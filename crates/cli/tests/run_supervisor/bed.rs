@@ -1,9 +1,9 @@
 //! A workspace, a throw-away home and a client made of a shell script.
 
+use crate::programs::write_program;
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -85,8 +85,7 @@ impl Bed {
     pub(crate) fn add_client(&self, name: &str, script: &str) -> PathBuf {
         let program = self.tools.path().join(name);
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::write(&program, format!("{PRELUDE}{script}\n")).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&program, &format!("{PRELUDE}{script}\n")).unwrap();
         program
     }
 

@@ -1,6 +1,7 @@
 //! How runs end: done, proved or not, in a loop, at a wall clock, with the client's own failure.
 
 use crate::bed::{Bed, alive, output};
+use crate::programs::write_program;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -67,8 +68,7 @@ fn dirty_1_a_change_that_no_call_showed_counts() {
     let bed = Bed::new(script);
     std::fs::write(bed.place().join("a.rs"), "old").unwrap();
     let change = bed.place().join("change");
-    std::fs::write(&change, "#!/bin/sh\necho new > a.rs\n").unwrap();
-    std::fs::set_permissions(&change, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&change, "#!/bin/sh\necho new > a.rs\n").unwrap();
     bed.run(&[]).ended(4);
 }
 

@@ -6,6 +6,9 @@
     reason = "a broken premise must end the test, and a skipped test must say so"
 )]
 
+#[path = "../support/programs.rs"]
+mod programs;
+
 mod bed;
 mod broken;
 mod endings;

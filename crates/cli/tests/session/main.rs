@@ -1,6 +1,9 @@
 //! The verbs on a real workspace, through the binary: each with its success, its refusal and its broken input.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test ends at the first surprise")]
 
+#[path = "../support/programs.rs"]
+mod programs;
+
 mod broken;
 mod control;
 mod export;

@@ -1,14 +1,13 @@
 //! `notify.command` of the frozen policy.
 
+use crate::programs::write_program;
 use crate::support::{Place, calls};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 fn with_command(place: &Place, script: &str) {
     let path = place.path().join("tell");
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, &format!("#!/bin/sh\n{script}\n")).unwrap();
     place.manifest(&format!("notify:\n  command: \"{} {}\"\n", path.display(), place.path().join("told").display()));
 }
 
