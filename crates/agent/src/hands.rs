@@ -7,6 +7,7 @@ use crate::engine::{Answer, ToolCall, ToolSpec};
 use crate::tool::decode::Meaning;
 use crate::tool::registry::{FINISH, SHELL};
 use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, World, decode};
+use crate::touched::Marks;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
@@ -113,7 +114,16 @@ pub struct Hands {
     /// The staged copy, where a change must be reviewed before it is applied.
     staging: Option<Staging>,
     /// The last call that ran, for its event.
-    last: Option<(String, Ran)>,
+    last: Option<Last>,
+}
+
+/// A call that ran.
+#[derive(Debug)]
+struct Last {
+    id: String,
+    ran: Ran,
+    /// Whether files that a test could check changed meanwhile.
+    touched: bool,
 }
 
 impl Hands {
@@ -231,6 +241,8 @@ impl Hands {
             Ok(decoded) => decoded,
             Err(fault) => return returned(Outcome::NotRun, fault.for_model()),
         };
+        let tree = (decoded.tool() == SHELL).then(|| files.tree().to_owned());
+        let before = tree.as_deref().and_then(Marks::of);
         let mut world = World::new(files, memory, executor, *limits);
         world.memories = *memories;
         world.deadline = deadline;
@@ -242,7 +254,9 @@ impl Hands {
             text: ran.text.clone(),
             verbatim: self.verbatim(&ran),
         };
-        self.last = Some((call.id.clone(), ran));
+        let after = tree.as_deref().filter(|_| before.is_some()).and_then(|tree| Some((Marks::of(tree)?, tree)));
+        let touched = before.zip(after).is_some_and(|(before, (after, tree))| before.code_differs_in(&after, tree));
+        self.last = Some(Last { id: call.id.clone(), ran, touched });
         told
     }
 
@@ -267,12 +281,16 @@ impl Hands {
 
     /// What a call looks like from outside, by the same functions that observe everybody else's agents.
     pub fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
-        let ran = self.last.take().filter(|(id, _)| *id == call.id && !was_never_run(returned.how));
+        let last = self.last.take().filter(|last| last.id == call.id && !was_never_run(returned.how));
+        let touched = last.as_ref().is_some_and(|last| last.touched);
         let asked = engine_call(call);
-        let mut event = match (ran, decode(&asked, &self.registry)) {
-            (Some((_, ran)), Ok(decoded)) => ran.event(&decoded, &self.files, &mut self.observer),
+        let mut event = match (last, decode(&asked, &self.registry)) {
+            (Some(Last { ran, .. }), Ok(decoded)) => ran.event(&decoded, &self.files, &mut self.observer),
             (None, Ok(_)) | (_, Err(_)) => self.event_from_text(call, returned),
         };
+        if touched {
+            event.flags = event.flags.with(Flag::Touched);
+        }
         self.mark_tests(call, returned, &mut event);
         event
     }
@@ -300,16 +318,25 @@ impl Hands {
         facts.event(RunMillis::ZERO)
     }
 
-    /// The session's own test command is a test run, whatever it is called.
+    /// The session's own test command is a test run, whatever it is called. Where there is one, nothing else proves that the
+    /// tests pass: a line around it can make it mean anything.
     fn mark_tests(&self, call: &Call, returned: &Returned, event: &mut AgentEvent) {
+        if self.verify.is_empty() {
+            return;
+        }
         let command = serde_json::from_str::<serde_json::Value>(&call.arguments).ok();
         let command = command.as_ref().and_then(|arguments| arguments.get("command")).and_then(|text| text.as_str());
-        let runs_them = !self.verify.is_empty() && command.is_some_and(|command| command.trim() == self.verify);
-        let Some(code) = returned.exit_code.filter(|_| runs_them) else { return };
-        event.flags = event.flags.with(Flag::Test);
-        if let Some(outcome) = &mut event.outcome {
-            let failed = code != 0 || outcome.test == Some(TestResult::Failed) || outcome.status == Status::Error;
-            outcome.test = Some(if failed { TestResult::Failed } else { TestResult::Passed });
+        let runs_them = command.is_some_and(|command| command.trim() == self.verify);
+        let passed = |test: &mut Option<TestResult>| *test = test.filter(|test| *test != TestResult::Passed);
+        match (returned.exit_code.filter(|_| runs_them), &mut event.outcome) {
+            (None, None) => {}
+            (None, Some(outcome)) => passed(&mut outcome.test),
+            (Some(_), None) => event.flags = event.flags.with(Flag::Test),
+            (Some(code), Some(outcome)) => {
+                event.flags = event.flags.with(Flag::Test);
+                let failed = code != 0 || outcome.test == Some(TestResult::Failed) || outcome.status == Status::Error;
+                outcome.test = Some(if failed { TestResult::Failed } else { TestResult::Passed });
+            }
         }
     }
 

@@ -8,5 +8,6 @@ pub mod prompt;
 pub mod schema;
 pub mod session;
 pub mod tool;
+mod touched;
 pub mod watch;
 pub mod worker;

@@ -213,6 +213,7 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     let mut engines = engines(args, &names, &workspace)?;
     engines.probe(&interrupted)?;
     let workspace = Workspace::open(workspace.root(), &place::places())?;
+    say_where(args, &workspace);
     // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
     if let Err(error) = exclude::exclude_geometry(workspace.root()) {
         output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
@@ -222,6 +223,19 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     let doors = Doors { interrupted: &interrupted, audience: &mut printer };
     let left = Session::begin(plan, doors, change)?.play()?;
     Ok((leave(&workspace, &left, printer)?, left))
+}
+
+/// Says so where the agent gets more than the folder that was named: the sessions, orders and policy of a workspace are those of
+/// the whole.
+fn say_where(args: &AgentArgs, workspace: &Workspace) {
+    let Some(given) = args.place.given() else { return };
+    if given.canonicalize().is_ok_and(|given| given != workspace.root()) {
+        let (root, given) = (workspace.root().display(), given.display());
+        output::say(&format!(
+            "note: the workspace is `{root}`, to which `{given}` belongs, and the agent works in all of it; with a \
+             `.geometry` folder of its own `{given}` is a workspace by itself"
+        ));
+    }
 }
 
 fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {

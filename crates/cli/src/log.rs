@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use crate::journaled::{Pair, Pairs};
-use crate::output::{Form, Out};
+use crate::output::{self, Form, Out};
 use crate::place::Which;
 use crate::problem::Problem;
 use clap::{Args, ValueEnum};
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
         let mut pairs = Pairs::after(&journal, at.0, at.1);
         while let Some(pair) = pairs.next_pair()? {
             if is_wanted(args, since, &pair) {
-                out.line(&if args.form.json { as_json(&pair)? } else { in_words(&pair) })?;
+                out.line(&if args.form.json { as_json(&pair)? } else { output::harmless(&in_words(&pair)) })?;
             }
         }
         at = (pairs.place, pairs.number());

@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::explain::in_force;
 use crate::journaled::{self, Pair};
-use crate::output::Out;
+use crate::output::{self, Out};
 use crate::place::Which;
 use crate::problem::Problem;
 use clap::Args;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
     let hash = journaled::head(journal)?.policy_hash.to_string();
     let answer = Answer { pair, evidence, hash, policy: driver.policy(), session: session.as_str() };
     let mut out = Out::lock();
-    out.line(&if args.json { answer.as_json()? } else { answer.in_words() })?;
+    out.line(&if args.json { answer.as_json()? } else { output::harmless(&answer.in_words()) })?;
     out.flush()?;
     Ok(Exit::Done)
 }

@@ -87,7 +87,10 @@ fn floor_1_judge_answers_with_a_verdict_and_its_exit_code() {
     assert_eq!(verdict["effect"]["uncommitted"]["count"], 1);
     let told = here.run(&["judge", "--", "rm -rf ~"], "");
     assert_eq!(code(&told), 11);
-    assert!(text(&told.stdout).contains("hold [delete-home]") && text(&told.stdout).contains(": 1 file, 1 byte"), "{told:?}");
+    assert!(
+        text(&told.stdout).contains("hold [delete-home]") && text(&told.stdout).contains(": 1 file, 1 byte"),
+        "{told:?}"
+    );
     assert!(here.path("home/keep").exists());
 }
 

@@ -30,6 +30,7 @@ mod work;
 
 pub use nature::{Doing, Nature, nature};
 pub use normal::{Volatility, normalise};
+pub use text_files::is_plain_text;
 
 use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain, Outcome, Status, TestResult};
 use crate::label::Label;
@@ -413,7 +414,7 @@ fn flags_of(work: &Work, outcome: &Outcome, target: Option<&Label>) -> Flags {
         Flag::Test => ran,
         Flag::Build | Flag::Read | Flag::Search | Flag::Plan | Flag::Wait => true,
         // Set by what the call was for, not by what it did.
-        Flag::Change | Flag::Ask | Flag::Silent | Flag::Text => false,
+        Flag::Change | Flag::Ask | Flag::Silent | Flag::Text | Flag::Touched => false,
     };
     let mut flags = Flags::default();
     for (flag, _) in Flag::ALL {

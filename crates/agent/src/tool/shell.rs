@@ -162,8 +162,8 @@ fn end(end: Ended) -> End {
         // As shells count it.
         Ended::Signaled(signal) => End::Exited(signal.saturating_add(128)),
         Ended::TimedOut => End::Broken(ErrorClass::Timeout),
-        Ended::Interrupted => End::Broken(ErrorClass::Refused),
-        Ended::OverBudget(_) => End::Broken(ErrorClass::NonZeroExit),
+        // It ran, and did not come to its end.
+        Ended::Interrupted | Ended::OverBudget(_) => End::Broken(ErrorClass::NonZeroExit),
     }
 }
 

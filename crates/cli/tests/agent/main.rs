@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends at the first surprise")]
 
 mod bad_input;
+mod claims;
 mod control;
 mod crash;
 mod degenerate;

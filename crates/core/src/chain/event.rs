@@ -299,11 +299,13 @@ pub enum Flag {
     Silent,
     /// All that it changed is plain text, which no test could check.
     Text,
+    /// Files of the workspace that a test could check changed while it ran, whatever its words say and however it ended.
+    Touched,
 }
 
 impl Flag {
     /// Every flag with its name in JSON, in the order in which they are written.
-    pub const ALL: [(Self, &'static str); 13] = [
+    pub const ALL: [(Self, &'static str); 14] = [
         (Self::Edit, "edit"),
         (Self::Install, "install"),
         (Self::Test, "test"),
@@ -317,6 +319,7 @@ impl Flag {
         (Self::Ask, "ask"),
         (Self::Silent, "silent"),
         (Self::Text, "text"),
+        (Self::Touched, "touched"),
     ];
 
     const fn bit(self) -> u16 {
@@ -334,6 +337,7 @@ impl Flag {
             Self::Ask => 1 << 10,
             Self::Silent => 1 << 11,
             Self::Text => 1 << 12,
+            Self::Touched => 1 << 13,
         }
     }
 }

@@ -62,7 +62,8 @@ const FOLDERS_OF_CODE: [&str; 24] = [
 ];
 
 /// Whether a path, relative to the workspace, names plain text and nothing that a program reads.
-pub(super) fn is_plain_text(path: &str) -> bool {
+#[must_use]
+pub fn is_plain_text(path: &str) -> bool {
     let lower = path.trim().to_ascii_lowercase();
     // A pattern or a variable may stand for anything.
     if lower.is_empty() || lower.contains(['*', '?', '$', '`', '{', '[', '~', '\n']) {

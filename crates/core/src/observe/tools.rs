@@ -103,6 +103,7 @@ const READ: &[&str] = &[
     "get_file_info",
     "read_media_file",
     "list_files",
+    "recall",
 ];
 const SEARCH: &[&str] = &[
     "grep",

@@ -4,6 +4,7 @@ use crate::authority::{Permissions, Who};
 use crate::geometry::file::open_regular;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::policy::{Policy, Switch, Text};
@@ -158,15 +159,19 @@ fn digest_of(workspace: Option<&Path>, list: &str) -> Result<Option<Digest>, Con
         let wrong = |cause| ConfigurationError::File { path: path.clone(), cause };
         let file = match open_regular(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            // A file in the place of its folder is the sandbox's, which keeps missing names by empty files during a run.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,
             Err(error) => return Err(wrong(error)),
         };
         let mut bytes = Vec::new();
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(wrong)?;
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
-            return Err(wrong(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it is larger than 4 MiB")));
+            return Err(wrong(std::io::Error::new(ErrorKind::FileTooLarge, "it is larger than 4 MiB")));
         }
-        all.push_str(&format!("{name}\n{}\n", Digest::of(&bytes)));
+        // An empty file says nothing, so it is as good as none.
+        if !bytes.is_empty() {
+            all.push_str(&format!("{name}\n{}\n", Digest::of(&bytes)));
+        }
     }
     Ok((!all.is_empty()).then(|| Digest::of(all.as_bytes())))
 }

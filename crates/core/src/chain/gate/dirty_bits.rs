@@ -66,7 +66,8 @@ pub(crate) enum ClaimAnswer {
 impl DirtyBits {
     /// Takes in what an event shows.
     pub(crate) fn observe(&mut self, event: &AgentEvent) {
-        if event.flags.has(Flag::Edit) && !event.flags.has(Flag::Text) && !event.failed() {
+        let edited = event.flags.has(Flag::Edit) && !event.flags.has(Flag::Text) && !event.failed();
+        if edited || event.flags.has(Flag::Touched) {
             self.set(Bit::CodeModified);
             self.set(Bit::Stale);
             self.refusals = 0;
@@ -187,6 +188,16 @@ mod tests {
         let mut bits = DirtyBits::default();
         events.iter().for_each(|event| bits.observe(event));
         bits
+    }
+
+    #[test]
+    fn dirty_1_what_was_seen_to_change_counts_whatever_the_words_and_the_end() {
+        let failed = Outcome { status: Status::Error, ..Outcome::default() };
+        let touched =
+            AgentEvent { flags: Flags::default().with(Flag::Touched), outcome: Some(failed), ..AgentEvent::default() };
+        assert_eq!(after(&[touched]).verdict(Fingerprint::NONE), Verification::Unverified);
+        let both = AgentEvent { flags: test(None).flags.with(Flag::Touched), ..test(Some(TestResult::Passed)) };
+        assert_eq!(after(&[both]).verdict(Fingerprint::NONE), Verification::Verified, "tests may write files");
     }
 
     #[test]
