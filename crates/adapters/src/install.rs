@@ -133,7 +133,10 @@ pub struct Change {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// The hooks come into a file without them.
     Install,
+    /// The file has hooks of ours already: what is kept is the file before the first of them.
+    Renew,
     Remove,
 }
 
@@ -144,8 +147,10 @@ impl Change {
     /// When the file cannot be read or is not what the client reads.
     pub fn install(client: Client, (path, scope): (&Path, &Scope), command: &str) -> Result<Self, InstallError> {
         let before = file::read(path, scope)?;
-        let after = settings::with_hooks(before.as_deref().unwrap_or_default(), client, command).map_err(at(path))?;
-        Ok(Self { path: path.to_owned(), before, after: Some(after), kind: Kind::Install, scope: scope.clone() })
+        let text = before.as_deref().unwrap_or_default();
+        let after = settings::with_hooks(text, client, command).map_err(at(path))?;
+        let kind = if is_clean(text, client) { Kind::Install } else { Kind::Renew };
+        Ok(Self { path: path.to_owned(), before, after: Some(after), kind, scope: scope.clone() })
     }
 
     /// Plans to take our hooks out. If the file is just what we made of the one before, that one comes back.
@@ -158,7 +163,8 @@ impl Change {
         if let Some(text) = &before {
             let commands = settings::commands(text, client).map_err(at(path))?;
             if let Some(command) = commands.first() {
-                let kept = file::read_backup(path)?;
+                // An older program may have kept a file that had our hooks already.
+                let kept = file::read_backup(path)?.filter(|kept| is_clean(kept, client));
                 let made = settings::with_hooks(kept.as_deref().unwrap_or_default(), client, command);
                 after = if made.is_ok_and(|made| made == *text) {
                     kept
@@ -189,7 +195,7 @@ impl Change {
             .to_string()
     }
 
-    /// Carries it out: the file as it was is kept beside it at an installation, and goes at a removal.
+    /// Carries it out: the file as it was is kept beside it at the first installation, and goes at a removal.
     ///
     /// # Errors
     /// When a file cannot be written, or somebody changed it since the plan was made: then it is left as it is.
@@ -202,6 +208,7 @@ impl Change {
                 }
                 file::exchange(self)?;
             }
+            Kind::Renew => file::exchange(self)?,
             Kind::Remove => {
                 file::exchange(self)?;
                 file::remove(&file::backup(&self.path))?;
@@ -221,6 +228,11 @@ impl Change {
     pub fn backup(&self) -> PathBuf {
         file::backup(&self.path)
     }
+}
+
+/// Whether a text has no hooks of ours.
+fn is_clean(text: &str, client: Client) -> bool {
+    settings::commands(text, client).is_ok_and(|commands| commands.is_empty())
 }
 
 fn at(path: &Path) -> impl Fn(SettingsError) -> InstallError {
@@ -281,6 +293,41 @@ mod tests {
             assert!(!removal.backup().exists());
             drop(std::fs::remove_file(&path));
         }
+    }
+
+    #[test]
+    fn a_second_installation_from_another_place_keeps_the_persons_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        for before in [Some(OWN), None] {
+            drop(std::fs::remove_file(&path));
+            if let Some(text) = before {
+                std::fs::write(&path, text).unwrap();
+            }
+            installed(&path);
+            let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
+            let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
+            assert!(!second.is_nothing());
+            second.carry_out().unwrap();
+            assert_eq!(std::fs::read_to_string(second.backup()).ok().as_deref(), before);
+            Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
+        }
+    }
+
+    #[test]
+    fn a_kept_file_with_hooks_of_ours_does_not_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        std::fs::write(&path, OWN).unwrap();
+        let old = installed(&path).after.unwrap();
+        let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
+        let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
+        second.carry_out().unwrap();
+        std::fs::write(second.backup(), old).unwrap();
+        Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+        let left = std::fs::read_to_string(&path).unwrap();
+        assert!(settings::commands(&left, Client::Claude).unwrap().is_empty(), "{left}");
     }
 
     #[test]

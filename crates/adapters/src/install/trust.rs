@@ -35,8 +35,10 @@ impl Change {
         }
         let path = config_file(hooks_file);
         let before = file::read(&path, scope)?;
-        let after = with_marks(before.as_deref().unwrap_or_default(), &marks).map_err(wrong(&path))?;
-        Ok(Self { path, before, after: Some(after), kind: Kind::Install, scope: scope.clone() })
+        let text = before.as_deref().unwrap_or_default();
+        let after = with_marks(text, &marks).map_err(wrong(&path))?;
+        let kind = if self::marks(text, &wanted).is_ok_and(|there| there.is_empty()) { Kind::Install } else { Kind::Renew };
+        Ok(Self { path, before, after: Some(after), kind, scope: scope.clone() })
     }
 
     /// Plans to take the marks of our hooks away; to be made before the hooks themselves go.
@@ -182,6 +184,23 @@ mod tests {
         assert!(after.contains(":pre_tool_use:0:0\"]") && !after.contains(":stop:0:0\"]\ntrusted_hash = \"sha256:2\""));
         change.carry_out().unwrap();
         assert!(Change::trust((&file, &Scope::User), &command, &listed).unwrap().is_nothing());
+        Change::distrust((&file, &Scope::User)).unwrap().carry_out().unwrap();
+        assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), OWN);
+    }
+
+    #[test]
+    fn hooks_that_are_trusted_again_leave_what_was_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, command, mut listed) = placed(dir.path());
+        std::fs::write(config_file(&file), OWN).unwrap();
+        Change::trust((&file, &Scope::User), &command, &listed).unwrap().carry_out().unwrap();
+        for hook in &mut listed {
+            hook.hash = "sha256:3".to_owned();
+        }
+        let again = Change::trust((&file, &Scope::User), &command, &listed).unwrap();
+        assert!(!again.is_nothing());
+        again.carry_out().unwrap();
+        assert_eq!(std::fs::read_to_string(again.backup()).unwrap(), OWN);
         Change::distrust((&file, &Scope::User)).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), OWN);
     }
