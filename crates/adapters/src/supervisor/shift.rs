@@ -173,14 +173,8 @@ impl<'a> Shifts<'a> {
         self.guard.begin_worker();
         let arranged = &worker.arranged;
         let env = arranged.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let geometry = self.wish.workspace.layout().folder();
-        let geometry = geometry.canonicalize().unwrap_or_else(|_| geometry.to_owned());
-        let mut spec = TreeSpec::new(&arranged.command).cwd(&self.wish.cwd).env(env).read_only(&geometry);
-        spec = spec.read_only(&self.folder.inner());
-        for path in &arranged.read_only {
-            spec = spec.read_only(path);
-        }
-        for path in self.wish.kept.iter().filter_map(|path| path.canonicalize().ok()) {
+        let mut spec = TreeSpec::new(&arranged.command).cwd(&self.wish.cwd).env(env);
+        for path in self.read_only(&arranged.read_only) {
             spec = spec.read_only(&path);
         }
         for path in self.hidden() {
@@ -217,6 +211,15 @@ impl<'a> Shifts<'a> {
             );
         }
         Ok(Started { tree, passing, unasked })
+    }
+
+    /// What nothing of the agent's making may write, neither the client's processes nor the tests that it wrote: the
+    /// session, the run's own files, what was arranged for a client, and what switches the guard on and off.
+    fn read_only(&self, arranged: &[PathBuf]) -> Vec<PathBuf> {
+        let geometry = self.wish.workspace.layout().folder();
+        let geometry = geometry.canonicalize().unwrap_or_else(|_| geometry.to_owned());
+        let kept = self.wish.kept.iter().filter_map(|path| path.canonicalize().ok());
+        [geometry, self.folder.inner()].into_iter().chain(arranged.iter().cloned()).chain(kept).collect()
     }
 
     /// The folders that nothing of the agent's making may see: the client's processes, and the tests that it wrote.
@@ -424,13 +427,11 @@ impl<'a> Shifts<'a> {
     fn verify(&self, ending: &mut Ending) -> Option<Verified> {
         let Ending::Done(verdict) = ending else { return None };
         let command = self.wish.verify.as_deref()?;
-        let layout = self.wish.workspace.layout();
-        let read_only = layout.folder().canonicalize().unwrap_or_else(|_| layout.folder().to_owned());
         let bench = Bench {
             command,
             cwd: &self.wish.cwd,
             env: &self.wish.env,
-            read_only: &read_only,
+            read_only: &self.read_only(&[]),
             hidden: &self.hidden(),
             until: self.until,
         };
