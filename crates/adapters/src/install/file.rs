@@ -98,7 +98,7 @@ pub(super) fn read_backup(path: &Path) -> Result<Option<String>, FileProblem> {
 fn text_of(path: &Path, flags: OFlags) -> Result<Option<String>, FileProblem> {
     let mut bytes = Vec::new();
     // A pipe in the file's place must keep nobody waiting.
-    let flags = i32::try_from((flags | OFlags::NONBLOCK).bits()).unwrap_or_default();
+    let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
     let opened = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(refused("read", path))?,
@@ -153,7 +153,7 @@ fn replace(target: &Path, text: &str) -> Result<(), FileProblem> {
 
 /// A file that was not there before, under its own name.
 fn new_file(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
     OpenOptions::new().write(true).create_new(true).mode(MODE).custom_flags(flags).open(path)
 }
 
