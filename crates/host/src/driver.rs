@@ -24,6 +24,7 @@ pub mod words;
 
 use crate::body::{self, ReadBody, SessionBody};
 use crate::control;
+use crate::geometry::file::sweep_drafts;
 use crate::geometry::hook_script;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
@@ -105,6 +106,10 @@ impl Driver<Disk> {
         own: Configuration,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
+        for folder in [layout.folder().to_owned(), layout.state()] {
+            // What a killed process left is only litter: that it stays is no reason against a session.
+            drop(sweep_drafts(&folder));
+        }
         template::write_if_missing(&layout.manifest())?;
         let mut policy = policy_file::load(&layout.manifest())?.policy;
         change(&mut policy)?;

@@ -200,6 +200,18 @@ fn chain_5_two_drivers_of_one_session_lose_nothing_and_agree() {
 }
 
 #[test]
+fn a_session_begins_without_the_drafts_of_dead_processes() {
+    let place = place();
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let draft = place.layout.folder().join(format!(".MANIFEST.yaml.draft-{}-0", child.id()));
+    let file = fs::File::create(&draft).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    begin(&place);
+    assert!(!draft.exists());
+}
+
+#[test]
 fn log_1_a_lost_or_damaged_state_file_is_rebuilt_from_the_journal() {
     let place = place();
     let mut driver = begin(&place);
