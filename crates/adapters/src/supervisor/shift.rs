@@ -30,6 +30,9 @@ use tripwire_host::driver::Driver;
 use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
 use tripwire_host::tree::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 
+/// What holds processes together before there are any.
+const NOT_CONTAINED: &str = "none";
+
 /// A client that is ready to be started.
 #[derive(Debug)]
 pub(super) struct Worker {
@@ -60,6 +63,8 @@ pub(super) struct Shifts<'a> {
     clerk: Clerk,
     record: HeldRecord,
     told: RunRecord,
+    /// What holds the last worker's processes together.
+    contained: &'static str,
     session: String,
     start: Instant,
     until: Option<Instant>,
@@ -104,7 +109,7 @@ impl<'a> Shifts<'a> {
             version: RunRecord::VERSION,
             pid: std::process::id(),
             client: String::new(),
-            containment: "none".to_owned(),
+            containment: NOT_CONTAINED.to_owned(),
             shielded: false,
             end: None,
         };
@@ -128,6 +133,7 @@ impl<'a> Shifts<'a> {
             clerk,
             record,
             told,
+            contained: NOT_CONTAINED,
             session: session.to_string(),
             start,
             until,
@@ -201,7 +207,8 @@ impl<'a> Shifts<'a> {
         let tree = spec.start()?;
         self.clients.push(client.name());
         self.told.client = self.clients.join(", ");
-        tree.containment().name().clone_into(&mut self.told.containment);
+        self.contained = tree.containment().name();
+        self.contained.clone_into(&mut self.told.containment);
         self.told.shielded = tree.shield() == Shield::Up;
         self.record.write(&self.told)?;
         if !self.told.shielded {
@@ -363,7 +370,7 @@ impl<'a> Shifts<'a> {
             took: self.start.elapsed(),
             restarts: self.restarts,
             switches: self.switches,
-            containment: if self.told.containment == "subreaper" { "subreaper" } else { "pid_namespace" },
+            containment: self.contained,
             shielded: self.told.shielded,
         }
     }
