@@ -167,9 +167,9 @@ fn locked(path: &Path) -> Result<File, FileError> {
             Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_STEP),
             Err(TryLockError::WouldBlock) => {
                 let late = io::Error::new(io::ErrorKind::WouldBlock, "another hook of this session holds it");
-                return Err(FileError::at(path, FileAction::Create)(late));
+                return Err(FileError::at(path, FileAction::Lock)(late));
             }
-            Err(TryLockError::Error(error)) => return Err(FileError::at(path, FileAction::Create)(error)),
+            Err(TryLockError::Error(error)) => return Err(FileError::at(path, FileAction::Lock)(error)),
         }
     }
 }

@@ -424,7 +424,8 @@ const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 /// One write, and what a segment may exceed its limit by.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A hook has to answer within seconds, so it may not wait for longer than a few.
+/// A hook that is told nothing else answers within 25 seconds and keeps 20 of them for locks: this one, and up to 8 for its
+/// client's notes. In a storm of hooks each holds the lock for milliseconds, so whoever waits longer waits for a fault.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 const JOURNAL_DIR: &str = "journal";
