@@ -259,3 +259,52 @@ fn digest_of(changes: &ChangeSet) -> Digest {
 fn sandbox_digest(digest: Digest) -> Result<tripwire_sandbox::Digest, ReviewError> {
     digest.to_string().parse().map_err(|_| ReviewError::NothingStaged)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Change as FileChange;
+    use crate::staging::Staging;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A clock that goes on by a minute whenever somebody reads it.
+    fn clock() -> WallClock {
+        static READ_MS: AtomicU64 = AtomicU64::new(1_790_000_000_000);
+        WallClock::from_epoch_ms(READ_MS.fetch_add(60_000, Ordering::SeqCst))
+    }
+
+    fn times(driver: &Driver) -> Vec<u64> {
+        let journal = driver.journal();
+        let records = journal.read(journal.beginning(), usize::MAX).unwrap().records;
+        records.iter().map(|record| record.times.wall_ms).collect()
+    }
+
+    #[test]
+    fn review_1_each_act_is_journaled_with_its_own_time_and_another_change_asks_for_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let (work, stage) = (top.path().join("work"), top.path().join("stage"));
+        std::fs::create_dir_all(work.join(".geometry")).unwrap();
+        let layout = Layout::at(&work.join(".geometry"));
+        let staging = Staging::open(&stage, &work).unwrap();
+        let files = staging.files(layout.folder()).unwrap();
+        let bytes = b"new\n";
+        files.change(&[FileChange::Write { path: files.path("a.txt").unwrap(), bytes }]).unwrap();
+        let mut driver = Driver::begin(&layout, clock(), |_| Ok(())).unwrap();
+        let gate = Gate::at(&work, &layout, stage);
+        let digest = gate.propose(clock()).unwrap().digest;
+        gate.decide(&mut driver, None, ("APPROVED", "me"), clock).unwrap();
+        let before = times(&driver);
+
+        let other = Some(Digest::from_bytes([7; 32]));
+        let moved = gate.apply(&mut driver, Who::role("developer"), other, clock);
+        assert!(matches!(moved, Err(ReviewError::Moved { .. })), "{moved:?}");
+        assert_eq!(times(&driver), before, "nothing was asked for, so no permit stands open");
+
+        gate.apply(&mut driver, Who::role("developer"), Some(digest), clock).unwrap();
+        let mut after = times(&driver);
+        assert!(after.is_sorted(), "{after:?}");
+        after.dedup();
+        assert_eq!(after.len(), 4, "the start, the answer, the request and its result: {after:?}");
+        assert_eq!(std::fs::read_to_string(work.join("a.txt")).unwrap(), "new\n");
+    }
+}
