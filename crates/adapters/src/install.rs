@@ -267,7 +267,8 @@ mod tests {
 
     fn installed(path: &Path) -> Change {
         let change =
-            Change::install(Client::Claude, (path, &Scope::User), &command(Path::new("/opt/tripwire"), Client::Claude)).unwrap();
+            Change::install(Client::Claude, (path, &Scope::User), &command(Path::new("/opt/tripwire"), Client::Claude))
+                .unwrap();
         change.carry_out().unwrap();
         change
     }
@@ -283,9 +284,13 @@ mod tests {
             }
             assert!(!installed(&path).is_nothing());
             assert!(
-                Change::install(Client::Claude, (&path, &Scope::User), &command(Path::new("/opt/tripwire"), Client::Claude))
-                    .unwrap()
-                    .is_nothing()
+                Change::install(
+                    Client::Claude,
+                    (&path, &Scope::User),
+                    &command(Path::new("/opt/tripwire"), Client::Claude)
+                )
+                .unwrap()
+                .is_nothing()
             );
             let removal = Change::remove(Client::Claude, (&path, &Scope::User)).unwrap();
             removal.carry_out().unwrap();

@@ -21,11 +21,7 @@ impl Change {
     ///
     /// # Errors
     /// When the client does not list them, or its configuration cannot be read.
-    pub fn trust(
-        (hooks_file, scope): (&Path, &Scope),
-        command: &str,
-        listed: &[Listed],
-    ) -> Result<Self, InstallError> {
+    pub fn trust((hooks_file, scope): (&Path, &Scope), command: &str, listed: &[Listed]) -> Result<Self, InstallError> {
         let wanted = our_keys(hooks_file, scope)?;
         let mut marks = Vec::new();
         for key in &wanted {
@@ -37,7 +33,8 @@ impl Change {
         let before = file::read(&path, scope)?;
         let text = before.as_deref().unwrap_or_default();
         let after = with_marks(text, &marks).map_err(wrong(&path))?;
-        let kind = if self::marks(text, &wanted).is_ok_and(|there| there.is_empty()) { Kind::Install } else { Kind::Renew };
+        let kind =
+            if self::marks(text, &wanted).is_ok_and(|there| there.is_empty()) { Kind::Install } else { Kind::Renew };
         Ok(Self { path, before, after: Some(after), kind, scope: scope.clone() })
     }
 
