@@ -210,7 +210,7 @@ pub enum Waited {
 const WAIT_STEP: Duration = Duration::from_millis(20);
 
 fn path(layout: &Layout, session: &SessionId) -> PathBuf {
-    layout.state().join(format!("{session}.run"))
+    layout.run_of(session)
 }
 
 /// The room that a record takes from its start.
