@@ -106,7 +106,7 @@ impl Patient<'_> {
             }
             let id = format!("{name}.hooks.{word}");
             let again = format!("tripwire init --client {name}{flag}");
-            promises.extend(self.hooks(client, &Spot { file: &file, id, again }, found));
+            promises.extend(self.hooks(client, &Spot { file: &file, scope, id, again }, found));
             seen.push(file);
         }
         if found.is_some() && promises.len() == 1 {
@@ -118,7 +118,7 @@ impl Patient<'_> {
 
     /// The hooks in one file; nothing is said about a file without them.
     fn hooks(&self, client: Client, spot: &Spot<'_>, found: Option<&Found>) -> Vec<Promise> {
-        let Spot { file, id, again } = spot;
+        let Spot { file, id, again, .. } = spot;
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
@@ -162,6 +162,7 @@ impl Patient<'_> {
 /// A file of hooks: what it is called in the report, and what writes it again.
 struct Spot<'a> {
     file: &'a Path,
+    scope: Scope,
     id: String,
     again: String,
 }
@@ -180,7 +181,7 @@ fn trusted(spot: &Spot<'_>, command: &str, found: &Found) -> Promise {
         Ok(listed) => listed,
         Err(why) => return Promise::broken(id, format!("codex does not list its hooks: {why}"), fix),
     };
-    match Change::trust(file, command, &listed) {
+    match Change::trust((file, &spot.scope), command, &listed) {
         Ok(change) if change.is_nothing() => {
             Promise::kept(id, "codex trusts the hooks and opens no terminals behind them")
         }

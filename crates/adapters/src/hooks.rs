@@ -137,6 +137,12 @@ pub fn say(call: &HookCall, answer: &Answer) -> Reply {
     }
 }
 
+/// Whether an event asks for leave to go on, also if its input is not understood as a whole.
+#[must_use]
+pub fn asks_to_go_on(client: Client, input: &[u8]) -> bool {
+    wire::asks_to_go_on(client, input)
+}
+
 /// The answer to an event that could not be decided. What asks to go on is refused (exit code 2 with a reason blocks on
 /// all three clients); what only reports, or wants to end, is told and let go: refusing an end would keep an agent busy.
 #[must_use]

@@ -127,11 +127,16 @@ pub struct Change {
     pub after: Option<String>,
     /// Whether the hooks come or go.
     kind: Kind,
+    /// Whose the file is.
+    scope: Scope,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// The hooks come into a file without them.
     Install,
+    /// The file has hooks of ours already: what is kept is the file before the first of them.
+    Renew,
     Remove,
 }
 
@@ -140,23 +145,26 @@ impl Change {
     ///
     /// # Errors
     /// When the file cannot be read or is not what the client reads.
-    pub fn install(client: Client, path: &Path, command: &str) -> Result<Self, InstallError> {
-        let before = file::read(path)?;
-        let after = settings::with_hooks(before.as_deref().unwrap_or_default(), client, command).map_err(at(path))?;
-        Ok(Self { path: path.to_owned(), before, after: Some(after), kind: Kind::Install })
+    pub fn install(client: Client, (path, scope): (&Path, &Scope), command: &str) -> Result<Self, InstallError> {
+        let before = file::read(path, scope)?;
+        let text = before.as_deref().unwrap_or_default();
+        let after = settings::with_hooks(text, client, command).map_err(at(path))?;
+        let kind = if is_clean(text, client) { Kind::Install } else { Kind::Renew };
+        Ok(Self { path: path.to_owned(), before, after: Some(after), kind, scope: scope.clone() })
     }
 
     /// Plans to take our hooks out. If the file is just what we made of the one before, that one comes back.
     ///
     /// # Errors
     /// When the file cannot be read or is not what the client reads.
-    pub fn remove(client: Client, path: &Path) -> Result<Self, InstallError> {
-        let before = file::read(path)?;
+    pub fn remove(client: Client, (path, scope): (&Path, &Scope)) -> Result<Self, InstallError> {
+        let before = file::read(path, scope)?;
         let mut after = before.clone();
         if let Some(text) = &before {
             let commands = settings::commands(text, client).map_err(at(path))?;
             if let Some(command) = commands.first() {
-                let kept = file::read(&file::backup(path))?;
+                // An older program may have kept a file that had our hooks already.
+                let kept = file::read_backup(path)?.filter(|kept| is_clean(kept, client));
                 let made = settings::with_hooks(kept.as_deref().unwrap_or_default(), client, command);
                 after = if made.is_ok_and(|made| made == *text) {
                     kept
@@ -165,7 +173,7 @@ impl Change {
                 };
             }
         }
-        Ok(Self { path: path.to_owned(), before, after, kind: Kind::Remove })
+        Ok(Self { path: path.to_owned(), before, after, kind: Kind::Remove, scope: scope.clone() })
     }
 
     /// Whether nothing would change.
@@ -187,22 +195,23 @@ impl Change {
             .to_string()
     }
 
-    /// Carries it out: the file as it was is kept beside it at an installation, and goes at a removal.
+    /// Carries it out: the file as it was is kept beside it at the first installation, and goes at a removal.
     ///
     /// # Errors
     /// When a file cannot be written, or somebody changed it since the plan was made: then it is left as it is.
     pub fn carry_out(&self) -> Result<(), InstallError> {
-        let backup = file::backup(&self.path);
         match self.kind {
             Kind::Install => {
+                file::refuse_links(&self.path, &self.scope)?;
                 if let Some(before) = &self.before {
-                    file::write(&backup, before)?;
+                    file::keep(&self.path, before)?;
                 }
-                file::exchange(&self.path, self.before.as_deref(), self.after.as_deref())?;
+                file::exchange(self)?;
             }
+            Kind::Renew => file::exchange(self)?,
             Kind::Remove => {
-                file::exchange(&self.path, self.before.as_deref(), self.after.as_deref())?;
-                file::remove(&backup)?;
+                file::exchange(self)?;
+                file::remove(&file::backup(&self.path))?;
             }
         }
         Ok(())
@@ -219,6 +228,11 @@ impl Change {
     pub fn backup(&self) -> PathBuf {
         file::backup(&self.path)
     }
+}
+
+/// Whether a text has no hooks of ours.
+fn is_clean(text: &str, client: Client) -> bool {
+    settings::commands(text, client).is_ok_and(|commands| commands.is_empty())
 }
 
 fn at(path: &Path) -> impl Fn(SettingsError) -> InstallError {
@@ -253,7 +267,8 @@ mod tests {
 
     fn installed(path: &Path) -> Change {
         let change =
-            Change::install(Client::Claude, path, &command(Path::new("/opt/tripwire"), Client::Claude)).unwrap();
+            Change::install(Client::Claude, (path, &Scope::User), &command(Path::new("/opt/tripwire"), Client::Claude))
+                .unwrap();
         change.carry_out().unwrap();
         change
     }
@@ -269,16 +284,55 @@ mod tests {
             }
             assert!(!installed(&path).is_nothing());
             assert!(
-                Change::install(Client::Claude, &path, &command(Path::new("/opt/tripwire"), Client::Claude))
-                    .unwrap()
-                    .is_nothing()
+                Change::install(
+                    Client::Claude,
+                    (&path, &Scope::User),
+                    &command(Path::new("/opt/tripwire"), Client::Claude)
+                )
+                .unwrap()
+                .is_nothing()
             );
-            let removal = Change::remove(Client::Claude, &path).unwrap();
+            let removal = Change::remove(Client::Claude, (&path, &Scope::User)).unwrap();
             removal.carry_out().unwrap();
             assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
             assert!(!removal.backup().exists());
             drop(std::fs::remove_file(&path));
         }
+    }
+
+    #[test]
+    fn a_second_installation_from_another_place_keeps_the_persons_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        for before in [Some(OWN), None] {
+            drop(std::fs::remove_file(&path));
+            if let Some(text) = before {
+                std::fs::write(&path, text).unwrap();
+            }
+            installed(&path);
+            let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
+            let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
+            assert!(!second.is_nothing());
+            second.carry_out().unwrap();
+            assert_eq!(std::fs::read_to_string(second.backup()).ok().as_deref(), before);
+            Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
+        }
+    }
+
+    #[test]
+    fn a_kept_file_with_hooks_of_ours_does_not_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        std::fs::write(&path, OWN).unwrap();
+        let old = installed(&path).after.unwrap();
+        let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
+        let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
+        second.carry_out().unwrap();
+        std::fs::write(second.backup(), old).unwrap();
+        Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+        let left = std::fs::read_to_string(&path).unwrap();
+        assert!(settings::commands(&left, Client::Claude).unwrap().is_empty(), "{left}");
     }
 
     #[test]
@@ -289,7 +343,7 @@ mod tests {
         installed(&path);
         let edited = std::fs::read_to_string(&path).unwrap().replace("\"m\"", "\"other\"");
         std::fs::write(&path, edited).unwrap();
-        Change::remove(Client::Claude, &path).unwrap().carry_out().unwrap();
+        Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), OWN.replace("\"m\"", "\"other\""));
     }
 
@@ -298,7 +352,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("settings.json");
         std::fs::write(&path, OWN).unwrap();
-        let change = Change::install(Client::Claude, &path, "x hook claude").unwrap();
+        let change = Change::install(Client::Claude, (&path, &Scope::User), "x hook claude").unwrap();
         std::fs::write(&path, "{}").unwrap();
         assert!(matches!(change.carry_out(), Err(InstallError::File(_))));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}");
@@ -316,6 +370,62 @@ mod tests {
         assert!(link.is_symlink());
         assert!(std::fs::read_to_string(&real).unwrap().contains("hook claude"));
         assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    /// A checkout with a file of settings, and a file outside that nobody may write.
+    fn checkout(dir: &Path) -> (Scope, PathBuf, PathBuf) {
+        let (root, outside) = (dir.join("checkout"), dir.join("outside"));
+        std::fs::create_dir_all(root.join(".claude")).unwrap();
+        std::fs::write(&outside, "{}").unwrap();
+        (Scope::Project(root.clone()), root.join(".claude/settings.json"), outside)
+    }
+
+    #[test]
+    fn a_linked_file_or_folder_of_a_checkout_is_refused_and_nothing_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (scope, path, outside) = checkout(dir.path());
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        let refused = |change: Result<Change, InstallError>, link: &Path| {
+            let Err(InstallError::File(FileProblem::Linked { link: told })) = change else { panic!("{change:?}") };
+            assert_eq!(told, link);
+        };
+        refused(Change::install(Client::Claude, (&path, &scope), "x hook claude"), &path);
+        refused(Change::remove(Client::Claude, (&path, &scope)), &path);
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "{}");
+        let (folder, elsewhere) = (path.parent().unwrap(), dir.path().join("elsewhere"));
+        std::fs::rename(folder, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder).unwrap();
+        refused(Change::install(Client::Claude, (&path, &scope), "x hook claude"), folder);
+    }
+
+    #[test]
+    fn links_beside_the_settings_are_replaced_and_never_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let (scope, path, outside) = checkout(dir.path());
+        std::fs::write(&path, OWN).unwrap();
+        for suffix in [".before-tripwire", ".tripwire-draft", ".before-tripwire.tripwire-draft"] {
+            std::os::unix::fs::symlink(&outside, format!("{}{suffix}", path.display())).unwrap();
+        }
+        let change = Change::install(Client::Claude, (&path, &scope), "x hook claude").unwrap();
+        change.carry_out().unwrap();
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "{}");
+        assert!(!change.backup().is_symlink());
+        assert_eq!(std::fs::read_to_string(change.backup()).unwrap(), OWN);
+        assert!(!path.is_symlink() && std::fs::read_to_string(&path).unwrap().contains("x hook claude"));
+        let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(left, 2, "no draft stays");
+    }
+
+    #[test]
+    fn a_workspace_behind_a_link_of_the_persons_own_is_served() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, path, _) = checkout(dir.path());
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path().join("checkout"), &link).unwrap();
+        let behind = link.join(".claude/settings.json");
+        let change = Change::install(Client::Claude, (&behind, &Scope::Project(link)), "x hook claude").unwrap();
+        change.carry_out().unwrap();
+        assert!(path.is_file());
     }
 
     #[test]

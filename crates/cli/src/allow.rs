@@ -39,9 +39,13 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     let (session, mut driver) = holder(args, &workspace, &code)?;
     let taken = driver.take_now(What::Human(HumanAct::AllowOnce(Label::cut(&code))), clock::now)?;
     step::tell(&driver, &taken);
-    // Another command with the same code may have come in between: then the engine allowed nothing.
-    if taken.decision.findings.iter().any(|finding| finding.reason.ends_with("nothing is allowed")) {
-        return Err(Problem::AmbiguousCode { code });
+    // The command may have passed, or another one with the same code may have come, in between: then the engine allowed
+    // nothing. What waits is as it was when the engine decided.
+    let waiting = driver.view().waiting;
+    match count(&waiting, &code) {
+        1 => {}
+        0 => return Err(Problem::NoHeldCommand { code, waiting: waiting.iter().map(Label::to_string).collect() }),
+        _ => return Err(Problem::AmbiguousCode { code }),
     }
     let mut out = Out::lock();
     let text = format!("the command with the code `{code}` may pass once within 24 hours; journaled in {session}");
@@ -51,6 +55,11 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     })?;
     out.flush()?;
     Ok(Exit::Done)
+}
+
+/// How many held commands have this code.
+fn count(waiting: &[Label], code: &str) -> usize {
+    waiting.iter().filter(|known| known.as_str() == code).count()
 }
 
 /// The newest session that holds a command with this code, and only one such command.
@@ -66,7 +75,7 @@ fn holder(args: &AllowArgs, workspace: &Workspace, code: &str) -> Result<(Sessio
         let Ok(mut driver) = Driver::resume(layout, &session) else { continue };
         driver.refresh()?;
         let codes = driver.view().waiting;
-        let same = codes.iter().filter(|known| known.as_str() == code).count();
+        let same = count(&codes, code);
         if same > 1 {
             return Err(Problem::AmbiguousCode { code: code.to_owned() });
         }

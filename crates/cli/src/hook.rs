@@ -70,40 +70,36 @@ pub(crate) fn plain(arguments: &[OsString]) -> Option<Client> {
 }
 
 /// Answers one event of this client.
+///
+/// Some clients let a call through whose hook gave no answer in time, so whatever the hook waits for, it refuses before:
+/// its word is left before the first byte is read, because a client may keep its end of the pipe open.
 pub(crate) fn answer_for(client: Client) -> Result<Exit, Problem> {
     let mut input = Vec::new();
-    let reply = match read(&mut input).and_then(|()| clock(client, &input)) {
-        Ok(clock) => {
-            let reply = answer(client, &input).unwrap_or_else(|broken| broken.reply(client, &input));
-            if clock == Clock::Runs {
-                last_word::take_back();
-            }
-            reply
-        }
+    let heard = leave_word(client, &[], time_limit().answer).and_then(|()| read(&mut input));
+    let reply = match heard.and_then(|()| fit_word(client, &input)) {
+        Ok(()) => answer(client, &input).unwrap_or_else(|broken| broken.reply(client, &input)),
         Err(why) => hooks::broken(client, &input, &why),
     };
+    last_word::take_back();
     speak(&reply)
 }
 
-/// Whether the hook's own clock runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clock {
-    Runs,
-    Stands,
-}
-
-/// Starts the clock of a hook that decides itself: some clients let a call through whose hook gave no answer in time, so
-/// whatever the hook waits for, it refuses before. The supervisor takes as long as a person keeps its run paused.
-fn clock(client: Client, input: &[u8]) -> Result<Clock, String> {
-    if std::env::var_os(SOCKET_VARIABLE).is_some() {
-        return Ok(Clock::Stands);
-    }
-    let within = time_limit().answer;
+/// Leaves what is said if the time is over first; no time at all stops the clock.
+fn leave_word(client: Client, input: &[u8], within: Duration) -> Result<(), String> {
     let why = format!("it found no answer in {} s; something that it reads does not end", within.as_secs());
     let Reply { stdout, stderr, exit_code } = hooks::broken(client, input, &why);
     let line = |text: String| if text.is_empty() { Vec::new() } else { format!("{text}\n").into_bytes() };
     let word = LastWord { stdout: line(stdout), stderr: line(stderr), exit_code };
-    word.leave(within).map(|()| Clock::Runs).map_err(|error| format!("its clock does not start: {error}"))
+    word.leave(within).map_err(|error| format!("its clock does not start: {error}"))
+}
+
+/// Fits the word that was left to the event, once it is known. What asks to go on has the right one already.
+fn fit_word(client: Client, input: &[u8]) -> Result<(), String> {
+    if std::env::var_os(SOCKET_VARIABLE).is_some() {
+        // The supervisor takes as long as a person keeps its run paused.
+        return leave_word(client, input, Duration::ZERO);
+    }
+    if hooks::asks_to_go_on(client, input) { Ok(()) } else { leave_word(client, input, time_limit().answer) }
 }
 
 /// Says what the client is to hear.

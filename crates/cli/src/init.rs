@@ -149,12 +149,12 @@ impl Plan {
             let file = self.file(client)?;
             if self.remove {
                 if client == Client::Codex {
-                    changes.push((client, Change::distrust(&file)?));
+                    changes.push((client, Change::distrust((&file, &self.scope))?));
                 }
-                changes.push((client, Change::remove(client, &file)?));
+                changes.push((client, Change::remove(client, (&file, &self.scope))?));
             } else {
                 let command = install::command(&self.program, client);
-                changes.push((client, Change::install(client, &file, &command)?));
+                changes.push((client, Change::install(client, (&file, &self.scope), &command)?));
             }
         }
         Ok(changes)
@@ -178,7 +178,7 @@ impl Plan {
         let command = install::command(&self.program, Client::Codex);
         let listed = codex_hooks::list(Command::new(&codex.program), &folder);
         let trusted = listed.map_err(|why| format!("codex does not list its hooks: {why}")).and_then(|listed| {
-            Change::trust(&file, &command, &listed).map_err(|error| format!("{error}; {}", error.hint()))
+            Change::trust((&file, &self.scope), &command, &listed).map_err(|error| format!("{error}; {}", error.hint()))
         });
         match trusted {
             Ok(change) if change.is_nothing() => {}

@@ -147,7 +147,7 @@ fn decide(args: &DecideArgs) -> Result<Exit, Problem> {
     let asked = args.digest.as_deref().map(|text| digest(&gate, text)).transpose()?;
     let mut driver = authority::session(&workspace, None)?;
     let by = args.by.clone().unwrap_or_else(place::who);
-    let (proposal, verdict) = gate.decide(&mut driver, asked, (&text, &by), clock::now())?;
+    let (proposal, verdict) = gate.decide(&mut driver, asked, (&text, &by), clock::now)?;
     if args.form.json {
         return print(&as_json(&proposal, None).to_string());
     }
@@ -164,7 +164,7 @@ fn apply(args: &ApplyArgs) -> Result<Exit, Problem> {
     let asked = args.digest.as_deref().map(|text| digest(&gate, text)).transpose()?;
     let mut driver = authority::session(&workspace, args.acting.named().as_deref())?;
     let role = driver.role().to_owned();
-    let applied = gate.apply(&mut driver, Who::role(&role), asked, clock::now())?;
+    let applied = gate.apply(&mut driver, Who::role(&role), asked, clock::now)?;
     if args.form.json {
         return print(&json!({"applied": applied.digest, "changes": applied.changes.changes().len()}).to_string());
     }

@@ -5,6 +5,7 @@
 //! still unpacked as far as it goes, so that the first bad record can be named.
 
 use crate::geometry::file::{FileAction, FileError};
+use crate::geometry::layout;
 use crate::journal::blob::{BlobPointer, Blobs};
 use crate::journal::note::Verifier;
 use crate::journal::{Journal, JournalError, SessionPaths};
@@ -112,7 +113,9 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     }))?;
     let checkpoints = notes(&paths, place.records(), &mut out)?;
     let mut pointers = BTreeMap::new();
-    for (number, path) in (1..).zip(named(paths.dir(), ".jsonl")?).take_while(|(number, _)| *number <= place.segment) {
+    for (number, path) in
+        (1..).zip(named(paths.dir(), layout::SEGMENT_SUFFIX)?).take_while(|(number, _)| *number <= place.segment)
+    {
         out.line(&Line::Segment(number))?;
         let file = File::open(&path).map_err(FileError::at(&path, FileAction::Read))?;
         let length = if number == place.segment { place.end } else { u64::MAX };
@@ -135,7 +138,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
 /// The signed checkpoints over what is exported.
 fn notes(paths: &SessionPaths, records: u64, out: &mut Sealing<impl Write>) -> Result<u64, BundleError> {
     let mut count = 0;
-    for path in named(&paths.dir().join(CHECKPOINTS), ".note")? {
+    for path in named(&paths.dir().join(layout::CHECKPOINTS), layout::NOTE_SUFFIX)? {
         let size = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u64>().ok());
         let Some(size) = size.filter(|size| *size <= records) else { continue };
         let text = std::fs::read_to_string(&path).map_err(FileError::at(&path, FileAction::Read))?;
@@ -313,14 +316,14 @@ impl Unpacking {
         match line {
             Line::Segment(number) => {
                 self.close()?;
-                let path = self.paths.dir().join(format!("{number:08}.jsonl"));
+                let path = self.paths.dir().join(layout::segment(number));
                 let file = File::create_new(&path).map_err(FileError::at(&path, FileAction::Create))?;
                 self.segment = Some(BufWriter::new(file));
             }
             Line::Note { size, text } => {
-                let folder = self.paths.dir().join(CHECKPOINTS);
+                let folder = self.paths.dir().join(layout::CHECKPOINTS);
                 make(&folder)?;
-                let path = folder.join(format!("{size:016}.note"));
+                let path = folder.join(layout::note(size));
                 std::fs::write(&path, text).map_err(FileError::at(&path, FileAction::Create))?;
             }
             Line::Blob { base64, sha256: _ } => {
@@ -368,7 +371,5 @@ fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The folder of the notes beside the segments.
-const CHECKPOINTS: &str = "checkpoints";
 /// Leftover folders of ended processes with our number that are passed over.
 const FOLDERS_TRIED: u32 = 100;

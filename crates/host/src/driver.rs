@@ -24,6 +24,7 @@ pub mod words;
 
 use crate::body::{self, ReadBody, SessionBody};
 use crate::control;
+use crate::geometry::file::sweep_drafts;
 use crate::geometry::hook_script;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Manifest, template};
@@ -105,6 +106,10 @@ impl Driver<Disk> {
         own: Configuration,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
+        for folder in [layout.folder().to_owned(), layout.state()] {
+            // What a killed process left is only litter: that it stays is no reason against a session.
+            drop(sweep_drafts(&folder));
+        }
         template::write_if_missing(&layout.manifest())?;
         let mut policy = policy_file::load(&layout.manifest())?.policy;
         change(&mut policy)?;
@@ -305,22 +310,35 @@ impl<S: Storage> Driver<S> {
         let steps = decide(&mut turn, session, &inputs, kept, now)?;
         kept.seen = look.seen;
         let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
-        let mut performed = effects::perform(layout, session, &decisions, (&mut kept.seen, &kept.memo.progress), now)?;
-        briefing::write_if_due(&turn, layout, session, &decisions, now)?;
-        effects::show_counters(layout, &kept.chain.view(), &mut kept.seen);
+        let view = kept.chain.view();
+        let done = effects::Done {
+            progress: &kept.memo.progress,
+            iterations: view.iterations.get(),
+            iterations_max: kept.chain.policy().safety.max_iterations.get(),
+        };
+        let mut performed = effects::perform(layout, session, &decisions, (&mut kept.seen, &done), now);
+        if let Err(error) = briefing::write_if_due(&turn, layout, session, &decisions, now) {
+            performed.notices.push(effects::not_written("the briefing", &error));
+        }
+        effects::show_counters(layout, &view, &mut kept.seen);
         let ended = decisions.iter().any(|decision| sign::ends(decision));
+        let mut damaged = None;
         if let Some(signing) = signing
             && (ended || sign::is_due(kept.known, kept.memo.signed))
         {
             match signing.sign(&mut turn) {
                 Ok(size) => kept.memo.signed = size,
-                // Records that are not those that were signed: nothing may go on from here.
-                Err(error @ JournalError::Damaged(_)) => return Err(error.into()),
+                Err(error @ JournalError::Damaged(_)) => damaged = Some(error),
                 Err(error) => performed.notices.push(format!("no checkpoint was signed: {error}; {}", error.hint())),
             }
         }
+        // Before anything else may fail: what people did is in the journal, and must not be taken in a second time.
         let hash = turn.journal().place().tail_hash();
         kept.save((layout, session), hash)?;
+        if let Some(error) = damaged {
+            // Records that are not those that were signed: nothing may go on from here.
+            return Err(error.into());
+        }
         drop(turn);
         if ended && let Err(error) = freeze::when_it_ends(journal, layout, session, kept.memo.model.as_deref()) {
             performed.notices.push(format!("the frozen replay was not written: {error}"));

@@ -103,9 +103,9 @@ impl Foreign<'_> {
     /// When the file cannot be opened, or another hook holds it for too long.
     pub fn notes(self, layout: &Layout) -> Result<Notes, FileError> {
         let path = self.path(layout).with_extension("notes");
-        if !layout.state().join("clients").is_dir() {
+        if !layout.clients().is_dir() {
             file::make_folder(&layout.state())?;
-            file::make_folder(&layout.state().join("clients"))?;
+            file::make_folder(&layout.clients())?;
         }
         Ok(Notes { file: locked(&path)?, path, before: Vec::new() })
     }
@@ -117,7 +117,7 @@ impl Foreign<'_> {
     /// The note that ties the two ids together. A foreign id may hold anything, so its digest is the name.
     fn path(self, layout: &Layout) -> PathBuf {
         let digest = Digest::of(self.session.as_bytes()).to_string();
-        layout.state().join("clients").join(format!("{}-{}", self.client, digest.get(..32).unwrap_or(&digest)))
+        layout.clients().join(format!("{}-{}", self.client, digest.get(..32).unwrap_or(&digest)))
     }
 }
 
@@ -167,9 +167,9 @@ fn locked(path: &Path) -> Result<File, FileError> {
             Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_STEP),
             Err(TryLockError::WouldBlock) => {
                 let late = io::Error::new(io::ErrorKind::WouldBlock, "another hook of this session holds it");
-                return Err(FileError::at(path, FileAction::Create)(late));
+                return Err(FileError::at(path, FileAction::Lock)(late));
             }
-            Err(TryLockError::Error(error)) => return Err(FileError::at(path, FileAction::Create)(error)),
+            Err(TryLockError::Error(error)) => return Err(FileError::at(path, FileAction::Lock)(error)),
         }
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::de::IgnoredAny;
 use tripwire_core::record::chain::Digest;
 
+use crate::geometry::layout::{self, Layout};
 use crate::storage::Storage;
 
 pub mod blob;
@@ -60,11 +61,8 @@ impl SessionPaths {
         {
             return Err(JournalError::SessionName(session.to_owned()));
         }
-        Ok(Self {
-            session: session.to_owned(),
-            dir: geometry.join(JOURNAL_DIR).join(session),
-            blobs: geometry.join("blobs"),
-        })
+        let layout = Layout::at(geometry);
+        Ok(Self { session: session.to_owned(), dir: layout.journal().join(session), blobs: layout.blobs() })
     }
 
     /// The names of the sessions below a `.geometry` directory, oldest first as far as their names tell.
@@ -72,7 +70,7 @@ impl SessionPaths {
     /// # Errors
     /// The directory is there and cannot be read.
     pub fn list<S: Storage>(storage: &S, geometry: &Path) -> Result<Vec<String>, JournalError> {
-        let dir = geometry.join(JOURNAL_DIR);
+        let dir = Layout::at(geometry).journal();
         match storage.list(&dir) {
             Ok(names) => Ok(names.into_iter().filter(|name| Self::new(geometry, name).is_ok()).collect()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -99,7 +97,7 @@ impl SessionPaths {
     }
 
     fn head(&self) -> PathBuf {
-        self.dir.join(head::NAME)
+        self.dir.join(layout::HEAD)
     }
 
     fn segment(&self, number: u64) -> PathBuf {
@@ -424,10 +422,10 @@ const SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 /// One write, and what a segment may exceed its limit by.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A hook has to answer within seconds, so it may not wait for longer than a few.
+/// A hook that is told nothing else answers within 25 seconds and keeps 20 of them for locks: this one, and up to 8 for its
+/// client's notes. In a storm of hooks each holds the lock for milliseconds, so whoever waits longer waits for a fault.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-const JOURNAL_DIR: &str = "journal";
 const SESSION_NAME_BYTES_MAX: usize = 128;
 const HOST_BYTES_MAX: usize = 64;
 const DURATIONS_MAX: usize = 16;

@@ -111,8 +111,8 @@ impl MemoryStore {
     /// A content that is already there keeps the stricter of the two visibilities.
     pub fn put(&self, bytes: &[u8], visibility: Visibility) -> Result<Pointer, MemoryError> {
         let _lock = self.lock()?;
-        let pointer = self.store(bytes)?;
-        self.change(pointer, |record| record.restrict(visibility))?;
+        let (pointer, was) = self.store(bytes)?;
+        self.change(pointer, was, |record| record.restrict(visibility))?;
         Ok(pointer)
     }
 
@@ -125,13 +125,13 @@ impl MemoryStore {
         if record.forms.len() >= FORMS_MAX {
             return Err(MemoryError::TooManyForms { pointer: *original });
         }
-        let pointer = self.store(bytes)?;
+        let (pointer, was) = self.store(bytes)?;
         let visibility = record.visibility;
-        self.change(pointer, |record| {
+        self.change(pointer, was, |record| {
             record.restrict(visibility);
             record.origins.insert(OriginRecord { form, original: *original });
         })?;
-        self.change(*original, |record| {
+        self.change(*original, Was::There, |record| {
             record.forms.insert(FormRecord { form, pointer, bytes: length(bytes) });
         })?;
         Ok(pointer)
@@ -188,13 +188,6 @@ impl MemoryStore {
         }
     }
 
-    /// Makes a content public or private; a person's decision, so it may go either way.
-    pub fn set_visibility(&self, pointer: &Pointer, visibility: Visibility) -> Result<(), MemoryError> {
-        let _lock = self.lock()?;
-        self.get(pointer)?;
-        self.change(*pointer, |record| record.visibility = visibility)
-    }
-
     /// Lists every content, in the order of the pointers.
     pub fn list(&self) -> Result<Vec<Listed>, MemoryError> {
         let mut found = BTreeMap::new();
@@ -238,18 +231,20 @@ impl MemoryStore {
     }
 
     /// Writes a content unless it is there and right; a damaged one is healed by the good bytes at hand.
-    fn store(&self, bytes: &[u8]) -> Result<Pointer, MemoryError> {
+    fn store(&self, bytes: &[u8]) -> Result<(Pointer, Was), MemoryError> {
         if bytes.len() > ENTRY_BYTES_MAX {
             return Err(MemoryError::TooLarge { bytes: bytes.len() });
         }
         let pointer = Pointer::of(bytes);
         if self.get(&pointer).is_ok() {
-            return Ok(pointer);
+            return Ok((pointer, Was::There));
         }
+        let there = |stored| self.path(&pointer, stored).symlink_metadata().is_ok();
+        let was = if there(StoredAs::Plain) || there(StoredAs::Deflated) { Was::There } else { Was::New };
         let path = self.path(&pointer, StoredAs::Plain);
         make_folder(path.parent().unwrap_or(&self.folder))?;
         file::replace(&path, bytes)?;
-        Ok(pointer)
+        Ok((pointer, was))
     }
 
     /// Reads one stored kind of a content: nothing if it is not there, else the bytes or what is wrong with them.
@@ -272,11 +267,15 @@ impl MemoryStore {
         if found == *pointer { Ok(Some(Ok(bytes))) } else { Ok(Some(Err(format!("its bytes are those of `{found}`")))) }
     }
 
-    /// Changes a record; a damaged one is an error, not a fresh start.
-    fn change(&self, pointer: Pointer, change: impl FnOnce(&mut Record)) -> Result<(), MemoryError> {
+    /// Changes a record; a damaged one is an error, not a fresh start, and a lost one counts as private.
+    fn change(&self, pointer: Pointer, was: Was, change: impl FnOnce(&mut Record)) -> Result<(), MemoryError> {
         let path = self.record_path(&pointer);
         let before = if path.symlink_metadata().is_ok() { Some(self.record(&pointer)?) } else { None };
-        let mut after = before.clone().unwrap_or_else(Record::unrestricted);
+        let mut after = match (&before, was) {
+            (Some(before), Was::There | Was::New) => before.clone(),
+            (None, Was::There) => Record::default(),
+            (None, Was::New) => Record::unrestricted(),
+        };
         change(&mut after);
         if before.as_ref() != Some(&after) {
             file::replace(&path, after.text(&pointer).as_bytes())?;
@@ -310,6 +309,13 @@ impl MemoryStore {
         let (shard, rest) = hex.split_at_checked(2).unwrap_or((&hex, ""));
         self.folder.join(DIGEST_FOLDER).join(shard).join(format!("{rest}{suffix}"))
     }
+}
+
+/// Whether a content was in the store before it was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Was {
+    There,
+    New,
 }
 
 /// The names in a folder, sorted; a folder that is not there has none.

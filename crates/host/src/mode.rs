@@ -2,13 +2,12 @@
 //! the person's for all workspaces; without either, and for any word that is not known, they bind.
 
 use crate::geometry::file::{self, FileError, ReadError};
-use crate::geometry::layout::Layout;
+use crate::geometry::layout::{Layout, MODE};
 use std::path::{Path, PathBuf};
 use tripwire_core::input::Mode;
 
 /// More bytes than the longest word has.
 const BYTES_MAX: u64 = 64;
-const NAME: &str = "mode";
 const ARMED: &str = "armed";
 const OBSERVE: &str = "observe";
 
@@ -20,13 +19,13 @@ impl Choice {
     /// For one workspace.
     #[must_use]
     pub fn of_workspace(layout: &Layout) -> Self {
-        Self(layout.folder().join(NAME))
+        Self(layout.mode())
     }
 
     /// For all workspaces of a person whose state is in this folder.
     #[must_use]
     pub fn of_person(state: &Path) -> Self {
-        Self(state.join("tripwire").join(NAME))
+        Self(state.join("tripwire").join(MODE))
     }
 
     /// The file.

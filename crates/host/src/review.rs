@@ -87,7 +87,8 @@ impl Gate {
         proposal::list(&self.layout, staged)
     }
 
-    /// Takes a reviewer's answer about a proposal and journals it.
+    /// Takes a reviewer's answer about a proposal and journals it. The clock is read when it is journaled: waiting for
+    /// other reviewers and hashing take time, and a live session must not see its clock step back.
     ///
     /// # Errors
     /// When the answer holds no explicit decision, or the proposal is unknown or no longer what is staged: then
@@ -97,7 +98,7 @@ impl Gate {
         driver: &mut Driver,
         asked: Option<Digest>,
         answer: (&str, &str),
-        now: WallClock,
+        clock: fn() -> WallClock,
     ) -> Result<(Proposal, Verdict), ReviewError> {
         let (text, by) = answer;
         let _alone = self.lock()?;
@@ -108,9 +109,9 @@ impl Gate {
         if staged != digest {
             return Err(ReviewError::Moved { proposed: digest, staged });
         }
-        driver.take(What::Review(ReviewVerdict { proposal: digest, verdict }), now)?;
+        driver.take_now(What::Review(ReviewVerdict { proposal: digest, verdict }), clock)?;
         // A rejection is never outshouted, so the file says what the engine will say.
-        proposal.decide(verdict, by, now);
+        proposal.decide(verdict, by, clock());
         proposal.save(&self.layout)?;
         Ok((proposal, verdict))
     }
@@ -126,7 +127,7 @@ impl Gate {
         driver: &mut Driver,
         who: Who<'_>,
         asked: Option<Digest>,
-        now: WallClock,
+        clock: fn() -> WallClock,
     ) -> Result<Applied, ReviewError> {
         let _alone = self.lock()?;
         let stage = match Stage::open(&self.stage, &self.root) {
@@ -138,6 +139,10 @@ impl Gate {
         }
         let changes = self.staged()?;
         let digest = digest_of(&changes);
+        // Looked at before anything is asked for: a permit that is not used would stand open in the journal.
+        if let Some(proposed) = asked.filter(|asked| *asked != digest) {
+            return Err(ReviewError::Moved { proposed, staged: digest });
+        }
         let action =
             Action { args_digest: Some(Label::cut(&digest.to_string())), tool: Label::cut(APPLY), ..Action::default() };
         let request = Request {
@@ -147,21 +152,19 @@ impl Gate {
             proposal: Some(digest),
             reserve_micro_usd: None,
         };
-        let taken = driver.take(What::Request(request), now)?;
+        let taken = driver.take_now(What::Request(request), clock)?;
         let Some(permit) = taken.permit else {
             return Err(ReviewError::Refused(Box::new(taken.decision.safety)));
         };
-        if let Some(proposed) = asked.filter(|asked| *asked != digest) {
-            return Err(ReviewError::Moved { proposed, staged: digest });
-        }
         let _spent = execution::spend(permit, action.exact())?;
         let done = stage.apply(&sandbox_digest(digest)?);
         let status = if done.is_ok() { ExecutionStatus::Success } else { ExecutionStatus::Failed };
         let (latency_ms, tokens_used) = (RunMillis::ZERO, Tokens::ZERO);
-        driver.take(What::Result(ExecutionResult { executed: done.is_ok(), latency_ms, status, tokens_used }), now)?;
+        let result = ExecutionResult { executed: done.is_ok(), latency_ms, status, tokens_used };
+        driver.take_now(What::Result(result), clock)?;
         let changes = done?;
         let known = proposal::find(&self.layout, digest)?;
-        let mut proposal = known.unwrap_or_else(|| Proposal::new(digest, &changes, now));
+        let mut proposal = known.unwrap_or_else(|| Proposal::new(digest, &changes, clock()));
         proposal.state = State::Applied;
         proposal.save(&self.layout)?;
         Ok(Applied { digest, changes })
@@ -255,4 +258,53 @@ fn digest_of(changes: &ChangeSet) -> Digest {
 
 fn sandbox_digest(digest: Digest) -> Result<tripwire_sandbox::Digest, ReviewError> {
     digest.to_string().parse().map_err(|_| ReviewError::NothingStaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Change as FileChange;
+    use crate::staging::Staging;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A clock that goes on by a minute whenever somebody reads it.
+    fn clock() -> WallClock {
+        static READ_MS: AtomicU64 = AtomicU64::new(1_790_000_000_000);
+        WallClock::from_epoch_ms(READ_MS.fetch_add(60_000, Ordering::SeqCst))
+    }
+
+    fn times(driver: &Driver) -> Vec<u64> {
+        let journal = driver.journal();
+        let records = journal.read(journal.beginning(), usize::MAX).unwrap().records;
+        records.iter().map(|record| record.times.wall_ms).collect()
+    }
+
+    #[test]
+    fn review_1_each_act_is_journaled_with_its_own_time_and_another_change_asks_for_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let (work, stage) = (top.path().join("work"), top.path().join("stage"));
+        std::fs::create_dir_all(work.join(".geometry")).unwrap();
+        let layout = Layout::at(&work.join(".geometry"));
+        let staging = Staging::open(&stage, &work).unwrap();
+        let files = staging.files(layout.folder()).unwrap();
+        let bytes = b"new\n";
+        files.change(&[FileChange::Write { path: files.path("a.txt").unwrap(), bytes }]).unwrap();
+        let mut driver = Driver::begin(&layout, clock(), |_| Ok(())).unwrap();
+        let gate = Gate::at(&work, &layout, stage);
+        let digest = gate.propose(clock()).unwrap().digest;
+        gate.decide(&mut driver, None, ("APPROVED", "me"), clock).unwrap();
+        let before = times(&driver);
+
+        let other = Some(Digest::from_bytes([7; 32]));
+        let moved = gate.apply(&mut driver, Who::role("developer"), other, clock);
+        assert!(matches!(moved, Err(ReviewError::Moved { .. })), "{moved:?}");
+        assert_eq!(times(&driver), before, "nothing was asked for, so no permit stands open");
+
+        gate.apply(&mut driver, Who::role("developer"), Some(digest), clock).unwrap();
+        let mut after = times(&driver);
+        assert!(after.is_sorted(), "{after:?}");
+        after.dedup();
+        assert_eq!(after.len(), 4, "the start, the answer, the request and its result: {after:?}");
+        assert_eq!(std::fs::read_to_string(work.join("a.txt")).unwrap(), "new\n");
+    }
 }

@@ -44,7 +44,7 @@ impl Sole {
     /// When another process has it or the lock cannot be made.
     pub fn claim(layout: &Layout, session: &SessionId) -> Result<Self, SoleError> {
         file::make_folder(&layout.state())?;
-        let path = layout.state().join(format!("{session}.loop"));
+        let path = layout.loop_of(session);
         let mut options = OpenOptions::new();
         let opened = options.create(true).truncate(false).write(true).open(&path);
         let lock = opened.map_err(FileError::at(&path, FileAction::Create))?;

@@ -61,6 +61,12 @@ impl RunRecord {
     pub const VERSION: u32 = 1;
 }
 
+/// The part of a record that says how to read the rest.
+#[derive(Deserialize)]
+struct Form {
+    version: u32,
+}
+
 /// A record that this process holds: it is the supervisor.
 #[derive(Debug)]
 pub struct HeldRecord {
@@ -147,11 +153,17 @@ pub fn look(layout: &Layout, session: &SessionId) -> Result<Option<SeenRecord>, 
     };
     drop(file);
     let bytes = read_bounded(&path, RECORD_BYTES_MAX)?;
-    let unreadable = |error: serde_json::Error| {
-        let cause = std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+    let unreadable = |cause: Box<dyn std::error::Error + Send + Sync>| {
+        let cause = std::io::Error::new(std::io::ErrorKind::InvalidData, cause);
         ReadError::from(FileError::at(&path, FileAction::Read)(cause))
     };
-    let record: RunRecord = serde_json::from_slice(&bytes).map_err(unreadable)?;
+    // The version alone first: a newer record may have another form.
+    let Form { version } = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
+    if version > RunRecord::VERSION {
+        let why = format!("its version {version} is newer than {}, which this program reads", RunRecord::VERSION);
+        return Err(unreadable(why.into()));
+    }
+    let record: RunRecord = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
     Ok(Some(SeenRecord { record, supervisor }))
 }
 
@@ -198,7 +210,7 @@ pub enum Waited {
 const WAIT_STEP: Duration = Duration::from_millis(20);
 
 fn path(layout: &Layout, session: &SessionId) -> PathBuf {
-    layout.state().join(format!("{session}.run"))
+    layout.run_of(session)
 }
 
 /// The room that a record takes from its start.
@@ -248,6 +260,18 @@ mod tests {
         assert_eq!(seen.supervisor, Supervisor::Gone);
         assert_eq!(seen.record.end.unwrap().receipt, receipt, "what matters is kept when the words are too long");
         drop(inherited);
+    }
+
+    #[test]
+    fn a_record_of_a_newer_version_is_refused_by_its_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::at(folder.path());
+        let session = SessionId::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap();
+        file::make_folder(&layout.state()).unwrap();
+        std::fs::write(path(&layout, &session), r#"{"version":2,"of":["tomorrow"]}"#).unwrap();
+        assert!(look(&layout, &session).unwrap_err().to_string().contains("its version 2 is newer"));
+        std::fs::write(path(&layout, &session), serde_json::to_string(&record()).unwrap()).unwrap();
+        assert_eq!(look(&layout, &session).unwrap().unwrap().record, record());
     }
 
     #[test]

@@ -134,6 +134,25 @@ fn loop_1_the_blocker_report_is_written_when_a_loop_ends_the_session() {
 }
 
 #[test]
+fn chain_5_a_report_that_cannot_be_written_undoes_no_decision() {
+    let place = place();
+    let mut driver = Driver::begin(&place.layout, at(0), |policy| policy.set("profile", "strict")).unwrap();
+    fs::create_dir(place.layout.blocker_report()).unwrap();
+    fs::create_dir(place.layout.mission_briefing()).unwrap();
+    let full = AgentEvent { context_tokens: Some(Tokens::new(162_000)), ..AgentEvent::default() };
+    let taken = driver.take(What::Event(full), at(1)).unwrap();
+    assert!(taken.notices.iter().any(|notice| notice.contains("the briefing was not written")), "{:?}", taken.notices);
+    let mut notices = Vec::new();
+    for n in 2..=5 {
+        notices.extend(driver.take(call("same", "same"), at(n)).unwrap().notices);
+    }
+    assert!(notices.iter().any(|notice| notice.contains("the report was not written")), "{notices:?}");
+    assert_eq!(driver.view().stopped, Some(StopReason::SystemError), "what was decided stands");
+    let mut again = Driver::resume(&place.layout, driver.session()).unwrap();
+    assert!(take(&mut again, 9).before.is_empty(), "what people did is not taken in twice");
+}
+
+#[test]
 fn ctx_3_a_mandatory_compaction_writes_the_briefing_and_a_roomy_context_does_not() {
     let place = place();
     let mut driver = begin(&place);
@@ -178,6 +197,18 @@ fn chain_5_two_drivers_of_one_session_lose_nothing_and_agree() {
     assert_eq!(view.inputs.get(), 20);
     let resumed = Driver::resume(&place.layout, one.session()).unwrap();
     assert_eq!(resumed.view(), one.view());
+}
+
+#[test]
+fn a_session_begins_without_the_drafts_of_dead_processes() {
+    let place = place();
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let draft = place.layout.folder().join(format!(".MANIFEST.yaml.draft-{}-0", child.id()));
+    let file = fs::File::create(&draft).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    begin(&place);
+    assert!(!draft.exists());
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub fn path(layout: &Layout, client: Client, session: &str) -> PathBuf {
         && session.len() <= 64
         && session.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     let name = if plain { session.to_owned() } else { Digest::of(session.as_bytes()).to_string() };
-    layout.state().join("hook-alive").join(format!("{}-{name}", client.name()))
+    layout.hook_alive().join(format!("{}-{name}", client.name()))
 }
 
 /// Leaves the mark.
@@ -72,7 +72,7 @@ mod tests {
             assert_eq!(look(&layout, Client::Codex, session), Some((Life::Alive, 1_790_000_000_000)));
             assert_eq!(look(&layout, Client::Claude, session), None, "of another client");
         }
-        let inside = std::fs::read_dir(layout.state().join("hook-alive")).unwrap().count();
+        let inside = std::fs::read_dir(layout.hook_alive()).unwrap().count();
         assert_eq!(inside, 3);
     }
 }

@@ -8,7 +8,7 @@ use tripwire_host::geometry::layout::Layout;
 
 fn path(layout: &Layout, session: &str) -> PathBuf {
     let digest = Digest::of(session.as_bytes()).to_string();
-    layout.state().join("clients").join(format!("window-{}", digest.get(..32).unwrap_or(&digest)))
+    layout.clients().join(format!("window-{}", digest.get(..32).unwrap_or(&digest)))
 }
 
 /// Remembers what the client told; hooks read it with the next figures.
@@ -20,7 +20,7 @@ pub fn tell(layout: &Layout, session: &str, window: Tokens) -> Result<(), FileEr
         return Ok(());
     }
     file::make_folder(&layout.state())?;
-    file::make_folder(&layout.state().join("clients"))?;
+    file::make_folder(&layout.clients())?;
     file::replace(&path(layout, session), window.to_string().as_bytes())
 }
 

@@ -105,14 +105,41 @@ pub(super) fn asks_to_go_on(client: Client, input: &[u8]) -> bool {
     event_name(input).is_none_or(|name| !reports.contains(&name))
 }
 
-/// The event's name, found without reading the rest: the input may be broken behind it.
+/// The event's name, found without reading the rest: the input may be broken behind it. Only the client's own fields
+/// count: what stands deeper, in a tool's arguments, is the agent's word.
 fn event_name(input: &[u8]) -> Option<&str> {
-    const FIELD: &[u8] = b"\"hook_event_name\"";
-    let at = input.windows(FIELD.len()).position(|window| window == FIELD)?;
-    let rest = input.get(at.checked_add(FIELD.len())?..)?;
-    let rest = rest.get(rest.iter().position(|byte| *byte == b'"')?.checked_add(1)?..)?;
-    let name = rest.get(..rest.iter().position(|byte| *byte == b'"')?)?;
-    std::str::from_utf8(name).ok()
+    const FIELD: &[u8] = b"hook_event_name";
+    let mut rest = input.trim_ascii_start().strip_prefix(b"{")?;
+    let mut depth = 1_usize;
+    while depth > 0 {
+        let (at, byte) = rest.iter().enumerate().find(|(_, byte)| b"{}[]\"".contains(byte))?;
+        rest = rest.get(at.checked_add(1)?..)?;
+        match byte {
+            b'{' | b'[' => depth = depth.checked_add(1)?,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            _ => {
+                let (text, behind) = string(rest)?;
+                rest = behind;
+                if depth == 1 && text == FIELD {
+                    let value = behind.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
+                    return std::str::from_utf8(string(value)?.0).ok();
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A string of JSON from behind its opening quote, as it is written, and what follows it.
+fn string(input: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut at = 0_usize;
+    loop {
+        at = at.checked_add(input.get(at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\'))?)?;
+        match input.get(at) {
+            Some(b'"') => return Some((input.get(..at)?, input.get(at.checked_add(1)?..)?)),
+            _ => at = at.checked_add(2)?,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -127,5 +154,27 @@ mod tests {
         assert!(!asks_to_go_on(Client::Claude, br#"{"hook_event_name":"Stop""#));
         assert!(asks_to_go_on(Client::Codex, br#"{"hook_event_name":"PreToolUse""#));
         assert!(asks_to_go_on(Client::Gemini, b"nothing"), "what is not known is refused");
+    }
+
+    #[test]
+    fn only_the_clients_own_field_names_the_event() {
+        for said in [
+            &br#"{"tool_input":{"hook_event_name":"Stop"},"hook_event_name":"PreToolUse","#[..],
+            br#"{"tool_input":[{"x":"\\"},"\"{",{"hook_event_name":"Stop"}],"hook_event_name" : "PreToolUse"}"#,
+            br#"{"a":"\"hook_event_name\":\"Stop\"","hook_event_name":"PreToolUse"}"#,
+        ] {
+            assert_eq!(event_name(said), Some("PreToolUse"));
+        }
+        for said in [
+            &br#"{"tool_input":{"hook_event_name":"Stop"}}"#[..],
+            br#"{"tool_input":{"hook_event_name":"Stop""#,
+            br#"{"a":1}{"hook_event_name":"Stop"}"#,
+            br#"["hook_event_name":"Stop"]"#,
+            br#"{"hook_event_name":{"hook_event_name":"Stop"}}"#,
+            br#"{"hook_event_name":"Stop\"#,
+        ] {
+            assert_eq!(event_name(said), None, "{}", String::from_utf8_lossy(said));
+        }
+        assert_eq!(event_name(br#" {"tool_input":{"a":[1,{}]},"hook_event_name":"Stop"}"#), Some("Stop"));
     }
 }

@@ -1,14 +1,21 @@
-//! Reading and writing a person's settings file: through links, whole or not at all, with the mode that it has.
+//! Reading and writing a person's settings file: whole or not at all, with the mode that it has.
+//!
+//! A person may keep their own settings behind a link, as tools for dotfiles do. A link that a repository brings leads
+//! where its author chose, so it is refused; what lies beside the settings is never reached through one.
 
-use std::fs::File;
+use super::Scope;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The largest settings file that is read.
 const BYTES_MAX: u64 = 4 << 20;
 /// The mode of a file that is new; settings may hold secrets.
 const MODE: u32 = 0o600;
+/// Bits of a mode that are carried over.
+const MODE_BITS: u32 = 0o777;
 /// Bits by which a file may be run.
 const RUN_BITS: u32 = 0o111;
 
@@ -33,6 +40,12 @@ pub enum FileProblem {
         /// What it is.
         problem: &'static str,
     },
+    /// It is a link that came with the repository, or lies behind one.
+    #[error("`{}` is a link, and it may have come with the repository", link.display())]
+    Linked {
+        /// The link.
+        link: PathBuf,
+    },
     /// It changed since it was read.
     #[error("`{}` changed while this was planned", path.display())]
     Changed {
@@ -48,53 +61,110 @@ impl FileProblem {
         match self {
             Self::Refused { path, .. } => format!("check who may write it: `ls -l '{}'`", path.display()),
             Self::NotSettings { .. } => "move it away, or name another client with `--client`".to_owned(),
+            Self::Linked { link } => format!(
+                "see where it leads with `ls -l '{}'` and put a file or folder in its place, or use `tripwire init --user`",
+                link.display()
+            ),
             Self::Changed { .. } => "run the command again".to_owned(),
         }
     }
 }
 
-/// The text of a file; nothing if there is none.
-pub(super) fn read(path: &Path) -> Result<Option<String>, FileProblem> {
+/// Refuses a file of a workspace that is a link or lies behind one, from the workspace's folder on.
+pub(super) fn refuse_links(path: &Path, scope: &Scope) -> Result<(), FileProblem> {
+    let Scope::Project(root) = scope else { return Ok(()) };
+    let below = path.ancestors().take_while(|place| *place != root);
+    match below.filter(|place| place.is_symlink()).last() {
+        Some(link) => Err(FileProblem::Linked { link: link.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// The text of a person's settings; nothing if there is no such file.
+pub(super) fn read(path: &Path, scope: &Scope) -> Result<Option<String>, FileProblem> {
+    refuse_links(path, scope)?;
+    text_of(path, OFlags::empty())
+}
+
+/// The text of the file as it was, if one was kept; never through a link.
+pub(super) fn read_backup(path: &Path) -> Result<Option<String>, FileProblem> {
+    match text_of(&backup(path), OFlags::NOFOLLOW) {
+        // A link or something else in its place is not what we kept.
+        Err(FileProblem::Refused { .. } | FileProblem::NotSettings { .. }) => Ok(None),
+        read => read,
+    }
+}
+
+fn text_of(path: &Path, flags: OFlags) -> Result<Option<String>, FileProblem> {
     let mut bytes = Vec::new();
-    let opened = match File::open(path) {
+    // A pipe in the file's place must keep nobody waiting.
+    let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
+    let opened = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(refused("read", path))?,
     };
-    opened.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(refused("read", path))?;
     let wrong = |problem| FileProblem::NotSettings { path: path.to_owned(), problem };
+    if !opened.metadata().map_err(refused("read", path))?.is_file() {
+        return Err(wrong("not a file"));
+    }
+    opened.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(refused("read", path))?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > BYTES_MAX {
         return Err(wrong("larger than 4 MiB"));
     }
     String::from_utf8(bytes).map(Some).map_err(|_| wrong("not text in UTF-8"))
 }
 
-/// Writes a file whole or not at all, through a link to where it leads.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), FileProblem> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+/// Keeps the file as it was beside it. Whatever has that name is replaced itself: a link there is not followed.
+pub(super) fn keep(path: &Path, text: &str) -> Result<(), FileProblem> {
+    replace(&backup(path), text)
+}
+
+/// Writes a person's settings, through a link of their own to where it leads.
+fn write(path: &Path, text: &str, scope: &Scope) -> Result<(), FileProblem> {
+    refuse_links(path, scope)?;
+    let target = match scope {
+        Scope::User => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        Scope::Project(_) => path.to_owned(),
+    };
+    replace(&target, text)
+}
+
+/// Puts a file under this name, whole or not at all.
+fn replace(target: &Path, text: &str) -> Result<(), FileProblem> {
     let folder = target.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder).map_err(refused("make", folder))?;
-    let mode = target.metadata().map_or(MODE, |metadata| metadata.permissions().mode());
-    let draft = beside(&target, ".tripwire-draft");
-    let written = File::create(&draft).and_then(|mut file| {
+    let now = target.symlink_metadata().ok().filter(std::fs::Metadata::is_file);
+    let mode = now.map_or(MODE, |metadata| metadata.permissions().mode() & MODE_BITS);
+    let draft = beside(target, ".tripwire-draft");
+    // What an earlier try left, or somebody else put there.
+    remove(&draft)?;
+    let written = new_file(&draft).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
         file.sync_all()?;
-        std::fs::rename(&draft, &target)
+        std::fs::rename(&draft, target)
     });
     written.map_err(|error| {
         // What is half written must not stay; that it cannot be removed either changes nothing about the first error.
         drop(std::fs::remove_file(&draft));
-        refused("write", path)(error)
+        refused("write", target)(error)
     })
 }
 
+/// A file that was not there before, under its own name.
+fn new_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().write(true).create_new(true).mode(MODE).custom_flags(flags).open(path)
+}
+
 /// Puts a new text in place of the one that was read, or takes the file away.
-pub(super) fn exchange(path: &Path, before: Option<&str>, after: Option<&str>) -> Result<(), FileProblem> {
-    if read(path)?.as_deref() != before {
-        return Err(FileProblem::Changed { path: path.to_owned() });
+pub(super) fn exchange(change: &super::Change) -> Result<(), FileProblem> {
+    let super::Change { path, before, after, scope, .. } = change;
+    if read(path, scope)? != *before {
+        return Err(FileProblem::Changed { path: path.clone() });
     }
     match after {
-        Some(text) => write(path, text),
+        Some(text) => write(path, text, scope),
         None => remove(path),
     }
 }

@@ -4,7 +4,7 @@
 
 use super::file;
 use super::settings;
-use super::{Change, InstallError, Kind};
+use super::{Change, InstallError, Kind, Scope};
 use crate::codex_hooks::{Listed, NO_TERMINALS};
 use crate::hooks::Client;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ impl Change {
     ///
     /// # Errors
     /// When the client does not list them, or its configuration cannot be read.
-    pub fn trust(hooks_file: &Path, command: &str, listed: &[Listed]) -> Result<Self, InstallError> {
-        let wanted = our_keys(hooks_file)?;
+    pub fn trust((hooks_file, scope): (&Path, &Scope), command: &str, listed: &[Listed]) -> Result<Self, InstallError> {
+        let wanted = our_keys(hooks_file, scope)?;
         let mut marks = Vec::new();
         for key in &wanted {
             let hook = listed.iter().find(|hook| hook.key == *key && hook.command.as_deref() == Some(command));
@@ -30,36 +30,39 @@ impl Change {
             marks.push((key.clone(), hook.hash.clone()));
         }
         let path = config_file(hooks_file);
-        let before = file::read(&path)?;
-        let after = with_marks(before.as_deref().unwrap_or_default(), &marks).map_err(wrong(&path))?;
-        Ok(Self { path, before, after: Some(after), kind: Kind::Install })
+        let before = file::read(&path, scope)?;
+        let text = before.as_deref().unwrap_or_default();
+        let after = with_marks(text, &marks).map_err(wrong(&path))?;
+        let kind =
+            if self::marks(text, &wanted).is_ok_and(|there| there.is_empty()) { Kind::Install } else { Kind::Renew };
+        Ok(Self { path, before, after: Some(after), kind, scope: scope.clone() })
     }
 
     /// Plans to take the marks of our hooks away; to be made before the hooks themselves go.
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn distrust(hooks_file: &Path) -> Result<Self, InstallError> {
-        let keys = our_keys(hooks_file)?;
+    pub fn distrust((hooks_file, scope): (&Path, &Scope)) -> Result<Self, InstallError> {
+        let keys = our_keys(hooks_file, scope)?;
         let path = config_file(hooks_file);
-        let before = file::read(&path)?;
+        let before = file::read(&path, scope)?;
         let mut after = before.clone();
         if let Some(text) = &before {
             let marks = marks(text, &keys).map_err(wrong(&path))?;
             if !marks.is_empty() {
-                let kept = file::read(&file::backup(&path))?;
+                let kept = file::read_backup(&path)?;
                 let made = with_marks(kept.as_deref().unwrap_or_default(), &marks);
                 let own = || without_marks(text, &keys).map(Some).map_err(wrong(&path));
                 after = if made.is_ok_and(|made| made == *text) { kept } else { own()? };
             }
         }
-        Ok(Self { path, before, after, kind: Kind::Remove })
+        Ok(Self { path, before, after, kind: Kind::Remove, scope: scope.clone() })
     }
 }
 
 /// The keys by which the client knows our hooks: the file, the event, and the place in its lists.
-fn our_keys(hooks_file: &Path) -> Result<Vec<String>, InstallError> {
-    let text = file::read(hooks_file)?.unwrap_or_default();
+fn our_keys(hooks_file: &Path, scope: &Scope) -> Result<Vec<String>, InstallError> {
+    let text = file::read(hooks_file, scope)?.unwrap_or_default();
     let places = settings::places(&text, Client::Codex).map_err(super::at(hooks_file))?;
     let real = hooks_file.canonicalize().unwrap_or_else(|_| hooks_file.to_owned());
     Ok(places.iter().map(|(event, place)| format!("{}:{}:{place}:0", real.display(), snake(event))).collect())
@@ -154,8 +157,8 @@ mod tests {
         let file = folder.join("hooks.json");
         let command = super::super::command(Path::new("/opt/tripwire"), Client::Codex);
         std::fs::write(&file, r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#).unwrap();
-        Change::install(Client::Codex, &file, &command).unwrap().carry_out().unwrap();
-        let keys = our_keys(&file).unwrap();
+        Change::install(Client::Codex, (&file, &Scope::User), &command).unwrap().carry_out().unwrap();
+        let keys = our_keys(&file, &Scope::User).unwrap();
         let hook = |key: &String| Listed {
             key: key.clone(),
             command: Some(command.clone()),
@@ -171,14 +174,31 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (file, command, listed) = placed(dir.path());
         std::fs::write(config_file(&file), OWN).unwrap();
-        let change = Change::trust(&file, &command, &listed).unwrap();
+        let change = Change::trust((&file, &Scope::User), &command, &listed).unwrap();
         let after = change.after.clone().unwrap();
         assert!(after.starts_with(OWN), "{after}");
         assert!(after.contains("hooks.json:stop:1:0\"]\ntrusted_hash = \"sha256:2\""), "{after}");
         assert!(after.contains(":pre_tool_use:0:0\"]") && !after.contains(":stop:0:0\"]\ntrusted_hash = \"sha256:2\""));
         change.carry_out().unwrap();
-        assert!(Change::trust(&file, &command, &listed).unwrap().is_nothing());
-        Change::distrust(&file).unwrap().carry_out().unwrap();
+        assert!(Change::trust((&file, &Scope::User), &command, &listed).unwrap().is_nothing());
+        Change::distrust((&file, &Scope::User)).unwrap().carry_out().unwrap();
+        assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), OWN);
+    }
+
+    #[test]
+    fn hooks_that_are_trusted_again_leave_what_was_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, command, mut listed) = placed(dir.path());
+        std::fs::write(config_file(&file), OWN).unwrap();
+        Change::trust((&file, &Scope::User), &command, &listed).unwrap().carry_out().unwrap();
+        for hook in &mut listed {
+            hook.hash = "sha256:3".to_owned();
+        }
+        let again = Change::trust((&file, &Scope::User), &command, &listed).unwrap();
+        assert!(!again.is_nothing());
+        again.carry_out().unwrap();
+        assert_eq!(std::fs::read_to_string(again.backup()).unwrap(), OWN);
+        Change::distrust((&file, &Scope::User)).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), OWN);
     }
 
@@ -186,14 +206,14 @@ mod tests {
     fn marks_go_also_when_the_person_edited_the_file_and_a_new_file_goes_whole() {
         let dir = tempfile::tempdir().unwrap();
         let (file, command, listed) = placed(dir.path());
-        Change::trust(&file, &command, &listed).unwrap().carry_out().unwrap();
-        Change::distrust(&file).unwrap().carry_out().unwrap();
+        Change::trust((&file, &Scope::User), &command, &listed).unwrap().carry_out().unwrap();
+        Change::distrust((&file, &Scope::User)).unwrap().carry_out().unwrap();
         assert!(!config_file(&file).exists(), "there was none before");
         std::fs::write(config_file(&file), OWN).unwrap();
-        Change::trust(&file, &command, &listed).unwrap().carry_out().unwrap();
+        Change::trust((&file, &Scope::User), &command, &listed).unwrap().carry_out().unwrap();
         let text = std::fs::read_to_string(config_file(&file)).unwrap();
         std::fs::write(config_file(&file), text.replace("\"m\"", "\"n\"")).unwrap();
-        Change::distrust(&file).unwrap().carry_out().unwrap();
+        Change::distrust((&file, &Scope::User)).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), OWN.replace("\"m\"", "\"n\""));
     }
 
@@ -205,16 +225,16 @@ mod tests {
             ["", "[features]\nhooks = true # mine\n", "[features]\nunified_exec_tty = true\n", "features.x = 1\n"]
         {
             std::fs::write(config_file(&file), own).unwrap();
-            let change = Change::trust(&file, &command, &listed).unwrap();
+            let change = Change::trust((&file, &Scope::User), &command, &listed).unwrap();
             let after: DocumentMut = change.after.clone().unwrap().parse().unwrap();
             assert_eq!(after["features"]["unified_exec_tty"].as_bool(), Some(false), "{after}");
             change.carry_out().unwrap();
-            assert!(Change::trust(&file, &command, &listed).unwrap().is_nothing());
-            Change::distrust(&file).unwrap().carry_out().unwrap();
+            assert!(Change::trust((&file, &Scope::User), &command, &listed).unwrap().is_nothing());
+            Change::distrust((&file, &Scope::User)).unwrap().carry_out().unwrap();
             assert_eq!(std::fs::read_to_string(config_file(&file)).unwrap(), own);
         }
         std::fs::write(config_file(&file), "features = 1\n").unwrap();
-        assert!(matches!(Change::trust(&file, &command, &listed), Err(InstallError::Config { .. })));
+        assert!(matches!(Change::trust((&file, &Scope::User), &command, &listed), Err(InstallError::Config { .. })));
     }
 
     #[test]
@@ -222,8 +242,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (file, command, mut listed) = placed(dir.path());
         std::fs::write(config_file(&file), "model = ").unwrap();
-        assert!(matches!(Change::trust(&file, &command, &listed), Err(InstallError::Config { .. })));
+        assert!(matches!(Change::trust((&file, &Scope::User), &command, &listed), Err(InstallError::Config { .. })));
         listed.pop();
-        assert!(matches!(Change::trust(&file, &command, &listed), Err(InstallError::NotListed { .. })));
+        assert!(matches!(Change::trust((&file, &Scope::User), &command, &listed), Err(InstallError::NotListed { .. })));
     }
 }

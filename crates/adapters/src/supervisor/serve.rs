@@ -1,24 +1,26 @@
 //! The socket on which hooks hand over what the client told them: one thread for each, all of them at one guard.
 
 use super::guard::Guard;
-use crate::socket::{Question, SocketError};
-use std::io;
+use crate::socket::{INPUT_BYTES_MAX, Question, SocketError};
+use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Hooks that are served at the same time; clients call a handful at once.
 const SERVED_MAX: usize = 256;
-/// How long a hook may take to hand over its question.
+/// How long a hook may take to hand over its whole question.
 const QUESTION_WITHIN: Duration = Duration::from_secs(20);
+/// Bytes of questions that are held at the same time: whatever runs in the client's tree may connect and send.
+const HELD_BYTES_MAX: usize = 4 * INPUT_BYTES_MAX;
 
 /// Listens from now on.
 pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Result<()> {
     let program: Arc<Path> = program.into();
     let listener = UnixListener::bind(path)?;
-    let served = Arc::new(AtomicUsize::new(0));
+    let (served, held) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     std::thread::Builder::new().name("socket".to_owned()).spawn(move || {
         for stream in listener.incoming() {
             let Ok(stream) = stream else { continue };
@@ -28,9 +30,10 @@ pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Resu
                 continue;
             }
             let (guard, program, counted) = (Arc::clone(&guard), Arc::clone(&program), Arc::clone(&served));
+            let held = Arc::clone(&held);
             let started = std::thread::Builder::new().name("hook".to_owned()).spawn(move || {
                 // A hook that cannot be served sees its connection close, and refuses.
-                drop(serve(stream, &program, &guard));
+                drop(serve(stream, &program, &guard, &held));
                 counted.fetch_sub(1, Ordering::SeqCst);
             });
             if started.is_err() {
@@ -41,14 +44,45 @@ pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Resu
     Ok(())
 }
 
-fn serve(mut stream: UnixStream, program: &Path, guard: &Guard) -> Result<(), SocketError> {
-    stream.set_read_timeout(Some(QUESTION_WITHIN))?;
-    let question = Question::read(&mut stream)?;
+fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsize) -> Result<(), SocketError> {
+    // Counted until the answer is given: so long the question is in memory.
+    let mut asked = Asked { stream: stream.try_clone()?, until: Instant::now() + QUESTION_WITHIN, held, bytes: 0 };
+    let question = Question::read(&mut asked)?;
     let reply = match caller(&stream, program) {
         Caller::RunsOwnHook => guard.answer(&question),
         Caller::Other => guard.answer_other(&question),
     };
     reply.write(&mut stream)
+}
+
+/// A question on its way: all of it comes in time, and together with all others it stays within the bound.
+struct Asked<'a> {
+    stream: UnixStream,
+    until: Instant,
+    held: &'a AtomicUsize,
+    bytes: usize,
+}
+
+impl Read for Asked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        let count = self.stream.read(buffer)?;
+        self.bytes = self.bytes.saturating_add(count);
+        if self.held.fetch_add(count, Ordering::SeqCst).saturating_add(count) > HELD_BYTES_MAX {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        Ok(count)
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.bytes, Ordering::SeqCst);
+    }
 }
 
 /// Who asks.
@@ -69,4 +103,35 @@ fn caller(stream: &UnixStream, program: &Path) -> Caller {
         .map_err(io::Error::from)
         .and_then(|peer| std::fs::read_link(format!("/proc/{}/exe", peer.pid.as_raw_nonzero())));
     if exe.is_ok_and(|exe| exe == program) { Caller::RunsOwnHook } else { Caller::Other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hooks::Client;
+
+    fn ask(held: &AtomicUsize, until: Instant) -> Result<Question, SocketError> {
+        let (mut hook, stream) = UnixStream::pair().unwrap();
+        Question { client: Client::Claude, input: b"{}".to_vec() }.write(&mut hook).unwrap();
+        let mut asked = Asked { stream, until, held, bytes: 0 };
+        Question::read(&mut asked)
+    }
+
+    #[test]
+    fn a_question_is_read_and_its_bytes_are_given_back() {
+        let held = AtomicUsize::new(0);
+        assert_eq!(ask(&held, Instant::now() + QUESTION_WITHIN).unwrap().input, b"{}");
+        assert_eq!(held.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn a_question_that_comes_too_late_or_is_too_much_is_not_read() {
+        let held = AtomicUsize::new(0);
+        let late = ask(&held, Instant::now()).unwrap_err();
+        assert!(matches!(late, SocketError::Io(error) if error.kind() == io::ErrorKind::TimedOut));
+        held.store(HELD_BYTES_MAX, Ordering::SeqCst);
+        let much = ask(&held, Instant::now() + QUESTION_WITHIN).unwrap_err();
+        assert!(matches!(much, SocketError::Io(error) if error.kind() == io::ErrorKind::OutOfMemory));
+        assert_eq!(held.load(Ordering::SeqCst), HELD_BYTES_MAX, "what it took is given back");
+    }
 }

@@ -30,6 +30,9 @@ use tripwire_host::driver::Driver;
 use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
 use tripwire_host::tree::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
 
+/// What holds processes together before there are any.
+const NOT_CONTAINED: &str = "none";
+
 /// A client that is ready to be started.
 #[derive(Debug)]
 pub(super) struct Worker {
@@ -60,6 +63,8 @@ pub(super) struct Shifts<'a> {
     clerk: Clerk,
     record: HeldRecord,
     told: RunRecord,
+    /// What holds the last worker's processes together.
+    contained: &'static str,
     session: String,
     start: Instant,
     until: Option<Instant>,
@@ -104,7 +109,7 @@ impl<'a> Shifts<'a> {
             version: RunRecord::VERSION,
             pid: std::process::id(),
             client: String::new(),
-            containment: "none".to_owned(),
+            containment: NOT_CONTAINED.to_owned(),
             shielded: false,
             end: None,
         };
@@ -128,6 +133,7 @@ impl<'a> Shifts<'a> {
             clerk,
             record,
             told,
+            contained: NOT_CONTAINED,
             session: session.to_string(),
             start,
             until,
@@ -173,14 +179,8 @@ impl<'a> Shifts<'a> {
         self.guard.begin_worker();
         let arranged = &worker.arranged;
         let env = arranged.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let geometry = self.wish.workspace.layout().folder();
-        let geometry = geometry.canonicalize().unwrap_or_else(|_| geometry.to_owned());
-        let mut spec = TreeSpec::new(&arranged.command).cwd(&self.wish.cwd).env(env).read_only(&geometry);
-        spec = spec.read_only(&self.folder.inner());
-        for path in &arranged.read_only {
-            spec = spec.read_only(path);
-        }
-        for path in self.wish.kept.iter().filter_map(|path| path.canonicalize().ok()) {
+        let mut spec = TreeSpec::new(&arranged.command).cwd(&self.wish.cwd).env(env);
+        for path in self.read_only(&arranged.read_only) {
             spec = spec.read_only(&path);
         }
         for path in self.hidden() {
@@ -207,7 +207,8 @@ impl<'a> Shifts<'a> {
         let tree = spec.start()?;
         self.clients.push(client.name());
         self.told.client = self.clients.join(", ");
-        tree.containment().name().clone_into(&mut self.told.containment);
+        self.contained = tree.containment().name();
+        self.contained.clone_into(&mut self.told.containment);
         self.told.shielded = tree.shield() == Shield::Up;
         self.record.write(&self.told)?;
         if !self.told.shielded {
@@ -217,6 +218,15 @@ impl<'a> Shifts<'a> {
             );
         }
         Ok(Started { tree, passing, unasked })
+    }
+
+    /// What nothing of the agent's making may write, neither the client's processes nor the tests that it wrote: the
+    /// session, the run's own files, what was arranged for a client, and what switches the guard on and off.
+    fn read_only(&self, arranged: &[PathBuf]) -> Vec<PathBuf> {
+        let geometry = self.wish.workspace.layout().folder();
+        let geometry = geometry.canonicalize().unwrap_or_else(|_| geometry.to_owned());
+        let kept = self.wish.kept.iter().filter_map(|path| path.canonicalize().ok());
+        [geometry, self.folder.inner()].into_iter().chain(arranged.iter().cloned()).chain(kept).collect()
     }
 
     /// The folders that nothing of the agent's making may see: the client's processes, and the tests that it wrote.
@@ -360,7 +370,7 @@ impl<'a> Shifts<'a> {
             took: self.start.elapsed(),
             restarts: self.restarts,
             switches: self.switches,
-            containment: if self.told.containment == "subreaper" { "subreaper" } else { "pid_namespace" },
+            containment: self.contained,
             shielded: self.told.shielded,
         }
     }
@@ -424,13 +434,11 @@ impl<'a> Shifts<'a> {
     fn verify(&self, ending: &mut Ending) -> Option<Verified> {
         let Ending::Done(verdict) = ending else { return None };
         let command = self.wish.verify.as_deref()?;
-        let layout = self.wish.workspace.layout();
-        let read_only = layout.folder().canonicalize().unwrap_or_else(|_| layout.folder().to_owned());
         let bench = Bench {
             command,
             cwd: &self.wish.cwd,
             env: &self.wish.env,
-            read_only: &read_only,
+            read_only: &self.read_only(&[]),
             hidden: &self.hidden(),
             until: self.until,
         };

@@ -39,7 +39,7 @@ pub(crate) struct Bench<'a> {
     /// With which environment.
     pub(crate) env: &'a [(OsString, OsString)],
     /// What its processes may only read.
-    pub(crate) read_only: &'a Path,
+    pub(crate) read_only: &'a [PathBuf],
     /// What its processes are not to see: they run code that the agent wrote.
     pub(crate) hidden: &'a [PathBuf],
     /// Until when.
@@ -52,7 +52,8 @@ pub(crate) fn run(bench: &Bench<'_>, teller: &dyn Teller) -> Result<Verified, Tr
     let start = |source: io::Error| TreeError::Start { what: "hand on standard error", source };
     let out = io::stderr().as_fd().try_clone_to_owned().map_err(start)?;
     let env = bench.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let spec = TreeSpec::new(["sh", "-c", bench.command]).cwd(bench.cwd).env(env).read_only(bench.read_only);
+    let spec = TreeSpec::new(["sh", "-c", bench.command]).cwd(bench.cwd).env(env);
+    let spec = bench.read_only.iter().fold(spec, |spec, path| spec.read_only(path));
     let spec = bench.hidden.iter().fold(spec, |spec, folder| spec.hidden(folder));
     let mut tree = spec.stdio(TreeStdio::Null, TreeStdio::Fd(out), TreeStdio::Inherit).start()?;
     let until = bench.until.unwrap_or_else(|| Instant::now() + TIME_MAX);

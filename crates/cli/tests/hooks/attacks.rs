@@ -84,6 +84,25 @@ fn floor_1_a_clean_repository_with_a_filter_stays_quiet() {
 }
 
 #[test]
+fn const_5_a_client_that_keeps_its_pipe_open_hears_a_refusal() {
+    use std::io::Write as _;
+    for client in ["claude", "codex", "gemini"] {
+        let bed = bed(client);
+        let whole = bed.input("PreToolUse", &shell("ls")).to_string();
+        for text in ["", whole.as_str()] {
+            let mut command = bed.command(&["hook", client]);
+            let mut child = command.env("TRIPWIRE_HOOK_SECONDS", "1").spawn().unwrap();
+            let mut open = child.stdin.take().unwrap();
+            open.write_all(text.as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            drop(open);
+            assert_eq!(output.status.code(), Some(2), "{output:?}");
+            assert!(String::from_utf8_lossy(&output.stderr).contains("found no answer"), "{output:?}");
+        }
+    }
+}
+
+#[test]
 fn floor_1_a_command_is_judged_at_every_tool() {
     for (client, tool, input) in [
         ("claude", "Monitor", json!({"command": "rm -rf ~", "description": "x"})),

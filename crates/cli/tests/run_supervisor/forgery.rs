@@ -112,6 +112,27 @@ fn ctrl_3_the_test_command_runs_the_agents_code_and_sees_no_key() {
 }
 
 #[test]
+fn ctrl_3_the_test_command_cannot_disarm_the_guard_and_writes_elsewhere_as_before() {
+    let tries = "{ echo observe > $HOME/.local/state/tripwire/mode && echo wrote-mode
+                   echo x > $HOME/.claude/settings.json && echo wrote-settings
+                   echo x > .geometry/STOP && echo wrote-geometry
+                   echo x > $HOME/other && echo wrote-other; } > result 2> /dev/null; test -f a.py";
+    let bed = Bed::new(&format!("{EDIT}{END}"));
+    let settings = bed.home().join(".claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, "{}\n").unwrap();
+    let ran = bed.run(&["--verify", tries]);
+    ran.ended(0);
+    if ran.report["guard"]["shielded"] == false {
+        eprintln!("SKIPPED, NOT TESTED: this system keeps no path from the client's processes");
+        return;
+    }
+    let result = std::fs::read_to_string(bed.place().join("result")).unwrap();
+    assert_eq!(result, "wrote-other\n");
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), "{}\n");
+}
+
+#[test]
 fn ctrl_3_the_persons_own_guard_cannot_be_disarmed_from_inside() {
     let bed = Bed::new(
         "mkdir -p $HOME/.claude/projects; begin; tool 'echo a'

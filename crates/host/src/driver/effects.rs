@@ -28,14 +28,14 @@ pub(super) struct Performed {
     pub(super) spoilt_log: Option<LogError>,
 }
 
-/// Carries out what belongs here.
+/// Carries out what belongs here. The decisions are journaled already, so nothing here may undo them.
 pub(super) fn perform(
     layout: &Layout,
     session: &SessionId,
     decisions: &[&Decision],
-    (seen, progress): (&mut Seen, &Progress),
+    (seen, done): (&mut Seen, &Done<'_>),
     now: WallClock,
-) -> Result<Performed, FileError> {
+) -> Performed {
     let log = SafetyLog::at(&layout.safety_log());
     let mut performed = Performed::default();
     for decision in decisions {
@@ -49,7 +49,8 @@ pub(super) fn perform(
         for effect in &decision.effects {
             match effect {
                 Effect::WriteReport(report) => {
-                    write_report(layout, session, (*report, decision), (&mut *seen, progress), now)?;
+                    let written = write_report(layout, session, (*report, decision), (&mut *seen, done), now);
+                    performed.notices.extend(written.err().map(|error| not_written("the report", &error)));
                 }
                 Effect::Notify(text) => performed.notices.push(text.clone()),
                 Effect::Hold(_)
@@ -66,14 +67,30 @@ pub(super) fn perform(
             }
         }
     }
-    Ok(performed)
+    performed
+}
+
+/// The notice about a file that could not be written.
+pub(super) fn not_written(what: &str, error: &FileError) -> String {
+    format!("{what} was not written: {error}; {}", error.hint())
+}
+
+/// What the session has done, for a report.
+#[derive(Debug)]
+pub(super) struct Done<'a> {
+    /// The work.
+    pub(super) progress: &'a Progress,
+    /// The iterations that have begun.
+    pub(super) iterations: u32,
+    /// How many may.
+    pub(super) iterations_max: u32,
 }
 
 fn write_report(
     layout: &Layout,
     session: &SessionId,
     (report, decision): (Report, &Decision),
-    (seen, progress): (&mut Seen, &Progress),
+    (seen, done): (&mut Seen, &Done<'_>),
     now: WallClock,
 ) -> Result<(), FileError> {
     let strictest = decision.findings.iter().max_by_key(|finding| finding.level);
@@ -84,12 +101,11 @@ fn write_report(
             seen.set(ControlFile::BlockerReport, Presence::There);
         }
         Report::Checkpoint => {
-            let reason = strictest.map(|finding| finding.reason.as_str()).unwrap_or_default();
-            let cap = reason.rsplit('/').next().and_then(|cap| cap.parse().ok()).unwrap_or_default();
+            let Done { progress, iterations, iterations_max } = done;
             let text = Checkpoint {
                 at: now,
-                iterations: cap,
-                max_iterations: cap,
+                iterations: u64::from(*iterations),
+                max_iterations: u64::from(*iterations_max),
                 phase: "paused at the cap".to_owned(),
                 task: format!("session {session}"),
                 last_action: progress.last_action.clone().unwrap_or_else(|| "none".to_owned()),

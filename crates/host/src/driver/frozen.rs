@@ -1,6 +1,5 @@
 //! The policy that a session froze, read without opening the session: for the moment in which it cannot be opened.
 
-use super::views::FIRST_SEGMENT;
 use crate::body::ReadBody;
 use crate::geometry::file;
 use crate::geometry::layout::Layout;
@@ -15,7 +14,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// The policy in a session's first record; none if that record does not prove itself.
 #[must_use]
 pub fn frozen_policy(layout: &Layout, session: &SessionId) -> Option<Policy> {
-    let first = layout.journal().join(session.as_str()).join(FIRST_SEGMENT);
+    let first = layout.first_segment(session);
     let mut text = Vec::new();
     BufReader::new(file::open_regular(&first).ok()?.take(BYTES_MAX)).read_until(b'\n', &mut text).ok()?;
     let record = line::check(text.strip_suffix(b"\n")?, &Tail::genesis()).ok()?;

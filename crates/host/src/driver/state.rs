@@ -165,7 +165,7 @@ impl StateFile {
 
 /// Where a session's state lives.
 pub(super) fn path(layout: &Layout, session: &SessionId) -> PathBuf {
-    layout.state().join(format!("{session}.state"))
+    layout.state_of(session)
 }
 
 #[cfg(test)]

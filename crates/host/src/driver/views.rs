@@ -40,12 +40,9 @@ pub fn sessions(layout: &Layout) -> Result<Vec<SessionId>, DriverError> {
 /// When the folder cannot be read.
 pub fn newest(layout: &Layout) -> Result<Option<SessionId>, DriverError> {
     // A folder without records is a session that is being begun, or whose beginning failed: there is nothing to see.
-    let begun = |session: &SessionId| layout.journal().join(session.as_str()).join(FIRST_SEGMENT).exists();
+    let begun = |session: &SessionId| layout.first_segment(session).exists();
     Ok(sessions(layout)?.into_iter().rfind(begun))
 }
-
-/// The file in which a journal begins.
-pub(crate) const FIRST_SEGMENT: &str = "00000001.jsonl";
 
 /// Decides a journal again, record by record, and shows each decision with its time and the journaled text.
 ///

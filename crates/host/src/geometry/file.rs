@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What was tried on a file when it failed; the words become part of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -388,19 +389,25 @@ fn draft_name(target: &Path) -> PathBuf {
     target.with_file_name(format!(".{name}{DRAFT_MARK}{}-{number}", std::process::id()))
 }
 
-/// Removes drafts in a folder whose processes are gone, and says how many; at session start, never on the quiet path.
-pub fn sweep_drafts(folder: &Path) -> Result<u64, FileError> {
+/// Removes drafts in a folder whose processes are gone, and says how many; at session start, never on the quiet path. Young
+/// ones stay: a process in a namespace of its own has a number that means nothing here.
+pub(crate) fn sweep_drafts(folder: &Path) -> Result<u64, FileError> {
     let mut swept = 0_u64;
     for entry in std::fs::read_dir(folder).map_err(FileError::at(folder, FileAction::Read))? {
         let entry = entry.map_err(FileError::at(folder, FileAction::Read))?;
         let name = entry.file_name();
         let owner = name.to_str().and_then(draft_owner);
-        if owner.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+        if owner.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) && is_old(&entry) {
             remove(&entry.path())?;
             swept = swept.saturating_add(1);
         }
     }
     Ok(swept)
+}
+
+fn is_old(entry: &std::fs::DirEntry) -> bool {
+    let age = entry.metadata().and_then(|metadata| metadata.modified()).map(|written| written.elapsed());
+    matches!(age, Ok(Ok(age)) if age >= DRAFT_AGE_MIN)
 }
 
 /// The process that wrote a draft, if the name is that of one.
@@ -413,6 +420,8 @@ fn draft_owner(name: &str) -> Option<u32> {
 
 /// What tells a draft from a file that someone made.
 const DRAFT_MARK: &str = ".draft-";
+/// How old a draft is before it counts as left behind; writing one takes moments.
+const DRAFT_AGE_MIN: Duration = Duration::from_secs(3_600);
 /// Names that are tried before giving up.
 const DRAFT_NAMES_MAX: u32 = 1_000;
 

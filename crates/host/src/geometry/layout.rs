@@ -1,9 +1,30 @@
 //! The names inside `.geometry/`, in one place: the seed's and ours.
 
+use crate::workspace::session::SessionId;
 use std::path::{Path, PathBuf};
 
 /// The folder's name in a workspace.
 pub const FOLDER: &str = ".geometry";
+/// The file that says whether hooks bind, here and in a person's own state.
+pub(crate) const MODE: &str = "mode";
+/// Beside a journal's segments: what of them is durable.
+pub(crate) const HEAD: &str = "HEAD";
+/// Beside a journal's segments: the folder of its signed checkpoints.
+pub(crate) const CHECKPOINTS: &str = "checkpoints";
+/// How a segment's name ends.
+pub(crate) const SEGMENT_SUFFIX: &str = ".jsonl";
+/// How a checkpoint's name ends.
+pub(crate) const NOTE_SUFFIX: &str = ".note";
+
+/// The name of a journal's segment, counted from 1.
+pub(crate) fn segment(number: u64) -> String {
+    format!("{number:08}{SEGMENT_SUFFIX}")
+}
+
+/// The name of the checkpoint over so many records.
+pub(crate) fn note(size: u64) -> String {
+    format!("{size:016}{NOTE_SUFFIX}")
+}
 
 /// A `.geometry/` folder and the paths of everything in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +72,20 @@ paths! {
     compaction_hook => "hooks/compaction-gate-enforcement.sh";
     /// Journals, one folder per session.
     journal => "journal";
+    /// Contents too large for a journal's line, shared by all sessions.
+    blobs => "blobs";
     /// The memory store.
     memory => "memory";
     /// Snapshots that can be rebuilt from the journal.
     state => "state";
+    /// Which client's session is which of ours, and what its hooks remember.
+    clients => "state/clients";
+    /// That a client really called its hook.
+    hook_alive => "state/hook-alive";
     /// Transcripts, one file per session.
     transcripts => "transcripts";
+    /// Whether hooks bind or only watch in this workspace.
+    mode => "mode";
 }
 
 impl Layout {
@@ -70,6 +99,31 @@ impl Layout {
     #[must_use]
     pub fn workspace(&self) -> Option<&Path> {
         self.folder.parent().filter(|_| self.folder.file_name().is_some_and(|name| name == FOLDER))
+    }
+
+    /// A session's journal.
+    pub(crate) fn journal_of(&self, session: &SessionId) -> PathBuf {
+        self.journal().join(session.as_str())
+    }
+
+    /// The file in which a session's journal begins.
+    pub(crate) fn first_segment(&self, session: &SessionId) -> PathBuf {
+        self.journal_of(session).join(segment(1))
+    }
+
+    /// A session's state, to be rebuilt from its journal.
+    pub(crate) fn state_of(&self, session: &SessionId) -> PathBuf {
+        self.state().join(format!("{session}.state"))
+    }
+
+    /// The record of a session's supervised run.
+    pub(crate) fn run_of(&self, session: &SessionId) -> PathBuf {
+        self.state().join(format!("{session}.run"))
+    }
+
+    /// The lock of the one process that runs a session's loop.
+    pub(crate) fn loop_of(&self, session: &SessionId) -> PathBuf {
+        self.state().join(format!("{session}.loop"))
     }
 
     /// The folder itself.
@@ -89,5 +143,22 @@ mod tests {
         assert_eq!(layout.manifest(), Path::new("/w/.geometry/MANIFEST.yaml"));
         assert_eq!(layout.compaction_hook(), Path::new("/w/.geometry/hooks/compaction-gate-enforcement.sh"));
         assert_eq!(layout.safety_log(), Path::new("/w/.geometry/safety_log.json"));
+    }
+
+    #[test]
+    fn the_names_of_a_session_are_those_that_older_versions_wrote() {
+        let layout = Layout::at(Path::new("/g"));
+        let session = SessionId::parse("auto-2026-01-02-030405").unwrap();
+        for (path, name) in [
+            (layout.first_segment(&session), "/g/journal/auto-2026-01-02-030405/00000001.jsonl"),
+            (layout.state_of(&session), "/g/state/auto-2026-01-02-030405.state"),
+            (layout.run_of(&session), "/g/state/auto-2026-01-02-030405.run"),
+            (layout.loop_of(&session), "/g/state/auto-2026-01-02-030405.loop"),
+            (layout.mode(), "/g/mode"),
+            (PathBuf::from(note(7)), "0000000000000007.note"),
+        ] {
+            assert_eq!(path, Path::new(name));
+        }
+        assert_eq!(layout.mode().file_name().unwrap(), MODE);
     }
 }

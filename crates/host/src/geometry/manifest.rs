@@ -165,23 +165,6 @@ impl Manifest {
         };
         self.scalars().into_iter().filter(|scalar| !live(&scalar.path)).collect()
     }
-
-    /// Refuses a key of a section that the engine's table does not cover (`engines`, `sandbox`, `notify`).
-    ///
-    /// All other sections were checked when the file was read; only their owners know the names of these.
-    pub fn require_known(&self, known: &[&str]) -> Result<(), ManifestError> {
-        let table = Table::new();
-        let open = |path: &str| table.section(path.split(['.', '[']).next().unwrap_or(path)) == Section::Open;
-        for scalar in self.scalars().iter().filter(|scalar| open(&scalar.path)) {
-            let name = scalar.path.split('[').next().unwrap_or(&scalar.path);
-            if !known.contains(&name) {
-                let nearest = keys::nearest(name, known.iter().copied());
-                let problem = ManifestProblem::UnknownKey { key: name.to_owned(), nearest };
-                return Err(ManifestError::new(&self.file, Some(scalar.line), problem));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// One value of the file, as text: what it means is decided by the table that knows its path.

@@ -82,6 +82,14 @@ pub enum ReplayError {
         /// Its format.
         found: u32,
     },
+    /// The file comes from an older version.
+    #[error("`{}` has format {found}, which this version no longer reads", path.display())]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
 }
 
 impl ReplayError {
@@ -91,7 +99,9 @@ impl ReplayError {
         match self {
             Self::Unreadable(ReadError::File(error)) => error.hint(),
             Self::Unreadable(ReadError::TooBig { .. }) => "replay the session from its journal instead".to_owned(),
-            Self::Malformed { .. } => "write it again from the journal: `tripwire export SESSION`".to_owned(),
+            Self::Malformed { .. } | Self::Older { .. } => {
+                "write it again from the journal: `tripwire export --replay --session ID`".to_owned()
+            }
             Self::Newer { .. } => "install the version of tripwire that wrote it".to_owned(),
         }
     }
@@ -134,10 +144,12 @@ pub fn read(path: &std::path::Path) -> Result<Replay, ReplayError> {
         format: u32,
     }
     let Format { format } = serde_json::from_slice(&bytes).map_err(malformed)?;
-    if format != REPLAY_FORMAT {
-        return Err(ReplayError::Newer { path: path.to_owned(), found: format });
+    let path = || path.to_owned();
+    match format.cmp(&REPLAY_FORMAT) {
+        std::cmp::Ordering::Less => Err(ReplayError::Older { path: path(), found: format }),
+        std::cmp::Ordering::Equal => serde_json::from_slice(&bytes).map_err(malformed),
+        std::cmp::Ordering::Greater => Err(ReplayError::Newer { path: path(), found: format }),
     }
-    serde_json::from_slice(&bytes).map_err(malformed)
 }
 
 /// Items of a list, one per line, gathered into writes of a sensible size.
@@ -235,6 +247,10 @@ mod tests {
         write(&layout, &session(), &ReplayHeader { format: 2, ..header() }, [], []).unwrap();
         let error = read(&file).unwrap_err();
         assert!(error.to_string().contains("has format 2") && error.hint().contains("version"), "{error}");
+        write(&layout, &session(), &ReplayHeader { format: 0, ..header() }, [], []).unwrap();
+        let error = read(&path(&layout, &session())).unwrap_err();
+        assert!(matches!(error, ReplayError::Older { found: 0, .. }), "{error}");
+        assert!(error.hint().contains("`tripwire export --replay --session ID`"), "{}", error.hint());
         write(&layout, &session(), &header(), [step(0)], []).unwrap();
         let whole = std::fs::read(&file).unwrap();
         std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();

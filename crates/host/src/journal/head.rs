@@ -14,9 +14,6 @@ use super::error::JournalError;
 use super::line::{Cut, Tail};
 use crate::storage::{self, Storage};
 
-/// The name of the file in the session's directory.
-pub(crate) const NAME: &str = "HEAD";
-
 /// What `HEAD` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {

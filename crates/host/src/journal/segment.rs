@@ -2,13 +2,14 @@
 
 use super::error::{Damage, DamageCause};
 use super::line::{Line, LineFault, Tail};
+use crate::geometry::layout;
 
 /// How a line is checked against the chain.
 pub(crate) type LineCheck = for<'text> fn(&'text [u8], &Tail) -> Result<Line<'text>, LineFault>;
 
 /// The file name of a segment, counted from one.
 pub(crate) fn name(number: u64) -> String {
-    format!("{number:08}{SUFFIX}")
+    layout::segment(number)
 }
 
 /// The numbers of the segments among some file names; they must be 1, 2, 3 … without a hole.
@@ -29,7 +30,7 @@ pub(crate) fn before(name: &str) -> u64 {
 }
 
 fn parse_name(text: &str) -> Option<u64> {
-    let number = text.strip_suffix(SUFFIX)?.parse().ok()?;
+    let number = text.strip_suffix(layout::SEGMENT_SUFFIX)?.parse().ok()?;
     (name(number) == text).then_some(number)
 }
 
@@ -96,8 +97,6 @@ pub(crate) fn judge(rest: &[u8], bad: u64, fault: LineFault) -> Result<(), Damag
     }
     Ok(())
 }
-
-const SUFFIX: &str = ".jsonl";
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! Every way to change a journal behind its back, and the index at which each one is found.
 
+mod live;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -253,6 +255,19 @@ mod rewritten {
         assert_eq!((report.records, report.covered), (120, 100));
         // Two notes and the witness, which repeats the second.
         assert_eq!((report.checkpoints, report.checkpoints_trusted), (3, 3));
+    }
+
+    #[test]
+    fn a_session_that_signs_while_it_is_verified_is_no_tampering() {
+        let folder = super::super::checkpoint::directory(&paths());
+        let disk = super::live::LiveDisk::new(signed(), folder, |disk| {
+            let mut journal = open(disk, 5_000).unwrap();
+            append(&mut journal, (120..140).map(|index: u32| index.to_string()));
+            journal.turn().unwrap().checkpoint(&signer(), Some(&witness())).unwrap();
+        });
+        let report = verify(&disk, &paths(), &trust()).unwrap();
+        assert!(report.holds(), "{report:?}");
+        assert_eq!((report.records, report.covered), (140, 140));
     }
 
     #[test]

@@ -67,19 +67,22 @@ impl Report {
 /// # Errors
 /// Only if the files cannot be read: what is wrong in them is in the report.
 pub fn verify<S: Storage + Clone>(storage: &S, paths: &SessionPaths, trust: &Trust) -> Result<Report, JournalError> {
-    let snapshot = Snapshot::take(storage, paths)?;
     let mut walker = Walker {
         storage,
         paths,
         blobs: Blobs::new(storage.clone(), paths.blobs().to_owned()),
         tail: Tail::genesis(),
         frontier: Frontier::default(),
-        head: snapshot.head,
+        head: None,
         marks: Vec::new(),
         findings: Vec::new(),
         passed: Passed::default(),
     };
+    // The marks come first: a live session may sign between the two looks, and records are there before what vouches for
+    // them. The other way round its newest checkpoint would seem to vouch for records that are missing.
     walker.collect_marks(trust)?;
+    let snapshot = Snapshot::take(storage, paths)?;
+    walker.head = snapshot.head;
     walker.settle_marks();
     let torn_bytes = walker.walk(&snapshot)?;
     walker.finish();

@@ -1,7 +1,6 @@
 //! The fact that a judgement gives to the core: bound to one command in one folder, named by a short code.
 
 use super::{Answer, Facts, Judge, Verdict, named};
-use crate::driver::views::FIRST_SEGMENT;
 use crate::geometry::layout::Layout;
 use crate::workspace::session::SessionId;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,7 +18,7 @@ impl Facts {
     /// The same facts for a command of this session: what was born after its journal is the run's own.
     #[must_use]
     pub fn in_session(self, layout: &Layout, session: &SessionId) -> Self {
-        let first = layout.journal().join(session.as_str()).join(FIRST_SEGMENT);
+        let first = layout.first_segment(session);
         let began = first.metadata().and_then(|metadata| metadata.created()).ok();
         Self { began, ..self }
     }

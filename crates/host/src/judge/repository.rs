@@ -4,6 +4,8 @@ use super::conflict::is_untouched;
 use super::past::{Course, Head, Keeps, Moved, Operation, Past};
 use crate::workspace::git::{Repository, common_folder, short_text};
 use std::cell::{OnceCell, RefCell};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Most files in conflict that are compared with their sides.
@@ -179,9 +181,14 @@ impl Repo {
             // There is nobody to ask yet, and a repository around it would answer for itself.
             Origin::Made | Origin::Cloned => return None,
         }
-        let handle = self.handle.get_or_init(|| Repository::open(&self.root).ok()).as_ref()?;
-        let bytes = handle.ask(name, arguments).ok()?;
+        let bytes = self.ask_bytes(name, arguments)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The same for an answer with names, which need not be text.
+    fn ask_bytes(&self, name: &'static str, arguments: &[&str]) -> Option<Vec<u8>> {
+        let handle = self.handle.get_or_init(|| Repository::open(&self.root).ok()).as_ref()?;
+        handle.ask(name, arguments).ok()
     }
 
     /// Notes what a command of the line does to the files here.
@@ -270,7 +277,7 @@ impl Repo {
             "--ignore-submodules=dirty",
         ];
         let found = || match self.origin {
-            Origin::Found => self.ask("status", &arguments).map(|text| self.read(&text)),
+            Origin::Found => self.ask_bytes("status", &arguments).map(|answer| self.read(&answer)),
             Origin::Made | Origin::Cloned => self.everything_unknown(),
         };
         self.status.get_or_init(found).as_ref()
@@ -307,12 +314,17 @@ impl Repo {
         folders.filter(|folder| common_folder(folder).is_some()).map(|folder| Self::new(&folder)).collect()
     }
 
-    fn read(&self, text: &str) -> Status {
+    fn read(&self, answer: &[u8]) -> Status {
         let mut status = Status::default();
         let mut conflicts = 0;
-        for line in text.split('\0') {
-            let Some((kind, rest)) = line.split_once(' ') else { continue };
-            let path = |fields: usize| rest.splitn(fields, ' ').last().map(|path| self.root.join(path));
+        for line in answer.split(|byte| *byte == 0) {
+            let text = String::from_utf8_lossy(line);
+            let Some((kind, rest)) = text.split_once(' ') else { continue };
+            // The name stands behind the kind and so many fields, as it is on the disk.
+            let path = |fields: usize| {
+                let name = line.splitn(fields.saturating_add(1), |byte| *byte == b' ').last()?;
+                Some(self.root.join(OsStr::from_bytes(name)))
+            };
             match kind {
                 "#" => {
                     status.upstream = rest.strip_prefix("branch.upstream ").map(str::to_owned).or(status.upstream);
@@ -335,8 +347,8 @@ impl Repo {
                         status.changed.push(file);
                     }
                 }
-                "?" => status.untracked.push(self.root.join(rest)),
-                "!" => status.ignored.push(self.root.join(rest)),
+                "?" => status.untracked.extend(path(1)),
+                "!" => status.ignored.extend(path(1)),
                 _ => {}
             }
         }

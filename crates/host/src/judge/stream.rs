@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::field::{Field, Origin};
 use super::walk::Walker;
+use super::world::Whole;
 use base64::Engine as _;
 
 /// What flows from one command to the next.
@@ -259,8 +260,10 @@ impl Walker<'_> {
                 Stream::Paths(Paths(hits))
             }
             "ls" => {
-                let listed = |field: &&Field| {
-                    self.world.glob_names(field, self.state.cwd()).or_else(|| Some(vec![field.known()?]))
+                let listed = |field: &&Field| match self.world.all_glob_names(field, self.state.cwd()) {
+                    Some((names, Whole::All)) => Some(names),
+                    // Too many to be named one by one, or none: the pattern stands for them.
+                    Some((_, Whole::Cut)) | None => Some(vec![field.known()?]),
                 };
                 let names: Vec<String> = call.operands().iter().filter_map(listed).flatten().collect();
                 let whole = call.operands().is_empty();

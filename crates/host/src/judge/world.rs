@@ -130,6 +130,11 @@ impl World {
         self.budget()
     }
 
+    /// Gives up looking: something that the line reaches cannot be looked at, so nothing may pass for its absence.
+    fn give_up(&self) {
+        self.looked.set(u64::MAX);
+    }
+
     /// Whether there is anything left to look with.
     pub(super) fn budget(&self) -> Budget {
         if self.looked.get() > LOOKS_MAX { Budget::Spent } else { Budget::Left }
@@ -214,7 +219,8 @@ impl World {
         out
     }
 
-    /// What an argument names, seen from a folder.
+    /// What an argument names, seen from a folder; for rules that look at it. What a pattern leaves out, and a name that
+    /// was not text and was lost on its way here, cannot be looked at.
     pub(super) fn spots(&self, field: &Field, cwd: Option<&Path>) -> Vec<Spot> {
         if field.unknown().is_some() {
             return vec![self.unknown_spot(field, cwd)];
@@ -229,7 +235,11 @@ impl World {
         };
         if !field.atoms.iter().any(|atom| matches!(atom, Atom::Glob(_))) {
             let follow = if text.ends_with('/') || text.ends_with("/.") { Last::Followed } else { Last::Kept };
-            return vec![Spot::Path(self.real(&base.join(&text), follow))];
+            let path = self.real(&base.join(&text), follow);
+            if text.contains(char::REPLACEMENT_CHARACTER) && path.symlink_metadata().is_err() {
+                self.give_up();
+            }
+            return vec![Spot::Path(path)];
         }
         self.glob_spots(field, &base)
     }
@@ -249,7 +259,11 @@ impl World {
                 // A last name of nothing but wildcards is everything in there.
                 return found.into_iter().map(|path| Spot::Contents(self.real(&path, Last::Followed))).collect();
             }
-            found = found.iter().flat_map(|folder| names_in(folder, part)).take(NAMES_MAX).collect();
+            let (names, whole) = names_in_all(&found, part);
+            if whole == Whole::Cut {
+                self.give_up();
+            }
+            found = names;
         }
         found.into_iter().map(Spot::Path).collect()
     }
@@ -285,20 +299,30 @@ impl World {
 
     /// The names that a pattern fits, as a loop would get them; `None` if it is no pattern.
     pub(super) fn glob_names(&self, field: &Field, cwd: Option<&Path>) -> Option<Vec<String>> {
+        self.all_glob_names(field, cwd).map(|(names, _whole)| names)
+    }
+
+    /// As [`Self::glob_names`], with whether these are all.
+    pub(super) fn all_glob_names(&self, field: &Field, cwd: Option<&Path>) -> Option<(Vec<String>, Whole)> {
         if !has_glob(&field.atoms) || field.unknown().is_some() {
             return None;
         }
         let base = base(&field.text(), cwd)?;
         let parts = components(field);
         let mut found = vec![if field.text().starts_with('/') { PathBuf::from("/") } else { base }];
+        let mut all = Whole::All;
         for part in &parts {
             let plain = Field { atoms: part.clone() }.known().filter(|_| !has_glob(part));
             found = match plain {
                 Some(name) => found.into_iter().map(|path| path.join(&name)).collect(),
-                None => found.iter().flat_map(|folder| names_in(folder, part)).take(NAMES_MAX).collect(),
+                None => {
+                    let (names, whole) = names_in_all(&found, part);
+                    all = all.max(whole);
+                    names
+                }
             };
         }
-        Some(found.iter().map(|path| path.display().to_string()).collect())
+        Some((found.iter().map(|path| path.display().to_string()).collect(), all))
     }
 
     /// The text of a file, if it is a short plain one.
@@ -391,15 +415,38 @@ pub(super) fn components(field: &Field) -> Vec<Vec<Atom>> {
     parts
 }
 
-/// What a pattern fits in a folder; hidden names only if it begins with a dot.
-fn names_in(folder: &Path, pattern: &[Atom]) -> Vec<PathBuf> {
+/// Whether a pattern's names are all there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Whole {
+    /// They are.
+    All,
+    /// There are more.
+    Cut,
+}
+
+/// What a pattern fits in some folders, up to the bound.
+fn names_in_all(folders: &[PathBuf], pattern: &[Atom]) -> (Vec<PathBuf>, Whole) {
+    let mut names: Vec<PathBuf> = Vec::new();
+    for folder in folders {
+        names.extend(names_in(folder, pattern, NAMES_MAX.saturating_sub(names.len()).saturating_add(1)));
+        if names.len() > NAMES_MAX {
+            names.truncate(NAMES_MAX);
+            return (names, Whole::Cut);
+        }
+    }
+    (names, Whole::All)
+}
+
+/// What a pattern fits in a folder; hidden names only if it begins with a dot. A name that is not text fits as it is shown.
+fn names_in(folder: &Path, pattern: &[Atom], max: usize) -> Vec<PathBuf> {
     let hidden = matches!(pattern.first(), Some(Atom::Text(text)) if text.starts_with('.'));
     let Ok(entries) = folder.read_dir() else { return Vec::new() };
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| (hidden || !name.starts_with('.')) && fits(pattern, name))
-        .take(NAMES_MAX)
-        .collect();
+    let fitting = |name: &std::ffi::OsString| {
+        let name = name.to_string_lossy();
+        (hidden || !name.starts_with('.')) && fits(pattern, &name)
+    };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name())).filter(fitting);
+    let mut names: Vec<std::ffi::OsString> = names.take(max).collect();
     names.sort();
     names.into_iter().map(|name| folder.join(name)).collect()
 }

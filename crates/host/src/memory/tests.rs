@@ -97,8 +97,25 @@ fn mem_1_putting_the_original_again_heals_a_damaged_content() {
     assert_eq!(store.put(b"original", Visibility::Public).unwrap(), pointer);
     assert_eq!(store.get(&pointer).unwrap(), b"original");
     assert_eq!(store.record(&pointer).unwrap().visibility, Visibility::Private, "the stricter one stays");
-    store.set_visibility(&pointer, Visibility::Public).unwrap();
-    assert_eq!(store.record(&pointer).unwrap().visibility, Visibility::Public);
+}
+
+#[test]
+fn mem_1_a_content_whose_record_was_lost_stays_private() {
+    let dir = TestDir::new();
+    let store = store(&dir);
+    let visibility = |pointer| store.record(pointer).unwrap().visibility;
+    let new = store.put(b"new", Visibility::Public).unwrap();
+    assert_eq!(visibility(&new), Visibility::Public, "a content that was not there is what its owner says");
+    let pointer = store.put(b"original", Visibility::Private).unwrap();
+    for bytes in [&b"original"[..], b""] {
+        std::fs::write(store.path(&pointer, StoredAs::Plain), bytes).unwrap();
+        std::fs::remove_file(store.record_path(&pointer)).unwrap();
+        store.put(b"original", Visibility::Public).unwrap();
+        assert_eq!(visibility(&pointer), Visibility::Private);
+    }
+    std::fs::remove_file(store.record_path(&pointer)).unwrap();
+    let form = store.compress(&pointer, Form::Summary, b"short").unwrap();
+    assert_eq!((visibility(&pointer), visibility(&form)), (Visibility::Private, Visibility::Private));
 }
 
 #[test]

@@ -79,7 +79,11 @@ impl Storage for Disk {
             OpenMode::Update => options.read(true).write(true),
             OpenMode::Create => options.read(true).append(true).create_new(true),
         };
-        options.open(path)
+        let file = options.open(path)?;
+        if mode != OpenMode::Create {
+            regular(&file.metadata()?)?;
+        }
+        Ok(file)
     }
 
     fn size(&self, file: &File) -> io::Result<u64> {
@@ -125,6 +129,7 @@ impl Storage for Disk {
             let file = wait_for_lock(file, deadline)?;
             // A lock on a file that lost its name protects nothing: the next process would lock another one.
             let ours = file.metadata()?;
+            regular(&ours)?;
             match std::fs::symlink_metadata(path) {
                 Ok(named) if named.ino() == ours.ino() && named.dev() == ours.dev() => {
                     return Ok(DiskLock(file));
@@ -168,9 +173,19 @@ fn wait_for_lock(file: File, deadline: Instant) -> io::Result<File> {
     receiver.recv_timeout(left).unwrap_or_else(|_late| Err(io::ErrorKind::WouldBlock.into()))
 }
 
+/// Refuses what is no plain file: a pipe in a file's place would keep its reader waiting for ever.
+fn regular(metadata: &std::fs::Metadata) -> io::Result<()> {
+    if metadata.is_file() {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+/// No symbolic link, and no waiting for whoever might open the other end of a named pipe.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
     options.mode(FILE_MODE).custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     options
 }
@@ -182,6 +197,20 @@ const DIR_MODE: u32 = 0o700;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_in_a_files_place_is_refused_and_nobody_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, plain) = (folder.path().join("pipe"), folder.path().join("plain"));
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        std::fs::write(&plain, "x").unwrap();
+        for mode in [OpenMode::Read, OpenMode::Append, OpenMode::Update] {
+            assert!(Disk.open(&pipe, mode).is_err(), "{mode:?}");
+            assert!(Disk.open(&plain, mode).is_ok(), "{mode:?}");
+        }
+        assert_eq!(Disk.lock(&pipe, Duration::ZERO).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(Disk.lock(&plain, Duration::ZERO).is_ok());
+    }
 
     #[test]
     fn a_lock_ends_with_its_value_even_where_a_forked_child_has_the_file_open() {

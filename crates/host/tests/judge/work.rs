@@ -68,6 +68,52 @@ fn floor_1_links_are_followed_where_the_shell_would() {
 }
 
 #[test]
+fn floor_1_a_name_that_is_no_text_is_looked_at_like_any_other() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let names = [&b"cafe.rs"[..], b"caf\xe9.rs"];
+    for line in ["rm -rf new", "rm -rf new/*", "rm -rf new/*.rs", "find new -name '*.rs' -delete", "git clean -fd"] {
+        for name in names {
+            let here = Situation::new("clean");
+            assert_eq!(held(&here.judge().judge(line)), "", "{line}: nothing is lost yet");
+            here.write("ws/new/README", "r");
+            fs::write(here.path("ws/new").join(std::ffi::OsStr::from_bytes(name)), "mine").unwrap();
+            assert_ne!(held(&here.judge().judge(line)), "", "{line}: {name:?}");
+        }
+    }
+    let here = Situation::new("clean");
+    here.write("ws/new/README", "r");
+    fs::write(here.path("ws/new").join(std::ffi::OsStr::from_bytes(b"caf\xe9.rs")), "mine").unwrap();
+    for line in ["ls new/*.rs", "grep x new/*", "find new -name '*.rs'", "for f in new/*; do wc -l $f; done"] {
+        assert_eq!(held(&here.judge().judge(line)), "", "{line}");
+    }
+}
+
+#[test]
+fn floor_1_what_a_pattern_leaves_out_is_not_passed_over() {
+    let here = Situation::new("clean");
+    for number in 0..2_100 {
+        here.write(&format!("ws/many/f{number}.rs"), "f\n");
+    }
+    here.git(&["add", "many"]);
+    here.git(&["commit", "-qm", "many"]);
+    for line in ["rm -f many/*.rs", "ls many/*.rs | xargs rm", "mv many/*.rs /tmp/elsewhere"] {
+        assert_eq!(held(&here.judge().judge(line)), "too-complex", "{line}");
+    }
+    for line in [
+        "ls many/*.rs",
+        "grep x many/*.rs | head",
+        "git add many/*.rs",
+        "git checkout -- many/*.rs",
+        "for f in many/*.rs; do echo $f; done",
+        "rm -f many/f1*.rs",
+    ] {
+        assert_eq!(held(&here.judge().judge(line)), "", "{line}");
+    }
+    here.write("ws/many/f7.rs", "mine\n");
+    assert_eq!(held(&here.judge().judge("git checkout -- many/*.rs")), "discard-changes");
+}
+
+#[test]
 fn floor_1_nested_repositories_and_work_trees() {
     let here = Situation::new("clean");
     git_in(&here.path("ws"), &["clone", "-q", "../origin.git", "vendor"]);

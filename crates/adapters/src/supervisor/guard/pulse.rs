@@ -196,9 +196,14 @@ impl Pulse {
     }
 }
 
-/// Whether an answer tells the client to end its turn.
+/// Whether an answer tells the client to end its turn: by the field that the client reads, not by words in it.
 pub(super) fn ends_turn(reply: &Reply) -> bool {
-    reply.stdout.contains("\"continue\":false")
+    #[derive(serde::Deserialize)]
+    struct Said {
+        #[serde(rename = "continue")]
+        goes_on: Option<bool>,
+    }
+    serde_json::from_str::<Said>(&reply.stdout).is_ok_and(|said| said.goes_on == Some(false))
 }
 
 #[cfg(test)]
@@ -217,5 +222,19 @@ impl Pulse {
         let driver = Driver::begin(&Layout::at(folder.path()), now, |_| Ok(())).unwrap();
         let announced = calls.iter().map(|call| (*call).to_owned()).collect();
         Self { announced, asked: u64::try_from(calls.len()).unwrap(), ..Self::of(&driver) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_by_the_clients_field_and_not_by_words() {
+        let said = |stdout: &str| ends_turn(&Reply { stdout: stdout.to_owned(), ..Reply::default() });
+        assert!(said(r#"{"continue":false,"stopReason":"x"}"#) && said(r#"{ "continue" : false }"#));
+        for text in ["", "{}", r#"{"continue":true}"#, r#"{"reason":"x","more":{"continue":false}}"#] {
+            assert!(!said(text), "{text}");
+        }
     }
 }

@@ -54,12 +54,16 @@ fn drafts_of_dead_processes_are_swept_and_others_stay() {
     let alive = std::process::id();
     let names =
         [format!(".f.draft-{dead}-0"), format!(".f.draft-{alive}-0"), ".f.draft-x-0".into(), "f.draft-1-0".into()];
+    let long_ago = std::time::SystemTime::now() - DRAFT_AGE_MIN;
     for name in &names {
-        std::fs::write(dir.path().join(name), "").unwrap();
+        let file = std::fs::File::create(dir.path().join(name)).unwrap();
+        file.set_modified(long_ago).unwrap();
     }
+    std::fs::write(dir.path().join(format!(".young.draft-{dead}-0")), "").unwrap();
     assert_eq!(sweep_drafts(dir.path()).unwrap(), 1);
     assert!(!dir.path().join(&names[0]).exists());
     assert!(names[1..].iter().all(|name| dir.path().join(name).exists()));
+    assert!(dir.path().join(format!(".young.draft-{dead}-0")).exists());
 }
 
 #[test]

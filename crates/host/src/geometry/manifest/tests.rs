@@ -102,15 +102,6 @@ fn sample(path: &str, value: &str) -> String {
 }
 
 #[test]
-fn a_section_with_an_owner_elsewhere_is_checked_by_its_owner() {
-    let manifest = read("engines:\n  sensitive_path: [a]\ngate:\n  cooldown_duration_ms: 1\n").unwrap();
-    let error = manifest.require_known(&["engines.sensitive_paths"]).unwrap_err();
-    assert_eq!(error.to_string(), "`MANIFEST.yaml` line 2: unknown key `engines.sensitive_path`");
-    assert!(error.hint().contains("`engines.sensitive_paths`"), "{}", error.hint());
-    manifest.require_known(&["engines.sensitive_path"]).unwrap();
-}
-
-#[test]
 fn an_unknown_key_is_refused_with_line_and_neighbour() {
     let said = refused("safety:\n  # a typing error\n  max_iteration: 5\n");
     assert!(said.contains("line 3: unknown key `safety.max_iteration`"), "{said}");

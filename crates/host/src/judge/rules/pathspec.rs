@@ -7,7 +7,7 @@ use super::git::Git;
 use crate::judge::field::{Field, fits};
 use crate::judge::state::plain;
 use crate::judge::walk::Walker;
-use crate::judge::world::Last;
+use crate::judge::world::{Last, Whole};
 use std::path::{Path, PathBuf};
 
 /// The paths that a command names.
@@ -88,8 +88,9 @@ impl Pathspecs {
                 continue;
             }
             // A pattern outside quotes becomes names, if there are any; else git gets it as it is.
-            match walker.world.glob_names(field, Some(&folder)).filter(|names| !names.is_empty()) {
-                Some(names) => {
+            match walker.world.all_glob_names(field, Some(&folder)).filter(|(names, _)| !names.is_empty()) {
+                Some((_, Whole::Cut)) => specs.unknown = Unknown::Something,
+                Some((names, Whole::All)) => {
                     let literal = |name: &String| specs.placed(walker, Path::new(name), Kind::Literal, Case::Exact);
                     let found: Vec<Spec> = names.iter().filter_map(literal).collect();
                     specs.takes.extend(found);
