@@ -391,6 +391,34 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_of_an_earlier_apply_does_not_make_the_next_one_complete() {
+        let (dir, a, b) = pair("stale");
+        recover::write_done(&dir).expect("a mark");
+        assert_eq!(recover::recover(&a, &dir).expect("nothing is under way"), None);
+        let changes = of_copy(&a, &b).expect("compares");
+        let name = format!("{SHELF_PREFIX}crashed");
+        let (top, shelf) = shelved(&a, &b, &name, &changes);
+        recover::write_plan(&dir, Path::new(&name), &changes).expect("a plan");
+        let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
+        log.take_away(0, &changes.changes()[0]).expect("goes");
+        assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::RolledBack));
+        assert_eq!(of_copy(&a, &b).expect("compares").digest(), changes.digest());
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn forgetting_a_plan_takes_its_mark_along() {
+        let (dir, a, b) = pair("forget");
+        let changes = of_copy(&a, &b).expect("compares");
+        recover::write_plan(&dir, Path::new(&format!("{SHELF_PREFIX}x")), &changes).expect("a plan");
+        recover::write_done(&dir).expect("a mark");
+        recover::forget(&dir).expect("forgets");
+        assert!(!dir.join("apply-plan").exists() && !dir.join("apply-done").exists());
+        recover::forget(&dir).expect("there is nothing to forget");
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
     fn a_link_in_the_way_is_refused() {
         let (dir, a, b) = pair("way");
         let changes = of_copy(&a, &b).expect("compares");

@@ -78,7 +78,17 @@ impl Stage {
     /// Opens the stage, or makes an empty one.
     pub(crate) fn open_or_make(dir: &Path, workspace: &Path, form: Form) -> Result<Self, StageError> {
         if dir.join("workspace").exists() {
-            return Self::open(dir, workspace);
+            let stage = Self::open(dir, workspace)?;
+            let interrupted = if recover::is_under_way(dir) { stage.recover() } else { Ok(None) };
+            match interrupted {
+                Ok(Some(Recovered::RolledBack) | None) => return Ok(stage),
+                // What was staged is in the workspace by now: the next writes begin anew.
+                Ok(Some(Recovered::Completed)) => {}
+                Err(error) => {
+                    let source = io::Error::other(error.to_string());
+                    return Err(StageError::Prepare { path: dir.to_path_buf(), source });
+                }
+            }
         }
         if form == Form::Copy && dir.starts_with(workspace) && !dir.starts_with(workspace.join(RECORDS)) {
             let why = "a copy of the workspace cannot lie in the workspace; set `XDG_STATE_HOME` to another place";
@@ -134,10 +144,13 @@ impl Stage {
     /// Carries the changes into the workspace, all or none, if they are the ones named by the digest; then the stage is gone.
     ///
     /// # Errors
-    /// If the change set differs from the named one, the workspace moved on, or a write failed.
+    /// If the change set differs from the named one, the workspace moved on, or a write failed; or if an apply that was
+    /// interrupted had been complete: then there is nothing left to apply, and the stage is gone.
     pub fn apply(self, wanted: &Digest) -> Result<ChangeSet, ApplyError> {
         let _alone = self.lock()?;
-        recover::recover(&self.workspace, &self.dir)?;
+        if self.settle()? == Some(Recovered::Completed) {
+            return Err(ApplyError::Finished);
+        }
         let changes = self.changes()?;
         if changes.digest() != *wanted {
             return Err(ApplyError::Mismatch { wanted: wanted.to_string(), found: changes.digest().to_string() });
@@ -153,6 +166,10 @@ impl Stage {
     /// If another process is applying just now, or a file cannot be put back.
     pub fn recover(&self) -> Result<Option<Recovered>, ApplyError> {
         let _alone = self.lock()?;
+        self.settle()
+    }
+
+    fn settle(&self) -> Result<Option<Recovered>, ApplyError> {
         let found = recover::recover(&self.workspace, &self.dir)?;
         if found == Some(Recovered::Completed) {
             self.clone().discard()?;
@@ -162,8 +179,7 @@ impl Stage {
 
     /// Keeps other processes from applying at the same time.
     fn lock(&self) -> Result<Alone, ApplyError> {
-        let mut path = self.dir.clone().into_os_string();
-        path.push(".lock");
+        let path = self.beside(".lock");
         let at = |source| ApplyError::Stage(StageError::Prepare { path: self.dir.clone(), source });
         let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(at)?;
         match file.try_lock() {
@@ -173,18 +189,25 @@ impl Stage {
         }
     }
 
-    /// Throws the staged writes away.
+    /// Throws the staged writes away. One rename takes the stage out of its place, so that a crash leaves all of it or
+    /// nothing: never a plan without its mark, never half of a change set.
     ///
     /// # Errors
     /// If a file cannot be removed.
     pub fn discard(self) -> Result<(), StageError> {
-        let work = self.dir.join("work/work");
-        if work.is_dir() {
-            // The overlay leaves its work folder closed for everybody.
-            let open = fs::Permissions::from_mode(0o700);
-            fs::set_permissions(&work, open).map_err(|source| StageError::Prepare { path: work.clone(), source })?;
-        }
-        fs::remove_dir_all(&self.dir).map_err(|source| StageError::Prepare { path: self.dir.clone(), source })
+        let aside = self.beside(".discarded");
+        let at = |source| StageError::Prepare { path: self.dir.clone(), source };
+        // What an interrupted discard left.
+        remove_whole(&aside).map_err(at)?;
+        fs::rename(&self.dir, &aside).and_then(|()| recover::sync_folder_of(&self.dir)).map_err(at)?;
+        remove_whole(&aside).map_err(at)
+    }
+
+    /// The stage's own name with an ending: a neighbour in the same folder.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut path = self.dir.clone().into_os_string();
+        path.push(ending);
+        PathBuf::from(path)
     }
 
     /// The folder that holds the new content.
@@ -201,6 +224,19 @@ impl Stage {
         let (dir, workspace) = (self.dir.clone(), self.workspace.clone());
         self.discard()?;
         Self::open_or_make(&dir, &workspace, Form::Copy)
+    }
+}
+
+/// Removes a stage's folder, if it is there.
+fn remove_whole(dir: &Path) -> io::Result<()> {
+    let work = dir.join("work/work");
+    if work.is_dir() {
+        // The overlay leaves its work folder closed for everybody.
+        fs::set_permissions(&work, fs::Permissions::from_mode(0o700))?;
+    }
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
     }
 }
 
@@ -292,3 +328,78 @@ mod launcher {
 }
 #[cfg(target_os = "linux")]
 pub(crate) use launcher::{describe, fall_back_to_copy, is_fresh_overlay, open_writes};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A workspace with one file, and a stage of it with one more.
+    fn staged(top: &Path) -> (PathBuf, PathBuf, Stage) {
+        let (workspace, dir) = (top.join("workspace"), top.join("stage"));
+        fs::create_dir(&workspace).expect("a folder");
+        let workspace = fs::canonicalize(workspace).expect("a folder");
+        fs::write(workspace.join("old"), "old").expect("write");
+        let stage = Stage::open_or_make(&dir, &workspace, Form::Copy).expect("a stage");
+        fs::write(dir.join("copy/new"), "new").expect("write");
+        (workspace, dir, stage)
+    }
+
+    /// The state after a crash between the mark of an apply and the removal of its stage.
+    fn complete(workspace: &Path, dir: &Path, stage: &Stage) {
+        let changes = stage.changes().expect("compares");
+        apply::apply(workspace, &stage.content(), dir, &changes).expect("applies");
+        assert!(recover::is_under_way(dir));
+    }
+
+    #[test]
+    fn an_apply_leaves_neither_stage_nor_notes() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (workspace, dir, stage) = staged(top.path());
+        let digest = stage.changes().expect("compares").digest();
+        assert_eq!(stage.apply(&digest).expect("applies").changes().len(), 1);
+        assert!(workspace.join("new").is_file() && !dir.exists() && !top.path().join("stage.discarded").exists());
+    }
+
+    #[test]
+    fn an_apply_that_was_complete_is_said_to_be_and_not_made_again() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (workspace, dir, stage) = staged(top.path());
+        let digest = stage.changes().expect("compares").digest();
+        complete(&workspace, &dir, &stage);
+        // Somebody took the change back meanwhile; it does not come again.
+        fs::remove_file(workspace.join("new")).expect("remove");
+        assert!(matches!(stage.apply(&digest), Err(ApplyError::Finished)));
+        assert!(!dir.exists() && !workspace.join("new").exists());
+    }
+
+    #[test]
+    fn a_stage_whose_apply_was_complete_begins_anew_for_the_next_run() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (workspace, dir, stage) = staged(top.path());
+        complete(&workspace, &dir, &stage);
+        let next = Stage::open_or_make(&dir, &workspace, Form::Copy).expect("a stage");
+        assert!(next.changes().expect("compares").changes().is_empty());
+        fs::write(dir.join("copy/more"), "more").expect("write");
+        assert_eq!(next.recover().expect("nothing is under way"), None);
+        assert!(dir.join("copy/more").is_file() && workspace.join("new").is_file());
+    }
+
+    #[test]
+    fn a_stage_without_an_interrupted_apply_is_opened_as_it_is() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (workspace, dir, stage) = staged(top.path());
+        let digest = stage.changes().expect("compares").digest();
+        let again = Stage::open_or_make(&dir, &workspace, Form::Copy).expect("a stage");
+        assert_eq!(again.changes().expect("compares").digest(), digest);
+    }
+
+    #[test]
+    fn what_an_interrupted_discard_left_goes_with_the_next_one() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (_workspace, dir, stage) = staged(top.path());
+        let left = top.path().join("stage.discarded");
+        fs::create_dir_all(left.join("copy")).expect("a folder");
+        stage.discard().expect("discards");
+        assert!(!left.exists() && !dir.exists());
+    }
+}
