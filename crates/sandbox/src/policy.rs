@@ -43,6 +43,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: SandboxPlan,
     /// Protected names that must be made first, relative to the workspace.
     pub(crate) missing: Vec<(PathBuf, Kind)>,
+    /// Protected names that were there, relative to the workspace.
+    pub(crate) standing: Vec<PathBuf>,
     /// Where the command may write, for the look afterwards.
     pub(crate) written: Vec<Written>,
 }
@@ -120,7 +122,7 @@ pub(crate) fn prepare(
         }
     };
     let granted = granted.into_iter().map(|(root, names)| Written { root, base: None, known: names.known });
-    Ok(Prepared { plan, missing, written: granted.chain(workspace).collect() })
+    Ok(Prepared { plan, missing, standing: names.standing, written: granted.chain(workspace).collect() })
 }
 
 /// Whether the command may write to what it sees as its workspace; a stage keeps writes out of the real one by itself.
