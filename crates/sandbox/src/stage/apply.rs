@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{Place, Top};
+use super::beneath::{Place, Top, leads_nowhere};
 use super::changes::{Change, ChangeSet, Node, open_top, read_node};
 use super::protected;
 use super::recover::{self, SHELF_PREFIX};
@@ -28,29 +28,63 @@ pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &Ch
         }
     }
     let name = PathBuf::from(format!("{SHELF_PREFIX}{}", std::process::id()));
-    let write = |source| ApplyError::Write { path: name.clone(), source };
-    // The name is in the workspace itself, and removing a tree follows no link.
+    let at_shelf = |source| (name.clone(), source);
+    let write = |(path, source)| ApplyError::Write { path, source };
+    // A shelf is noted before it is made: whoever finds the note takes it away.
+    recover::note_shelf(notes, &name).map_err(at_shelf).map_err(write)?;
+    let made = top.place(&name).and_then(|place| place.make_dir()).and_then(|()| top.folder(&name));
+    let shelf = made.map_err(|source| {
+        drop(recover::forget(notes));
+        write(at_shelf(source))
+    })?;
+    // The name is in the workspace itself, and removing a tree follows no link. What cannot be removed stays noted.
     let clear = || fs::remove_dir_all(workspace.join(&name));
-    top.place(&name).and_then(|place| place.make_dir()).map_err(write)?;
-    let shelf = top.folder(&name).map_err(write)?;
-    let prepared = shelve(&shelf, &content, changes)
-        .and_then(|()| recover::write_plan(notes, &name, changes).map_err(|source| (name.clone(), source)));
-    if let Err((path, source)) = prepared {
-        drop(clear());
-        return Err(ApplyError::Write { path, source });
+    let prepared = shelve(&shelf, &content, changes).and_then(|()| {
+        let on_disk = shelf.sync(Path::new("")).and_then(|()| top.sync(Path::new("")));
+        on_disk.and_then(|()| recover::write_plan(notes, &name, changes)).map_err(at_shelf)
+    });
+    if let Err(failed) = prepared {
+        drop(recover::note_shelf(notes, &name).and_then(|()| clear()).and_then(|()| recover::forget(notes)));
+        return Err(write(failed));
     }
     let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
-    if let Err((path, source)) = log.carry_out(changes) {
-        return Err(match log.undo() {
+    // The mark may reach the disk only after everything that it speaks of.
+    let carried = log.carry_out(changes).and_then(|()| {
+        let synced = shelf.sync(Path::new("")).and_then(|()| sync_touched(&top, changes.changes().iter().map(touched)));
+        synced.and_then(|()| recover::write_done(notes)).map_err(at_shelf)
+    });
+    if let Err((path, source)) = carried {
+        return Err(match recover::unmark(notes).map_err(at_shelf).and_then(|()| log.undo()) {
             Ok(()) => {
-                drop(recover::forget(notes));
-                drop(clear());
+                let synced = sync_touched(&top, changes.changes().iter().map(touched));
+                let noted = synced.and_then(|()| recover::note_shelf(notes, &name));
+                drop(noted.and_then(|()| clear()).and_then(|()| recover::forget(notes)));
                 ApplyError::Write { path, source }
             }
             Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
-    recover::write_done(notes).and_then(|()| clear()).map_err(write)
+    // Everything is in its place and on the disk. A shelf that cannot be removed now is removed by whoever finds the plan.
+    drop(clear());
+    Ok(())
+}
+
+/// The folders whose names or mode a change touches: the one that it is in, and itself if it is one.
+fn touched(change: &Change) -> [Option<&Path>; 2] {
+    let itself = matches!(change.after, Some(Node::Dir { .. })).then_some(change.path.as_path());
+    [change.path.parent(), itself]
+}
+
+/// Brings folders to the disk, each once; one that is gone went with a change in the folder above it.
+pub(crate) fn sync_touched<'a>(top: &Top, folders: impl Iterator<Item = [Option<&'a Path>; 2]>) -> io::Result<()> {
+    let folders: BTreeSet<&Path> = folders.flatten().flatten().collect();
+    for folder in folders {
+        match top.sync(folder) {
+            Err(error) if !leads_nowhere(&error) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// The folders that the change set itself makes.
@@ -387,6 +421,66 @@ mod tests {
         recover::write_done(&dir).expect("a mark");
         assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::Completed));
         assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn a_mark_that_cannot_be_written_puts_everything_back() {
+        let (dir, a, b) = pair("unmarked");
+        let changes = of_copy(&a, &b).expect("compares");
+        let draft = dir.join("apply-done.draft");
+        fs::create_dir(&draft).expect("a folder where the mark is drafted");
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Write { .. })));
+        assert_eq!(of_copy(&a, &b).expect("compares").digest(), changes.digest());
+        assert!(!recover::is_under_way(&dir));
+        // Without the hindrance the same apply works.
+        fs::remove_dir(&draft).expect("remove");
+        apply(&a, &b, &dir, &changes).expect("applies");
+        assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn a_crash_while_the_shelf_is_filled_leaves_no_shelf_and_touches_nothing() {
+        let (dir, a, b) = pair("filling");
+        let changes = of_copy(&a, &b).expect("compares");
+        let name = format!("{SHELF_PREFIX}crashed");
+        recover::note_shelf(&dir, Path::new(&name)).expect("a note");
+        let _held = shelved(&a, &b, &name, &changes);
+        // What somebody makes at a place that a change was to take is not the apply's to remove.
+        fs::write(a.join("sub/new"), "somebody's").expect("write");
+        let before = of_copy(&a, &b).expect("compares");
+        assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::RolledBack));
+        assert!(!a.join(&name).exists() && !recover::is_under_way(&dir));
+        assert_eq!(fs::read_to_string(a.join("sub/new")).expect("there"), "somebody's");
+        assert_ne!(of_copy(&a, &b).expect("compares").digest(), before.digest(), "only the shelf went");
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn a_shelf_that_is_in_the_way_is_not_ours_to_remove() {
+        let (dir, a, b) = pair("taken");
+        let changes = of_copy(&a, &b).expect("compares");
+        let taken = a.join(format!("{SHELF_PREFIX}{}", std::process::id()));
+        fs::create_dir(&taken).expect("a folder");
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Write { .. })));
+        assert!(taken.is_dir() && !recover::is_under_way(&dir));
+        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn every_folder_that_an_apply_touches_is_brought_to_the_disk_and_closed_or_missing_ones_end_nothing() {
+        let (dir, a, b) = pair("synced");
+        let changes = of_copy(&a, &b).expect("compares");
+        let folders: BTreeSet<&Path> = changes.changes().iter().flat_map(touched).flatten().collect();
+        for folder in ["", "old", "sub", "swap", "turned"] {
+            assert!(folders.contains(Path::new(folder)), "{folder}");
+        }
+        assert!(!folders.contains(Path::new("gone")));
+        let top = Top::open(&a).expect("a folder");
+        fs::set_permissions(a.join("old"), fs::Permissions::from_mode(0o300)).expect("mode");
+        sync_touched(&top, changes.changes().iter().map(touched)).expect("reaches the disk");
+        fs::set_permissions(a.join("old"), fs::Permissions::from_mode(0o700)).expect("mode");
         fs::remove_dir_all(dir).expect("clean");
     }
 

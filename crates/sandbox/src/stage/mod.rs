@@ -156,7 +156,8 @@ impl Stage {
             return Err(ApplyError::Mismatch { wanted: wanted.to_string(), found: changes.digest().to_string() });
         }
         apply::apply(&self.workspace, &self.content(), &self.dir, &changes)?;
-        self.discard()?;
+        // The changes are applied, whatever follows: what cannot be cleared away now has its plan and its mark beside it.
+        drop(self.settle());
         Ok(changes)
     }
 
@@ -370,6 +371,20 @@ mod tests {
         fs::remove_file(workspace.join("new")).expect("remove");
         assert!(matches!(stage.apply(&digest), Err(ApplyError::Finished)));
         assert!(!dir.exists() && !workspace.join("new").exists());
+    }
+
+    #[test]
+    fn an_apply_whose_stage_cannot_be_cleared_away_is_no_failed_apply() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (workspace, dir, stage) = staged(top.path());
+        let digest = stage.changes().expect("compares").digest();
+        let hindrance = top.path().join("stage.discarded");
+        fs::write(&hindrance, "a file, no folder").expect("write");
+        stage.clone().apply(&digest).expect("applies");
+        assert!(workspace.join("new").is_file() && dir.exists());
+        fs::remove_file(&hindrance).expect("remove");
+        assert_eq!(stage.recover().expect("clears"), Some(Recovered::Completed));
+        assert!(workspace.join("new").is_file() && !dir.exists());
     }
 
     #[test]

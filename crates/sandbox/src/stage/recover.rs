@@ -1,5 +1,6 @@
 //! What a crash in the middle of applying leaves, and how it is taken back.
 //!
+//! A plan without steps is a note of the shelf alone: it is being filled or emptied, and no file of the workspace has moved.
 //! Before the first file moves, the plan lies in the stage's folder and is on disk; after the last one a mark beside it says
 //! so. The stage's folder is out of an agent's reach, so a plan that somebody planted in the workspace is never followed. A
 //! plan without the mark is rolled back to the old state; one with it stays, mark and all, until the whole stage goes in one
@@ -11,7 +12,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use super::apply::{new_name, old_name};
+use super::apply::{new_name, old_name, sync_touched};
 use super::beneath::{Standing, Top, leads_nowhere};
 use super::changes::{ChangeSet, Node};
 use super::protected;
@@ -50,13 +51,29 @@ enum Shape {
 /// Writes the plan and makes it durable: from now on an interrupted apply can be taken back. Its first line names the shelf.
 /// A mark that an earlier apply left would make this one look complete, so it goes first.
 pub(crate) fn write_plan(notes: &Path, shelf: &Path, changes: &ChangeSet) -> io::Result<()> {
-    remove_durably(&notes.join(DONE))?;
-    let mut text = format!("{}\n", hex(Path::new(shelf.file_name().unwrap_or_default())));
+    unmark(notes)?;
+    let mut text = named(shelf);
     for (index, change) in changes.changes().iter().enumerate() {
         let (before, after) = (shape(change.before.as_ref()), shape(change.after.as_ref()));
         text.push_str(&format!("{index} {before} {after} {}\n", hex(&change.path)));
     }
     durable(&notes.join(PLAN), text.as_bytes())
+}
+
+/// Notes a shelf of which nothing is in the workspace's places: only the shelf itself is to be taken away.
+pub(crate) fn note_shelf(notes: &Path, shelf: &Path) -> io::Result<()> {
+    unmark(notes)?;
+    durable(&notes.join(PLAN), named(shelf).as_bytes())
+}
+
+/// The first line of a plan.
+fn named(shelf: &Path) -> String {
+    format!("{}\n", hex(Path::new(shelf.file_name().unwrap_or_default())))
+}
+
+/// Takes back a mark that may have been written.
+pub(crate) fn unmark(notes: &Path) -> io::Result<()> {
+    remove_durably(&notes.join(DONE))
 }
 
 /// Marks that every file is in its place.
@@ -67,7 +84,7 @@ pub(crate) fn write_done(notes: &Path) -> io::Result<()> {
 /// Forgets a plan whose steps were all taken back. The plan goes first: one that outlived its mark would be rolled back.
 pub(crate) fn forget(notes: &Path) -> io::Result<()> {
     remove_durably(&notes.join(PLAN))?;
-    remove_durably(&notes.join(DONE))
+    unmark(notes)
 }
 
 /// Whether an apply was begun here and not brought to its end.
@@ -90,6 +107,9 @@ pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered
             Err(error) => return Err(at(error)),
         };
         check(&top, &plan).and_then(|()| Back { top: &top, shelf: held.as_ref() }.roll_back(&plan)).map_err(at)?;
+        // What is back must be on the disk before the plan that tells of it goes, and the plan before the shelf.
+        let folders = plan.iter().map(|planned| [planned.path.parent(), None]);
+        sync_touched(&top, folders).and_then(|()| note_shelf(notes, &shelf)).map_err(at)?;
         Recovered::RolledBack
     };
     match fs::remove_dir_all(workspace.join(&shelf)) {

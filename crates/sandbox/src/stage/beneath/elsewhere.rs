@@ -23,6 +23,10 @@ impl Top {
         self.checked(path).map(Self)
     }
 
+    pub(crate) fn sync(&self, path: &Path) -> io::Result<()> {
+        fs::File::open(self.checked(path)?)?.sync_all()
+    }
+
     pub(crate) fn place(&self, path: &Path) -> io::Result<Place> {
         let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(Place(self.checked(path.parent().unwrap_or(Path::new("")))?.join(name)))
