@@ -13,6 +13,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use beneath::{Place, Standing, Top};
 pub use changes::{Change, ChangeKind, ChangeSet, Digest, DigestError};
 pub use recover::Recovered;
 
@@ -102,7 +103,7 @@ impl Stage {
                 fs::create_dir_all(dir.join("upper")).map_err(at)?;
                 fs::create_dir_all(dir.join("work")).map_err(at)?;
             }
-            Form::Copy => copy_tree(workspace, &dir.join("copy"), &workspace.join(RECORDS))?,
+            Form::Copy => copy_workspace(workspace, &dir.join("copy"))?,
         }
         fs::write(dir.join("form"), form.name()).map_err(at)?;
         // The record comes last: a half-made stage is none.
@@ -244,32 +245,49 @@ fn remove_whole(dir: &Path) -> io::Result<()> {
 /// The runtime's own records: they grow while a command runs, no command may write them, and so they are never staged.
 pub(crate) const RECORDS: &str = ".geometry";
 
-/// Copies files, folders and links; sockets and pipes are nobody's work and stay behind, and so does `left_out`.
-fn copy_tree(from: &Path, to: &Path, left_out: &Path) -> Result<(), StageError> {
+/// Copies files, folders and links; sockets and pipes are nobody's work and stay behind, and so do the runtime's records.
+/// Somebody may be changing the workspace meanwhile: no link is followed, and nothing is waited for.
+fn copy_workspace(workspace: &Path, to: &Path) -> Result<(), StageError> {
+    let at = |source| StageError::Prepare { path: workspace.to_path_buf(), source };
+    let mode = fs::symlink_metadata(workspace).map_err(at)?.permissions().mode();
+    let top = Top::open(workspace).map_err(at)?;
+    copy_folder(&top, workspace, to, Some(RECORDS))?;
+    fs::set_permissions(to, fs::Permissions::from_mode(mode)).map_err(at)
+}
+
+/// Copies what is in one open folder; `path` is its name for messages.
+fn copy_folder(from: &Top, path: &Path, to: &Path, left_out: Option<&str>) -> Result<(), StageError> {
     let at = |path: &Path| {
         let path = path.to_path_buf();
         move |source: io::Error| StageError::Prepare { path, source }
     };
     fs::create_dir_all(to).map_err(at(to))?;
-    let entries = fs::read_dir(from).map_err(at(from))?;
-    for entry in entries {
-        let entry = entry.map_err(at(from))?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type().map_err(at(&source))?;
-        if source == left_out {
-            continue;
-        }
-        if kind.is_dir() {
-            copy_tree(&source, &target, left_out)?;
-        } else if kind.is_symlink() {
-            let link = fs::read_link(&source).map_err(at(&source))?;
-            std::os::unix::fs::symlink(link, &target).map_err(at(&target))?;
-        } else if kind.is_file() {
-            fs::copy(&source, &target).map_err(at(&target))?;
+    for name in from.names().map_err(at(path))?.into_iter().filter(|name| left_out.is_none_or(|out| name != out)) {
+        let (source, target) = (path.join(&name), to.join(&name));
+        let place = from.place(Path::new(&name)).map_err(at(&source))?;
+        match place.standing().map_err(at(&source))? {
+            Standing::Dir { mode } => {
+                let folder = from.folder(Path::new(&name)).map_err(at(&source))?;
+                copy_folder(&folder, &source, &target, None)?;
+                fs::set_permissions(&target, fs::Permissions::from_mode(mode)).map_err(at(&target))?;
+            }
+            Standing::Link => {
+                let link = place.link_target().map_err(at(&source))?;
+                std::os::unix::fs::symlink(link, &target).map_err(at(&target))?;
+            }
+            Standing::File { .. } => copy_file(&place, &target).map_err(at(&source))?,
+            Standing::Other | Standing::Nothing => {}
         }
     }
-    let mode = fs::symlink_metadata(from).map_err(at(from))?.permissions();
-    fs::set_permissions(to, mode).map_err(at(to))
+    Ok(())
+}
+
+/// Copies one file with its mode. What became a link or a pipe since it was looked at is an error, and nothing is copied.
+fn copy_file(place: &Place, target: &Path) -> io::Result<()> {
+    let mut from = place.open_file()?;
+    let mut to = fs::File::create_new(target)?;
+    io::copy(&mut from, &mut to)?;
+    to.set_permissions(from.metadata()?.permissions())
 }
 
 #[cfg(target_os = "linux")]
@@ -397,6 +415,43 @@ mod tests {
         fs::write(dir.join("copy/more"), "more").expect("write");
         assert_eq!(next.recover().expect("nothing is under way"), None);
         assert!(dir.join("copy/more").is_file() && workspace.join("new").is_file());
+    }
+
+    #[test]
+    fn a_copy_has_files_folders_links_and_modes_and_neither_pipes_nor_records() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (from, to) = (top.path().join("from"), top.path().join("to"));
+        fs::create_dir_all(from.join("sub/.geometry")).expect("folders");
+        fs::create_dir(from.join(RECORDS)).expect("a folder");
+        fs::write(from.join("sub/file"), "text").expect("write");
+        fs::set_permissions(from.join("sub/file"), fs::Permissions::from_mode(0o750)).expect("mode");
+        fs::set_permissions(from.join("sub"), fs::Permissions::from_mode(0o711)).expect("mode");
+        std::os::unix::fs::symlink("/etc", from.join("link")).expect("link");
+        let _socket = std::os::unix::net::UnixListener::bind(from.join("socket")).expect("a socket");
+        copy_workspace(&from, &to).expect("copies");
+        let mode = |path: &str| fs::symlink_metadata(to.join(path)).expect("there").permissions().mode() & 0o7777;
+        assert_eq!(fs::read_to_string(to.join("sub/file")).expect("there"), "text");
+        assert_eq!((mode("sub/file"), mode("sub")), (0o750, 0o711));
+        assert_eq!(fs::read_link(to.join("link")).expect("a link"), Path::new("/etc"));
+        assert!(to.join("sub/.geometry").is_dir(), "only the workspace's own records are left out");
+        assert!(!to.join(RECORDS).exists() && !to.join("socket").exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_became_a_link_or_a_pipe_is_neither_followed_nor_waited_for() {
+        let dir = tempfile::tempdir().expect("a folder");
+        fs::write(dir.path().join("secret"), "secret").expect("write");
+        std::os::unix::fs::symlink("secret", dir.path().join("link")).expect("link");
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+        let top = Top::open(dir.path()).expect("a folder");
+        for name in ["link", "pipe"] {
+            let place = top.place(Path::new(name)).expect("a place");
+            copy_file(&place, &dir.path().join("copy")).expect_err(name);
+            assert!(!dir.path().join("copy").exists(), "{name}");
+        }
+        copy_file(&top.place(Path::new("secret")).expect("a place"), &dir.path().join("copy")).expect("a plain file");
     }
 
     #[test]

@@ -27,6 +27,17 @@ impl Top {
         self.open_beneath(path).map(Self)
     }
 
+    /// The names in this folder, sorted.
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat(&self.0, ".", flags, Mode::empty())?;
+        let entries = rustix::fs::Dir::new(dir)?.collect::<Result<Vec<_>, Errno>>()?;
+        let names = entries.into_iter().map(|entry| OsString::from_vec(entry.file_name().to_bytes().to_vec()));
+        let mut names: Vec<OsString> = names.filter(|name| name != "." && name != "..").collect();
+        names.sort();
+        Ok(names)
+    }
+
     /// Brings the names in a folder below to the disk; an empty path is the folder itself.
     pub(crate) fn sync(&self, path: &Path) -> io::Result<()> {
         let dir = self.open_beneath(path)?;
