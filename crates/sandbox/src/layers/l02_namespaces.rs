@@ -241,7 +241,8 @@ impl Child {
     fn start(&self, launch: &Launch<'_>) -> io::Result<Pid> {
         let flags = clone_flags(launch.world);
         let Some(cgroup) = launch.group.and_then(Group::clone_into) else {
-            return children::start_sharing_memory(flags, &mut || self.run());
+            // SAFETY: the task only makes system calls; all that it needs was made before.
+            return unsafe { children::start_sharing_memory(flags, &mut || self.run()) };
         };
         match children::clone_process(CloneSpec { flags, cgroup: Some(cgroup) })? {
             Forked::Parent(pid) => Ok(pid),
