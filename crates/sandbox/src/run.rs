@@ -305,13 +305,13 @@ impl Attempt<'_> {
             drop(placeholders.take());
             findings
         });
-        running.started.reap().map_err(|error| {
+        let reap = running.started.reap().map_err(|error| {
             Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
         })?;
         if let Some(broken) = failed {
             return Err(broken);
         }
-        let receipt = alive.receipt(decided.elapsed());
+        let receipt = alive.receipt(running.started.pid.as_raw_nonzero().get(), reap, decided.elapsed());
         let findings = early.unwrap_or_else(|| self.scan());
         Ok(Ended { end, receipt, findings, stdout: running.stdout, stderr: running.stderr })
     }
