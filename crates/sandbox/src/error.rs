@@ -85,6 +85,14 @@ pub enum TreeError {
         /// The system's answer.
         source: io::Error,
     },
+    /// The working folder could not be entered.
+    #[error("cannot enter the folder `{}`: {source}", path.display())]
+    Folder {
+        /// The folder as given.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// Freezing or thawing failed, or took too long.
     #[error("cannot {what} the process tree: {source}")]
     Steer {
