@@ -307,17 +307,18 @@ fn read_record(path: &Path) -> Option<BTreeSet<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     /// A folder of records and a workspace, both gone at the end.
     struct Bed {
-        top: tempfile::TempDir,
+        top: Scratch,
         folder: PathBuf,
         workspace: PathBuf,
     }
 
     impl Bed {
         fn new() -> Self {
-            let top = tempfile::tempdir().expect("a folder");
+            let top = Scratch::new();
             let (folder, workspace) = (top.path().join("records"), top.path().join("workspace"));
             fs::create_dir(&folder).expect("a folder");
             fs::create_dir(&workspace).expect("a folder");

@@ -308,6 +308,7 @@ pub(crate) fn now() -> Since {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
     use std::fs;
 
     fn watch(root: PathBuf, budgets: Budgets, memory: MemoryCount) -> Sight {
@@ -319,15 +320,9 @@ mod tests {
         Sight { scratch, proc, roots: vec![root], since: now(), budgets, memory }
     }
 
-    fn folder(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("tripwire-watch-{name}-{}", std::process::id()));
-        fs::create_dir_all(&dir).expect("a folder");
-        dir
-    }
-
     #[test]
     fn box_4_too_many_files_spend_the_budget_and_few_do_not() {
-        let dir = folder("inodes");
+        let dir = Scratch::new();
         let budgets = Budgets { inodes: 50, ..Budgets::default() };
         let watch = watch(dir.clone(), budgets, MemoryCount::Kernel);
         assert_eq!(watch.over(watch.count().usage), None);
@@ -335,12 +330,11 @@ mod tests {
             fs::write(dir.join(format!("f{index}")), "").expect("a file");
         }
         assert_eq!(watch.over(watch.count().usage), Some(Budget::Inodes));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     #[test]
     fn box_4_bytes_count_only_if_written_since_the_start() {
-        let dir = folder("bytes");
+        let dir = Scratch::new();
         fs::write(dir.join("old"), vec![1_u8; 300_000]).expect("a file");
         std::thread::sleep(Duration::from_millis(20));
         let budgets = Budgets { disk: crate::spec::Bytes(200_000), ..Budgets::default() };
@@ -348,7 +342,6 @@ mod tests {
         assert_eq!(watch.over(watch.count().usage), None);
         fs::write(dir.join("new"), vec![1_u8; 300_000]).expect("a file");
         assert_eq!(watch.over(watch.count().usage), Some(Budget::Disk));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     #[test]
@@ -361,13 +354,12 @@ mod tests {
 
     #[test]
     fn box_4_a_look_stays_quiet_until_a_budget_is_spent() {
-        let dir = folder("look");
+        let dir = Scratch::new();
         let budgets = Budgets { disk: crate::spec::Bytes(1_000_000), ..Budgets::default() };
         let mut looks = Watch::new(watch(dir.clone(), budgets, MemoryCount::Kernel));
         assert_eq!(looks.look(), None);
         fs::write(dir.join("big"), vec![1_u8; 3_000_000]).expect("a file");
         std::thread::sleep(COUNT_EVERY_MIN + CALM);
         assert_eq!(looks.look(), Some(Budget::Disk));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 }

@@ -63,7 +63,6 @@ mod linux {
             exit_is_told(most);
             a_missing_program_is_an_error(most);
             a_folder_that_cannot_be_entered_is_told_as_one(most);
-        a_folder_that_cannot_be_entered_is_told_as_one(most);
             frozen_means_still(most);
             a_crowd_ends(most);
             a_fork_bomb_ends(most);

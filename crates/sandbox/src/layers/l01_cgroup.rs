@@ -424,6 +424,7 @@ fn named(error: &io::Error, path: &Path) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     const HYBRID_MOUNTS: &str = "\
 31 25 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
@@ -460,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_group_with_budgets_is_made_beside_ours_and_nowhere_higher() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let hierarchy = unified(top.path(), &["", "slice", "slice/unit"]);
         assert_eq!(v2_parent_with_controllers(&hierarchy), Some(top.path().join("slice/unit")));
         let hierarchy = unified(top.path(), &["", "slice"]);
@@ -471,7 +472,7 @@ mod tests {
 
     #[test]
     fn above_the_mount_there_is_no_group() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let mut hierarchy = unified(top.path(), &["slice"]);
         hierarchy.mount = hierarchy.own.clone();
         assert_eq!(v2_parent_with_controllers(&hierarchy), None);
@@ -481,7 +482,7 @@ mod tests {
 
     #[test]
     fn budgets_are_cut_to_the_limits_of_our_own_group_and_stay_where_it_has_none() {
-        let own = tempfile::tempdir().expect("a folder");
+        let own = Scratch::new();
         let limits = GroupLimits { memory: Bytes(1_000), processes: 10 };
         let cut = |limits: GroupLimits| (limits.memory.0, limits.processes);
         assert_eq!(cut(limits.within(own.path())), (1_000, 10));

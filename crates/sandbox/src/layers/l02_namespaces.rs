@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn an_end_that_does_not_come_is_not_waited_for_and_one_that_comes_is_seen() {
-        let child = std::process::Command::new("sleep").arg("600").spawn().expect("starts");
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("starts");
         let pid = Pid::from_child(&child);
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).expect("a handle");
         let started = Started { pid, pidfd };
@@ -352,5 +352,6 @@ mod tests {
         started.kill();
         assert_eq!(started.reap_within(Duration::from_secs(60)).expect("waits"), Reap::Gone);
         assert_eq!(started.reap().expect("nothing is left to wait for"), Reap::Gone);
+        assert!(child.wait().is_err(), "it was waited for");
     }
 }

@@ -351,6 +351,7 @@ pub(crate) use launcher::{describe, fall_back_to_copy, is_fresh_overlay, open_wr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     /// A workspace with one file, and a stage of it with one more.
     fn staged(top: &Path) -> (PathBuf, PathBuf, Stage) {
@@ -372,7 +373,7 @@ mod tests {
 
     #[test]
     fn an_apply_leaves_neither_stage_nor_notes() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let (workspace, dir, stage) = staged(top.path());
         let digest = stage.changes().expect("compares").digest();
         assert_eq!(stage.apply(&digest).expect("applies").changes().len(), 1);
@@ -381,7 +382,7 @@ mod tests {
 
     #[test]
     fn an_apply_that_was_complete_is_said_to_be_and_not_made_again() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let (workspace, dir, stage) = staged(top.path());
         let digest = stage.changes().expect("compares").digest();
         complete(&workspace, &dir, &stage);
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn an_apply_whose_stage_cannot_be_cleared_away_is_no_failed_apply() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let (workspace, dir, stage) = staged(top.path());
         let digest = stage.changes().expect("compares").digest();
         let hindrance = top.path().join("stage.discarded");
@@ -407,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_stage_whose_apply_was_complete_begins_anew_for_the_next_run() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let (workspace, dir, stage) = staged(top.path());
         complete(&workspace, &dir, &stage);
         let next = Stage::open_or_make(&dir, &workspace, Form::Copy).expect("a stage");
@@ -419,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_files_folders_links_and_modes_and_neither_pipes_nor_records() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let (from, to) = (top.path().join("from"), top.path().join("to"));
         fs::create_dir_all(from.join("sub/.geometry")).expect("folders");
         fs::create_dir(from.join(RECORDS)).expect("a folder");
@@ -440,11 +441,12 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_file_that_became_a_link_or_a_pipe_is_neither_followed_nor_waited_for() {
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = Scratch::new();
         fs::write(dir.path().join("secret"), "secret").expect("write");
         std::os::unix::fs::symlink("secret", dir.path().join("link")).expect("link");
         let mode = rustix::fs::Mode::RUSR;
-        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::FileType::Fifo, mode, 0)
+            .expect("a pipe");
         let top = Top::open(dir.path()).expect("a folder");
         for name in ["link", "pipe"] {
             let place = top.place(Path::new(name)).expect("a place");
@@ -456,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_stage_without_an_interrupted_apply_is_opened_as_it_is() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let (workspace, dir, stage) = staged(top.path());
         let digest = stage.changes().expect("compares").digest();
         let again = Stage::open_or_make(&dir, &workspace, Form::Copy).expect("a stage");
@@ -465,7 +467,7 @@ mod tests {
 
     #[test]
     fn what_an_interrupted_discard_left_goes_with_the_next_one() {
-        let top = tempfile::tempdir().expect("a folder");
+        let top = Scratch::new();
         let (_workspace, dir, stage) = staged(top.path());
         let left = top.path().join("stage.discarded");
         fs::create_dir_all(left.join("copy")).expect("a folder");
