@@ -80,15 +80,10 @@ impl Stage {
     pub(crate) fn open_or_make(dir: &Path, workspace: &Path, form: Form) -> Result<Self, StageError> {
         if dir.join("workspace").exists() {
             let stage = Self::open(dir, workspace)?;
-            let interrupted = if recover::is_under_way(dir) { stage.recover() } else { Ok(None) };
-            match interrupted {
-                Ok(Some(Recovered::RolledBack) | None) => return Ok(stage),
+            match stage.settle_if_interrupted()? {
+                Some(Recovered::RolledBack) | None => return Ok(stage),
                 // What was staged is in the workspace by now: the next writes begin anew.
-                Ok(Some(Recovered::Completed)) => {}
-                Err(error) => {
-                    let source = io::Error::other(error.to_string());
-                    return Err(StageError::Prepare { path: dir.to_path_buf(), source });
-                }
+                Some(Recovered::Completed) => {}
             }
         }
         if form == Form::Copy && dir.starts_with(workspace) && !dir.starts_with(workspace.join(RECORDS)) {
@@ -103,7 +98,11 @@ impl Stage {
                 fs::create_dir_all(dir.join("upper")).map_err(at)?;
                 fs::create_dir_all(dir.join("work")).map_err(at)?;
             }
-            Form::Copy => copy_workspace(workspace, &dir.join("copy"))?,
+            Form::Copy => {
+                // What a copy that was interrupted left is not the workspace as it is now.
+                remove_whole(&dir.join("copy")).map_err(at)?;
+                copy_workspace(workspace, &dir.join("copy"))?;
+            }
         }
         fs::write(dir.join("form"), form.name()).map_err(at)?;
         // The record comes last: a half-made stage is none.
@@ -174,7 +173,7 @@ impl Stage {
     fn settle(&self) -> Result<Option<Recovered>, ApplyError> {
         let found = recover::recover(&self.workspace, &self.dir)?;
         if found == Some(Recovered::Completed) {
-            self.clone().discard()?;
+            self.remove()?;
         }
         Ok(found)
     }
@@ -191,15 +190,35 @@ impl Stage {
         }
     }
 
-    /// Throws the staged writes away. One rename takes the stage out of its place, so that a crash leaves all of it or
-    /// nothing: never a plan without its mark, never half of a change set.
+    /// Throws the staged writes away. An apply that was interrupted is taken back first: its plan is in the stage.
     ///
     /// # Errors
-    /// If a file cannot be removed.
+    /// If a file cannot be removed or put back.
     pub fn discard(self) -> Result<(), StageError> {
+        match self.settle_if_interrupted()? {
+            Some(Recovered::Completed) => Ok(()),
+            Some(Recovered::RolledBack) | None => self.remove(),
+        }
+    }
+
+    /// Settles an apply that was interrupted, if there is one.
+    fn settle_if_interrupted(&self) -> Result<Option<Recovered>, StageError> {
+        if !recover::is_under_way(&self.dir) {
+            return Ok(None);
+        }
+        let at = |error: ApplyError| StageError::Prepare {
+            path: self.dir.clone(),
+            source: io::Error::other(error.to_string()),
+        };
+        self.recover().map_err(at)
+    }
+
+    /// Removes the stage. One rename takes it out of its place, so that a crash leaves all of it or nothing: never a plan
+    /// without its mark, never half of a change set.
+    fn remove(&self) -> Result<(), StageError> {
         let aside = self.beside(".discarded");
         let at = |source| StageError::Prepare { path: self.dir.clone(), source };
-        // What an interrupted discard left.
+        // What an interrupted removal left.
         remove_whole(&aside).map_err(at)?;
         fs::rename(&self.dir, &aside).and_then(|()| recover::sync_folder_of(&self.dir)).map_err(at)?;
         remove_whole(&aside).map_err(at)
@@ -419,6 +438,17 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_that_was_interrupted_is_made_anew() {
+        let top = Scratch::new();
+        let (workspace, dir, _stage) = staged(top.path());
+        std::os::unix::fs::symlink("old", workspace.join("link")).expect("link");
+        std::os::unix::fs::symlink("old", dir.join("copy/link")).expect("link");
+        fs::remove_file(dir.join("workspace")).expect("without its record a stage is none");
+        let again = Stage::open_or_make(&dir, &workspace, Form::Copy).expect("a stage");
+        assert!(again.changes().expect("compares").changes().is_empty());
+    }
+
+    #[test]
     fn a_copy_has_files_folders_links_and_modes_and_neither_pipes_nor_records() {
         let top = Scratch::new();
         let (from, to) = (top.path().join("from"), top.path().join("to"));
@@ -463,6 +493,24 @@ mod tests {
         let digest = stage.changes().expect("compares").digest();
         let again = Stage::open_or_make(&dir, &workspace, Form::Copy).expect("a stage");
         assert_eq!(again.changes().expect("compares").digest(), digest);
+    }
+
+    #[test]
+    fn discarding_a_stage_in_the_middle_of_an_apply_takes_the_apply_back_first() {
+        let top = Scratch::new();
+        let (workspace, dir, stage) = staged(top.path());
+        fs::remove_file(dir.join("copy/old")).expect("remove");
+        let changes = stage.changes().expect("compares");
+        let shelf = workspace.join(format!("{}crashed", recover::SHELF_PREFIX));
+        fs::create_dir(&shelf).expect("a shelf");
+        recover::write_plan(&dir, &shelf, &changes).expect("a plan");
+        // A crash with the old file moved aside and the new one moved in.
+        let old = changes.changes().iter().position(|change| change.path() == Path::new("old")).expect("a change");
+        fs::rename(workspace.join("old"), shelf.join(apply::old_name(old))).expect("moves");
+        fs::write(workspace.join("new"), "new").expect("write");
+        stage.discard().expect("discards");
+        assert_eq!(fs::read_to_string(workspace.join("old")).expect("it is back"), "old");
+        assert!(!workspace.join("new").exists() && !shelf.exists() && !dir.exists());
     }
 
     #[test]
