@@ -156,6 +156,7 @@ impl RunError {
             Self::Tree(TreeError::Command { .. } | TreeError::NoCommand) => {
                 "name a program that is installed, or its path".to_owned()
             }
+            Self::Tree(TreeError::Folder { .. }) => "start in a folder that exists and may be entered".to_owned(),
             Self::Tree(TreeError::Start { .. } | TreeError::Steer { .. } | TreeError::Unsupported) => {
                 "see what this machine allows with `tripwire doctor`".to_owned()
             }

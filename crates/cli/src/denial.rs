@@ -137,7 +137,11 @@ fn of_review(error: &ReviewError) -> Exit {
         | ReviewError::Answer(_)
         | ReviewError::Refused(_)
         | ReviewError::Apply(
-            ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Protected { .. } | ApplyError::Busy,
+            ApplyError::Mismatch { .. }
+            | ApplyError::Conflict { .. }
+            | ApplyError::Protected { .. }
+            | ApplyError::Finished
+            | ApplyError::Busy,
         ) => Exit::Refused,
         ReviewError::NothingStaged | ReviewError::NoSuchDigest { .. } | ReviewError::PolicyFile(_) => Exit::Usage,
         ReviewError::Execution(_) => Exit::Internal,

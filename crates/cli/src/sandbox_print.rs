@@ -294,9 +294,11 @@ pub(crate) fn stage_error(error: &StageError) -> ExitCode {
 pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
     match error {
-        ApplyError::Mismatch { .. } | ApplyError::Conflict { .. } | ApplyError::Protected { .. } | ApplyError::Busy => {
-            SandboxExit::Refused.code()
-        }
+        ApplyError::Mismatch { .. }
+        | ApplyError::Conflict { .. }
+        | ApplyError::Protected { .. }
+        | ApplyError::Finished
+        | ApplyError::Busy => SandboxExit::Refused.code(),
         ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. } => {
             SandboxExit::GuardBroken.code()
         }

@@ -5,12 +5,13 @@ use std::ffi::CStr;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
 use crate::layers::l02_namespaces::INNER_NAME;
 use crate::layers::l03_reexec::be_inner;
-use crate::sys::{check, exit_now};
+use crate::sys::{self, check, exit_now};
 
 /// The inner stage begins here, when the C library is ready and before the language's own start, which reads the memory map
 /// and sets up a second stack for nothing. Where the C library passes no arguments, `inner_main` begins it a little later.
@@ -98,14 +99,44 @@ pub(crate) fn clone_process(spec: CloneSpec<'_>) -> io::Result<Forked> {
 const SHARED_STACK_BYTES: usize = 512 * 1024;
 const STACK_ALIGN: usize = 16;
 
-/// Starts a child that runs `task` in this process's own memory, on a stack of its own, while this process stands still until
-/// the child executes a program or exits: nothing is copied for a child that is about to throw it away. Descriptors, working
-/// folder, credentials and signal actions are the child's own, and so are the namespaces that `flags` ask for. In a process
-/// with threads the task may only make system calls.
-pub(crate) fn start_sharing_memory(flags: i32, task: &mut dyn FnMut()) -> io::Result<Pid> {
+/// How long the end of a thread that was joined may take to show.
+const ALONE_TIME_MAX: Duration = Duration::from_secs(1);
+const ALONE_POLL: Duration = Duration::from_micros(50);
+
+/// Starts a child that runs `task` in this process's memory, as [`start_sharing_memory`] does, for a task that allocates: only
+/// the one thread of a process can do that, and whether it is one is asked.
+pub(crate) fn start_sharing_memory_alone(task: &mut dyn FnMut()) -> io::Result<Pid> {
+    let start = Instant::now();
+    // A thread that was joined is out of our memory a moment before the kernel has forgotten it.
+    while !is_alone() {
+        if start.elapsed() > ALONE_TIME_MAX {
+            return Err(io::Error::from_raw_os_error(libc::EBUSY));
+        }
+        std::thread::sleep(ALONE_POLL);
+    }
+    // SAFETY: the calling thread is the only one in this memory, and it stands still while the task runs: whatever the task
+    // locks was free, and nobody else asks for it.
+    unsafe { start_sharing_memory(0, task) }
+}
+
+/// Whether the calling thread is the only one of its process and nobody shares its memory: only then does the kernel agree to
+/// separate it from the others, and there is nothing to do.
+fn is_alone() -> bool {
+    sys::unshare(libc::CLONE_THREAD).is_ok()
+}
+
+/// Starts a child that runs `task` in this process's own memory, on a stack of its own, while the calling thread stands still
+/// until the child executes a program or exits: nothing is copied for a child that is about to throw it away. Descriptors,
+/// working folder, credentials and signal actions are the child's own, and so are the namespaces that `flags` ask for.
+///
+/// # Safety
+/// Other threads of this process run on, in the same memory. If there are any, the task may only make system calls: it must
+/// not allocate, free or take a lock, because a lock that one of them holds, or that it takes itself, may never be free again.
+pub(crate) unsafe fn start_sharing_memory(flags: i32, task: &mut dyn FnMut()) -> io::Result<Pid> {
     extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
         let task = argument.cast::<&mut dyn FnMut()>();
-        // SAFETY: the pointer is to the reference below, which lives as long as the parent stands still.
+        // SAFETY: the pointer is to the reference below, which lives as long as the calling thread stands still, and that
+        // thread does not use it meanwhile.
         let task = unsafe { &mut *task };
         task();
         exit_now(EXIT_SHARED)
@@ -118,8 +149,9 @@ pub(crate) fn start_sharing_memory(flags: i32, task: &mut dyn FnMut()) -> io::Re
     let mut task = task;
     let argument = (&raw mut task).cast::<libc::c_void>();
     let flags = flags | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the stack grows down from its aligned end and is freed after the child has left this memory; the function never
-    // returns into this frame; with CLONE_VFORK nobody else runs in this memory meanwhile.
+    // SAFETY: the stack grows down from its aligned end and is freed after the child has left this memory, because CLONE_VFORK
+    // holds the calling thread, and it alone, until then; the function never returns into this frame; what the task may do
+    // beside other threads is our caller's promise.
     let pid = check(unsafe { libc::clone(enter, top.cast(), flags, argument) })?;
     drop(stack);
     Pid::from_raw(pid).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
@@ -157,5 +189,38 @@ pub(crate) fn reap_one() -> io::Result<Reaped> {
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_threads_is_not_alone_and_a_forked_one_is() {
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || held.recv().ok());
+        assert!(!is_alone());
+        let child = match clone_process(CloneSpec { flags: 0, cgroup: None }).expect("forks") {
+            Forked::Parent(pid) => pid,
+            // Only system calls are made here.
+            Forked::Child => exit_now(i32::from(!is_alone())),
+        };
+        let (_, status) = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty())
+            .expect("waits")
+            .expect("ended");
+        assert_eq!(status.exit_status(), Some(0));
+        drop(hold);
+        thread.join().expect("the thread ends");
+    }
+
+    #[test]
+    fn a_task_that_allocates_is_not_started_beside_other_threads() {
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || held.recv().ok());
+        let refused = start_sharing_memory_alone(&mut || exit_now(0)).expect_err("refused");
+        assert_eq!(refused.raw_os_error(), Some(libc::EBUSY));
+        drop(hold);
+        thread.join().expect("the thread ends");
     }
 }

@@ -85,6 +85,14 @@ pub enum TreeError {
         /// The system's answer.
         source: io::Error,
     },
+    /// The working folder could not be entered.
+    #[error("cannot enter the folder `{}`: {source}", path.display())]
+    Folder {
+        /// The folder as given.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// Freezing or thawing failed, or took too long.
     #[error("cannot {what} the process tree: {source}")]
     Steer {
@@ -135,7 +143,7 @@ pub enum StageError {
     },
 }
 
-/// Staged changes that were not applied; the workspace is as it was.
+/// Staged changes that were not applied; the workspace is as it was, unless the case says otherwise.
 #[derive(Debug, Error)]
 pub enum ApplyError {
     /// The stage cannot be read.
@@ -149,6 +157,9 @@ pub enum ApplyError {
         /// The digest of what is staged now.
         found: String,
     },
+    /// An earlier apply of the same stage was interrupted after its last file; nothing was written again.
+    #[error("these changes are in the workspace already: an apply was interrupted after its last file")]
+    Finished,
     /// Another process is applying the same stage.
     #[error("another process is applying these changes just now")]
     Busy,
@@ -206,6 +217,7 @@ impl ApplyError {
                 "make this change yourself, or throw the stage away with `tripwire sandbox discard`"
             }
             Self::Write { .. } => "mend the cause that is named and apply again; nothing has changed yet",
+            Self::Finished => "nothing is left to apply; look at the workspace itself",
             Self::Busy => "wait for it and look with `tripwire sandbox diff`",
             Self::Recover { .. } => {
                 "mend the cause and apply again; `.tripwire-apply-…` in the workspace holds the old and the new files"

@@ -96,29 +96,28 @@ fn make(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
-    fn home(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("tripwire-home-{name}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&dir));
-        fs::create_dir_all(dir.join(".ssh")).expect("a folder");
-        fs::canonicalize(dir).expect("a path")
+    fn home() -> Scratch {
+        let home = Scratch::new();
+        fs::create_dir(home.join(".ssh")).expect("a folder");
+        home
     }
 
     #[test]
     fn box_1_below_a_workspace_with_the_home_state_and_keys_are_hidden() {
-        let home = home("in");
-        let found = hidden_in(Some(home.clone()), None, |path| (path.starts_with(&home), path.starts_with(&home)));
+        let home = home();
+        let found =
+            hidden_in(Some(home.clone()), None, |path| (path.starts_with(home.path()), path.starts_with(home.path())));
         assert_eq!(found.expect("hides"), [home.join(".local/state/tripwire"), home.join(".ssh")]);
         assert!(home.join(".local/state/tripwire").is_dir(), "it is made, so that nobody inside can make it");
-        fs::remove_dir_all(home).expect("clean");
     }
 
     #[test]
     fn box_1_a_home_that_is_not_shown_is_left_alone() {
-        let home = home("out");
+        let home = home();
         let found = hidden_in(Some(home.clone()), Some(home.join("state")), |_| (false, false));
         assert!(found.expect("hides").is_empty());
         assert!(!home.join(".local").exists() && !home.join("state").exists());
-        fs::remove_dir_all(home).expect("clean");
     }
 }

@@ -11,6 +11,8 @@
 mod error;
 mod interrupt;
 mod outcome;
+#[cfg(test)]
+mod scratch;
 mod spec;
 mod stage;
 

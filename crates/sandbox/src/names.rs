@@ -27,6 +27,8 @@ const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 pub(crate) struct Names {
     pub(crate) protected: Vec<PathBuf>,
     pub(crate) missing: Vec<(PathBuf, Kind)>,
+    /// The protected names that were there; some may be another run's placeholders.
+    pub(crate) standing: Vec<PathBuf>,
     pub(crate) hidden: Vec<PathBuf>,
     /// Secrets outside of the workspace to which a link in it leads; absolute.
     pub(crate) hidden_elsewhere: Vec<PathBuf>,
@@ -59,7 +61,11 @@ impl Names {
                 }
                 // A repository's pointer file: it is protected itself, and there is nothing below it.
                 Ok(meta) if !last && !meta.is_dir() => {
-                    self.add_protected(so_far);
+                    self.add_standing(so_far);
+                    return Ok(());
+                }
+                Ok(_) if last => {
+                    self.add_standing(so_far);
                     return Ok(());
                 }
                 Ok(_) => {}
@@ -76,6 +82,11 @@ impl Names {
         }
         self.add_protected(so_far);
         Ok(())
+    }
+
+    fn add_standing(&mut self, name: PathBuf) {
+        self.standing.push(name.clone());
+        self.add_protected(name);
     }
 
     fn add_protected(&mut self, name: PathBuf) {
@@ -105,7 +116,7 @@ impl Names {
                 let path = repository.join(name);
                 let found = fs::symlink_metadata(workspace.join(&path));
                 if found.is_ok_and(|meta| !meta.is_symlink()) {
-                    self.add_protected(path);
+                    self.add_standing(path);
                 }
             }
             for path in obeyed(workspace, &repository) {

@@ -43,6 +43,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: SandboxPlan,
     /// Protected names that must be made first, relative to the workspace.
     pub(crate) missing: Vec<(PathBuf, Kind)>,
+    /// Protected names that were there, relative to the workspace.
+    pub(crate) standing: Vec<PathBuf>,
     /// Where the command may write, for the look afterwards.
     pub(crate) written: Vec<Written>,
 }
@@ -120,7 +122,7 @@ pub(crate) fn prepare(
         }
     };
     let granted = granted.into_iter().map(|(root, names)| Written { root, base: None, known: names.known });
-    Ok(Prepared { plan, missing, written: granted.chain(workspace).collect() })
+    Ok(Prepared { plan, missing, standing: names.standing, written: granted.chain(workspace).collect() })
 }
 
 /// Whether the command may write to what it sees as its workspace; a stage keeps writes out of the real one by itself.
@@ -299,12 +301,7 @@ fn is_shown(spec: &Sandbox, path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::outcome::Layer;
-
-    fn workspace(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("tripwire-policy-{name}-{}", std::process::id()));
-        fs::create_dir_all(&dir).expect("a folder");
-        fs::canonicalize(dir).expect("a path")
-    }
+    use crate::scratch::Scratch;
 
     fn plan(dir: &Path) -> Result<Prepared, Broken> {
         let spec = Sandbox::new(dir, ["true"]).expect("a spec");
@@ -313,7 +310,7 @@ mod tests {
 
     #[test]
     fn box_1_every_folder_above_a_wall_is_pinned() {
-        let dir = workspace("pins");
+        let dir = Scratch::new();
         fs::create_dir_all(dir.join("a/b")).expect("folders");
         fs::write(dir.join("a/b/.env"), "secret").expect("a secret");
         let steps = plan(&dir).expect("a plan").plan.steps;
@@ -323,60 +320,53 @@ mod tests {
         has(Step::Mask { path: dir.join("a/b/.env") });
         has(Step::Protect { path: dir.join(".git") });
         assert!(!steps.contains(&Step::Pin { path: dir.clone() }));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     #[test]
     fn box_1_missing_names_are_made_and_existing_ones_are_not() {
-        let dir = workspace("missing");
+        let dir = Scratch::new();
         fs::create_dir_all(dir.join(".git/hooks")).expect("folders");
         let missing = plan(&dir).expect("a plan").missing;
         assert!(missing.contains(&(PathBuf::from(".geometry"), Kind::Dir)));
         assert!(missing.contains(&(PathBuf::from(".git/config"), Kind::File)));
         assert!(!missing.iter().any(|(name, _)| name == Path::new(".git") || name == Path::new(".git/hooks")));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     #[test]
     fn box_2_a_protected_name_that_is_a_link_is_refused() {
-        let dir = workspace("link");
+        let dir = Scratch::new();
         std::os::unix::fs::symlink("/etc", dir.join(".geometry")).expect("a link");
         let broken = plan(&dir).expect_err("refused");
         assert_eq!(broken.layer, Layer::Rootfs);
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     #[test]
     fn box_1_a_secret_behind_a_link_is_hidden_where_it_really_is() {
-        let dir = workspace("secret");
+        let dir = Scratch::new();
         fs::write(dir.join("real"), "secret").expect("a secret");
         std::os::unix::fs::symlink("real", dir.join(".env")).expect("a link");
         let steps = plan(&dir).expect("a plan").plan.steps;
         assert!(steps.contains(&Step::Mask { path: dir.join("real") }));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     #[test]
     fn box_1_a_hidden_path_that_nothing_shows_needs_no_wall() {
-        let (dir, other) = (workspace("hide"), workspace("hide-other"));
+        let (dir, other) = (Scratch::new(), Scratch::new());
         fs::write(dir.join("secret"), "secret").expect("a secret");
         let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
         let spec = spec.hide(Path::new("secret")).expect("hides").hide(&other).expect("hides");
         let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[]).expect("a plan").plan.steps;
         assert!(steps.contains(&Step::Mask { path: dir.join("secret") }));
         assert!(!steps.contains(&Step::Mask { path: other.clone() }));
-        fs::remove_dir_all(&dir).expect("clean");
-        fs::remove_dir_all(&other).expect("clean");
     }
 
     #[test]
     fn box_3_the_environment_is_fixed_and_an_override_replaces_it() {
-        let dir = workspace("env");
+        let dir = Scratch::new();
         let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
         let spec = spec.env(OsStr::new("TERM"), OsStr::new("xterm")).expect("a variable");
         let env = command(&spec).env;
         assert_eq!(env.iter().filter(|entry| entry.to_string_lossy().starts_with("TERM=")).count(), 1);
         assert!(env.contains(&OsString::from("TZ=UTC")) && env.contains(&OsString::from("TERM=xterm")));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 }

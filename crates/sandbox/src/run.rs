@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::policy::{self, MemoryCount, Writes, Written};
 use crate::procfs;
 use crate::running::{Alive, Ended, Event, Running};
-use crate::runs::Placeholders;
+use crate::runs::{Filled, Patience, Placeholders};
 use crate::spec::{Profile, Sandbox};
 use crate::stage;
 use crate::watchdog::{self, Sight, Watch};
@@ -153,13 +153,20 @@ impl Attempt<'_> {
             Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
             Writes::Copy { copy } => copy,
         };
-        // Leftovers of killed runs go before the workspace is looked at.
-        let mut placeholders = Placeholders::begin(shown).map_err(placeholder)?;
-        let prepared = policy::prepare(self.spec, &writes, self.memory, placeholders.shared())?;
-        self.written = prepared.written;
-        placeholders.fill(&prepared.missing).map_err(placeholder)?;
-        self.refuse_late_start()?;
-        Ok((placeholders, Plan::Sandbox(Box::new(prepared.plan))))
+        let patience = Patience { until: self.deadline(), interrupt: self.spec.interrupt.clone() };
+        loop {
+            // Leftovers of killed runs go before the workspace is looked at.
+            let mut placeholders = Placeholders::begin(shown, &patience).map_err(placeholder)?;
+            let prepared = policy::prepare(self.spec, &writes, self.memory, placeholders.shared())?;
+            match placeholders.fill(&prepared.missing, &prepared.standing, &patience).map_err(placeholder)? {
+                Filled::Yes => {}
+                Filled::MovedOn if patience.is_over() => return Err(too_late("start in time")),
+                Filled::MovedOn => continue,
+            }
+            self.written = prepared.written;
+            self.refuse_late_start()?;
+            return Ok((placeholders, Plan::Sandbox(Box::new(prepared.plan))));
+        }
     }
 
     /// Layers 2 and 3: the inner stage, waiting for its plan.
@@ -260,7 +267,7 @@ impl Attempt<'_> {
     fn refuse_late_start(&self) -> Result<(), Broken> {
         self.spec.interrupt.begin();
         if self.spec.interrupt.is_raised() || Instant::now() >= self.deadline() {
-            return Err(reexec("start in time")(io::Error::from_raw_os_error(libc::ETIMEDOUT)));
+            return Err(too_late("start in time"));
         }
         Ok(())
     }
@@ -298,13 +305,13 @@ impl Attempt<'_> {
             drop(placeholders.take());
             findings
         });
-        running.started.reap().map_err(|error| {
+        let reap = running.started.reap().map_err(|error| {
             Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
         })?;
         if let Some(broken) = failed {
             return Err(broken);
         }
-        let receipt = alive.receipt(decided.elapsed());
+        let receipt = alive.receipt(running.started.pid.as_raw_nonzero().get(), reap, decided.elapsed());
         let findings = early.unwrap_or_else(|| self.scan());
         Ok(Ended { end, receipt, findings, stdout: running.stdout, stderr: running.stderr })
     }
@@ -347,6 +354,9 @@ impl Attempt<'_> {
 }
 
 fn placeholder(error: io::Error) -> Broken {
+    if error.kind() == io::ErrorKind::TimedOut {
+        return too_late("start in time: another sandbox of this user holds the lock");
+    }
     Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "make placeholders for protected names".to_owned())
 }
 
@@ -367,6 +377,10 @@ fn on(text: &str) -> LayerState {
 
 fn namespaces(what: &'static str) -> impl Fn(io::Error) -> Broken {
     move |error| Broken::new(Layer::Namespaces, error.raw_os_error().unwrap_or(0), format!("{what}: {error}"))
+}
+
+fn too_late(what: &'static str) -> Broken {
+    reexec(what)(io::Error::from_raw_os_error(libc::ETIMEDOUT))
 }
 
 fn reexec(what: &'static str) -> impl Fn(io::Error) -> Broken {

@@ -8,9 +8,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::capture::Capture;
 use crate::control::{Channel, News};
 use crate::interrupt::Interrupt;
-use crate::layers::l02_namespaces::Started;
+use crate::layers::l02_namespaces::{Reap, Started};
 use crate::outcome::{Budget, End, Finding, Receipt};
 use crate::procfs::{self, Identity};
+use crate::sys;
 use crate::watchdog::Watch;
 
 /// A started inner stage with its channels.
@@ -47,7 +48,7 @@ impl Running {
     pub(crate) fn abandon(self) {
         self.started.kill();
         // It is gone for sure once it is waited for; a failure here changes nothing.
-        drop(self.started.reap());
+        sys::best_effort(self.started.reap());
     }
 
     /// Waits for the next event; reads the command's output and keeps the budgets meanwhile.
@@ -118,18 +119,52 @@ impl Alive {
         matches!(self, Self::Counted(0))
     }
 
-    pub(crate) fn receipt(self, took: Duration) -> Receipt {
-        match self {
-            Self::Counted(others) => Receipt { ended: u64::from(others) + 1, survivors: 0, took },
-            Self::Seen(seen) => {
-                let survivors = seen.iter().filter(|id| procfs::is_alive(**id)).count();
-                let ended = seen.len() + 1 - survivors;
-                Receipt {
-                    ended: u64::try_from(ended).unwrap_or(u64::MAX),
-                    survivors: u64::try_from(survivors).unwrap_or(u64::MAX),
-                    took,
-                }
+    /// What became of them and of the first process itself, which was asked to end and waited for.
+    pub(crate) fn receipt(self, first: i32, reap: Reap, took: Duration) -> Receipt {
+        let living = |seen: &[Identity]| seen.iter().filter(|id| procfs::is_alive(**id)).count();
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        match (self, reap) {
+            (Self::Counted(others), Reap::Gone) => Receipt { ended: u64::from(others) + 1, survivors: 0, took },
+            // Counted from inside, so they are looked for now; the first process is one of those that are left.
+            (Self::Counted(others), Reap::StillThere) => {
+                let survivors = number(procfs::descendants(first).len() + 1);
+                Receipt { ended: (u64::from(others) + 1).saturating_sub(survivors), survivors, took }
+            }
+            (Self::Seen(seen), Reap::Gone) => {
+                let survivors = living(&seen);
+                Receipt { ended: number(seen.len() + 1 - survivors), survivors: number(survivors), took }
+            }
+            (Self::Seen(seen), Reap::StillThere) => {
+                let survivors = living(&seen);
+                Receipt { ended: number(seen.len() - survivors), survivors: number(survivors + 1), took }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(receipt: &Receipt) -> (u64, u64) {
+        (receipt.ended, receipt.survivors)
+    }
+
+    #[test]
+    fn a_first_process_that_is_gone_leaves_no_survivors() {
+        let gone = Identity { pid: i32::MAX, start: 1 };
+        let receipt = |alive: Alive| counts(&alive.receipt(i32::MAX, Reap::Gone, Duration::ZERO));
+        assert_eq!(receipt(Alive::Counted(2)), (3, 0));
+        assert_eq!(receipt(Alive::Seen(vec![gone])), (2, 0));
+    }
+
+    #[test]
+    fn a_first_process_that_is_still_there_is_a_survivor_and_so_is_who_lives_beside_it() {
+        let pid = i32::try_from(std::process::id()).expect("a pid");
+        let start = procfs::start_time(std::path::Path::new("/proc/self")).expect("a start time");
+        let seen = vec![Identity { pid, start }, Identity { pid: i32::MAX, start: 1 }];
+        let receipt = |alive: Alive| counts(&alive.receipt(i32::MAX, Reap::StillThere, Duration::ZERO));
+        assert_eq!(receipt(Alive::Seen(seen)), (1, 2));
+        assert_eq!(receipt(Alive::Counted(2)), (2, 1));
     }
 }

@@ -274,6 +274,7 @@ impl Level {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
     use std::fs;
 
     fn names(top: &Path) -> Vec<String> {
@@ -287,19 +288,12 @@ mod tests {
         found
     }
 
-    fn scratch(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("tripwire-walk-{name}-{}", std::process::id()));
-        fs::create_dir_all(&dir).expect("a folder");
-        dir
-    }
-
     #[test]
     fn links_are_seen_but_not_followed() {
-        let dir = scratch("links");
+        let dir = Scratch::new();
         fs::create_dir_all(dir.join("a/b")).expect("folders");
         std::os::unix::fs::symlink("/etc", dir.join("a/out")).expect("a link");
         assert_eq!(names(&dir), ["a", "a/b", "a/out"]);
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     /// Folders in each other, made one by one because the path is longer than any call takes.
@@ -322,7 +316,7 @@ mod tests {
                 Step::Enter
             }
         }
-        let dir = scratch("deep");
+        let dir = Scratch::new();
         let depth = 4 * HELD_MAX;
         dig(&dir, depth);
         fs::write(dir.join("last"), "").expect("a file");
@@ -332,6 +326,5 @@ mod tests {
         assert_eq!(bounded(&dir, &mut Count(0), depth - 1).expect("walks").ended, Ended::Cut);
         assert_eq!(walk(&dir, &mut |_| Step::Skip).expect("walks").ended, Ended::Whole);
         assert_eq!(walk(&dir, &mut |_| Step::Stop).expect("walks").ended, Ended::Stopped);
-        fs::remove_dir_all(&dir).expect("clean");
     }
 }

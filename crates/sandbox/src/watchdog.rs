@@ -30,7 +30,6 @@ const COUNT_SHARE: u32 = 10;
 /// File times move on in steps of at most this.
 pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(10);
 const BLOCK_BYTES: u64 = 512;
-const PAGE_BYTES: u64 = 4096;
 /// Our own, which holds no file of the command and cannot be looked into.
 const FIRST_PROCESS: &[u8] = b"1";
 const STATUS_BYTES_MAX: usize = 16 * 1024;
@@ -152,7 +151,7 @@ impl Sight {
             };
             let Ok(fs) = statfs(root) else { continue };
             if seen.insert(stat.st_dev) {
-                let block = u64::try_from(fs.f_bsize).unwrap_or(PAGE_BYTES);
+                let block = u64::try_from(fs.f_bsize).unwrap_or_else(|_| page_bytes());
                 let bytes = fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block);
                 sum = sum.plus(Usage { bytes, files: fs.f_files.saturating_sub(fs.f_ffree) });
             }
@@ -165,7 +164,7 @@ impl Sight {
         fstatfs(&self.scratch).map_or_else(
             |_| Usage::default(),
             |fs| {
-                let block = u64::try_from(fs.f_bsize).unwrap_or(PAGE_BYTES);
+                let block = u64::try_from(fs.f_bsize).unwrap_or_else(|_| page_bytes());
                 let bytes = fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(block);
                 Usage { bytes, files: fs.f_files.saturating_sub(fs.f_ffree) }
             },
@@ -280,9 +279,14 @@ fn read(dir: &OwnedFd, name: &str) -> Option<String> {
     Some(text)
 }
 
+/// The kernel counts a process's memory in pages, whose size is the machine's.
+fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
+
 fn resident(dir: &OwnedFd) -> u64 {
     let pages = read(dir, "statm").and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
-    pages.unwrap_or(0).saturating_mul(PAGE_BYTES)
+    pages.unwrap_or(0).saturating_mul(page_bytes())
 }
 
 /// Private memory and the process's share of shared memory; `None` if the process made itself unreadable.
@@ -304,6 +308,7 @@ pub(crate) fn now() -> Since {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
     use std::fs;
 
     fn watch(root: PathBuf, budgets: Budgets, memory: MemoryCount) -> Sight {
@@ -315,15 +320,9 @@ mod tests {
         Sight { scratch, proc, roots: vec![root], since: now(), budgets, memory }
     }
 
-    fn folder(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("tripwire-watch-{name}-{}", std::process::id()));
-        fs::create_dir_all(&dir).expect("a folder");
-        dir
-    }
-
     #[test]
     fn box_4_too_many_files_spend_the_budget_and_few_do_not() {
-        let dir = folder("inodes");
+        let dir = Scratch::new();
         let budgets = Budgets { inodes: 50, ..Budgets::default() };
         let watch = watch(dir.clone(), budgets, MemoryCount::Kernel);
         assert_eq!(watch.over(watch.count().usage), None);
@@ -331,12 +330,11 @@ mod tests {
             fs::write(dir.join(format!("f{index}")), "").expect("a file");
         }
         assert_eq!(watch.over(watch.count().usage), Some(Budget::Inodes));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 
     #[test]
     fn box_4_bytes_count_only_if_written_since_the_start() {
-        let dir = folder("bytes");
+        let dir = Scratch::new();
         fs::write(dir.join("old"), vec![1_u8; 300_000]).expect("a file");
         std::thread::sleep(Duration::from_millis(20));
         let budgets = Budgets { disk: crate::spec::Bytes(200_000), ..Budgets::default() };
@@ -344,18 +342,24 @@ mod tests {
         assert_eq!(watch.over(watch.count().usage), None);
         fs::write(dir.join("new"), vec![1_u8; 300_000]).expect("a file");
         assert_eq!(watch.over(watch.count().usage), Some(Budget::Disk));
-        fs::remove_dir_all(&dir).expect("clean");
+    }
+
+    #[test]
+    fn pages_have_the_size_that_the_kernel_tells() {
+        let text = fs::read_to_string("/proc/self/smaps").expect("our memory");
+        let line = text.lines().find_map(|line| line.strip_prefix("KernelPageSize:")).expect("a size");
+        let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().expect("a number");
+        assert_eq!(page_bytes(), kib * 1024);
     }
 
     #[test]
     fn box_4_a_look_stays_quiet_until_a_budget_is_spent() {
-        let dir = folder("look");
+        let dir = Scratch::new();
         let budgets = Budgets { disk: crate::spec::Bytes(1_000_000), ..Budgets::default() };
         let mut looks = Watch::new(watch(dir.clone(), budgets, MemoryCount::Kernel));
         assert_eq!(looks.look(), None);
         fs::write(dir.join("big"), vec![1_u8; 3_000_000]).expect("a file");
         std::thread::sleep(COUNT_EVERY_MIN + CALM);
         assert_eq!(looks.look(), Some(Budget::Disk));
-        fs::remove_dir_all(&dir).expect("clean");
     }
 }

@@ -1,4 +1,10 @@
-//! Layer 1: our own cgroups, v1 or v2, nested below the one we are in.
+//! Layer 1: our own cgroups. v1 groups and those that only steer are made below the group we are in.
+//!
+//! A v2 group with budgets cannot be: a group that holds processes, as ours holds us, hands no controllers to children. So it
+//! is made beside ours, in the same parent and nowhere higher, if that parent hands the controllers out already; nothing of
+//! the host's configuration is changed for it. What bounds the parent bounds the tree; the memory and process limits of our
+//! own group are kept by cutting the budgets to them. Other limits of our own group, of time or of input and output, do not
+//! reach a neighbour.
 //!
 //! They carry the memory and process budgets of the whole tree and the handles that freeze and end it. A process joins v1
 //! groups by writing `0` to `tasks` from the launching thread just before the clone, and v2 groups by `CLONE_INTO_CGROUP`:
@@ -25,6 +31,17 @@ const POLL: Duration = Duration::from_millis(1);
 pub(crate) struct GroupLimits {
     pub(crate) memory: Bytes,
     pub(crate) processes: u64,
+}
+
+impl GroupLimits {
+    /// The budgets, cut to the v2 limits of a group: a neighbour of it must not have what it may not have.
+    fn within(self, group: &Path) -> Self {
+        let limit = |name: &str| text_of(group.join(name)).ok()?.trim().parse::<u64>().ok();
+        Self {
+            memory: Bytes(limit("memory.max").map_or(self.memory.0, |most| most.min(self.memory.0))),
+            processes: limit("pids.max").map_or(self.processes, |most| most.min(self.processes)),
+        }
+    }
 }
 
 /// The groups of one tree.
@@ -54,7 +71,7 @@ struct Hierarchy {
 }
 
 impl Group {
-    /// Makes groups below our own, after sweeping what killed launchers left there.
+    /// Makes the groups, after sweeping what killed launchers left in the same place.
     pub(crate) fn create(limits: Option<GroupLimits>) -> io::Result<Self> {
         let hierarchies = hierarchies()?;
         let name = own_name()?;
@@ -71,6 +88,7 @@ impl Group {
         let unified = hierarchies.iter().find(|hierarchy| hierarchy.controllers.is_none());
         if let Some(limits) = self.limited {
             if let Some(parent) = unified.and_then(v2_parent_with_controllers) {
+                let limits = unified.map_or(limits, |hierarchy| limits.within(&hierarchy.own));
                 let dir = make(&parent, name)?;
                 self.v2 = Some(opened(dir.clone())?);
                 write(&dir.join("memory.max"), &limits.memory.0.to_string())?;
@@ -306,25 +324,21 @@ fn owner_of(name: &str) -> Option<procfs::Identity> {
     Some(procfs::Identity { pid, start })
 }
 
-/// The nearest place at or above our own group where memory and process budgets can be set.
-///
-/// A v2 group that holds processes cannot hand controllers to children, so the search goes upwards; the first ancestor that
-/// already hands them out is the parent of our own group at the latest, when we have budgets ourselves.
+/// The place where a v2 group with budgets can be made: our own group where it holds no process (the root of all groups may
+/// hold some), or else the one that it is in, if that hands out controllers by itself. Never higher: there the limits of the
+/// unit that we run in would not hold.
 fn v2_parent_with_controllers(hierarchy: &Hierarchy) -> Option<PathBuf> {
-    let mut dir = hierarchy.own.clone();
-    loop {
-        if hands_out(&dir) {
-            return Some(dir);
-        }
-        let offered = text_of(dir.join("cgroup.controllers")).unwrap_or_default();
-        let both = ["memory", "pids"].iter().all(|name| offered.split_whitespace().any(|item| item == *name));
-        if both && write(&dir.join("cgroup.subtree_control"), "+memory +pids").is_ok() && hands_out(&dir) {
-            return Some(dir);
-        }
-        if dir == hierarchy.mount || !dir.pop() {
-            return None;
-        }
+    let own = &hierarchy.own;
+    if hands_out(own) {
+        return Some(own.clone());
     }
+    let offered = text_of(own.join("cgroup.controllers")).unwrap_or_default();
+    let both = ["memory", "pids"].iter().all(|name| offered.split_whitespace().any(|item| item == *name));
+    if both && write(&own.join("cgroup.subtree_control"), "+memory +pids").is_ok() && hands_out(own) {
+        return Some(own.clone());
+    }
+    let parent = own.parent().filter(|parent| *own != hierarchy.mount && parent.starts_with(&hierarchy.mount))?;
+    hands_out(parent).then(|| parent.to_path_buf())
 }
 
 fn hands_out(dir: &Path) -> bool {
@@ -410,6 +424,7 @@ fn named(error: &io::Error, path: &Path) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     const HYBRID_MOUNTS: &str = "\
 31 25 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
@@ -430,6 +445,53 @@ mod tests {
         let mounts = "33 25 0:29 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw";
         let found = parse_hierarchies(mounts, "0::/docker/abc/leaf");
         assert_eq!(found.first().map(|item| item.own.clone()), Some(PathBuf::from("/sys/fs/cgroup/leaf")));
+    }
+
+    /// A v2 hierarchy of plain files, our group three levels down; `handing` are the groups that hand out controllers.
+    fn unified(top: &Path, handing: &[&str]) -> Hierarchy {
+        for group in ["", "slice", "slice/unit", "slice/unit/own"] {
+            let dir = top.join(group);
+            fs::create_dir_all(&dir).expect("a folder");
+            fs::write(dir.join("cgroup.controllers"), "cpu memory pids\n").expect("write");
+            let out = if handing.contains(&group) { "memory pids\n" } else { "\n" };
+            fs::write(dir.join("cgroup.subtree_control"), out).expect("write");
+        }
+        Hierarchy { controllers: None, mount: top.to_path_buf(), own: top.join("slice/unit/own") }
+    }
+
+    #[test]
+    fn a_group_with_budgets_is_made_beside_ours_and_nowhere_higher() {
+        let top = Scratch::new();
+        let hierarchy = unified(top.path(), &["", "slice", "slice/unit"]);
+        assert_eq!(v2_parent_with_controllers(&hierarchy), Some(top.path().join("slice/unit")));
+        let hierarchy = unified(top.path(), &["", "slice"]);
+        assert_eq!(v2_parent_with_controllers(&hierarchy), None);
+        let untouched = fs::read_to_string(top.path().join("slice/unit/cgroup.subtree_control")).expect("there");
+        assert_eq!(untouched, "\n", "no other group is told to hand out controllers");
+    }
+
+    #[test]
+    fn above_the_mount_there_is_no_group() {
+        let top = Scratch::new();
+        let mut hierarchy = unified(top.path(), &["slice"]);
+        hierarchy.mount = hierarchy.own.clone();
+        assert_eq!(v2_parent_with_controllers(&hierarchy), None);
+        let root = Hierarchy { own: top.path().join("slice"), mount: top.path().join("slice"), ..hierarchy };
+        assert_eq!(v2_parent_with_controllers(&root), Some(root.own.clone()), "a group that hands out itself");
+    }
+
+    #[test]
+    fn budgets_are_cut_to_the_limits_of_our_own_group_and_stay_where_it_has_none() {
+        let own = Scratch::new();
+        let limits = GroupLimits { memory: Bytes(1_000), processes: 10 };
+        let cut = |limits: GroupLimits| (limits.memory.0, limits.processes);
+        assert_eq!(cut(limits.within(own.path())), (1_000, 10));
+        fs::write(own.path().join("memory.max"), "max\n").expect("write");
+        fs::write(own.path().join("pids.max"), "20\n").expect("write");
+        assert_eq!(cut(limits.within(own.path())), (1_000, 10));
+        fs::write(own.path().join("memory.max"), "400\n").expect("write");
+        fs::write(own.path().join("pids.max"), "4\n").expect("write");
+        assert_eq!(cut(limits.within(own.path())), (400, 4));
     }
 
     #[test]

@@ -9,8 +9,11 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType};
@@ -50,7 +53,8 @@ const SETUP_CAPS: [CapabilitySet; 9] = [
 pub(crate) enum World {
     /// All namespaces, our uid shown as [`INNER_ID`].
     Confined,
-    /// A pid and mount namespace only, our own uid kept; for a tree that is held but not confined.
+    /// A pid and mount namespace, our own uid kept; for a tree that is held but not confined. An ordinary user may have them
+    /// only in a user namespace of their own, in which no other uid exists.
     Held,
     /// No namespace.
     Bare,
@@ -82,16 +86,49 @@ impl Started {
         sys::best_effort(rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL));
     }
 
-    /// Waits for it; returns when the kernel has ended every process of its pid namespace.
-    pub(crate) fn reap(&self) -> io::Result<()> {
+    /// Waits for it, for a bounded time. It is gone when the kernel has ended every process of its pid namespace; one that
+    /// hangs in the kernel, on a dead disk for instance, keeps it there.
+    pub(crate) fn reap(&self) -> io::Result<Reap> {
+        self.reap_within(REAP_TIME_MAX)
+    }
+
+    fn reap_within(&self, at_most: Duration) -> io::Result<Reap> {
+        let deadline = Instant::now() + at_most;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(0) if left.is_zero() => return Ok(Reap::StillThere),
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => break,
+                Err(errno) => return Err(errno.into()),
+            }
+        }
         loop {
             match rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty()) {
-                Ok(_) | Err(rustix::io::Errno::CHILD) => return Ok(()),
-                Err(rustix::io::Errno::INTR) => {}
+                Ok(_) | Err(Errno::CHILD) => return Ok(Reap::Gone),
+                Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
+}
+
+/// How long the end of a pid namespace is waited for.
+const REAP_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// What waiting for the end of an inner stage came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Reap {
+    /// It and all that was in its pid namespace have ended.
+    Gone,
+    /// Its end was asked for and has not come.
+    StillThere,
 }
 
 /// A network namespace on its way.
@@ -140,7 +177,8 @@ pub(crate) fn launch(launch: &Launch<'_>) -> io::Result<Started> {
     };
     if let Err(error) = map_ids(launch.world, pid) {
         started.kill();
-        started.reap()?;
+        // It has no plan and does nothing; one that hangs all the same ends with us.
+        sys::best_effort(started.reap());
         return Err(error);
     }
     drop(visit);
@@ -241,7 +279,8 @@ impl Child {
     fn start(&self, launch: &Launch<'_>) -> io::Result<Pid> {
         let flags = clone_flags(launch.world);
         let Some(cgroup) = launch.group.and_then(Group::clone_into) else {
-            return children::start_sharing_memory(flags, &mut || self.run());
+            // SAFETY: the task only makes system calls; all that it needs was made before.
+            return unsafe { children::start_sharing_memory(flags, &mut || self.run()) };
         };
         match children::clone_process(CloneSpec { flags, cgroup: Some(cgroup) })? {
             Forked::Parent(pid) => Ok(pid),
@@ -297,4 +336,22 @@ fn keep_caps_over_exec() -> io::Result<()> {
         rustix::thread::configure_capability_in_ambient_set(cap, true)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_does_not_come_is_not_waited_for_and_one_that_comes_is_seen() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("starts");
+        let pid = Pid::from_child(&child);
+        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).expect("a handle");
+        let started = Started { pid, pidfd };
+        assert_eq!(started.reap_within(Duration::from_millis(1)).expect("waits"), Reap::StillThere);
+        started.kill();
+        assert_eq!(started.reap_within(Duration::from_secs(60)).expect("waits"), Reap::Gone);
+        assert_eq!(started.reap().expect("nothing is left to wait for"), Reap::Gone);
+        assert!(child.wait().is_err(), "it was waited for");
+    }
 }

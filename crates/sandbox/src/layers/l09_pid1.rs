@@ -72,7 +72,8 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
 /// Starts the command, which puts on the last layers itself and says on a pipe why it could not be executed.
 fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, Broken> {
     let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
-    let pid = children::start_sharing_memory(0, &mut || run_child(plan, &status_in))
+    // The child makes its arguments and its rules itself, so it allocates; the thread that made the network has ended.
+    let pid = children::start_sharing_memory_alone(&mut || run_child(plan, &status_in))
         .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "start the command"))?;
     drop(status_in);
     let mut report = Vec::new();

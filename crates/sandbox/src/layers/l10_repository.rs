@@ -241,6 +241,7 @@ fn set_aside(dir: BorrowedFd<'_>, name: &str) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     #[test]
     fn box_1_pointers_and_rebase_steps_are_judged_by_what_they_hold() {
@@ -252,17 +253,14 @@ mod tests {
 
     #[test]
     fn box_1_with_every_other_name_taken_the_file_is_removed() {
-        let top = std::env::temp_dir().join(format!("tripwire-aside-{}", std::process::id()));
-        drop(fs::remove_dir_all(&top));
-        fs::create_dir_all(&top).expect("a folder");
+        let top = Scratch::new();
         fs::write(top.join("config"), "[core]\nfsmonitor = x\n").expect("a file");
         for count in 0..ASIDE_MAX {
             let end = if count == 0 { String::new() } else { format!("-{count}") };
             fs::create_dir_all(top.join(format!("config{QUARANTINE_SUFFIX}{end}/x"))).expect("in the way");
         }
-        let dir = fs::File::open(&top).expect("a folder");
+        let dir = fs::File::open(top.path()).expect("a folder");
         assert_eq!(set_aside(dir.as_fd(), "config").expect("done"), "removed");
         assert!(!top.join("config").exists());
-        fs::remove_dir_all(&top).expect("clean");
     }
 }

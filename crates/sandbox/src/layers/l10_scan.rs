@@ -196,14 +196,14 @@ fn clear_set_id(dir: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     const FUTURE: Since = Since { seconds: i64::MAX, nanos: 0 };
 
-    fn repository(name: &str) -> (PathBuf, PathBuf) {
-        let top = std::env::temp_dir().join(format!("tripwire-scan-{name}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&top));
+    fn repository() -> (Scratch, PathBuf) {
+        let top = Scratch::new();
         let git = top.join("nested/.git");
         fs::create_dir_all(git.join("hooks")).expect("folders");
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("HEAD");
@@ -246,19 +246,18 @@ mod tests {
 
     #[test]
     fn box_1_planted_hooks_are_disarmed_and_old_ones_are_left_alone() {
-        let (top, git) = repository("hooks");
+        let (top, git) = repository();
         let before = known(&top);
         assert!(look(&top, &before, FUTURE).findings.is_empty(), "a person's own repository is left alone");
         let found = look(&top, &before, Since::EVER);
         assert_eq!(kinds(&found), [FindingKind::GitConfig, FindingKind::GitHook]);
         assert_eq!(fs::metadata(git.join("hooks/pre-commit")).expect("still there").permissions().mode() & 0o111, 0);
         assert!(!git.join("config").exists());
-        fs::remove_dir_all(&top).expect("clean");
     }
 
     #[test]
     fn box_1_what_a_person_changed_as_the_run_began_is_not_the_runs() {
-        let (top, git) = repository("tick");
+        let (top, git) = repository();
         let moment = Since { seconds: 0, nanos: 0 };
         let before = known(&top);
         assert!(look(&top, &before, moment).findings.is_empty(), "both were there, and nobody touched them");
@@ -270,12 +269,11 @@ mod tests {
         let before = known(&top);
         let found = look(&top, &before, moment);
         assert_eq!(kinds(&found), [FindingKind::GitHook], "another name can be written to");
-        fs::remove_dir_all(&top).expect("clean");
     }
 
     #[test]
     fn box_1_what_became_a_repository_or_a_folder_of_hooks_is_read_whatever_its_age() {
-        let (top, git) = repository("age");
+        let (top, git) = repository();
         fs::remove_file(git.join("HEAD")).expect("no repository yet");
         let before = known(&top);
         assert!(before.folders.is_empty(), "{before:?}");
@@ -287,39 +285,36 @@ mod tests {
         fs::remove_dir_all(git.join("hooks")).expect("remove");
         fs::rename(git.join("hooks_"), git.join("hooks")).expect("rename");
         assert_eq!(kinds(&look(&top, &before, FUTURE)), [FindingKind::GitHook]);
-        fs::remove_dir_all(&top).expect("clean");
     }
 
     #[test]
     fn box_1_a_folder_that_git_init_would_take_over_is_looked_into_already() {
-        let (top, git) = repository("init");
+        let (top, git) = repository();
         fs::remove_file(git.join("HEAD")).expect("no repository yet");
         assert_eq!(kinds(&look(&top, &Known::default(), Since::EVER)), [FindingKind::GitConfig, FindingKind::GitHook]);
-        let (_, git) = repository("init");
+        let (top, git) = repository();
         fs::remove_file(git.join("HEAD")).expect("no repository yet");
         fs::rename(&git, top.join("nested/plain")).expect("rename");
         assert!(
             look(&top, &Known::default(), Since::EVER).findings.is_empty(),
             "any other folder is no business of git"
         );
-        fs::remove_dir_all(&top).expect("clean");
     }
 
     #[test]
     fn box_1_a_taken_name_and_a_closed_folder_do_not_keep_a_configuration_armed() {
-        let (top, git) = repository("taken");
+        let (top, git) = repository();
         fs::create_dir_all(git.join("config.quarantined-by-tripwire/x")).expect("in the way");
         fs::set_permissions(git.join("hooks"), fs::Permissions::from_mode(0o500)).expect("mode");
         fs::set_permissions(&git, fs::Permissions::from_mode(0o555)).expect("mode");
         let found = look(&top, &Known::default(), Since::EVER);
         assert_eq!(kinds(&found), [FindingKind::GitConfig, FindingKind::GitHook]);
         assert!(!git.join("config").exists() && git.join("config.quarantined-by-tripwire-1").exists());
-        fs::remove_dir_all(&top).expect("clean");
     }
 
     #[test]
     fn box_1_links_in_the_place_of_folders_that_git_obeys_are_removed() {
-        let (top, git) = repository("links");
+        let (top, git) = repository();
         fs::remove_dir_all(git.join("hooks")).expect("remove");
         fs::remove_file(git.join("config")).expect("remove");
         for name in ARMING_FOLDERS {
@@ -328,12 +323,11 @@ mod tests {
         assert!(look(&top, &known(&top), FUTURE).findings.is_empty(), "a link that was there before is left alone");
         assert_eq!(look(&top, &Known::default(), Since::EVER).findings.len(), ARMING_FOLDERS.len());
         assert!(ARMING_FOLDERS.iter().all(|name| fs::symlink_metadata(git.join(name)).is_err()));
-        fs::remove_dir_all(&top).expect("clean");
     }
 
     #[test]
     fn box_1_a_repository_below_an_overlay_counts_for_what_lies_above_it() {
-        let (top, git) = repository("base");
+        let (top, git) = repository();
         let bare = top.join("nested/bare");
         fs::rename(git, &bare).expect("rename");
         let upper = top.join("upper");
@@ -346,6 +340,5 @@ mod tests {
         let both = Ground { base: Some(&top), ..alone };
         assert_eq!(scan(&both).expect("scans").findings.len(), 2);
         assert!(bare.join("config").exists(), "the base itself is not touched");
-        fs::remove_dir_all(&top).expect("clean");
     }
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{Place, Top};
+use super::beneath::{Place, Top, leads_nowhere};
 use super::changes::{Change, ChangeSet, Node, open_top, read_node};
 use super::protected;
 use super::recover::{self, SHELF_PREFIX};
@@ -28,29 +28,63 @@ pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &Ch
         }
     }
     let name = PathBuf::from(format!("{SHELF_PREFIX}{}", std::process::id()));
-    let write = |source| ApplyError::Write { path: name.clone(), source };
-    // The name is in the workspace itself, and removing a tree follows no link.
+    let at_shelf = |source| (name.clone(), source);
+    let write = |(path, source)| ApplyError::Write { path, source };
+    // A shelf is noted before it is made: whoever finds the note takes it away.
+    recover::note_shelf(notes, &name).map_err(at_shelf).map_err(write)?;
+    let made = top.place(&name).and_then(|place| place.make_dir()).and_then(|()| top.folder(&name));
+    let shelf = made.map_err(|source| {
+        drop(recover::forget(notes));
+        write(at_shelf(source))
+    })?;
+    // The name is in the workspace itself, and removing a tree follows no link. What cannot be removed stays noted.
     let clear = || fs::remove_dir_all(workspace.join(&name));
-    top.place(&name).and_then(|place| place.make_dir()).map_err(write)?;
-    let shelf = top.folder(&name).map_err(write)?;
-    let prepared = shelve(&shelf, &content, changes)
-        .and_then(|()| recover::write_plan(notes, &name, changes).map_err(|source| (name.clone(), source)));
-    if let Err((path, source)) = prepared {
-        drop(clear());
-        return Err(ApplyError::Write { path, source });
+    let prepared = shelve(&shelf, &content, changes).and_then(|()| {
+        let on_disk = shelf.sync(Path::new("")).and_then(|()| top.sync(Path::new("")));
+        on_disk.and_then(|()| recover::write_plan(notes, &name, changes)).map_err(at_shelf)
+    });
+    if let Err(failed) = prepared {
+        drop(recover::note_shelf(notes, &name).and_then(|()| clear()).and_then(|()| recover::forget(notes)));
+        return Err(write(failed));
     }
     let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
-    if let Err((path, source)) = log.carry_out(changes) {
-        return Err(match log.undo() {
+    // The mark may reach the disk only after everything that it speaks of.
+    let carried = log.carry_out(changes).and_then(|()| {
+        let synced = shelf.sync(Path::new("")).and_then(|()| sync_touched(&top, changes.changes().iter().map(touched)));
+        synced.and_then(|()| recover::write_done(notes)).map_err(at_shelf)
+    });
+    if let Err((path, source)) = carried {
+        return Err(match recover::unmark(notes).map_err(at_shelf).and_then(|()| log.undo()) {
             Ok(()) => {
-                drop(recover::forget(notes));
-                drop(clear());
+                let synced = sync_touched(&top, changes.changes().iter().map(touched));
+                let noted = synced.and_then(|()| recover::note_shelf(notes, &name));
+                drop(noted.and_then(|()| clear()).and_then(|()| recover::forget(notes)));
                 ApplyError::Write { path, source }
             }
             Err((left, undo)) => ApplyError::Torn { path, source, left, undo },
         });
     }
-    recover::write_done(notes).and_then(|()| clear()).map_err(write)
+    // Everything is in its place and on the disk. A shelf that cannot be removed now is removed by whoever finds the plan.
+    drop(clear());
+    Ok(())
+}
+
+/// The folders whose names or mode a change touches: the one that it is in, and itself if it is one.
+fn touched(change: &Change) -> [Option<&Path>; 2] {
+    let itself = matches!(change.after, Some(Node::Dir { .. })).then_some(change.path.as_path());
+    [change.path.parent(), itself]
+}
+
+/// Brings folders to the disk, each once; one that is gone went with a change in the folder above it.
+pub(crate) fn sync_touched<'a>(top: &Top, folders: impl Iterator<Item = [Option<&'a Path>; 2]>) -> io::Result<()> {
+    let folders: BTreeSet<&Path> = folders.flatten().flatten().collect();
+    for folder in folders {
+        match top.sync(folder) {
+            Err(error) if !leads_nowhere(&error) => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// The folders that the change set itself makes.
@@ -199,11 +233,11 @@ impl Log<'_> {
 mod tests {
     use super::super::changes::of_copy;
     use super::*;
+    use crate::scratch::Scratch;
     use std::os::unix::fs::symlink;
 
-    fn pair(name: &str) -> (PathBuf, PathBuf, PathBuf) {
-        let dir = std::env::temp_dir().join(format!("tripwire-apply-{name}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&dir));
+    fn pair() -> (Scratch, PathBuf, PathBuf) {
+        let dir = Scratch::new();
         let (a, b) = (dir.join("a"), dir.join("b"));
         for top in [&a, &b] {
             fs::create_dir_all(top.join("sub")).expect("a folder");
@@ -246,7 +280,7 @@ mod tests {
 
     #[test]
     fn box_1_a_parent_that_becomes_a_link_during_apply_leads_nowhere() {
-        let (dir, a, b) = pair("race");
+        let (dir, a, b) = pair();
         let before = outside(&dir);
         let changes = of_copy(&a, &b).expect("compares");
         let (top, shelf) = shelved(&a, &b, ".shelf", &changes);
@@ -265,44 +299,40 @@ mod tests {
         assert_eq!(outside(&dir), before);
         log.undo().expect("what went before the swap is put back");
         assert_eq!(fs::read_to_string(a.join("old/deep")).expect("back"), "x");
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
     fn box_1_a_link_that_becomes_a_folder_is_replaced_itself() {
-        let (dir, a, b) = pair("turned");
+        let (dir, a, b) = pair();
         let before = outside(&dir);
         let changes = of_copy(&a, &b).expect("compares");
         apply(&a, &b, &dir, &changes).expect("applies");
         assert_eq!(outside(&dir), before, "nothing behind the link was touched");
         assert!(fs::symlink_metadata(a.join("turned")).expect("there").is_dir());
         assert_eq!(fs::read_to_string(a.join("turned/file")).expect("there"), "new");
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
     fn applying_makes_the_trees_equal_and_leaves_nothing_behind() {
-        let (dir, a, b) = pair("equal");
+        let (dir, a, b) = pair();
         let changes = of_copy(&a, &b).expect("compares");
         apply(&a, &b, &dir, &changes).expect("applies");
         assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
     fn a_workspace_that_moved_on_is_a_conflict_and_untouched() {
-        let (dir, a, b) = pair("conflict");
+        let (dir, a, b) = pair();
         let changes = of_copy(&a, &b).expect("compares");
         fs::write(a.join("gone"), "edited meanwhile").expect("write");
         let before = of_copy(&a, &b).expect("compares").digest();
         assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Conflict { .. })));
         assert_eq!(of_copy(&a, &b).expect("compares").digest(), before);
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
     fn a_failure_half_way_puts_everything_back() {
-        let (dir, a, b) = pair("undo");
+        let (_dir, a, b) = pair();
         let changes = of_copy(&a, &b).expect("compares");
         let before = changes.digest();
         let (top, shelf) = shelved(&a, &b, ".shelf", &changes);
@@ -314,19 +344,16 @@ mod tests {
         log.undo().expect("undone");
         fs::remove_dir_all(a.join(".shelf")).expect("clean");
         assert_eq!(of_copy(&a, &b).expect("compares").digest(), before);
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
     fn review_1_a_crash_after_any_step_is_rolled_back_to_the_old_state() {
         let steps = 2 * {
-            let (dir, a, b) = pair("count");
-            let count = of_copy(&a, &b).expect("compares").changes().len();
-            fs::remove_dir_all(dir).expect("clean");
-            count
+            let (_dir, a, b) = pair();
+            of_copy(&a, &b).expect("compares").changes().len()
         };
         for crash in 0..=steps {
-            let (dir, a, b) = pair("crash");
+            let (dir, a, b) = pair();
             let changes = of_copy(&a, &b).expect("compares");
             let before = changes.digest();
             let name = format!("{SHELF_PREFIX}crashed");
@@ -347,13 +374,12 @@ mod tests {
             assert_eq!(of_copy(&a, &b).expect("compares").digest(), before, "after {crash} steps");
             assert_eq!(outside(&dir).len(), 1, "after {crash} steps");
             assert_eq!(recover::recover(&a, &dir).expect("nothing is left"), None);
-            fs::remove_dir_all(dir).expect("clean");
         }
     }
 
     #[test]
     fn review_1_a_planted_shelf_is_ignored_and_nothing_is_put_back_through_a_link() {
-        let (dir, a, b) = pair("planted");
+        let (dir, a, b) = pair();
         let planted = a.join(format!("{SHELF_PREFIX}planted"));
         fs::create_dir(&planted).expect("a shelf");
         fs::write(planted.join("apply-plan"), "x").expect("write");
@@ -367,7 +393,6 @@ mod tests {
         fs::rename(a.join("sub"), a.join("moved")).expect("rename");
         symlink("/etc", a.join("sub")).expect("link");
         assert!(matches!(recover::recover(&a, &dir), Err(ApplyError::Recover { .. })));
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[derive(Clone, Copy)]
@@ -378,7 +403,7 @@ mod tests {
 
     #[test]
     fn review_1_a_complete_apply_is_not_rolled_back() {
-        let (dir, a, b) = pair("complete");
+        let (dir, a, b) = pair();
         let changes = of_copy(&a, &b).expect("compares");
         apply(&a, &b, &dir, &changes).expect("applies");
         let shelf = PathBuf::from(format!("{SHELF_PREFIX}late"));
@@ -387,16 +412,96 @@ mod tests {
         recover::write_done(&dir).expect("a mark");
         assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::Completed));
         assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
-        fs::remove_dir_all(dir).expect("clean");
+    }
+
+    #[test]
+    fn a_mark_that_cannot_be_written_puts_everything_back() {
+        let (dir, a, b) = pair();
+        let changes = of_copy(&a, &b).expect("compares");
+        let draft = dir.join("apply-done.draft");
+        fs::create_dir(&draft).expect("a folder where the mark is drafted");
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Write { .. })));
+        assert_eq!(of_copy(&a, &b).expect("compares").digest(), changes.digest());
+        assert!(!recover::is_under_way(&dir));
+        // Without the hindrance the same apply works.
+        fs::remove_dir(&draft).expect("remove");
+        apply(&a, &b, &dir, &changes).expect("applies");
+        assert!(of_copy(&a, &b).expect("compares").changes().is_empty());
+    }
+
+    #[test]
+    fn a_crash_while_the_shelf_is_filled_leaves_no_shelf_and_touches_nothing() {
+        let (dir, a, b) = pair();
+        let changes = of_copy(&a, &b).expect("compares");
+        let name = format!("{SHELF_PREFIX}crashed");
+        recover::note_shelf(&dir, Path::new(&name)).expect("a note");
+        let _held = shelved(&a, &b, &name, &changes);
+        // What somebody makes at a place that a change was to take is not the apply's to remove.
+        fs::write(a.join("sub/new"), "somebody's").expect("write");
+        let before = of_copy(&a, &b).expect("compares");
+        assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::RolledBack));
+        assert!(!a.join(&name).exists() && !recover::is_under_way(&dir));
+        assert_eq!(fs::read_to_string(a.join("sub/new")).expect("there"), "somebody's");
+        assert_ne!(of_copy(&a, &b).expect("compares").digest(), before.digest(), "only the shelf went");
+    }
+
+    #[test]
+    fn a_shelf_that_is_in_the_way_is_not_ours_to_remove() {
+        let (dir, a, b) = pair();
+        let changes = of_copy(&a, &b).expect("compares");
+        let taken = a.join(format!("{SHELF_PREFIX}{}", std::process::id()));
+        fs::create_dir(&taken).expect("a folder");
+        assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Write { .. })));
+        assert!(taken.is_dir() && !recover::is_under_way(&dir));
+    }
+
+    #[test]
+    fn every_folder_that_an_apply_touches_is_brought_to_the_disk_and_closed_or_missing_ones_end_nothing() {
+        let (_dir, a, b) = pair();
+        let changes = of_copy(&a, &b).expect("compares");
+        let folders: BTreeSet<&Path> = changes.changes().iter().flat_map(touched).flatten().collect();
+        for folder in ["", "old", "sub", "swap", "turned"] {
+            assert!(folders.contains(Path::new(folder)), "{folder}");
+        }
+        assert!(!folders.contains(Path::new("gone")));
+        let top = Top::open(&a).expect("a folder");
+        fs::set_permissions(a.join("old"), fs::Permissions::from_mode(0o300)).expect("mode");
+        sync_touched(&top, changes.changes().iter().map(touched)).expect("reaches the disk");
+        fs::set_permissions(a.join("old"), fs::Permissions::from_mode(0o700)).expect("mode");
+    }
+
+    #[test]
+    fn a_mark_of_an_earlier_apply_does_not_make_the_next_one_complete() {
+        let (dir, a, b) = pair();
+        recover::write_done(&dir).expect("a mark");
+        assert_eq!(recover::recover(&a, &dir).expect("nothing is under way"), None);
+        let changes = of_copy(&a, &b).expect("compares");
+        let name = format!("{SHELF_PREFIX}crashed");
+        let (top, shelf) = shelved(&a, &b, &name, &changes);
+        recover::write_plan(&dir, Path::new(&name), &changes).expect("a plan");
+        let mut log = Log { workspace: &top, shelf: &shelf, done: Vec::new() };
+        log.take_away(0, &changes.changes()[0]).expect("goes");
+        assert_eq!(recover::recover(&a, &dir).expect("recovers"), Some(recover::Recovered::RolledBack));
+        assert_eq!(of_copy(&a, &b).expect("compares").digest(), changes.digest());
+    }
+
+    #[test]
+    fn forgetting_a_plan_takes_its_mark_along() {
+        let (dir, a, b) = pair();
+        let changes = of_copy(&a, &b).expect("compares");
+        recover::write_plan(&dir, Path::new(&format!("{SHELF_PREFIX}x")), &changes).expect("a plan");
+        recover::write_done(&dir).expect("a mark");
+        recover::forget(&dir).expect("forgets");
+        assert!(!dir.join("apply-plan").exists() && !dir.join("apply-done").exists());
+        recover::forget(&dir).expect("there is nothing to forget");
     }
 
     #[test]
     fn a_link_in_the_way_is_refused() {
-        let (dir, a, b) = pair("way");
+        let (dir, a, b) = pair();
         let changes = of_copy(&a, &b).expect("compares");
         fs::remove_dir_all(a.join("sub")).expect("remove");
         symlink("/etc", a.join("sub")).expect("link");
         assert!(matches!(apply(&a, &b, &dir, &changes), Err(ApplyError::Conflict { .. })));
-        fs::remove_dir_all(dir).expect("clean");
     }
 }

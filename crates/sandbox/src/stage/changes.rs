@@ -366,11 +366,11 @@ fn digest_of(mut file: fs::File) -> std::io::Result<(Digest, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    fn folder(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("tripwire-changes-{name}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&dir));
+    fn folder() -> Scratch {
+        let dir = Scratch::new();
         fs::create_dir_all(dir.join("a/sub")).expect("a folder");
         fs::create_dir_all(dir.join("b/sub")).expect("a folder");
         dir
@@ -382,8 +382,7 @@ mod tests {
 
     #[test]
     fn the_runtimes_own_records_are_no_change_of_a_copy() {
-        let dir = std::env::temp_dir().join(format!("tripwire-changes-records-{}", std::process::id()));
-        drop(fs::remove_dir_all(&dir));
+        let dir = Scratch::new();
         let (a, b) = (dir.join("a"), dir.join("b"));
         for top in [&a, &b] {
             fs::create_dir_all(top).expect("a folder");
@@ -393,12 +392,11 @@ mod tests {
         let changes = of_copy(&a, &b).expect("compares");
         let paths: Vec<&Path> = changes.changes().iter().map(Change::path).collect();
         assert_eq!(paths, [Path::new("new")]);
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
     fn equal_trees_have_no_changes_and_every_kind_of_change_is_seen() {
-        let dir = folder("kinds");
+        let dir = folder();
         let (a, b) = (dir.join("a"), dir.join("b"));
         for top in [&a, &b] {
             fs::write(top.join("same"), "same").expect("write");
@@ -412,12 +410,11 @@ mod tests {
         fs::set_permissions(b.join("sub/mode"), fs::Permissions::from_mode(0o755)).expect("mode");
         let set = of_copy(&a, &b).expect("compares");
         assert_eq!(listed(&set), ["delete gone", "add link", "add new", "modify same", "modify sub/mode"]);
-        fs::remove_dir_all(dir).expect("clean");
     }
 
     #[test]
     fn the_digest_changes_with_content_mode_target_and_base_and_with_nothing_else() {
-        let dir = folder("digest");
+        let dir = folder();
         let (a, b) = (dir.join("a"), dir.join("b"));
         fs::write(b.join("f"), "one").expect("write");
         symlink("x", b.join("l")).expect("link");
@@ -442,6 +439,5 @@ mod tests {
         check("base", digest());
         assert_eq!(first.to_string().parse::<Digest>(), Ok(first));
         assert!("12ab".parse::<Digest>().is_err());
-        fs::remove_dir_all(dir).expect("clean");
     }
 }

@@ -1,16 +1,18 @@
 //! What a crash in the middle of applying leaves, and how it is taken back.
 //!
+//! A plan without steps is a note of the shelf alone: it is being filled or emptied, and no file of the workspace has moved.
 //! Before the first file moves, the plan lies in the stage's folder and is on disk; after the last one a mark beside it says
 //! so. The stage's folder is out of an agent's reach, so a plan that somebody planted in the workspace is never followed. A
-//! plan without the mark is rolled back to the old state, one with it is only cleared away. Rolling back may itself be
-//! interrupted and done again: every step looks at what is there before it acts.
+//! plan without the mark is rolled back to the old state; one with it stays, mark and all, until the whole stage goes in one
+//! step. A mark without a plan means nothing. Rolling back may itself be interrupted and done again: every step looks at what
+//! is there before it acts.
 
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use super::apply::{new_name, old_name};
+use super::apply::{new_name, old_name, sync_touched};
 use super::beneath::{Standing, Top, leads_nowhere};
 use super::changes::{ChangeSet, Node};
 use super::protected;
@@ -26,7 +28,7 @@ const DONE: &str = "apply-done";
 pub enum Recovered {
     /// Everything is as it was before.
     RolledBack,
-    /// It had been complete; only its traces were removed.
+    /// It had been complete; what it left in the workspace was removed.
     Completed,
 }
 
@@ -47,8 +49,10 @@ enum Shape {
 }
 
 /// Writes the plan and makes it durable: from now on an interrupted apply can be taken back. Its first line names the shelf.
+/// A mark that an earlier apply left would make this one look complete, so it goes first.
 pub(crate) fn write_plan(notes: &Path, shelf: &Path, changes: &ChangeSet) -> io::Result<()> {
-    let mut text = format!("{}\n", hex(Path::new(shelf.file_name().unwrap_or_default())));
+    unmark(notes)?;
+    let mut text = named(shelf);
     for (index, change) in changes.changes().iter().enumerate() {
         let (before, after) = (shape(change.before.as_ref()), shape(change.after.as_ref()));
         text.push_str(&format!("{index} {before} {after} {}\n", hex(&change.path)));
@@ -56,17 +60,39 @@ pub(crate) fn write_plan(notes: &Path, shelf: &Path, changes: &ChangeSet) -> io:
     durable(&notes.join(PLAN), text.as_bytes())
 }
 
+/// Notes a shelf of which nothing is in the workspace's places: only the shelf itself is to be taken away.
+pub(crate) fn note_shelf(notes: &Path, shelf: &Path) -> io::Result<()> {
+    unmark(notes)?;
+    durable(&notes.join(PLAN), named(shelf).as_bytes())
+}
+
+/// The first line of a plan.
+fn named(shelf: &Path) -> String {
+    format!("{}\n", hex(Path::new(shelf.file_name().unwrap_or_default())))
+}
+
+/// Takes back a mark that may have been written.
+pub(crate) fn unmark(notes: &Path) -> io::Result<()> {
+    remove_durably(&notes.join(DONE))
+}
+
 /// Marks that every file is in its place.
 pub(crate) fn write_done(notes: &Path) -> io::Result<()> {
     durable(&notes.join(DONE), b"")
 }
 
-/// Forgets a plan whose steps were all taken back.
+/// Forgets a plan whose steps were all taken back. The plan goes first: one that outlived its mark would be rolled back.
 pub(crate) fn forget(notes: &Path) -> io::Result<()> {
-    fs::remove_file(notes.join(PLAN))
+    remove_durably(&notes.join(PLAN))?;
+    unmark(notes)
 }
 
-/// Finishes whatever an interrupted apply left in the workspace.
+/// Whether an apply was begun here and not brought to its end.
+pub(crate) fn is_under_way(notes: &Path) -> bool {
+    notes.join(PLAN).exists()
+}
+
+/// Finishes whatever an interrupted apply left in the workspace. The notes of a complete one stay: they go with the stage.
 pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered>, ApplyError> {
     let at = |source| ApplyError::Recover { notes: notes.to_path_buf(), source };
     let Some((shelf, plan)) = read_plan(notes).map_err(at)? else { return Ok(None) };
@@ -81,6 +107,9 @@ pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered
             Err(error) => return Err(at(error)),
         };
         check(&top, &plan).and_then(|()| Back { top: &top, shelf: held.as_ref() }.roll_back(&plan)).map_err(at)?;
+        // What is back must be on the disk before the plan that tells of it goes, and the plan before the shelf.
+        let folders = plan.iter().map(|planned| [planned.path.parent(), None]);
+        sync_touched(&top, folders).and_then(|()| note_shelf(notes, &shelf)).map_err(at)?;
         Recovered::RolledBack
     };
     match fs::remove_dir_all(workspace.join(&shelf)) {
@@ -88,7 +117,9 @@ pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(at(error)),
     }
-    forget(notes).map_err(at)?;
+    if how == Recovered::RolledBack {
+        forget(notes).map_err(at)?;
+    }
     Ok(Some(how))
 }
 
@@ -236,5 +267,20 @@ fn durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(&draft, bytes)?;
     fs::File::open(&draft)?.sync_all()?;
     fs::rename(&draft, path)?;
-    fs::File::open(path.parent().unwrap_or(path))?.sync_all()
+    sync_folder_of(path)
+}
+
+/// Removes a file, if it is there, so that it is gone from the disk when this returns.
+fn remove_durably(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_folder_of(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Brings the names in the folder of a path to the disk.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()
 }

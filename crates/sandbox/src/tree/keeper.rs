@@ -61,12 +61,9 @@ fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
     let forked =
         children::clone_process(CloneSpec { flags: 0, cgroup: None }).map_err(|error| broken(&error, "fork"))?;
     let Forked::Parent(pid) = forked else {
-        // The folder is entered anew: the one that was inherited lies below the mounts that were put on since.
-        let failed = match shield::give_up_rights(plan).and_then(|()| rustix::process::chdir(&plan.command.cwd)) {
-            Ok(()) => exec_command(&plan.command),
-            Err(errno) => Broken::new(Layer::Command, errno.raw_os_error(), plan.command.cwd.display().to_string()),
-        };
-        let mut report = failed.errno.to_le_bytes().to_vec();
+        let failed = become_command(plan);
+        let mut report = vec![failed.layer.code()];
+        report.extend_from_slice(&failed.errno.to_le_bytes());
         report.extend_from_slice(failed.what.as_bytes());
         sys::best_effort(rustix::io::write(&status_in, &report));
         sys::exit_now(127);
@@ -76,11 +73,27 @@ fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
     let count = sys::read_some(status.as_fd(), &mut buffer).unwrap_or(0);
     match buffer.get(..count).unwrap_or_default() {
         [] => Ok(pid),
-        [a, b, c, d, what @ ..] => {
-            let errno = i32::from_le_bytes([*a, *b, *c, *d]);
-            Err(Broken::new(Layer::Command, errno, String::from_utf8_lossy(what).into_owned()))
-        }
+        [layer, a, b, c, d, what @ ..] => Err(Broken::new(
+            Layer::from_code(*layer).unwrap_or(Layer::Pid1),
+            i32::from_le_bytes([*a, *b, *c, *d]),
+            String::from_utf8_lossy(what).into_owned(),
+        )),
         [..] => Err(Broken::new(Layer::Command, 0, "start the command".to_owned())),
+    }
+}
+
+/// The layer that a working folder which cannot be entered is reported under; nothing else of a keeper is.
+pub(super) const FOLDER: Layer = Layer::Rootfs;
+
+/// In the child: becomes the command, or says why not.
+fn become_command(plan: &KeeperPlan) -> Broken {
+    if let Err(errno) = shield::give_up_rights(plan) {
+        return broken(&errno.into(), "give up rights");
+    }
+    // The folder is entered anew: the one that was inherited lies below the mounts that were put on since.
+    match rustix::process::chdir(&plan.command.cwd) {
+        Ok(()) => exec_command(&plan.command),
+        Err(errno) => Broken::new(FOLDER, errno.raw_os_error(), "enter the folder".to_owned()),
     }
 }
 

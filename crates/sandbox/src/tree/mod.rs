@@ -19,9 +19,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::control::{Channel, News, TAG_KILL, TAG_PLAN};
 use crate::error::TreeError;
 use crate::layers::l01_cgroup::{Frozen, Group};
-use crate::layers::l02_namespaces::Started;
+use crate::layers::l02_namespaces::{Reap, Started};
 use crate::outcome::{Layer, Receipt};
-use crate::plan::Plan;
+use crate::plan::{KeeperPlan, Plan};
 use crate::procfs::{self, Identity};
 use crate::sys;
 
@@ -85,20 +85,22 @@ pub struct Tree {
 }
 
 impl Tree {
-    fn begin(mut self, plan: &Plan) -> Result<Self, TreeError> {
+    fn begin(mut self, plan: KeeperPlan) -> Result<Self, TreeError> {
         let at = |source| TreeError::Start { what: "speak to the keeper", source };
-        self.control.send(TAG_PLAN, &plan.encode()).map_err(at)?;
+        let program = plan.command.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let folder = plan.command.cwd.clone();
+        self.control.send(TAG_PLAN, &Plan::Keeper(plan).encode()).map_err(at)?;
         loop {
             match self.control.news().map_err(at)? {
                 Some(News::Started) => return Ok(self),
                 Some(News::Ready { .. }) => {}
-                Some(News::Failed { layer: Layer::Command, errno, what }) => {
+                Some(News::Failed { layer: Layer::Command, errno, .. }) => {
                     self.kill();
-                    let source = io::Error::from_raw_os_error(errno);
-                    return Err(TreeError::Command {
-                        program: what.trim_start_matches("run ").trim_matches('`').to_owned(),
-                        source,
-                    });
+                    return Err(TreeError::Command { program, source: io::Error::from_raw_os_error(errno) });
+                }
+                Some(News::Failed { layer: keeper::FOLDER, errno, .. }) => {
+                    self.kill();
+                    return Err(TreeError::Folder { path: folder, source: io::Error::from_raw_os_error(errno) });
                 }
                 Some(News::Failed { errno, .. }) => {
                     self.kill();
@@ -120,12 +122,6 @@ impl Tree {
     #[must_use]
     pub fn containment(&self) -> Containment {
         self.containment
-    }
-
-    /// Whether a cgroup holds it as well.
-    #[must_use]
-    pub fn has_cgroup(&self) -> bool {
-        self.group.is_some()
     }
 
     /// Whether the paths that were to be read-only or hidden are.
@@ -235,12 +231,14 @@ impl Tree {
             return Receipt::default();
         }
         self.ended = true;
-        let seen = match self.containment {
+        let (seen, reap) = match self.containment {
             Containment::PidNamespace => self.kill_namespace(),
             Containment::Subreaper => self.hunt(start),
         };
         let left = self.group.as_ref().map_or(0, |group| group.members().len());
-        let alive = seen.iter().filter(|id| procfs::is_alive(**id)).count().max(left);
+        // The keeper is no member, but where it cannot end somebody in its namespace cannot.
+        let keeper = usize::from(reap == Reap::StillThere);
+        let alive = seen.iter().filter(|id| procfs::is_alive(**id)).count().max(left).max(keeper);
         drop(self.group.take());
         Receipt {
             ended: u64::try_from(seen.len().saturating_sub(alive)).unwrap_or(u64::MAX),
@@ -249,8 +247,8 @@ impl Tree {
         }
     }
 
-    /// The kernel ends the whole namespace with its first process, and the wait returns when all are gone.
-    fn kill_namespace(&self) -> Vec<Identity> {
+    /// The kernel ends the whole namespace with its first process, and the wait tells whether all are gone.
+    fn kill_namespace(&self) -> (Vec<Identity>, Reap) {
         // What stands still cannot grow while it is counted; a tree that cannot be frozen is ended all the same.
         drop(self.steer_group(Frozen::Yes));
         let seen = self.members();
@@ -260,13 +258,11 @@ impl Tree {
             group.kill();
             drop(group.set_frozen(Frozen::No));
         }
-        // Nobody else can have taken the child's end from us.
-        drop(self.started.reap());
-        seen
+        (seen, self.reap())
     }
 
     /// Stops and kills until two looks in a row find nobody; the keeper goes last, because orphans come back to it.
-    fn hunt(&self, start: Instant) -> Vec<Identity> {
+    fn hunt(&self, start: Instant) -> (Vec<Identity>, Reap) {
         let mut seen: Vec<Identity> = Vec::new();
         drop(self.steer(Frozen::Yes));
         let mut quiet = 0;
@@ -284,8 +280,12 @@ impl Tree {
             group.kill();
         }
         self.started.kill();
-        drop(self.started.reap());
-        seen
+        (seen, self.reap())
+    }
+
+    /// An end that cannot be heard of is not taken for one.
+    fn reap(&self) -> Reap {
+        self.started.reap().unwrap_or(Reap::StillThere)
     }
 
     fn steer_group(&self, state: Frozen) -> io::Result<()> {

@@ -10,7 +10,7 @@ use crate::control::Channel;
 use crate::error::TreeError;
 use crate::layers::l01_cgroup::Group;
 use crate::layers::l02_namespaces::{Launch, World, launch};
-use crate::plan::{CommandPlan, KeeperPlan, Plan, env_entry};
+use crate::plan::{CommandPlan, KeeperPlan, env_entry};
 use crate::run::inner_exe;
 use crate::sys;
 
@@ -107,7 +107,7 @@ impl TreeSpec {
     /// Starts the command.
     ///
     /// # Errors
-    /// If no keeper can be started or the program cannot be executed.
+    /// If no keeper can be started, the working folder cannot be entered or the program cannot be executed.
     pub fn start(self) -> Result<Tree, TreeError> {
         if self.argv.is_empty() {
             return Err(TreeError::NoCommand);
@@ -167,21 +167,21 @@ impl TreeSpec {
         .map_err(at("start the keeper"))?;
         drop(control_in);
         let tree = Tree { started, control, group, containment, shield, exit: None, ended: false };
-        tree.begin(&self.plan(containment, shield)?)
+        tree.begin(self.plan(containment, shield)?)
     }
 
-    fn plan(&self, containment: Containment, shield: Shield) -> Result<Plan, TreeError> {
+    fn plan(&self, containment: Containment, shield: Shield) -> Result<KeeperPlan, TreeError> {
         let at = |source| TreeError::Start { what: "find the current folder", source };
         let cwd = self.cwd.clone().map_or_else(std::env::current_dir, Ok).map_err(at)?;
         let shown = |paths: &[PathBuf]| match shield {
             Shield::Up => paths.to_vec(),
             Shield::Down => Vec::new(),
         };
-        Ok(Plan::Keeper(KeeperPlan {
+        Ok(KeeperPlan {
             command: CommandPlan { argv: self.argv.clone(), env: self.env.clone(), cwd },
             own_namespace: u64::from(containment == Containment::PidNamespace),
             read_only: shown(&self.read_only),
             hidden: shown(&self.hidden),
-        }))
+        })
     }
 }

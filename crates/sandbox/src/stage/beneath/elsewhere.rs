@@ -1,5 +1,6 @@
 //! Other systems: nothing runs confined there, so nobody hostile is beside us; paths with a look at every folder on the way.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,6 +22,17 @@ impl Top {
 
     pub(crate) fn folder(&self, path: &Path) -> io::Result<Self> {
         self.checked(path).map(Self)
+    }
+
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
+        let entries = fs::read_dir(&self.0)?.map(|entry| Ok(entry?.file_name()));
+        let mut names = entries.collect::<io::Result<Vec<OsString>>>()?;
+        names.sort();
+        Ok(names)
+    }
+
+    pub(crate) fn sync(&self, path: &Path) -> io::Result<()> {
+        fs::File::open(self.checked(path)?)?.sync_all()
     }
 
     pub(crate) fn place(&self, path: &Path) -> io::Result<Place> {

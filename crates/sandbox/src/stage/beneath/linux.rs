@@ -27,6 +27,34 @@ impl Top {
         self.open_beneath(path).map(Self)
     }
 
+    /// The names in this folder, sorted.
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat(&self.0, ".", flags, Mode::empty())?;
+        let entries = rustix::fs::Dir::new(dir)?.collect::<Result<Vec<_>, Errno>>()?;
+        let names = entries.into_iter().map(|entry| OsString::from_vec(entry.file_name().to_bytes().to_vec()));
+        let mut names: Vec<OsString> = names.filter(|name| name != "." && name != "..").collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Brings the names in a folder below to the disk; an empty path is the folder itself.
+    pub(crate) fn sync(&self, path: &Path) -> io::Result<()> {
+        let dir = self.open_beneath(path)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let synced = match rustix::fs::openat(&dir, ".", flags, Mode::empty()) {
+            Ok(fd) => rustix::fs::fsync(fd),
+            // A folder that may not be read: its file system is brought to the disk as a whole.
+            Err(Errno::ACCESS) => rustix::fs::openat(&self.0, ".", flags, Mode::empty()).and_then(rustix::fs::syncfs),
+            Err(errno) => Err(errno),
+        };
+        match synced {
+            // Some file systems know no such wish for folders.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// The place of a path: the folder it is in, opened now.
     pub(crate) fn place(&self, path: &Path) -> io::Result<Place> {
         let name = path.file_name().ok_or_else(|| io::Error::from(Errno::INVAL))?;
