@@ -75,7 +75,7 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     limits: LimitArgs,
     /// The command that runs the tests; by default the policy's, else what the project's files show.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = run_limits::test_command)]
     verify: Option<String>,
     /// Record the answers as a cassette that `scripted:FILE` plays.
     #[arg(long, value_name = "FILE")]

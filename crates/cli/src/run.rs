@@ -42,7 +42,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = run_limits::time_of_day)]
     until: Option<TimeOfDay>,
     /// The command that proves the work; run at the end, and named to the agent.
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = run_limits::test_command)]
     verify: Option<String>,
     /// The engine to go on with when this one has no room: a client's name or its command line; may be given again.
     #[arg(long, value_name = "CLIENT")]
@@ -84,6 +84,7 @@ impl ClientName {
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let wish = wish(args)?;
+    let _terminal = terminal::Kept::now();
     let report = supervisor::run(&wish, Arc::new(Voice)).map_err(Problem::Run)?;
     let exit = run_print::exit_of(&report);
     if args.json {

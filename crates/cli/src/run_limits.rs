@@ -131,6 +131,14 @@ fn epoch(text: &str) -> Option<u64> {
     String::from_utf8(asked.stdout).ok()?.trim().parse().ok()
 }
 
+/// A command that proves something: an empty one, such as a variable that is not set, would prove everything.
+pub(crate) fn test_command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty; name the command that runs the tests, or leave the flag out".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

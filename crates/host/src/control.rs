@@ -8,7 +8,7 @@ mod compare;
 pub mod order;
 mod policy;
 
-use crate::geometry::file::{FileAction, FileError, read_bounded};
+use crate::geometry::file::{FileAction, FileError, read_bounded, write_unsynced};
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Bit, Live, MANIFEST_BYTES_MAX, Manifest};
 use crate::geometry::wall_clock::WallClock;
@@ -149,6 +149,8 @@ pub struct Seen {
     mark: Option<Mark>,
     digest: Option<String>,
     accepted: Option<Accepted>,
+    /// Counters and bits as this session showed them last; another session may have shown its own since.
+    shown: Option<Live>,
     refused: Option<String>,
     /// The policy file: the digest that was frozen, the mark and the digest that were seen last.
     policy: policy::SeenPolicy,
@@ -176,6 +178,18 @@ impl Seen {
     #[must_use]
     pub fn live(&self) -> Option<&Live> {
         self.accepted.as_ref().map(|accepted| &accepted.live)
+    }
+
+    /// Counters and bits as this session showed them last, or found them at its beginning.
+    #[must_use]
+    pub fn shown(&self) -> Option<&Live> {
+        self.shown.as_ref().or_else(|| self.live())
+    }
+
+    /// Notes a manifest in which this session showed its counters and bits.
+    pub fn showed(&mut self, manifest: &Manifest) {
+        self.wrote_manifest(manifest);
+        self.shown = Some(manifest.live().clone());
     }
 
     /// Notes a manifest that *we* wrote, so that the next look does not take it for a person's edit.
@@ -277,18 +291,19 @@ pub fn look(layout: &Layout, before: &Seen, now: WallClock) -> Result<Look, Cont
             facts.push(ControlFact::Removed { file });
         }
     }
-    look_at_manifest(&layout.manifest(), now, &mut seen, &mut facts)?;
+    look_at_manifest(layout, now, &mut seen, &mut facts)?;
     policy::look(&layout.policy(), now, &mut seen.policy, &mut facts)?;
     Ok(Look { facts, seen })
 }
 
 /// Looks at the manifest: by its mark, then by its digest, and only then by reading it.
 fn look_at_manifest(
-    path: &Path,
+    layout: &Layout,
     now: WallClock,
     seen: &mut Seen,
     facts: &mut Vec<ControlFact>,
 ) -> Result<(), ControlError> {
+    let path = &layout.manifest();
     let mark = stat(path)?.map(|metadata| Mark::of(&metadata, now));
     if let (Some(mark), Some(before)) = (&mark, &seen.mark)
         && before.still_means(mark)
@@ -302,6 +317,7 @@ fn look_at_manifest(
     if found.is_some() && found == seen.digest {
         return Ok(());
     }
+    let ours = found.as_deref().is_some_and(|found| is_shown(layout, found));
     seen.digest = found;
     let read = match bytes {
         Ok(bytes) => Manifest::parse(path, bytes),
@@ -321,7 +337,11 @@ fn look_at_manifest(
             if seen.refused.take().is_some() {
                 facts.push(ControlFact::ManifestAccepted);
             }
-            if let Some(before) = &seen.accepted {
+            if let Some(before) = &mut seen.accepted {
+                // Another session of ours showed its own counters and bits: they are neither this session's nor a person's.
+                if ours {
+                    before.live = accepted.live.clone();
+                }
                 compare::edits(before, &accepted, facts);
             }
             seen.accepted = Some(accepted);
@@ -329,6 +349,17 @@ fn look_at_manifest(
         Err(error) => refuse(seen, facts, error.to_string(), error.hint()),
     }
     Ok(())
+}
+
+/// Tells every session that this text of the manifest is ours and no person's. Before it is written: whoever looks in between
+/// sees the text before it.
+pub(crate) fn will_show(layout: &Layout, text: &str) -> Result<(), FileError> {
+    write_unsynced(&layout.shown_manifest(), digest(text.as_bytes()).as_bytes())
+}
+
+/// Whether the manifest with this digest was written by one of our sessions.
+fn is_shown(layout: &Layout, found: &str) -> bool {
+    read_bounded(&layout.shown_manifest(), 1_024).is_ok_and(|shown| shown == found.as_bytes())
 }
 
 /// Notes a manifest that is not accepted; the same refusal is told once.

@@ -12,6 +12,7 @@ mod effects;
 mod error;
 pub mod freeze;
 mod frozen;
+mod objective;
 mod people;
 mod recent;
 pub mod run;
@@ -352,6 +353,14 @@ impl<S: Storage> Driver<S> {
             performed.notices.push(told);
         }
         finish(steps, performed.notices)
+    }
+
+    /// Keeps what a person asked for, for the briefing of a fresh worker.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_objective(&self, said: &str) -> Result<(), DriverError> {
+        Ok(objective::keep(&self.layout, &self.session, said)?)
     }
 
     /// Writes the briefing for a fresh worker now: the client is about to compact its context by itself.

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use tripwire_core::chain::event::{AgentEvent, Flag, Flags};
 use tripwire_core::decision::FindingKind;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
@@ -56,6 +57,29 @@ fn ctrl_1_what_another_process_wrote_into_the_manifest_is_not_taken_for_a_person
     assert_eq!(overrides(&two.take(What::Tick, at(5)).unwrap()), 1);
     assert_eq!(overrides(&one.take(What::Tick, at(6)).unwrap()), 0);
     assert_eq!((one.view().iterations.get(), two.view().iterations.get()), (1, 1));
+}
+
+#[test]
+fn ctrl_1_what_another_session_shows_in_the_manifest_is_nobodys_edit_and_is_not_corrected_for_ever() {
+    let place = place();
+    let mut one = Driver::begin(&place.layout, at(0), |_| Ok(())).unwrap();
+    let mut two = Driver::begin(&place.layout, at(1), |_| Ok(())).unwrap();
+    two.take(What::Tick, at(2)).unwrap();
+    let edit = AgentEvent { flags: Flags::default().with(Flag::Edit), ..AgentEvent::default() };
+    one.take(What::Event(edit), at(3)).unwrap();
+    let shown = || fs::read_to_string(place.layout.manifest()).unwrap();
+    assert!(shown().contains("code_modified: true"), "{}", shown());
+    assert_eq!(overrides(&two.take(What::Tick, at(4)).unwrap()), 0, "the bit is the other session's");
+    assert_eq!(two.view().dirty_bits.code_modified, Some(false));
+    let before = shown();
+    for n in 5..10 {
+        assert_eq!(overrides(&one.take(What::Tick, at(n)).unwrap()), 0);
+        assert_eq!(overrides(&two.take(What::Tick, at(n)).unwrap()), 0);
+    }
+    assert_eq!(shown(), before, "nobody has anything new to show");
+    // What a person writes counts still.
+    fs::write(place.layout.manifest(), before.replace("iteration_count: 0", "iteration_count: 4")).unwrap();
+    assert_eq!(overrides(&two.take(What::Tick, at(11)).unwrap()), 1);
 }
 
 #[test]

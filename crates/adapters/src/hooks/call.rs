@@ -18,6 +18,8 @@ pub struct HookCall {
     pub agent: Option<Agent>,
     /// What happened.
     pub event: Event,
+    /// What a person said, where somebody speaks.
+    pub prompt: Option<String>,
 }
 
 /// A sub-agent.

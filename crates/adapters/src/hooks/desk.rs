@@ -194,6 +194,9 @@ impl Desk<'_> {
             }
             Event::Prompt => {
                 self.mark_if_new(call)?;
+                if let Some(prompt) = call.prompt.as_deref().filter(|_| call.agent.is_none()) {
+                    driver.keep_objective(prompt)?;
+                }
                 memory.person_spoke = true;
                 Some(What::IterationStarted)
             }

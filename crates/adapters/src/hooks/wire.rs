@@ -31,6 +31,9 @@ pub(super) struct Wire<'a> {
     pub(super) stop_hook_active: Option<bool>,
     #[serde(borrow)]
     pub(super) llm_request: Option<&'a RawValue>,
+    /// What a person said; only a text counts.
+    #[serde(borrow)]
+    pub(super) prompt: Option<&'a RawValue>,
 }
 
 /// Reads what a client sends.
@@ -43,7 +46,16 @@ pub(super) fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> 
     };
     let transcript = wire.agent_transcript_path;
     let agent = wire.agent_id.map(|id| Agent { id, transcript });
-    Ok(HookCall { client, session: wire.session_id, cwd: wire.cwd, transcript: wire.transcript_path, agent, event })
+    let prompt = wire.prompt.and_then(|prompt| serde_json::from_str(prompt.get()).ok());
+    Ok(HookCall {
+        client,
+        session: wire.session_id,
+        cwd: wire.cwd,
+        transcript: wire.transcript_path,
+        agent,
+        event,
+        prompt,
+    })
 }
 
 impl Wire<'_> {

@@ -190,6 +190,7 @@ impl<'a> Session<'a> {
         let driver = Driver::begin_signed((&plan.layout, plan.signing.clone()), clock::now(), own, change)?;
         let sole = Sole::claim(&plan.layout, driver.session())?;
         let hands = hands(&plan, &driver)?;
+        driver.keep_objective(&plan.objective)?;
         plan.engines.remembered().keep(&plan.layout, driver.session().as_str())?;
         let labels = |engines: &[Box<dyn Engine>]| engines.iter().map(|engine| engine_label(engine.name())).collect();
         let setup = Setup {

@@ -1,6 +1,6 @@
 //! The briefing for a fresh worker, from what the journal holds: the newest steps, the files, what was refused.
 
-use super::words;
+use super::{objective, words};
 use crate::body::ReadBody;
 use crate::geometry::file::{FileError, read_bounded};
 use crate::geometry::layout::Layout;
@@ -47,15 +47,19 @@ pub(super) fn write<S: Storage>(
     let mut briefing = MissionBriefing {
         at: now,
         session: session.as_str().to_owned(),
-        objective: objective(layout),
+        objective: objective::read(layout, session),
         last_steps: Vec::new(),
         files_read: Vec::new(),
         edits: Vec::new(),
         refused: Vec::new(),
         todo: todo(layout),
     };
-    let inputs = newest_inputs(turn);
-    briefing.last_steps = inputs.iter().rev().take(STEPS_MAX).rev().map(words::in_short).collect();
+    let page = newest(turn);
+    let inputs: Vec<What> = page.iter().filter_map(|body| input(body)).collect();
+    briefing.refused = refused(&page);
+    let steps = inputs.iter().filter(|what| matches!(what, What::Event(event) if event.action.is_some()));
+    briefing.last_steps = steps.rev().take(STEPS_MAX).map(words::in_short).collect();
+    briefing.last_steps.reverse();
     let mut edits = BTreeSet::new();
     for event in inputs.iter().filter_map(|what| if let What::Event(event) = what { Some(event) } else { None }) {
         note_files(event, &mut briefing, &mut edits);
@@ -64,18 +68,39 @@ pub(super) fn write<S: Storage>(
     Report::MissionBriefing.write(layout, &briefing.text())
 }
 
-/// The newest inputs, oldest first. A journal that cannot be read now gives none: the briefing is a help, not a gate.
-fn newest_inputs<S: Storage>(turn: &Turn<'_, S>) -> Vec<What> {
+/// The newest records, oldest first. A journal that cannot be read now gives none: the briefing is a help, not a gate.
+fn newest<S: Storage>(turn: &Turn<'_, S>) -> Vec<String> {
     let from = turn.records().saturating_sub(RECORDS_MAX);
     let limit = usize::try_from(RECORDS_MAX).unwrap_or(usize::MAX);
-    let Ok(page) = turn.journal().find(from).and_then(|place| turn.journal().read(place, limit)) else {
-        return Vec::new();
+    let read = turn.journal().find(from).and_then(|place| turn.journal().read(place, limit));
+    read.map(|page| page.records.into_iter().map(|record| record.body).collect()).unwrap_or_default()
+}
+
+fn input(body: &str) -> Option<What> {
+    let body: ReadBody<'_> = serde_json::from_str(body).ok()?;
+    serde_json::from_str::<Input>(body.input?.get()).ok().map(|input| input.what)
+}
+
+/// What was asked for and refused, with the reason: not to be tried again. What only had to wait is not among it.
+fn refused(page: &[String]) -> Vec<String> {
+    let reason = |body: &str| {
+        let body: ReadBody<'_> = serde_json::from_str(body).ok()?;
+        let decision: serde_json::Value = serde_json::from_str(body.decision?.get()).ok()?;
+        let safety = &decision["safety"];
+        let meant = safety["allowed"] == false && !safety["error"].is_null();
+        meant.then(|| safety["reason"].as_str().unwrap_or_default().to_owned())
     };
-    let input = |text: &str| -> Option<Input> {
-        let body: ReadBody<'_> = serde_json::from_str(text).ok()?;
-        serde_json::from_str(body.input?.get()).ok()
-    };
-    page.records.iter().filter_map(|record| input(&record.body)).map(|input| input.what).collect()
+    let mut lines: Vec<String> = Vec::new();
+    for pair in page.windows(2) {
+        let [asked, answer] = pair else { continue };
+        let (Some(What::Request(request)), Some(reason)) = (input(asked), reason(answer)) else { continue };
+        let line = format!("{}: {reason}", request.action.shown());
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.drain(..lines.len().saturating_sub(STEPS_MAX));
+    lines
 }
 
 fn note_files(event: &AgentEvent, briefing: &mut MissionBriefing, edits: &mut BTreeSet<String>) {
@@ -88,12 +113,6 @@ fn note_files(event: &AgentEvent, briefing: &mut MissionBriefing, edits: &mut BT
         briefing.files_read.retain(|seen| seen.path != target.as_str());
         briefing.files_read.push(FileSeen { path: target.as_str().to_owned(), digest: digest.as_str().to_owned() });
     }
-}
-
-/// The objective as `todo.md` holds it; without one the worker is told where to look.
-fn objective(layout: &Layout) -> String {
-    let text = todo(layout);
-    if text.trim().is_empty() { "not told to tripwire: see the first prompt of the session".to_owned() } else { text }
 }
 
 fn todo(layout: &Layout) -> String {

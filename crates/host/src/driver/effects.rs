@@ -4,7 +4,7 @@
 //! written does not stop the guard: the journal is the truth, and the notice tells the person.
 
 use super::recent::{Memo, Progress};
-use crate::control::{ControlFile, Presence, Seen};
+use crate::control::{self, ControlFile, Presence, Seen};
 use crate::geometry::file::FileError;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::store;
@@ -239,17 +239,19 @@ const fn event_type(kind: FindingKind) -> Option<EventType> {
 
 /// Shows the engine's counters and bits in the manifest. A person's edit in the same moment wins: it is read next time.
 pub(super) fn show_counters(layout: &Layout, view: &View, seen: &mut Seen) {
-    let Some(shown) = seen.live() else { return };
-    let edits = edits(shown, view);
-    if edits.is_empty() {
+    // Compared with what this session showed: two sessions that each corrected the other's figures would never end.
+    if seen.shown().is_none_or(|shown| edits(shown, view).is_empty()) {
         return;
     }
     let updated = Manifest::load(&layout.manifest())
         .ok()
         .filter(|manifest| Some(manifest.live()) == seen.live())
-        .and_then(|manifest| store::update(&manifest, &edits).ok());
+        .and_then(|manifest| {
+            let edits = edits(manifest.live(), view);
+            store::update_after(&manifest, &edits, |text| control::will_show(layout, text)).ok()
+        });
     if let Some(manifest) = updated {
-        seen.wrote_manifest(&manifest);
+        seen.showed(&manifest);
     }
 }
 

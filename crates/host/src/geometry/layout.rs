@@ -82,6 +82,8 @@ paths! {
     clients => "state/clients";
     /// That a client really called its hook.
     hook_alive => "state/hook-alive";
+    /// The digest of the manifest as one of our sessions wrote it last: what differs from it is a person's.
+    shown_manifest => "state/manifest.shown";
     /// Transcripts, one file per session.
     transcripts => "transcripts";
     /// Whether hooks bind or only watch in this workspace.
@@ -119,6 +121,11 @@ impl Layout {
     /// The record of a session's supervised run.
     pub(crate) fn run_of(&self, session: &SessionId) -> PathBuf {
         self.state().join(format!("{session}.run"))
+    }
+
+    /// What a person asked a session for.
+    pub(crate) fn objective_of(&self, session: &SessionId) -> PathBuf {
+        self.state().join(format!("{session}.objective"))
     }
 
     /// The lock of the one process that runs a session's loop.

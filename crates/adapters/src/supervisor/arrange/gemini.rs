@@ -42,7 +42,11 @@ fn link_all(own: &Path, folder: &Path) -> Result<(), ArrangeError> {
             continue;
         }
         let link = folder.join(entry.file_name());
-        std::os::unix::fs::symlink(entry.path(), &link).map_err(file_error("link", &link))?;
+        match std::os::unix::fs::symlink(entry.path(), &link) {
+            // A fresh worker of the same run finds what the one before it had.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(file_error("link", &link)(error)),
+            Ok(()) | Err(_) => {}
+        }
     }
     Ok(())
 }

@@ -48,6 +48,15 @@ impl UpdateError {
 /// The write is refused when the file no longer holds what `read` was made from, even when the change lands between
 /// the last look and the rename: the two files are swapped and the displaced one is compared.
 pub fn update(read: &Manifest, edits: &[Edit]) -> Result<Manifest, UpdateError> {
+    update_after(read, edits, |_| Ok(()))
+}
+
+/// As [`update`], with something to do with the new text before it is there.
+pub(crate) fn update_after(
+    read: &Manifest,
+    edits: &[Edit],
+    before: impl FnOnce(&str) -> Result<(), FileError>,
+) -> Result<Manifest, UpdateError> {
     let file = read.file.as_path();
     let text =
         yaml_edit::apply(&read.text, edits).map_err(|cause| UpdateError::Edit { file: file.to_owned(), cause })?;
@@ -62,6 +71,7 @@ pub fn update(read: &Manifest, edits: &[Edit]) -> Result<Manifest, UpdateError> 
     if updated.text == read.text {
         return Ok(updated);
     }
+    before(&updated.text)?;
     let mut draft = Draft::new(file, 0o600)?;
     draft.write(updated.text.as_bytes())?;
     match draft.exchange(|displaced| if unchanged(displaced) { Accept::Yes } else { Accept::No })? {
