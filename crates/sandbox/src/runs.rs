@@ -139,6 +139,10 @@ impl Placeholders {
 
 impl Drop for Placeholders {
     fn drop(&mut self) {
+        // Who stands on nothing, as one that never got the lock, has nothing to wait for.
+        if self.held.is_empty() && self.records.is_empty() {
+            return;
+        }
         let mut own: BTreeSet<PathBuf> = self.held.iter().map(|name| self.workspace.join(name)).collect();
         let Some(folder) = &self.folder else {
             remove(&own);
