@@ -105,7 +105,8 @@ impl Placeholders {
         Ok(())
     }
 
-    /// An empty file, as one more link to the first one where that is possible.
+    /// An empty file, as one more link to the first one where that is possible. Closed for writing: what a person adds to one of
+    /// these names meanwhile would stand in all of them; an editor that puts a new file in its place can.
     fn make_file(&self, path: &Path) -> io::Result<()> {
         if let Some(first) = &self.first_file
             && fs::hard_link(self.workspace.join(first), path).is_ok()
@@ -113,7 +114,7 @@ impl Placeholders {
             return Ok(());
         }
         let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true).mode(0o644);
+        options.write(true).create_new(true).mode(0o444);
         options.open(path).map(drop)
     }
 
