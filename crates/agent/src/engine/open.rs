@@ -197,12 +197,13 @@ fn provider_of(name: &str) -> &str {
 /// before something that is meant as an address counts; whether that is a good one is checked later.
 fn split_address(rest: &str) -> (&str, Option<&str>) {
     let mut marks = rest.match_indices('@').map(|(at, _)| (at, rest.get(at + 1..).unwrap_or_default()));
-    match marks.find(|(_, behind)| has_scheme(behind)).or_else(|| {
+    let found = marks.find(|(_, behind)| has_scheme(behind)).or_else(|| {
         // Without a scheme a user's name may stand before the host: what is behind the last mark decides.
         let host = rest.rsplit_once('@').map(|(_, host)| host).filter(|host| is_host(host))?;
         let at = rest.find('@')?;
         Some((at, host))
-    }) {
+    });
+    match found {
         Some((at, url)) => (rest.get(..at).unwrap_or_default(), Some(url)),
         None => (rest, None),
     }

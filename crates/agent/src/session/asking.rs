@@ -65,7 +65,7 @@ impl Session<'_> {
         let begun = Instant::now();
         let record = match self.ask_aside(Aside::Advisor, text) {
             Ok(spoken) => RunRecord::Advised(spoken),
-            Err(failure) => RunRecord::NoAdvice(failure),
+            Err(failure) => RunRecord::NoAdvice(*failure),
         };
         self.learn(&record, begun.elapsed())
     }
@@ -96,7 +96,7 @@ impl Session<'_> {
                 let answer = crate::hands::read_verdict(&spoken.text);
                 RunRecord::Reviewed(Reviewed { proposal: Some(digest), answer, spoken: Some(spoken) })
             }
-            Err(failure) => RunRecord::NoReview(failure),
+            Err(failure) => RunRecord::NoReview(*failure),
         }
     }
 
@@ -107,7 +107,7 @@ impl Session<'_> {
         self.learn(&RunRecord::Applied(returned), Duration::ZERO)
     }
 
-    fn ask_aside(&mut self, aside: Aside, text: String) -> Result<Spoken, EngineFailure> {
+    fn ask_aside(&mut self, aside: Aside, text: String) -> Result<Spoken, Box<EngineFailure>> {
         let status = self.status(aside.doing());
         let until = self.wall_clock();
         let Self { engines, watch, doors, .. } = self;
@@ -115,7 +115,7 @@ impl Session<'_> {
             Aside::Advisor => engines.advisor.as_mut(),
             Aside::Reviewer => engines.reviewer.as_mut(),
         };
-        let Some(asked) = asked else { return Err(missing(Label::cut(aside.doing()))) };
+        let Some(asked) = asked else { return Err(Box::new(missing(Label::cut(aside.doing())))) };
         let name = engine_label(asked.name());
         let turns = [Turn::User(text)];
         let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
@@ -129,7 +129,7 @@ impl Session<'_> {
                 text: answer.text,
                 usage: used(answer.usage),
             }),
-            Err(error) => Err(in_vain(name, &error, lost)),
+            Err(error) => Err(Box::new(in_vain(name, &error, lost))),
         }
     }
 }
