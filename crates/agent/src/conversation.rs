@@ -1,11 +1,13 @@
 //! The conversation that the engines see, built from what the loop says, and translated both ways at one place.
 
-use crate::engine::{Answer, End, EngineError, Question, ToolAnswer, ToolCall, ToolSpec, Turn, Usage};
+use crate::engine::{self, Answer, End, EngineError, Question, ToolAnswer, ToolCall, ToolSpec, Turn, Usage};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tripwire_core::label::Label;
 use tripwire_core::run::Saying;
-use tripwire_core::run::record::{Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Usage as Used};
+use tripwire_core::run::record::{
+    Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Spent, Usage as Used,
+};
 use tripwire_core::units::{RunMillis, Tokens};
 
 /// The longest answer that is asked for.
@@ -92,6 +94,12 @@ pub const fn used(usage: Usage) -> Used {
     }
 }
 
+/// What a question used in vain, as it is journaled.
+#[must_use]
+pub fn spent(engine: Label, spent: &engine::Spent) -> Spent {
+    Spent { engine, estimated: spent.estimated, model: Label::cut(&spent.model), usage: used(spent.usage) }
+}
+
 /// Why there is no answer, as it is journaled.
 #[must_use]
 pub fn failed(engine: Label, error: &EngineError) -> EngineFailure {
@@ -115,7 +123,7 @@ pub fn failed(engine: Label, error: &EngineError) -> EngineFailure {
     };
     // Where a cassette lies is no part of what happened.
     let said = error.clone().by(engine.as_str()).to_string();
-    EngineFailure { engine, kind, retry_after_ms, said }
+    EngineFailure { engine, kind, retry_after_ms, said, spent: None }
 }
 
 /// The newest lines of a transcript, for the advisor: bounded in lines and in bytes.

@@ -11,6 +11,7 @@ pub mod sensitive;
 
 mod anthropic;
 mod draft;
+mod echo;
 mod gemini;
 mod hint;
 mod http;
@@ -321,13 +322,35 @@ impl EngineError {
     }
 }
 
-/// Where an engine's model runs. Sensitive paths only ever go to a local one, and a local one costs no money.
+/// Where an engine's model runs. Sensitive paths only ever go to a local one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// On this machine: a cassette, or a server on the loopback address.
     Local,
     /// Anywhere else.
     Remote,
+}
+
+/// What a question used although no answer came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spent {
+    /// The model's own name, as far as it was told.
+    pub model: String,
+    /// The tokens.
+    pub usage: Usage,
+    /// Whether a part of them was estimated, because the provider had not told it yet.
+    pub estimated: bool,
+}
+
+/// What an engine's tokens cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fare {
+    /// Nothing: a cassette.
+    Free,
+    /// The list price where the model has one, as behind a proxy on this machine; a model of this machine has none.
+    IfListed,
+    /// Always something: a model without a list price costs the dearest.
+    Full,
 }
 
 /// What an engine is.
@@ -350,6 +373,19 @@ pub trait Engine: Send {
     /// Where its model runs; remote unless the engine knows better, because that is the careful answer.
     fn place(&self) -> Place {
         Place::Remote
+    }
+
+    /// What its tokens cost.
+    fn fare(&self) -> Fare {
+        match self.place() {
+            Place::Local => Fare::IfListed,
+            Place::Remote => Fare::Full,
+        }
+    }
+
+    /// What the last question used, if it gave no answer; told once.
+    fn spent(&mut self) -> Option<Spent> {
+        None
     }
 
     /// Tells an engine that was opened for a resumed session how many of its answers and errors were had before. Only a

@@ -422,6 +422,7 @@ fn refused(text: &str) -> Returned {
 #[derive(Debug, Clone)]
 enum ToldOwned {
     IterationStarted,
+    Spent(tripwire_core::run::record::Spent),
     ModelRequest,
     ModelEvent(Box<tripwire_core::run::record::Answer>),
     ToolRequest(Call),
@@ -438,6 +439,7 @@ enum ToldOwned {
 fn told_owned(told: Told<'_>) -> ToldOwned {
     match told {
         Told::IterationStarted => ToldOwned::IterationStarted,
+        Told::Spent(spent) => ToldOwned::Spent(spent.clone()),
         Told::ModelRequest => ToldOwned::ModelRequest,
         Told::ModelEvent(answer) => ToldOwned::ModelEvent(Box::new(answer.clone())),
         Told::ToolRequest(call) => ToldOwned::ToolRequest(call.clone()),

@@ -208,10 +208,10 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     let Start { objective, workspace, names } = start;
     let root = workspace.root().to_owned();
     let change = |policy: &mut Policy| set(args, &root, policy);
-    Session::would_begin(workspace.layout(), workspace.root(), change)?;
+    let runtime_max = Session::would_begin(workspace.layout(), workspace.root(), change)?;
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     let mut engines = engines(args, &names, &workspace)?;
-    engines.probe(&interrupted)?;
+    engines.probe(&interrupted, runtime_max)?;
     let workspace = Workspace::open(workspace.root(), &place::places())?;
     say_where(args, &workspace);
     // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
@@ -333,7 +333,7 @@ fn engines(args: &AgentArgs, names: &Remembered, workspace: &Workspace) -> Resul
                 .transpose()?,
         },
     };
-    Ok(Engines { chain, advisor, reviewer, recorders })
+    Ok(Engines { chain, advisor, reviewer, recorders, probed: None })
 }
 
 /// What the command line sets in the policy of a worker's own session; time and money are what is left of ours.

@@ -21,7 +21,7 @@ pub use self::moves::{CallAnswer, Next, Recitation, RunInput, Saying, Told, View
 
 use self::ending::Ending;
 use self::line::Line;
-use self::phase::{Asked, Due, Execution, Phase, Turn};
+use self::phase::{Asked, Asker, Due, Execution, Phase, Turn};
 use self::reading::{Reading, Standing};
 use self::record::{EngineFailure, Patience, Returned, RunRecord, Setup, Spoken};
 use crate::chain::gate::dirty_bits::Verification;
@@ -159,6 +159,10 @@ impl Run {
         let turn = &self.turn;
         Some(match asked {
             Asked::Iteration => Told::IterationStarted,
+            Asked::Spent(Asker::Probe) => Told::Spent(self.setup.probe.as_ref()?),
+            Asked::Spent(Asker::Model | Asker::Advisor | Asker::Reviewer) => {
+                Told::Spent(turn.failed.as_ref()?.spent.as_ref()?)
+            }
             Asked::ModelRequest => Told::ModelRequest,
             Asked::ModelEvent => Told::ModelEvent(turn.answer.as_ref()?),
             Asked::ToolRequest => Told::ToolRequest(self.call()?),
@@ -217,6 +221,7 @@ impl Run {
         }
         match asked {
             Asked::Iteration => self.iteration_answered(reading, views),
+            Asked::Spent(asker) => self.spent_answered(asker, views),
             Asked::ModelRequest => self.model_request_answered(reading, views),
             Asked::ModelEvent => self.model_event_answered(views),
             Asked::ToolRequest => self.tool_request_answered(reading, views),
@@ -253,13 +258,19 @@ impl Run {
         self.iteration = self.iteration.next();
         self.due.iteration_over = false;
         views.push(View::Line(Line::Iteration { number: self.iteration }));
-        if self.iteration == Count::new(1) {
+        let is_first = self.iteration == Count::new(1);
+        if is_first {
             self.due.words.insert(0, objective_words(&self.setup.objective));
         } else {
             self.recite(views);
             self.due.words.insert(0, self.recital());
         }
         self.speak(views);
+        // Inside of the first step, so that it is no step of its own.
+        if is_first && self.setup.probe.is_some() {
+            self.phase = Phase::Taking(Asked::Spent(Asker::Probe));
+            return;
+        }
         self.go_on(views);
     }
 
@@ -407,6 +418,10 @@ impl Run {
     /// Without its advisor a held loop stays held; the chain says so when the model would be asked next.
     fn take_no_advice(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
         views.push(View::Line(Line::EngineError(failure.clone())));
+        self.after_spending(Asker::Advisor, failure, views);
+    }
+
+    fn no_advice(&mut self, views: &mut Vec<View>) {
         (self.due.advisor, self.due.advice_failed) = (None, true);
         self.go_on_without_advice(views);
     }

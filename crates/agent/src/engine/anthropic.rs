@@ -4,6 +4,7 @@
 //! figure is the whole sum. The end mark is `message_stop`. An error may come as an event inside a 200.
 
 use super::draft::{Decoder, Draft, chunk};
+use super::echo::{self, arguments};
 use super::kept::Kept;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
@@ -64,7 +65,7 @@ fn said(text: &str, calls: &[ToolCall], kept: &Kept) -> Vec<Value> {
         blocks.push(text_block(text));
     }
     blocks.extend(calls.iter().map(
-        |call| json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": arguments(&call.arguments)}),
+        |call| json!({"type": "tool_use", "id": call.id, "name": echo::name(&call.tool), "input": arguments(&call.arguments)}),
     ));
     blocks
 }
@@ -76,15 +77,6 @@ fn text_block(text: &str) -> Value {
 
 fn result_block(result: &ToolAnswer) -> Value {
     json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text, "is_error": result.is_error})
-}
-
-/// The arguments as an object, which the provider demands; text that is none is shown to the model as it wrote it.
-pub(super) fn arguments(text: &str) -> Value {
-    match serde_json::from_str::<Value>(text) {
-        Ok(object @ Value::Object(_)) => object,
-        Err(_) if text.trim().is_empty() => json!({}),
-        Ok(_) | Err(_) => json!({"unreadable_arguments": text}),
-    }
 }
 
 /// Reads the event stream.
@@ -106,6 +98,7 @@ impl Decoder for Messages {
                     draft.model = model;
                 }
                 self.usage.take(message.usage);
+                draft.usage = self.usage.neutral();
             }
             "content_block_start" => self.begin(wire.index, wire.content_block.unwrap_or_default(), draft)?,
             "content_block_delta" => self.extend(wire.index, &wire.delta.unwrap_or_default(), draft)?,
@@ -114,9 +107,9 @@ impl Decoder for Messages {
                     draft.end = Some(end(&reason));
                 }
                 self.usage.take(wire.usage);
+                draft.usage = self.usage.neutral();
             }
             "message_stop" => {
-                draft.usage = self.usage.neutral();
                 draft.whole = true;
                 if self.thinks {
                     draft.kept = self.finished_blocks(draft)?;
@@ -171,6 +164,7 @@ impl Messages {
             "input_json_delta" if draft.has_call(index) => draft.argue(index, &delta.partial_json),
             "input_json_delta" => Err(Fault::Broken("arguments came for a call that never began".to_owned())),
             "thinking_delta" => {
+                draft.thought_bytes = draft.thought_bytes.saturating_add(delta.thinking.len());
                 append("thinking", &delta.thinking);
                 Ok(())
             }

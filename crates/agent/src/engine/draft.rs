@@ -3,10 +3,11 @@
 use super::limits::{ARGUMENT_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
 use super::refusal::{Fault, excerpt};
 use super::sse::Event;
-use super::{Answer, End, ToolCall, Usage};
+use super::{Answer, End, Spent, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use tripwire_core::units::Tokens;
 
 /// How an id begins that was made here, because the provider gave none.
 pub(super) const MADE_ID: &str = "made_";
@@ -34,6 +35,10 @@ pub(super) struct Draft {
     pub(super) end: Option<End>,
     /// Whether the provider's end mark was seen.
     pub(super) whole: bool,
+    /// Bytes of thinking that are no part of the text.
+    pub(super) thought_bytes: usize,
+    /// Whether anything of the answer came.
+    pub(super) begun: bool,
     /// What the engine keeps of it for the next question.
     pub(super) kept: Vec<Value>,
 }
@@ -84,6 +89,41 @@ impl Draft {
         Ok(())
     }
 
+    /// What an answer used that does not become whole. `guess` is an estimate of the whole from sizes; what the provider
+    /// told counts more, but its figure for the output is old wherever more than that came since.
+    pub(super) fn spent(&self, guess: impl FnOnce(&str, &[ToolCall]) -> Usage) -> Spent {
+        let calls: Vec<ToolCall> = self.calls.values().cloned().collect();
+        let guess = guess(&self.text, &calls);
+        let thought = Tokens::new(u64::try_from(self.thought_bytes.div_ceil(3)).unwrap_or(u64::MAX));
+        let (usage, estimated) = match self.usage {
+            None => (Usage { reasoning: thought, ..guess }, true),
+            Some(told) if self.end.is_some() => (told, false),
+            Some(told) => {
+                let (output, reasoning) = (told.output.max(guess.output), told.reasoning.max(thought));
+                let estimated = output > told.output || reasoning > told.reasoning;
+                (Usage { output, reasoning, ..told }, estimated)
+            }
+        };
+        Spent { model: self.model.clone(), usage, estimated }
+    }
+
+    /// Whether it is whole and can be used.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        if self.end.is_none() || !self.whole {
+            let got = format!("after {} bytes of text and {} calls", self.text.len(), self.calls.len());
+            return Err(Fault::Broken(format!("the stream ended without its end mark, {got}")));
+        }
+        if self.calls.values().any(|call| call.tool.is_empty()) {
+            return Err(Fault::Broken("it asks for a call without a name".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether it holds nothing: no word, no call, no thought, no figure.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty() && self.thought_bytes == 0 && self.usage.is_none()
+    }
+
     /// The answer, if it is whole. A short answer is never taken for a whole one. `turn` is its place in the conversation,
     /// for the ids of calls that came without one.
     pub(super) fn finish(
@@ -91,10 +131,8 @@ impl Draft {
         turn: usize,
         estimate: impl FnOnce(&str, &[ToolCall]) -> Usage,
     ) -> Result<Answer, Fault> {
-        let Some(end) = self.end.filter(|_| self.whole) else {
-            let got = format!("after {} bytes of text and {} calls", self.text.len(), self.calls.len());
-            return Err(Fault::Broken(format!("the stream ended without its end mark, {got}")));
-        };
+        self.check()?;
+        let end = self.end.unwrap_or(End::Finished);
         let mut calls: Vec<ToolCall> = self.calls.into_values().collect();
         let mut ids = BTreeSet::new();
         for (index, call) in calls.iter_mut().enumerate() {
@@ -103,9 +141,6 @@ impl Draft {
                 call.id = format!("{MADE_ID}{turn}_{index}");
             }
             ids.insert(call.id.clone());
-            if call.tool.is_empty() {
-                return Err(Fault::Broken("it asks for a call without a name".to_owned()));
-            }
             if call.arguments.trim().is_empty() {
                 // A tool without arguments: some providers send nothing at all for it.
                 "{}".clone_into(&mut call.arguments);
@@ -138,6 +173,26 @@ mod tests {
         assert_eq!(why, "the stream ended without its end mark, after 4 bytes of text and 0 calls");
         let whole = Draft { whole: true, ..Draft::default() };
         assert!(whole.finish(3, none).is_err(), "the mark alone does not say how it ended");
+    }
+
+    #[test]
+    fn gate_8_what_was_told_counts_and_the_rest_is_estimated_and_flagged() {
+        let tokens = Tokens::new;
+        let guess = |text: &str, _: &[ToolCall]| Usage {
+            fresh_input: tokens(9),
+            output: tokens(text.len() as u64),
+            ..Usage::default()
+        };
+        let told = Usage { cache_read: tokens(100_000), output: tokens(1), ..Usage::default() };
+        let mut draft = Draft { usage: Some(told), ..Draft::default() };
+        assert_eq!(draft.spent(guess), Spent { model: String::new(), usage: told, estimated: false });
+        draft.say("0123456789").unwrap();
+        let spent = draft.spent(guess);
+        assert_eq!((spent.usage, spent.estimated), (Usage { output: tokens(10), ..told }, true));
+        draft.end = Some(End::Finished);
+        assert!(!draft.spent(guess).estimated, "the figure of an ended answer is the last one");
+        let silent = Draft { thought_bytes: 30, ..Draft::default() }.spent(guess);
+        assert_eq!((silent.usage.fresh_input, silent.usage.reasoning, silent.estimated), (tokens(9), tokens(10), true));
     }
 
     #[test]

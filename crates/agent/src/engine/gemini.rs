@@ -3,8 +3,8 @@
 //! Every chunk repeats the usage so far, so the last one counts: cached tokens are inside the prompt, thoughts are outside
 //! the candidates. There is no end mark of its own: a `finishReason` and then a clean end of the body are one.
 
-use super::anthropic::arguments;
 use super::draft::{Decoder, Draft, MADE_ID, chunk};
+use super::echo::{self, arguments};
 use super::kept::Kept;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
@@ -22,7 +22,7 @@ pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
     let mut contents: Vec<Value> = Vec::new();
     for turn in question.turns {
         let (role, parts) = match turn {
-            Turn::User(text) => ("user", vec![json!({"text": text})]),
+            Turn::User(text) => ("user", vec![text_part(text)]),
             Turn::Model { text, calls } => ("model", said(model, text, calls, kept)),
             Turn::Results(results) => ("user", results.iter().map(result_part).collect()),
         };
@@ -53,10 +53,10 @@ fn said(model: &str, text: &str, calls: &[ToolCall], kept: &Kept) -> Vec<Value> 
     }
     let mut parts = Vec::new();
     if !text.is_empty() || calls.is_empty() {
-        parts.push(json!({"text": text}));
+        parts.push(text_part(text));
     }
     for (index, call) in calls.iter().enumerate() {
-        let mut function = json!({"name": call.tool, "args": arguments(&call.arguments)});
+        let mut function = json!({"name": echo::name(&call.tool), "args": arguments(&call.arguments)});
         name(&mut function, &call.id);
         let mut part = json!({"functionCall": function});
         if index == 0 && model.starts_with("gemini-3") {
@@ -67,9 +67,14 @@ fn said(model: &str, text: &str, calls: &[ToolCall], kept: &Kept) -> Vec<Value> 
     parts
 }
 
+/// A text part; the provider refuses an empty one.
+fn text_part(text: &str) -> Value {
+    json!({"text": if text.trim().is_empty() { "(nothing)" } else { text }})
+}
+
 fn result_part(result: &ToolAnswer) -> Value {
     let word = if result.is_error { "error" } else { "output" };
-    let mut function = json!({"name": result.tool, "response": {word: result.text}});
+    let mut function = json!({"name": echo::name(&result.tool), "response": {word: result.text}});
     name(&mut function, &result.id);
     json!({"functionResponse": function})
 }
@@ -130,6 +135,10 @@ impl Contents {
         if let Some(text) = part["text"].as_str().filter(|_| !thought) {
             draft.say(text)?;
         }
+        if thought {
+            let bytes = part["text"].as_str().map_or(0, str::len);
+            draft.thought_bytes = draft.thought_bytes.saturating_add(bytes);
+        }
         if let Some(function) = part["functionCall"].as_object() {
             let index = draft.next_call();
             let word = |name: &str| function.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -139,8 +148,12 @@ impl Contents {
                 draft.argue(index, &args.to_string())?;
             }
         }
-        self.signed |= part["thoughtSignature"].is_string();
-        self.parts.push(part);
+        let signed = part["thoughtSignature"].is_string();
+        self.signed |= signed;
+        // An empty text says nothing and would be refused; with a signature it is the signature's place.
+        if signed || part["text"].as_str() != Some("") {
+            self.parts.push(part);
+        }
         Ok(())
     }
 }

@@ -2,13 +2,13 @@
 
 use super::draft::{Decoder, Draft};
 use super::kept::Kept;
-use super::limits::{ERROR_BODY_BYTES_MAX, ERROR_BODY_PATIENCE};
-use super::refusal::{Fault, Refusal, excerpt};
+use super::limits::{ERROR_BODY_BYTES_MAX, ERROR_BODY_PATIENCE, SILENCE_MAX};
+use super::refusal::{Asked, Fault, Refusal, excerpt};
 use super::secret::Secret;
 use super::sse::Reader;
 use super::wire::{Head, Line, Post};
 use super::{
-    Answer, Engine, EngineError, Heard, Listener, Place, Question, ToolCall, Turn, Usage, anthropic, gemini,
+    Answer, Engine, EngineError, Heard, Listener, Place, Question, Spent, ToolCall, Turn, Usage, anthropic, gemini,
     openai_chat, openai_responses, retry,
 };
 use serde_json::Value;
@@ -48,12 +48,14 @@ pub(super) struct HttpEngine {
     model: String,
     address: Address,
     kept: Kept,
+    /// What the last question used, if it gave no answer.
+    spent: Option<Spent>,
 }
 
 impl HttpEngine {
     /// An engine; nothing is sent before it is asked.
     pub(super) fn new(name: &str, dialect: Dialect, model: &str, address: Address) -> Self {
-        Self { name: name.to_owned(), dialect, model: model.to_owned(), address, kept: Kept::default() }
+        Self { name: name.to_owned(), dialect, model: model.to_owned(), address, kept: Kept::default(), spent: None }
     }
 
     fn post(&self, question: &Question<'_>) -> Post {
@@ -67,7 +69,7 @@ impl HttpEngine {
             }
             Dialect::OpenAiChat => {
                 headers.extend(key.map(|key| ("authorization", format!("Bearer {key}"))));
-                ("/chat/completions".to_owned(), openai_chat::body(&self.model, question, self.address.place))
+                ("/chat/completions".to_owned(), openai_chat::body(&self.model, question, self.server()))
             }
             Dialect::OpenAiResponses => {
                 headers.extend(key.map(|key| ("authorization", format!("Bearer {key}"))));
@@ -80,7 +82,20 @@ impl HttpEngine {
             }
         };
         let url = format!("{}{path}", self.address.base);
-        Post { url, headers, body: body.to_string().into_bytes(), place: self.address.place }
+        let silence_max = match self.address.place {
+            Place::Remote => Some(SILENCE_MAX),
+            Place::Local => None,
+        };
+        Post { url, headers, body: body.to_string().into_bytes(), place: self.address.place, silence_max }
+    }
+
+    fn server(&self) -> openai_chat::Server {
+        let host = self.address.base.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or(""));
+        if host.eq_ignore_ascii_case("api.openai.com") {
+            openai_chat::Server::OpenAi
+        } else {
+            openai_chat::Server::Other
+        }
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -92,31 +107,47 @@ impl HttpEngine {
         }
     }
 
-    fn exchange(&self, post: Post, deadline: Instant, listener: &mut Listener<'_>) -> Result<Draft, Fault> {
+    /// Sends the question and fills the draft. What the draft holds when this fails was still sent and used.
+    fn exchange(
+        &self,
+        post: Post,
+        draft: &mut Draft,
+        deadline: Instant,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), Fault> {
+        let asked = Asked { url: post.url.clone(), model: self.model.clone() };
         let mut line = Line::open(post, deadline)?;
         let head = line.head(listener)?;
-        let streams = head.header("content-type").is_none_or(|kind| !kind.starts_with("application/json"));
-        if head.status != 200 || !streams {
-            return Err(refused(&mut line, &head, listener));
+        if head.status != 200 || !may_stream(&head) {
+            return Err(refused(&mut line, &head, asked, listener));
         }
         let (mut reader, mut decoder) = (Reader::default(), self.decoder());
-        let mut draft = Draft::default();
-        self.model.clone_into(&mut draft.model);
+        let mut opening = Vec::new();
         while let Some(bytes) = line.bytes(listener)? {
-            for event in reader.feed(&bytes)? {
-                decoder.event(&event, &mut draft)?;
+            if !draft.begun && opening.len() < ERROR_BODY_BYTES_MAX {
+                opening.extend_from_slice(&bytes);
             }
-            self.tell(&mut line, &mut draft, listener)?;
+            for event in reader.feed(&bytes)? {
+                draft.begun = true;
+                if event.is_error {
+                    return Err(Fault::Said(Refusal::read(200, &json(&event.data), &event.data)));
+                }
+                decoder.event(&event, draft)?;
+            }
+            self.tell(&mut line, draft, listener)?;
             // The mark says that all is there; a server that keeps the connection open after it is not waited for.
             if draft.whole {
-                return Ok(draft);
+                return Ok(());
             }
+        }
+        if !draft.begun && !opening.is_empty() {
+            return Err(no_stream(&head, asked, &String::from_utf8_lossy(&opening)));
         }
         if reader.is_in_the_middle() {
             return Err(Fault::Broken("the stream ended in the middle of an event".to_owned()));
         }
-        decoder.ended(&mut draft);
-        Ok(draft)
+        decoder.ended(draft);
+        Ok(())
     }
 
     fn tell(&self, line: &mut Line, draft: &mut Draft, listener: &mut Listener<'_>) -> Result<(), Fault> {
@@ -130,6 +161,11 @@ impl HttpEngine {
         };
         line.told();
         if told.is_break() { Err(Fault::Cut) } else { Ok(()) }
+    }
+
+    fn clean_spent(&self, spent: Spent) -> Spent {
+        let model = self.address.key.as_ref().map_or_else(|| spent.model.clone(), |key| key.redact(&spent.model));
+        Spent { model, ..spent }
     }
 
     /// The answer without the key, should the server have put it there: answers go into transcripts.
@@ -163,43 +199,100 @@ impl Engine for HttpEngine {
         deadline: Instant,
         listener: &mut Listener<'_>,
     ) -> Result<Answer, EngineError> {
-        let answer = self.exchange(self.post(question), deadline, listener).and_then(|mut draft| {
-            let kept = std::mem::take(&mut draft.kept);
-            let answer = draft.finish(question.turns.len(), |text, calls| estimate(question, text, calls))?;
-            if let Some(first) = answer.calls.first() {
-                self.kept.keep(&first.id, kept);
-            }
-            Ok(answer)
-        });
-        answer.map(|answer| self.clean(answer)).map_err(|fault| fault.named(&self.name, self.address.key.as_ref()))
+        self.spent = None;
+        let mut draft = Draft::default();
+        self.model.clone_into(&mut draft.model);
+        let heard = self.exchange(self.post(question), &mut draft, deadline, listener).and_then(|()| draft.check());
+        if let Err(fault) = heard {
+            self.spent = used(&draft, question, &fault).map(|spent| self.clean_spent(spent));
+            return Err(fault.named(&self.name, self.address.key.as_ref()));
+        }
+        let kept = std::mem::take(&mut draft.kept);
+        let answer = draft.finish(question.turns.len(), |text, calls| estimate(question, text, calls));
+        let answer = answer.map_err(|fault| fault.named(&self.name, self.address.key.as_ref()))?;
+        if let Some(first) = answer.calls.first() {
+            self.kept.keep(&first.id, kept);
+        }
+        Ok(self.clean(answer))
+    }
+
+    fn spent(&mut self) -> Option<Spent> {
+        self.spent.take()
     }
 }
 
+/// What a question used that gave no answer. A refusal costs nothing unless its answer had begun; a call that was
+/// left before its end is taken to cost what was sent, because the provider goes on with it.
+fn used(draft: &Draft, question: &Question<'_>, fault: &Fault) -> Option<Spent> {
+    let counts = match fault {
+        Fault::Unreachable(_) => false,
+        Fault::Said(_) => !draft.is_empty(),
+        Fault::Broken(_) => draft.begun,
+        Fault::Deadline | Fault::Silent(_) | Fault::Cut => true,
+    };
+    counts.then(|| draft.spent(|text, calls| estimate(question, text, calls)))
+}
+
+/// Whether a response may be an event stream, by its own word. Some servers send one without saying so.
+fn may_stream(head: &Head) -> bool {
+    let kind = head.header("content-type").unwrap_or_default().to_ascii_lowercase();
+    !["application/json", "application/x-ndjson", "application/problem+json", "text/html"]
+        .iter()
+        .any(|other| kind.starts_with(other))
+}
+
+/// A JSON text, or null: what is none is quoted elsewhere.
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
 /// The provider's refusal. Its status is known already, so a body that does not come is not waited for.
-fn refused(line: &mut Line, head: &Head, listener: &mut Listener<'_>) -> Fault {
+fn refused(line: &mut Line, head: &Head, asked: Asked, listener: &mut Listener<'_>) -> Fault {
     let end = Instant::now() + ERROR_BODY_PATIENCE;
     let mut body = Vec::new();
     while body.len() < ERROR_BODY_BYTES_MAX {
         match line.bytes_until(end, listener) {
             Ok(Some(bytes)) => body.extend_from_slice(&bytes),
             Err(Fault::Cut) => return Fault::Cut,
-            Ok(None) | Err(Fault::Unreachable(_) | Fault::Broken(_) | Fault::Said(_) | Fault::Deadline) => break,
+            Ok(None)
+            | Err(Fault::Unreachable(_) | Fault::Broken(_) | Fault::Said(_) | Fault::Silent(_) | Fault::Deadline) => {
+                break;
+            }
         }
     }
-    let raw = String::from_utf8_lossy(&body);
-    let parsed: Value = serde_json::from_str(&raw).unwrap_or(Value::Null);
+    no_stream(head, asked, &String::from_utf8_lossy(&body))
+}
+
+/// What a body says that is no event stream.
+fn no_stream(head: &Head, asked: Asked, raw: &str) -> Fault {
+    // Ollama's own API writes one object on each line; an error is the only one.
+    let parsed = match json(raw) {
+        Value::Null => json(raw.trim_start().lines().next().unwrap_or_default()),
+        whole => whole,
+    };
     // Gemini sends the error of a stream as a list of one.
     let parsed = parsed.get(0).cloned().unwrap_or(parsed);
-    if head.status == 200 && parsed.get("error").is_none_or(Value::is_null) {
-        return Fault::Broken(format!("it is no event stream: `{}`", excerpt(&raw)));
+    let is_error = parsed.get("error").is_some_and(|error| !error.is_null());
+    if head.status == 200 && !is_error {
+        return Fault::Broken(match is_page(raw) {
+            true => format!("this address answers with a web page, not with the API: `{}`", asked.url),
+            false => format!("it is no event stream: `{}`", excerpt(raw)),
+        });
     }
-    let mut refusal = Refusal::read(head.status, &parsed, &raw);
+    let mut refusal = Refusal::read(head.status, &parsed, raw);
     if (300..400).contains(&head.status) {
         let to = head.header("location").unwrap_or("nowhere");
         refusal.message = format!("it redirects to `{}`, and a key is not sent on", excerpt(to));
     }
     refusal.retry_after = retry::wait(&head.headers, &parsed, SystemTime::now());
+    refusal.asked = Some(asked);
     Fault::Said(refusal)
+}
+
+/// Whether a text is a web page.
+fn is_page(text: &str) -> bool {
+    let begin: String = text.trim_start().chars().take(9).collect::<String>().to_ascii_lowercase();
+    ["<!doctype", "<html", "<head", "<body"].iter().any(|mark| begin.starts_with(mark))
 }
 
 /// The tokens of an answer whose provider told none: rather too many (three bytes each), because silence must not be free.

@@ -33,6 +33,10 @@ pub(super) const RESOLVE_MAX: Duration = Duration::from_secs(10);
 /// Connecting, all addresses together.
 pub(super) const CONNECT_MAX: Duration = Duration::from_secs(20);
 
+/// The longest silence of a remote model inside an answer that has begun: providers send pings or thoughts in between.
+/// A model on this machine may think longer; only the deadline ends that.
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(120);
+
 /// The longest wait that we believe a provider.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 

@@ -62,6 +62,14 @@ pub enum OpenError {
         /// Why not.
         why: &'static str,
     },
+    /// The key cannot be a key.
+    #[error("the key in {variable} for `{name}` holds a line break or another character that no key has")]
+    BadKey {
+        /// What was written.
+        name: String,
+        /// The variable that holds it.
+        variable: &'static str,
+    },
     /// The cassette is no good.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
@@ -81,6 +89,9 @@ impl OpenError {
             Self::NoKey { variables, .. } => {
                 let variable = variables.first().copied().unwrap_or_default();
                 format!("set it, as in `export {variable}=…`, or choose a local model: `--engine ollama:MODEL`")
+            }
+            Self::BadKey { variable, .. } => {
+                format!("set it again to the key alone, as in `export {variable}=…`; nothing was sent")
             }
             Self::BadAddress { .. } => {
                 "an address is like `https://host/v1`, or `http://127.0.0.1:1234/v1` on this machine".to_owned()
@@ -159,11 +170,7 @@ pub fn open(name: &str, environment: &Environment<'_>) -> Result<Box<dyn Engine>
     let provider = PROVIDERS.iter().find(|provider| provider.name == provider_of(name));
     let Some(provider) = provider else { return Err(OpenError::UnknownForm { name: name.to_owned() }) };
     let rest = name.split_once(':').map_or("", |(_, rest)| rest);
-    // A model's name may hold an `@` of its own, so only one before an address counts.
-    let (model, url) = ["@http://", "@https://"]
-        .iter()
-        .find_map(|mark| rest.rfind(mark))
-        .map_or((rest, None), |at| (rest.get(..at).unwrap_or_default(), rest.get(at + 1..)));
+    let (model, url) = split_address(rest);
     let model = model.strip_prefix("models/").unwrap_or(model);
     if model.is_empty() || model.contains(['/', '?', '#', ' ']) && provider.dialect == Dialect::Gemini {
         return Err(OpenError::NoModel { name: name.to_owned() });
@@ -171,14 +178,53 @@ pub fn open(name: &str, environment: &Environment<'_>) -> Result<Box<dyn Engine>
     let set = |variable: &str| environment(variable).filter(|value| !value.trim().is_empty());
     let base = url.map(str::to_owned).or_else(|| set(provider.base_variable?)).or(provider.base.map(str::to_owned));
     let Some(base) = base else { return Err(OpenError::UnknownForm { name: name.to_owned() }) };
-    let key = provider.key_variables.iter().find_map(|variable| Secret::new(&set(variable)?));
     // Messages about the address must not repeat a password that stands in it.
-    let address = address(&format!("{}:{model}", provider.name), provider, &base, key)?;
+    let shown = format!("{}:{model}", provider.name);
+    let key = match provider.key_variables.iter().find_map(|variable| Some((*variable, Secret::new(&set(variable)?)?)))
+    {
+        Some((variable, key)) if !key.is_sendable() => return Err(OpenError::BadKey { name: shown, variable }),
+        found => found.map(|(_, key)| key),
+    };
+    let address = address(&shown, provider, &base, key)?;
     Ok(Box::new(HttpEngine::new(name, provider.dialect, model, address)))
 }
 
 fn provider_of(name: &str) -> &str {
     name.split_once(':').map_or(name, |(provider, _)| provider)
+}
+
+/// The model and the address behind it. A model's name may hold an `@` of its own (`claude-sonnet-4@20250514`), so only one
+/// before something that is meant as an address counts; whether that is a good one is checked later.
+fn split_address(rest: &str) -> (&str, Option<&str>) {
+    let mut marks = rest.match_indices('@').map(|(at, _)| (at, rest.get(at + 1..).unwrap_or_default()));
+    let found = marks.find(|(_, behind)| has_scheme(behind)).or_else(|| {
+        // Without a scheme a user's name may stand before the host: what is behind the last mark decides.
+        let host = rest.rsplit_once('@').map(|(_, host)| host).filter(|host| is_host(host))?;
+        let at = rest.find('@')?;
+        Some((at, host))
+    });
+    match found {
+        Some((at, url)) => (rest.get(..at).unwrap_or_default(), Some(url)),
+        None => (rest, None),
+    }
+}
+
+/// Whether a text begins like `https://`, `HTTP://`, `ftp://`.
+fn has_scheme(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+/// Whether a text without a scheme is meant as an address: `localhost`, `host:1234`, `host/v1`, `10.0.0.1`, `[::1]`.
+fn is_host(text: &str) -> bool {
+    let host = text.split('/').next().unwrap_or_default();
+    let is_port = |port: &str| (2..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
+    let (bare, has_port) = match host.rsplit_once(':') {
+        Some((bare, port)) if is_port(port) => (bare, true),
+        Some(_) | None => (host, false),
+    };
+    let is_address = bare.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+    has_port || text.contains('/') || is_address || bare.eq_ignore_ascii_case("localhost")
 }
 
 /// Checks the address and what would be sent there.
@@ -187,7 +233,15 @@ fn address(name: &str, provider: &Provider, base: &str, key: Option<Secret>) -> 
         let url = base.rsplit_once('@').map_or_else(|| base.to_owned(), |(_, host)| format!("…@{host}"));
         Err(OpenError::BadAddress { name: name.to_owned(), url, why })
     };
-    let Ok(uri) = base.trim().parse::<Uri>() else { return bad("it is no address") };
+    // Also `HTTP://` is one.
+    let lower = |scheme: &str, rest: &str| format!("{}://{rest}", scheme.to_ascii_lowercase());
+    let Some(written) = base.trim().split_once("://").map(|(scheme, rest)| lower(scheme, rest)) else {
+        return bad("it needs http:// or https://");
+    };
+    if !written.starts_with("http://") && !written.starts_with("https://") {
+        return bad("it needs http:// or https://, and nothing else is spoken");
+    }
+    let Ok(uri) = written.parse::<Uri>() else { return bad("it is no address") };
     let Some(authority) = uri.authority() else { return bad("it has no host") };
     if authority.as_str().contains('@') {
         return bad("it holds a user or a password");
@@ -200,12 +254,12 @@ fn address(name: &str, provider: &Provider, base: &str, key: Option<Secret>) -> 
         Some("https") => {}
         Some("http") if place == Place::Local || key.is_none() => {}
         Some("http") => return bad("the key would travel in the clear"),
-        Some(_) | None => return bad("it begins with neither `https://` nor `http://`"),
+        Some(_) | None => return bad("it needs http:// or https://"),
     }
     if key.is_none() && place == Place::Remote && !provider.key_variables.is_empty() {
         return Err(OpenError::NoKey { name: name.to_owned(), variables: provider.key_variables.to_vec() });
     }
-    let base = base.trim().trim_end_matches('/');
+    let base = written.trim_end_matches('/');
     // People give these two with and without the version.
     let base = match provider.dialect {
         Dialect::Anthropic => base.strip_suffix("/v1").unwrap_or(base),
@@ -271,6 +325,51 @@ mod tests {
             "no key for `gemini:gemini-2.5-pro`: the variable GEMINI_API_KEY or GOOGLE_API_KEY is not set"
         );
         assert!(error("scripted:/does/not/exist", &[]).contains("`/does/not/exist` cannot be read"));
+    }
+
+    #[test]
+    fn run_4_an_address_without_a_scheme_is_no_part_of_the_models_name() {
+        let keys = [("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
+        for (name, url) in [
+            ("openai-chat:llama@localhost:1234/v1", "localhost:1234/v1"),
+            ("openai-chat:llama@localhost", "localhost"),
+            ("openai-chat:org/llama@example.org/v1", "example.org/v1"),
+            ("openai-chat:llama@gpu-box:8080", "gpu-box:8080"),
+            ("anthropic:m@127.0.0.1", "127.0.0.1"),
+            ("ollama:llama3:8b@[::1]:11434", "[::1]:11434"),
+            ("openai-chat:llama@ftp://example.org/v1", "ftp://example.org/v1"),
+            ("openai-chat:llama@file:///etc/passwd", "file:///etc/passwd"),
+        ] {
+            let told = error(name, &keys);
+            assert!(told.starts_with(&format!("the address `{url}` of ")), "{name}: {told}");
+            assert!(told.contains("it needs http:// or https://"), "{name}: {told}");
+        }
+        let told = error("openai-chat:m@me:pass@localhost:1234/v1", &keys);
+        assert!(!told.contains("pass"), "{told}");
+    }
+
+    #[test]
+    fn run_4_a_models_own_at_stays_in_its_name_and_a_scheme_may_be_in_capitals() {
+        let keys = [("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k")];
+        for (name, place) in [
+            ("anthropic:claude-sonnet-4@20250514", Place::Remote),
+            ("lmstudio:some/model@q4_k_m", Place::Local),
+            ("ollama:model@sha256:0123456789abcdef", Place::Local),
+            ("openai-chat:model@v1.2", Place::Remote),
+            ("openai-chat:model@HTTP://LOCALHOST:1234/v1", Place::Local),
+            ("openai-chat:model@q4@https://example.org/v1", Place::Remote),
+        ] {
+            let engine = open(name, &with(&keys)).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!((engine.name(), engine.place()), (name, place));
+        }
+        assert_eq!(split_address("model@q4@https://h/v1"), ("model@q4", Some("https://h/v1")));
+    }
+
+    #[test]
+    fn run_4_a_key_with_control_characters_is_refused_by_its_variable() {
+        let told = error("openai:gpt-5", &[("OPENAI_API_KEY", "sk-one\nsk-two")]);
+        assert!(told.contains("OPENAI_API_KEY") && !told.contains("sk-"), "{told}");
+        assert!(open("openai:gpt-5", &with(&[("OPENAI_API_KEY", " sk-one\n")])).is_ok(), "space around it is none");
     }
 
     #[test]

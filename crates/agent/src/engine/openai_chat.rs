@@ -1,18 +1,29 @@
 //! OpenAI's Chat Completions, streamed; also LM Studio, Ollama, llama.cpp and vLLM.
 //!
 //! Usage comes only because it is asked for, in the last chunk, whose `choices` are empty. Cached tokens are inside the
-//! prompt figure and reasoning is inside the completion figure. The end mark is `[DONE]`.
+//! prompt figure and reasoning is inside the completion figure. The end mark is `[DONE]`; where a server leaves it out, a
+//! `finish_reason` and then a clean end of the body are one.
 
 use super::draft::{Decoder, Draft, chunk};
+use super::echo;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Place, Question, ToolCall, Turn, Usage};
+use super::{End, Question, ToolCall, Turn, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tripwire_core::units::Tokens;
 
+/// Whose server is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Server {
+    /// OpenAI's own.
+    OpenAi,
+    /// Anyone else's: a local one, a proxy, another provider.
+    Other,
+}
+
 /// The request for one question.
-pub(super) fn body(model: &str, question: &Question<'_>, place: Place) -> Value {
+pub(super) fn body(model: &str, question: &Question<'_>, server: Server) -> Value {
     let mut messages = Vec::new();
     if !question.system.is_empty() {
         messages.push(json!({"role": "system", "content": question.system}));
@@ -42,10 +53,10 @@ pub(super) fn body(model: &str, question: &Question<'_>, place: Place) -> Value 
         "stream_options": {"include_usage": true},
         "messages": messages,
     });
-    // OpenAI's newer models know only the new name, local servers only the old one.
-    let limit = match place {
-        Place::Local => "max_tokens",
-        Place::Remote => "max_completion_tokens",
+    // OpenAI's newer models know only the new name, most other servers only the old one.
+    let limit = match server {
+        Server::OpenAi => "max_completion_tokens",
+        Server::Other => "max_tokens",
     };
     body[limit] = Value::from(question.output_tokens_max.get());
     if !tools.is_empty() {
@@ -57,7 +68,7 @@ pub(super) fn body(model: &str, question: &Question<'_>, place: Place) -> Value 
 fn said(text: &str, calls: &[ToolCall]) -> Value {
     let mut message = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
-        let function = |call: &ToolCall| json!({"name": call.tool, "arguments": call.arguments});
+        let function = |call: &ToolCall| json!({"name": echo::name(&call.tool), "arguments": echo::written_arguments(&call.arguments)});
         message["tool_calls"] =
             calls.iter().map(|call| json!({"id": call.id, "type": "function", "function": function(call)})).collect();
     }
@@ -105,7 +116,9 @@ impl Decoder for Chat {
         Ok(())
     }
 
-    fn ended(&mut self, _draft: &mut Draft) {}
+    fn ended(&mut self, draft: &mut Draft) {
+        draft.whole = draft.end.is_some();
+    }
 }
 
 impl Chat {
@@ -240,5 +253,20 @@ pub(super) fn inside(figures: Inside) -> Usage {
         cache_write: Tokens::new(written),
         output: Tokens::new(figures.output - reasoning),
         reasoning: Tokens::new(reasoning),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_output_has_the_name_that_the_server_knows() {
+        let question = Question { system: "", tools: &[], turns: &[], output_tokens_max: Tokens::new(7) };
+        let of = |server| body("gpt-5", &question, server);
+        let openai = of(Server::OpenAi);
+        assert_eq!((&openai["max_completion_tokens"], openai.get("max_tokens")), (&json!(7), None));
+        let other = of(Server::Other);
+        assert_eq!((&other["max_tokens"], other.get("max_completion_tokens")), (&json!(7), None));
     }
 }

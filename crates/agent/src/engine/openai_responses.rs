@@ -5,6 +5,7 @@
 //! `response.failed` and `error` are refusals inside a 200.
 
 use super::draft::{Decoder, Draft, chunk};
+use super::echo;
 use super::kept::Kept;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
@@ -72,9 +73,10 @@ fn said(text: &str, calls: &[ToolCall], kept: &Kept) -> Vec<Value> {
     if !text.is_empty() {
         items.push(json!({"role": "assistant", "content": [{"type": "output_text", "text": text}]}));
     }
-    items.extend(calls.iter().map(
-        |call| json!({"type": "function_call", "call_id": call.id, "name": call.tool, "arguments": call.arguments}),
-    ));
+    items.extend(calls.iter().map(|call| {
+        json!({"type": "function_call", "call_id": call.id, "name": echo::name(&call.tool),
+            "arguments": echo::written_arguments(&call.arguments)})
+    }));
     items
 }
 
@@ -124,6 +126,8 @@ impl Decoder for Responses {
             "response.failed" => {
                 let body: Value = chunk(data)?;
                 let error = body.get("response").cloned().unwrap_or(Value::Null);
+                let usage = error.get("usage").and_then(|usage| WireUsage::deserialize(usage).ok());
+                draft.usage = usage.map(|usage| usage.neutral());
                 return Err(Fault::Said(Refusal::read(200, &error, data)));
             }
             "error" => {

@@ -18,6 +18,8 @@ pub(super) enum Fault {
     Said(Refusal),
     /// The deadline came first.
     Deadline,
+    /// An answer that had begun fell silent for so long.
+    Silent(Duration),
     /// The listener cut it off.
     Cut,
 }
@@ -39,6 +41,19 @@ pub(super) struct Refusal {
     pub(super) message: String,
     /// How long to wait, where it says so.
     pub(super) retry_after: Option<Duration>,
+    /// Whether it came as an error object and not as a page or a bare text.
+    pub(super) is_object: bool,
+    /// What was asked for and where, as far as the refusal of a whole request is about it.
+    pub(super) asked: Option<Asked>,
+}
+
+/// What was asked for and where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Asked {
+    /// The address.
+    pub(super) url: String,
+    /// The model.
+    pub(super) model: String,
 }
 
 impl Refusal {
@@ -66,7 +81,7 @@ impl Refusal {
             (200, Some(code)) => u16::try_from(code).unwrap_or(200),
             (status, _) => status,
         };
-        Self { status, kind, message, retry_after: None }
+        Self { status, kind, message, retry_after: None, is_object: body.is_object(), asked: None }
     }
 
     fn reason(&self) -> Reason {
@@ -83,16 +98,35 @@ impl Refusal {
         if matches!(self.status, 401 | 403) || is(KEY_KINDS) || says(KEY_WORDS) {
             return Reason::Key;
         }
-        if self.status == 404 || is(MODEL_KINDS) {
+        if self.status == 404 {
+            return if self.names_the_model(&message) { Reason::Model } else { Reason::Path };
+        }
+        if is(MODEL_KINDS) {
             return Reason::Model;
         }
-        if self.status == 429 || is(RATE_KINDS) {
+        // The status decides first: a request that is refused for itself stays refused, whatever its kind is called.
+        let is_final = (400..500).contains(&self.status) && !matches!(self.status, 408 | 429);
+        if self.status == 429 || !is_final && is(RATE_KINDS) {
             return Reason::Rate;
         }
-        if self.status == 408 || self.status >= 500 || is(OVERLOAD_KINDS) {
+        if self.status == 408 || self.status >= 500 || !is_final && is(OVERLOAD_KINDS) {
             return Reason::Overload;
         }
         Reason::Other
+    }
+
+    /// Whether a 404 is about the model: an error object that speaks of one. Everything else is about the path.
+    fn names_the_model(&self, message: &str) -> bool {
+        let asked = self.asked.as_ref().map(|asked| asked.model.to_ascii_lowercase()).filter(|model| !model.is_empty());
+        let named = asked.is_some_and(|model| message.contains(&model));
+        self.is_object && (named || message.contains("model") || self.kind.eq_ignore_ascii_case("model_not_found"))
+    }
+
+    /// A path at which nothing is, with what the server said about it unless that is a page.
+    fn no_path(&self) -> String {
+        let at = self.asked.as_ref().map(|asked| format!(" (`{}`)", asked.url)).unwrap_or_default();
+        let said = if self.is_object { format!("; it says: {}", self.said()) } else { String::new() };
+        format!("nothing at this path{at}: check the base URL{said}")
     }
 
     fn said(&self) -> String {
@@ -112,6 +146,7 @@ enum Reason {
     Rate,
     Key,
     Model,
+    Path,
     Overload,
     Other,
 }
@@ -156,16 +191,22 @@ impl Fault {
         match self {
             Self::Unreachable(why) => EngineError::Unreachable { engine, why: clean(&why) },
             Self::Broken(why) => EngineError::Broken { engine, why: clean(&why) },
+            Self::Silent(silence) => {
+                let why = format!("nothing came for {} s in the middle of it", silence.as_secs());
+                EngineError::Broken { engine, why }
+            }
             Self::Deadline => EngineError::Deadline { engine },
             Self::Cut => EngineError::Cut { engine },
             Self::Said(refusal) => {
                 let (said, retry_after) = (clean(&refusal.said()), refusal.retry_after);
+                let no_path = clean(&refusal.no_path());
                 match refusal.reason() {
                     Reason::Context => EngineError::ContextExhausted { engine, said },
                     Reason::Rate => EngineError::RateLimited { engine, said, retry_after },
                     Reason::Key => EngineError::KeyRefused { engine, said },
                     Reason::Model => EngineError::UnknownModel { engine, said },
                     Reason::Overload => EngineError::Overloaded { engine, said, retry_after },
+                    Reason::Path => EngineError::Refused { engine, status: refusal.status, said: no_path },
                     Reason::Other => EngineError::Refused { engine, status: refusal.status, said },
                 }
             }
@@ -244,6 +285,13 @@ mod tests {
             (200, json!({"error": {"code": "server_is_overloaded", "message": "later"}}), "Overloaded"),
             (200, json!({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}), "Overloaded"),
             (422, json!({"detail": "odd"}), "Refused"),
+            (400, json!({"error": {"type": "api_error", "message": "\"x\" does not support tools"}}), "Refused"),
+            (422, json!({"error": {"code": "rate_limit_exceeded", "message": "odd"}}), "Refused"),
+            (200, json!({"error": {"type": "api_error", "message": "Internal server error"}}), "Overloaded"),
+            (404, json!({"error": {"message": "The model `x` does not exist"}}), "UnknownModel"),
+            (404, json!({"error": {"type": "not_found_error", "message": "Not Found"}}), "Refused"),
+            (404, json!({"detail": "Not Found"}), "Refused"),
+            (404, json!("<html>no model here</html>"), "Refused"),
             (400, json!({"error": {"type": "invalid_request_error", "message": "messages: empty"}}), "Refused"),
         ] {
             assert_eq!(said(&named(status, &body)), reason, "{status} {body}");

@@ -2,7 +2,7 @@
 
 use super::cassette::{Cassette, CassetteError, Entry, Play, digest, latest_words};
 use super::refusal::excerpt;
-use super::{Answer, Engine, EngineError, HEARTBEAT, Heard, Listener, Place, Question};
+use super::{Answer, Engine, EngineError, Fare, HEARTBEAT, Heard, Listener, Place, Question};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -106,6 +106,10 @@ impl Engine for Scripted {
 
     fn place(&self) -> Place {
         Place::Local
+    }
+
+    fn fare(&self) -> Fare {
+        Fare::Free
     }
 
     fn skip(&mut self, answers: u64) {

@@ -17,6 +17,11 @@ impl Secret {
         (!key.is_empty()).then(|| Self(key.to_owned()))
     }
 
+    /// Whether a header can carry it: a line break or a letter beyond ASCII is a slip of whoever set it.
+    pub(super) fn is_sendable(&self) -> bool {
+        self.0.chars().all(|c| c.is_ascii_graphic() || c == ' ')
+    }
+
     /// The key itself, for the one header that carries it.
     pub(super) fn reveal(&self) -> &str {
         &self.0

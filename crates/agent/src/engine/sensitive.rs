@@ -7,7 +7,7 @@
 //! It reads names. A command that prints a file without naming it (`cat *`) is not seen here; what must not be read at all
 //! belongs into the sandbox's list.
 
-use super::{Answer, Engine, EngineError, EngineKind, Listener, Place, Question, Turn};
+use super::{Answer, Engine, EngineError, EngineKind, Fare, Listener, Place, Question, Spent, Turn};
 use std::time::Instant;
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_host::geometry::manifest::Scalar;
@@ -126,6 +126,14 @@ impl Engine for Guarded {
 
     fn place(&self) -> Place {
         self.engine.place()
+    }
+
+    fn fare(&self) -> Fare {
+        self.engine.fare()
+    }
+
+    fn spent(&mut self) -> Option<Spent> {
+        self.engine.spent()
     }
 
     fn skip(&mut self, answers: u64) {

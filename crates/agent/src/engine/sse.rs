@@ -12,6 +12,8 @@ pub(super) struct Event {
     pub(super) name: String,
     /// Its text.
     pub(super) data: String,
+    /// Whether it is an error that stands outside of the data, as llama.cpp sends it.
+    pub(super) is_error: bool,
 }
 
 /// Why bytes are no event stream.
@@ -72,7 +74,7 @@ impl Reader {
         self.lines += 1;
         if line.is_empty() {
             let name = std::mem::take(&mut self.name);
-            return Ok(self.data.take().map(|data| Event { name, data }));
+            return Ok(self.data.take().map(|data| Event { name, data, is_error: false }));
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -88,6 +90,10 @@ impl Reader {
                 self.data = Some(data);
             }
             "event" => value.clone_into(&mut self.name),
+            "error" => {
+                let name = std::mem::take(&mut self.name);
+                return Ok(Some(Event { name, data: value.to_owned(), is_error: true }));
+            }
             // A comment (an empty field), `id`, `retry` or something newer than we are.
             _ => {}
         }
@@ -100,7 +106,7 @@ mod tests {
     use super::*;
 
     fn event(name: &str, data: &str) -> Event {
-        Event { name: name.to_owned(), data: data.to_owned() }
+        Event { name: name.to_owned(), data: data.to_owned(), is_error: false }
     }
 
     const STREAM: &str =
@@ -128,6 +134,15 @@ mod tests {
             }
             assert_eq!(events, expected(), "in pieces of {size}");
         }
+    }
+
+    #[test]
+    fn an_error_beside_the_data_is_told_at_once() {
+        let mut reader = Reader::default();
+        let events = reader.feed(b"data: 1\n\nerror: {\"code\":500}\n").unwrap();
+        let error = Event { name: String::new(), data: "{\"code\":500}".to_owned(), is_error: true };
+        assert_eq!(events, [event("", "1"), error]);
+        assert!(!reader.is_in_the_middle());
     }
 
     #[test]

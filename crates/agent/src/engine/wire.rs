@@ -23,6 +23,8 @@ pub(super) struct Post {
     pub(super) body: Vec<u8>,
     /// Whether it stays on this machine, where a proxy of the environment has no business.
     pub(super) place: Place,
+    /// The longest silence once the response has begun, where there is a bound beside the deadline.
+    pub(super) silence_max: Option<Duration>,
 }
 
 /// The beginning of a response.
@@ -56,19 +58,21 @@ pub(super) struct Line {
     deadline: Instant,
     heard: Instant,
     raw_bytes: usize,
+    silence_max: Option<Duration>,
 }
 
 impl Line {
     /// Starts the call.
     pub(super) fn open(post: Post, deadline: Instant) -> Result<Self, Fault> {
         let agent = agent(post.place, deadline);
+        let silence_max = post.silence_max;
         let (sender, pieces) = sync_channel(PIECES_WAITING_MAX);
         let (own, now) = (agent.clone(), Instant::now());
         thread::Builder::new()
             .name("model-call".to_owned())
             .spawn(move || work(&own, &post, &sender))
             .map_err(|error| Fault::Unreachable(format!("no thread for the call: {error}")))?;
-        Ok(Self { pieces, agent: Some(agent), deadline, heard: now, raw_bytes: 0 })
+        Ok(Self { pieces, agent: Some(agent), deadline, heard: now, raw_bytes: 0, silence_max })
     }
 
     /// Waits for the beginning of the response.
@@ -83,7 +87,12 @@ impl Line {
 
     /// Waits for the next bytes of the body; `None` at its clean end.
     pub(super) fn bytes(&mut self, listener: &mut Listener<'_>) -> Result<Option<Vec<u8>>, Fault> {
-        self.bytes_until(self.deadline, listener)
+        let Some(silence) = self.silence_max else { return self.bytes_until(self.deadline, listener) };
+        let heard = self.bytes_until(Instant::now() + silence, listener);
+        match heard {
+            Err(Fault::Deadline) if Instant::now() < self.deadline => Err(Fault::Silent(silence)),
+            Ok(_) | Err(_) => heard,
+        }
     }
 
     /// Like [`Line::bytes`], with less patience.
@@ -206,4 +215,51 @@ fn before_the_head(error: ureq::Error) -> Fault {
     let broken = matches!(&error, ureq::Error::Io(io) if torn(io.kind()))
         || matches!(&error, ureq::Error::Protocol(_) | ureq::Error::Http(_));
     if broken { Fault::Broken(format!("the connection broke: {error}")) } else { Fault::Unreachable(error.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::ops::ControlFlow;
+
+    const FAR: Duration = Duration::from_secs(600);
+
+    /// Asks a server that sends the head and one piece, and then nothing for as long as anybody listens.
+    fn second_piece(silence_max: Option<Duration>) -> Result<Option<Vec<u8>>, Fault> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nx").unwrap();
+            // Until the other side leaves.
+            while stream.read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
+        });
+        let post = Post { url, headers: Vec::new(), body: Vec::new(), place: Place::Local, silence_max };
+        let mut line = Line::open(post, Instant::now() + FAR).unwrap();
+        let listen = &mut |_: Heard<'_>| ControlFlow::Continue(());
+        line.head(listen).unwrap();
+        // The first piece is there already or comes at once; its wait has no bound of its own here.
+        assert_eq!(line.bytes_until(Instant::now() + FAR, listen), Ok(Some(b"x".to_vec())));
+        let mut beats = 0;
+        let heard = line.bytes(&mut |_| {
+            beats += 1;
+            if beats > 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        drop(line);
+        server.join().unwrap();
+        heard
+    }
+
+    #[test]
+    fn run_4_a_stream_that_falls_silent_is_noticed_before_the_deadline() {
+        let silence = Duration::from_millis(50);
+        assert_eq!(second_piece(Some(silence)), Err(Fault::Silent(silence)));
+    }
+
+    #[test]
+    fn run_4_without_a_bound_on_silence_only_the_listener_or_the_deadline_ends_a_call() {
+        assert_eq!(second_piece(None), Err(Fault::Cut));
+    }
 }

@@ -1,8 +1,8 @@
 //! Asking engines: the model, the advisor, the reviewer. A person and the wall clock cut every one of them off.
 
 use super::{Session, SessionError, Status};
-use crate::conversation::{OUTPUT_TOKENS_MAX, answered, failed, used};
-use crate::engine::{Answer, End, Engine, EngineError, EngineKind, Heard, Question, Turn, Usage};
+use crate::conversation::{OUTPUT_TOKENS_MAX, answered, failed, spent, used};
+use crate::engine::{Answer, End, Engine, EngineError, EngineKind, Heard, Question, Spent, Turn, Usage};
 use crate::prompt;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -39,10 +39,11 @@ impl Session<'_> {
                 asked.allow(money);
                 let longest = longest(asked.as_ref());
                 let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
+                let used = asked.spent();
                 engines.record(&question, &heard);
                 match heard {
                     Ok(answer) => RunRecord::Answered(answered(name, hands.claim_of_worker(answer), step)),
-                    Err(error) => RunRecord::Failed(failed(name, &late_or(error, until, longest))),
+                    Err(error) => RunRecord::Failed(in_vain(name, &late_or(error, until, longest), used)),
                 }
             }
         };
@@ -64,7 +65,7 @@ impl Session<'_> {
         let begun = Instant::now();
         let record = match self.ask_aside(Aside::Advisor, text) {
             Ok(spoken) => RunRecord::Advised(spoken),
-            Err(failure) => RunRecord::NoAdvice(failure),
+            Err(failure) => RunRecord::NoAdvice(*failure),
         };
         self.learn(&record, begun.elapsed())
     }
@@ -78,6 +79,7 @@ impl Session<'_> {
                 kind: FailureKind::Refused,
                 retry_after_ms: None,
                 said: problem.to_string(),
+                spent: None,
             }),
             Ok(None) => {
                 RunRecord::Reviewed(Reviewed { proposal: None, answer: ReviewAnswer::NothingChanged, spoken: None })
@@ -94,7 +96,7 @@ impl Session<'_> {
                 let answer = crate::hands::read_verdict(&spoken.text);
                 RunRecord::Reviewed(Reviewed { proposal: Some(digest), answer, spoken: Some(spoken) })
             }
-            Err(failure) => RunRecord::NoReview(failure),
+            Err(failure) => RunRecord::NoReview(*failure),
         }
     }
 
@@ -105,7 +107,7 @@ impl Session<'_> {
         self.learn(&RunRecord::Applied(returned), Duration::ZERO)
     }
 
-    fn ask_aside(&mut self, aside: Aside, text: String) -> Result<Spoken, EngineFailure> {
+    fn ask_aside(&mut self, aside: Aside, text: String) -> Result<Spoken, Box<EngineFailure>> {
         let status = self.status(aside.doing());
         let until = self.wall_clock();
         let Self { engines, watch, doors, .. } = self;
@@ -113,11 +115,12 @@ impl Session<'_> {
             Aside::Advisor => engines.advisor.as_mut(),
             Aside::Reviewer => engines.reviewer.as_mut(),
         };
-        let Some(asked) = asked else { return Err(missing(Label::cut(aside.doing()))) };
+        let Some(asked) = asked else { return Err(Box::new(missing(Label::cut(aside.doing())))) };
         let name = engine_label(asked.name());
         let turns = [Turn::User(text)];
         let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
         let heard = ask(asked.as_mut(), &question, until, (status, watch, doors));
+        let lost = asked.spent();
         engines.record_aside(aside, &question, &heard);
         match heard {
             Ok(answer) => Ok(Spoken {
@@ -126,7 +129,7 @@ impl Session<'_> {
                 text: answer.text,
                 usage: used(answer.usage),
             }),
-            Err(error) => Err(failed(name, &error)),
+            Err(error) => Err(Box::new(in_vain(name, &error, lost))),
         }
     }
 }
@@ -166,9 +169,16 @@ fn ask(
         if speech.chants(heard) || stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     if speech.is_chant && matches!(heard, Err(EngineError::Cut { .. })) {
-        return Ok(speech.answer(engine.name(), question));
+        let spent = engine.spent();
+        return Ok(speech.answer((engine.name(), spent), question));
     }
     heard
+}
+
+/// A question without an answer, with what it used all the same.
+fn in_vain(name: Label, error: &EngineError, used: Option<Spent>) -> EngineFailure {
+    let used = used.map(|used| spent(name.clone(), &used));
+    EngineFailure { spent: used, ..failed(name, error) }
 }
 
 /// What was heard of an answer so far: one that chants is not waited for, because it would never end.
@@ -191,27 +201,21 @@ impl Speech {
         self.is_chant
     }
 
-    /// The answer as far as it came, cut off like one that reached its limit. Nobody told what it used: a token has about
-    /// four letters.
-    fn answer(self, engine: &str, question: &Question<'_>) -> Answer {
+    /// The answer as far as it came, cut off like one that reached its limit. It used what its engine says; where that
+    /// says nothing, a token has about four letters.
+    fn answer(self, (engine, spent): (&str, Option<Spent>), question: &Question<'_>) -> Answer {
         let tokens = |bytes: usize| Tokens::new(u64::try_from(bytes / 4).unwrap_or(u64::MAX));
         let asked = question.turns.iter().map(|turn| match turn {
             Turn::User(text) | Turn::Model { text, .. } => text.len(),
             Turn::Results(answers) => answers.iter().map(|answer| answer.text.len()).sum(),
         });
-        let usage = Usage {
+        let guess = Usage {
             fresh_input: tokens(question.system.len() + asked.sum::<usize>()),
             output: tokens(self.text.len()),
             ..Usage::default()
         };
-        Answer {
-            text: self.text,
-            calls: Vec::new(),
-            usage,
-            model: engine.to_owned(),
-            end: End::OutputLimit,
-            work: None,
-        }
+        let (model, usage) = spent.map_or_else(|| (engine.to_owned(), guess), |spent| (spent.model, spent.usage));
+        Answer { text: self.text, calls: Vec::new(), usage, model, end: End::OutputLimit, work: None }
     }
 }
 
@@ -243,5 +247,6 @@ fn missing(engine: Label) -> EngineFailure {
         kind: FailureKind::Refused,
         retry_after_ms: None,
         said: "there is no such engine".to_owned(),
+        spent: None,
     }
 }

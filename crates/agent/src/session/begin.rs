@@ -2,9 +2,9 @@
 
 use super::asking::Aside;
 use super::{Doors, Remembered, Session, SessionError};
-use crate::conversation::{Conversation, Tail};
+use crate::conversation::{Conversation, Tail, spent, used};
 use crate::engine::cassette::Recorder;
-use crate::engine::{Answer, Engine, EngineError, EngineKind, Place, Question, Turn};
+use crate::engine::{Answer, Engine, EngineError, EngineKind, Fare, Place, Question, Turn};
 use crate::hands::{Hands, HandsError, Reach};
 use crate::prompt;
 use crate::tool::Registry;
@@ -19,7 +19,7 @@ use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{FailureKind, Patience, RUN_VERSION, RunRecord, Setup};
+use tripwire_core::run::record::{FailureKind, Patience, RUN_VERSION, RunRecord, Setup, Spent};
 use tripwire_core::run::{Next, Run, View, engine_label};
 use tripwire_core::units::Tokens;
 use tripwire_host::clock;
@@ -32,8 +32,9 @@ use tripwire_host::sole::Sole;
 use tripwire_host::transcript::Transcript;
 use tripwire_host::workspace::session::SessionId;
 
-/// How long an engine may take to say a word before a session is begun.
-const PROBE_TIME: Duration = Duration::from_secs(30);
+/// How long an engine may take to say a word before a session is begun: a model on this machine may have to be loaded
+/// first.
+const PROBE_TIME: Duration = Duration::from_secs(180);
 
 /// The engines of a session.
 pub struct Engines {
@@ -45,6 +46,8 @@ pub struct Engines {
     pub reviewer: Option<Box<dyn Engine>>,
     /// Where the answers are recorded.
     pub recorders: Recorders,
+    /// What [`Engines::probe`] used.
+    pub probed: Option<Spent>,
 }
 
 /// Where the answers are recorded, one cassette for each part.
@@ -68,9 +71,9 @@ impl Engines {
         self.named(label).and_then(Engine::window)
     }
 
-    /// Whether the engine with this label runs on this machine and costs nothing.
-    pub(super) fn is_free(&self, label: &Label) -> bool {
-        self.named(label).is_some_and(|engine| engine.place() == Place::Local)
+    /// What the tokens of the engine with this label cost; one that is gone is taken for a remote one.
+    pub(super) fn fare_of(&self, label: &Label) -> Fare {
+        self.named(label).map_or(Fare::Full, Engine::fare)
     }
 
     /// Those that are workers.
@@ -80,7 +83,8 @@ impl Engines {
     }
 
     fn named(&self, label: &Label) -> Option<&dyn Engine> {
-        self.chain.iter().map(Box::as_ref).find(|engine| engine_label(engine.name()) == *label)
+        let all = self.chain.iter().chain(&self.advisor).chain(&self.reviewer);
+        all.map(Box::as_ref).find(|engine| engine_label(engine.name()) == *label)
     }
 
     /// The names for the record.
@@ -94,22 +98,40 @@ impl Engines {
     }
 
     /// Has the first engine say a word, so that a wrong key, an unknown model or a dead host is told before anything is
-    /// begun. A cassette needs no such question, and a worker's program was looked for when it was opened.
+    /// begun. A cassette needs no such question, and a worker's program was looked for when it was opened. It takes no
+    /// longer than the session itself may.
     ///
     /// # Errors
     /// When it does not answer at all.
-    pub fn probe(&mut self, interrupted: &(dyn Fn() -> bool + Sync)) -> Result<(), EngineError> {
+    pub fn probe(
+        &mut self,
+        interrupted: &(dyn Fn() -> bool + Sync),
+        runtime_max: Option<Duration>,
+    ) -> Result<(), EngineError> {
         let asked =
             |engine: &&mut Box<dyn Engine>| engine.kind() == EngineKind::Model && !engine.name().starts_with(CASSETTE);
         let Some(first) = self.chain.first_mut().filter(asked) else { return Ok(()) };
         let turns = [Turn::User("Answer with the one word: ready".to_owned())];
         let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: PROBE_TOKENS };
-        let asked = first.ask(&question, Instant::now() + PROBE_TIME, &mut |_| match interrupted() {
+        let time = runtime_max.map_or(PROBE_TIME, |runtime| runtime.min(PROBE_TIME));
+        let asked = first.ask(&question, Instant::now() + time, &mut |_| match interrupted() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         });
+        let label = engine_label(first.name());
+        self.probed = match &asked {
+            Ok(answer) => {
+                let model = Label::cut(&answer.model);
+                Some(Spent { engine: label, estimated: false, model, usage: used(answer.usage) })
+            }
+            Err(_) => first.spent().map(|used| spent(label, &used)),
+        };
         match asked {
             Ok(_) => Ok(()),
+            // Only a wall clock that ended it can be made longer.
+            Err(EngineError::Deadline { engine }) if time == PROBE_TIME => {
+                Err(EngineError::Unreachable { engine, why: format!("no answer within {} s", PROBE_TIME.as_secs()) })
+            }
             // A provider that is busy now is what the fallback chain is for.
             Err(EngineError::Overloaded { .. } | EngineError::RateLimited { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -155,7 +177,7 @@ pub struct Plan {
 }
 
 impl Session<'_> {
-    /// Checks everything about a new session that can be checked without making anything.
+    /// Checks everything about a new session that can be checked without making anything; gives its wall clock.
     ///
     /// # Errors
     /// When it could not begin: an order to stop stands, the policy is wrong, the workspace is no folder.
@@ -163,12 +185,13 @@ impl Session<'_> {
         layout: &Layout,
         root: &Path,
         change: impl Fn(&mut Policy) -> Result<(), PolicyError>,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Option<Duration>, SessionError> {
         if layout.stop().symlink_metadata().is_ok() {
             return Err(SessionError::StopStands { path: layout.stop() });
         }
         let trial = trial(layout, &change)?;
-        Hands::new(root, layout, &trial, Reach::nowhere()).map(drop).map_err(SessionError::from)
+        Hands::new(root, layout, &trial, Reach::nowhere())?;
+        Ok(trial.limits.max_session_runtime_ms.get().map(|ms| Duration::from_millis(ms.get())))
     }
 }
 
@@ -200,6 +223,7 @@ impl<'a> Session<'a> {
             patience: plan.patience,
             prompt: prompt::SYSTEM.to_owned(),
             prompt_sha256,
+            probe: plan.engines.probed.clone(),
             registry_sha256,
             reviewer: plan.engines.reviewer.as_ref().map(|engine| engine_label(engine.name())),
             role: Label::cut(driver.role()),

@@ -1,6 +1,7 @@
 //! What is said to the chain: requests with their authority, events with their figures. Facts only, no decision.
 
 use super::{Session, ToldOwned};
+use crate::engine::Fare;
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
@@ -10,11 +11,11 @@ use tripwire_core::input::{
 use tripwire_core::label::Label;
 use tripwire_core::observe::{RawCall, observe};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Usage, Work};
-use tripwire_core::units::{Count, RunMillis, Tokens};
+use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Spent, Usage, Work};
+use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 use tripwire_host::authority::{Confinement, Need, Who};
 use tripwire_host::judge::{self, Judge};
-use tripwire_host::prices::{self, TokenClasses};
+use tripwire_host::prices::{self, Basis, TokenClasses};
 use tripwire_host::workspace::hash::workspace_hash;
 
 /// What memories are called that a policy does not tell apart: the careful answer.
@@ -34,6 +35,7 @@ impl Session<'_> {
     pub(super) fn what(&mut self, told: &ToldOwned) -> What {
         match told {
             ToldOwned::IterationStarted => What::IterationStarted,
+            ToldOwned::Spent(spent) => What::Event(self.spent_event(spent)),
             ToldOwned::ModelRequest => What::Request(self.loops_own_request(MODEL, None)),
             ToldOwned::ModelEvent(answer) => What::Event(self.model_event(answer)),
             ToldOwned::ToolRequest(call) => What::Request(self.tool_request(call)),
@@ -126,20 +128,28 @@ impl Session<'_> {
             return self.work_event(answer, work);
         }
         let usage = &answer.usage;
-        let cost = match self.engines.is_free(&answer.engine) {
-            true => None,
-            false => Some(prices::cost(answer.model.as_str(), &classes(usage)).micro_usd),
-        };
+        AgentEvent {
+            context_tokens: Some(usage.context()),
+            context_window: self.engines.window_of(&answer.engine),
+            latency_ms: self.took_ms(),
+            output_length: Tokens::new(u64::try_from(answer.text.chars().count()).unwrap_or(u64::MAX)),
+            ..self.usage_event(&answer.engine, &answer.model, usage)
+        }
+    }
+
+    /// A question that gave no answer: what it used and cost. It says nothing about the context, which is as it was.
+    fn spent_event(&self, spent: &Spent) -> AgentEvent {
+        self.usage_event(&spent.engine, &spent.model, &spent.usage)
+    }
+
+    /// The figures of one question, in tokens and in money.
+    fn usage_event(&self, engine: &Label, model: &Label, usage: &Usage) -> AgentEvent {
         AgentEvent {
             cache_read_tokens: Some(usage.cache_read),
             cache_write_tokens: Some(usage.cache_write),
-            context_tokens: Some(usage.context()),
-            context_window: self.engines.window_of(&answer.engine),
-            cost_micro_usd: cost,
+            cost_micro_usd: charge(self.engines.fare_of(engine), model, usage),
             input_tokens: Some(usage.fresh_input),
-            latency_ms: self.took_ms(),
-            model: Some(answer.model.clone()),
-            output_length: Tokens::new(u64::try_from(answer.text.chars().count()).unwrap_or(u64::MAX)),
+            model: Some(model.clone()),
             output_tokens: Some(usage.output.plus(usage.reasoning)),
             reasoning_tokens: Some(usage.reasoning),
             token_count: usage.total(),
@@ -201,6 +211,15 @@ impl Session<'_> {
     }
 }
 
+/// What the tokens of one question cost.
+fn charge(fare: Fare, model: &Label, usage: &Usage) -> Option<MicroUsd> {
+    let cost = prices::cost(model.as_str(), &classes(usage));
+    match (fare, cost.basis) {
+        (Fare::Free, Basis::Known | Basis::Dearest) | (Fare::IfListed, Basis::Dearest) => None,
+        (Fare::IfListed, Basis::Known) | (Fare::Full, Basis::Known | Basis::Dearest) => Some(cost.micro_usd),
+    }
+}
+
 const fn classes(usage: &Usage) -> TokenClasses {
     TokenClasses {
         fresh_input: usage.fresh_input,
@@ -218,4 +237,21 @@ fn verdict(reviewed: &Reviewed) -> ReviewVerdict {
         ReviewAnswer::Rejected | ReviewAnswer::Unclear | ReviewAnswer::NothingChanged => Verdict::Rejected,
     };
     ReviewVerdict { proposal: reviewed.proposal.unwrap_or_else(|| Digest::of(b"")), verdict }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gate_8_a_listed_model_behind_a_loopback_address_costs_its_price() {
+        let usage = Usage { fresh_input: Tokens::new(1_000_000), ..Usage::default() };
+        let of = |fare, model: &str| charge(fare, &Label::cut(model), &usage).map(MicroUsd::get);
+        let price = of(Fare::Full, "claude-opus-4-5");
+        assert_eq!(price, Some(5_000_000));
+        assert_eq!(of(Fare::IfListed, "claude-opus-4-5"), price);
+        assert_eq!(of(Fare::IfListed, "llama3:8b"), None, "a model of this machine costs nothing");
+        assert!(of(Fare::Full, "llama3:8b") >= price, "a remote one without a price costs the dearest");
+        assert_eq!(of(Fare::Free, "claude-opus-4-5"), None, "a cassette was paid for when it was recorded");
+    }
 }

@@ -95,6 +95,31 @@ fn a_server_that_tells_no_usage_is_estimated_and_never_free() {
 }
 
 #[test]
+fn a_chat_answer_that_said_why_it_ended_is_whole_without_the_mark() {
+    let mut events = Api::Chat.events(&Say::text(&["all"]).usage([10, 0, 0, 5, 0]));
+    assert_eq!(events.pop().as_deref(), Some("data: [DONE]\n\n"));
+    let answer = ask(Api::Chat, &Server::start(vec![stream(&events)])).0.unwrap();
+    assert_eq!((answer.text.as_str(), answer.usage), ("all", usage([10, 0, 0, 5, 0])));
+}
+
+#[test]
+fn empty_texts_do_not_go_back_to_gemini() {
+    let signed = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"},{\"thoughtSignature\":\"S1\",\
+        \"functionCall\":{\"name\":\"read\",\"args\":{}}},{\"text\":\"\"}]},\"finishReason\":\"STOP\"}]}\n\n";
+    let done = stream(&Api::Gemini.events(&Say::text(&["done"])));
+    let server = Server::start(vec![stream(&[signed.to_owned()]), done]);
+    let mut engine = open(&Api::Gemini.engine(&server.url()), &|_| Some(KEY.to_owned())).unwrap();
+    let (mut turns, tools) = (vec![Turn::User(String::new())], tools());
+    let far = Instant::now() + Duration::from_secs(60);
+    let first = engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
+    turns.push(Turn::Model { text: first.text, calls: first.calls });
+    turns.push(Turn::Model { text: String::new(), calls: Vec::new() });
+    engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
+    let body = server.requests()[1].body.to_string();
+    assert!(body.contains("\"S1\"") && !body.contains("\"text\":\"\""), "{body}");
+}
+
+#[test]
 fn bytes_may_be_cut_anywhere_and_lines_end_in_any_way() {
     for api in ALL {
         let say = Say::text(&["ä🦀", "漢字"]).call("read", r#"{"path":"🦀"}"#).usage([1, 2, 0, 3, 4]);
@@ -167,12 +192,13 @@ fn check_conversation(api: Api, body: &Value) {
         }
         Api::Chat => {
             assert_eq!(body["stream_options"]["include_usage"], true);
-            assert_eq!(body["messages"][2]["tool_calls"][1]["function"]["arguments"], "{broken");
+            let written = &body["messages"][2]["tool_calls"][1]["function"]["arguments"];
+            assert_eq!(written, r#"{"unreadable_arguments":"{broken"}"#, "strict servers take only JSON back");
             assert_eq!(
                 body["messages"][4],
                 json!({"role": "tool", "tool_call_id": "call_b", "content": "[error] bad"})
             );
-            assert_eq!(body["max_tokens"], 1_000, "local servers know only the old name");
+            assert_eq!(body["max_tokens"], 1_000, "other servers know only the old name");
         }
         Api::Responses => {
             assert_eq!((&body["store"], &body["instructions"]), (&json!(false), &json!("be brief")));

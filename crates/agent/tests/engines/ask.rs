@@ -5,7 +5,7 @@ use crate::support::server::Server;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_agent::engine::{Answer, EngineError, Heard, Question, ToolAnswer, ToolCall, ToolSpec, Turn, open};
+use tripwire_agent::engine::{Answer, EngineError, Heard, Question, Spent, ToolAnswer, ToolCall, ToolSpec, Turn, open};
 use tripwire_core::units::Tokens;
 
 /// The key of all tests; it must never be seen again.
@@ -56,6 +56,21 @@ pub(crate) fn ask_name(name: &str, time: Duration) -> (Result<Answer, EngineErro
         ControlFlow::Continue(())
     });
     (answer, heard)
+}
+
+/// Asks, and tells what the question used where it gave no answer.
+pub(crate) fn spent_by(name: &str, time: Duration, cut_at: usize) -> (Result<Answer, EngineError>, Option<Spent>) {
+    let mut engine = open(name, &|_| Some(KEY.to_owned())).unwrap_or_else(|error| panic!("{error}"));
+    let (turns, tools, mut heard) = (conversation(), tools(), 0);
+    let answer = engine.ask(&question(&turns, &tools), Instant::now() + time, &mut |piece| {
+        if let Heard::Text(text) = piece {
+            heard += text.len();
+        }
+        if heard >= cut_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let spent = engine.spent();
+    assert_eq!(engine.spent(), None, "it is told once");
+    (answer, spent)
 }
 
 /// Asks the engine of an API at a server.

@@ -104,7 +104,9 @@ fn run_4_other_errors_inside_a_stream_keep_their_reason() {
 fn run_4_a_stream_that_ends_early_is_broken_wherever_it_ends() {
     for api in ALL {
         let events = api.events(&Say::text(&["all of ", "it"]).call("read", r#"{"path":"x"}"#));
-        for kept in 0..events.len() - 1 {
+        // Chat Completions may leave its mark out: what must be there is why the answer ended.
+        let needed = if api == Api::Chat { events.len() - 2 } else { events.len() };
+        for kept in 0..needed - 1 {
             let cut = stream(&events[..kept]);
             let error = fails(api, cut.clone());
             assert!(matches!(error, EngineError::Broken { .. }), "{api:?} after {kept} events: {error}");
@@ -112,8 +114,8 @@ fn run_4_a_stream_that_ends_early_is_broken_wherever_it_ends() {
             let error = fails(api, without_end);
             assert!(matches!(error, EngineError::Broken { .. }), "{api:?} torn after {kept} events: {error}");
         }
-        let last = events.last().unwrap();
-        let torn = [events[..events.len() - 1].concat(), last[..last.len() / 2].to_owned()];
+        let last = &events[needed - 1];
+        let torn = [events[..needed - 1].concat(), last[..last.len() / 2].to_owned()];
         let error = fails(api, stream(&torn));
         assert!(matches!(error, EngineError::Broken { .. }), "{api:?} in the last event: {error}");
     }
@@ -146,6 +148,44 @@ fn run_4_what_is_no_event_stream_is_told_apart() {
         let error = fails(api, reply(502, &[("content-type", "text/html")], "<html>bad gateway</html>"));
         assert!(matches!(&error, EngineError::Overloaded { said, .. } if said.contains("bad gateway")), "{api:?}");
         assert!(matches!(fails(api, reply(200, &[], "")), EngineError::Broken { .. }), "{api:?}");
+    }
+}
+
+#[test]
+fn run_4_an_error_in_the_place_of_the_stream_is_told_in_its_words() {
+    for api in ALL {
+        for kind in ["application/json", "application/x-ndjson", "text/event-stream", "text/plain"] {
+            let body = "{\"error\":\"model requires more system memory\"}\n";
+            let error = fails(api, reply(200, &[("content-type", kind)], body));
+            let told = "model requires more system memory";
+            assert!(matches!(&error, EngineError::Refused { said, .. } if said == told), "{api:?} {kind}: {error}");
+        }
+    }
+    // llama.cpp puts an error beside the data.
+    let mut events = Api::Chat.events(&Say::text(&["half"]));
+    events.truncate(2);
+    events.push("error: {\"code\":500,\"message\":\"the slot is gone\",\"type\":\"server_error\"}\n\n".to_owned());
+    let error = fails(Api::Chat, stream(&events));
+    let told = |said: &str| said.contains("the slot is gone");
+    assert!(matches!(&error, EngineError::Overloaded { said, .. } if told(said)), "{error}");
+}
+
+#[test]
+fn run_4_a_web_page_is_named_as_one() {
+    for api in ALL {
+        for kind in ["text/html; charset=utf-8", "text/plain"] {
+            let error = fails(api, reply(200, &[("content-type", kind)], "<!DOCTYPE html><title>Open WebUI</title>"));
+            let told = |why: &str| why.contains("web page, not with the API: `http://127.0.0.1:");
+            assert!(matches!(&error, EngineError::Broken { why, .. } if told(why)), "{api:?} {kind}: {error}");
+        }
+        for body in ["<html>no model here</html>", "404 page not found", "{\"detail\":\"Not Found\"}"] {
+            let error = fails(api, reply(404, &[], body));
+            let told =
+                |said: &str| said.contains("nothing at this path (`http://") && said.contains("check the base URL");
+            assert!(matches!(&error, EngineError::Refused { said, .. } if told(said)), "{api:?} {body}: {error}");
+        }
+        let unknown = fails(api, reply(404, &[], "{\"error\":{\"message\":\"'test-model' not found\"}}"));
+        assert!(matches!(unknown, EngineError::UnknownModel { .. }), "{api:?} {unknown}");
     }
 }
 

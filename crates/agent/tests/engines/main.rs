@@ -9,3 +9,4 @@ mod ask;
 mod cassettes;
 mod failures;
 mod hanging;
+mod spent;

@@ -3,7 +3,7 @@
 use super::ending::Ending;
 use super::fallback::{self, Context, Matter, Position, Reason};
 use super::line::{Line, Switched};
-use super::phase::{Asked, Phase, Turn};
+use super::phase::{Asked, Asker, Phase, Turn};
 use super::reading::{Permission, Reading};
 use super::record::{Answer, EngineFailure, FailureKind};
 use super::{Run, Saying, View, worker};
@@ -47,6 +47,37 @@ impl Run {
     pub(super) fn take_failure(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
         self.failures = self.failures.next();
         views.push(View::Line(Line::EngineError(failure.clone())));
+        self.after_spending(Asker::Model, failure, views);
+    }
+
+    /// What a question used in vain is told to the chain before anything else follows from it: budgets must not be blind
+    /// to it.
+    pub(super) fn after_spending(&mut self, asker: Asker, failure: &EngineFailure, views: &mut Vec<View>) {
+        if failure.spent.is_some() {
+            self.turn.failed = Some(failure.clone());
+            self.phase = Phase::Taking(Asked::Spent(asker));
+        } else {
+            self.failed(asker, failure, views);
+        }
+    }
+
+    pub(super) fn spent_answered(&mut self, asker: Asker, views: &mut Vec<View>) {
+        match (asker, self.turn.failed.take()) {
+            (Asker::Model | Asker::Advisor | Asker::Reviewer, Some(failure)) => self.failed(asker, &failure, views),
+            (Asker::Probe, _) | (Asker::Model | Asker::Advisor | Asker::Reviewer, None) => self.go_on(views),
+        }
+    }
+
+    fn failed(&mut self, asker: Asker, failure: &EngineFailure, views: &mut Vec<View>) {
+        match asker {
+            Asker::Model => self.model_failed(failure, views),
+            Asker::Advisor => self.no_advice(views),
+            Asker::Reviewer => self.no_review(failure, views),
+            Asker::Probe => self.go_on(views),
+        }
+    }
+
+    fn model_failed(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
         let Some(reason) = reason(failure) else {
             // The gate knows why the call was cut off.
             self.phase = Phase::Taking(Asked::ModelRequest);

@@ -2,7 +2,7 @@
 
 use super::ending::Ending;
 use super::line::Line;
-use super::record::{Answer, Call, Returned, Reviewed, RunRecord, Spoken};
+use super::record::{Answer, Call, Returned, Reviewed, RunRecord, Spent, Spoken};
 use crate::decision::Decision;
 use crate::effect::{Deadlock, HoldReason};
 use crate::input::What;
@@ -108,6 +108,8 @@ pub enum Next<'a> {
 pub enum Told<'a> {
     /// An iteration begins.
     IterationStarted,
+    /// A question used something and gave the loop no answer.
+    Spent(&'a Spent),
     /// The model would be asked.
     ModelRequest,
     /// The model answered.

@@ -2,7 +2,7 @@
 
 use super::CallAnswer;
 use super::ending::Ending;
-use super::record::{Answer, Returned, Reviewed, Spoken, WorkEnd};
+use super::record::{Answer, EngineFailure, Returned, Reviewed, Spoken, WorkEnd};
 use crate::effect::{Deadlock, HoldReason, SwitchReason};
 use crate::units::RunMillis;
 use alloc::string::String;
@@ -31,10 +31,25 @@ pub(super) enum Execution {
     Started,
 }
 
+/// Whose question used something without an answer for the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Asker {
+    /// The one before the start.
+    Probe,
+    /// The model's.
+    Model,
+    /// The advisor's.
+    Advisor,
+    /// The reviewer's.
+    Reviewer,
+}
+
 /// What is put before the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Asked {
     Iteration,
+    /// What a question used in vain, and whose question it was.
+    Spent(Asker),
     ModelRequest,
     ModelEvent,
     ToolRequest,
@@ -58,6 +73,9 @@ pub(super) struct Turn {
     pub(super) result: Option<Returned>,
     /// What the model will see.
     pub(super) answers: Vec<CallAnswer>,
+    /// The failure at hand, while the chain is told what it used.
+    #[serde(default)]
+    pub(super) failed: Option<EngineFailure>,
     /// What the advisor said.
     pub(super) advice: Option<Spoken>,
     /// What the reviewer said.

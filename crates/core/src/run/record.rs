@@ -62,6 +62,9 @@ pub struct Setup {
     pub prompt: String,
     /// Its SHA-256.
     pub prompt_sha256: Digest,
+    /// What the question used that was asked before anything was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Spent>,
     /// The SHA-256 of the tool registry.
     pub registry_sha256: Digest,
     /// The reviewer's engine, where the change must be reviewed.
@@ -213,6 +216,24 @@ pub struct EngineFailure {
     pub retry_after_ms: Option<RunMillis>,
     /// The whole sentence, without any key.
     pub said: String,
+    /// What the question used although no answer came of it; none where nothing was used, or nobody can know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
+}
+
+/// What a question used that is no part of the loop's answers: one that broke off or was cut, or the one before the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Spent {
+    /// The engine.
+    pub engine: Label,
+    /// Whether a part of the figures was estimated, because the provider told none.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub estimated: bool,
+    /// The model's own name.
+    pub model: Label,
+    /// The tokens.
+    pub usage: Usage,
 }
 
 /// What went wrong with an engine.

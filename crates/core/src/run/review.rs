@@ -2,7 +2,7 @@
 
 use super::ending::Ending;
 use super::line::Line;
-use super::phase::{Asked, Phase};
+use super::phase::{Asked, Asker, Phase};
 use super::reading::{Permission, Reading};
 use super::record::{EngineFailure, Returned, ReviewAnswer, Reviewed};
 use super::{Run, View};
@@ -34,6 +34,10 @@ impl Run {
     /// Nothing is applied without a review: the session ends and the change stays staged.
     pub(super) fn take_no_review(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
         views.push(View::Line(Line::EngineError(failure.clone())));
+        self.after_spending(Asker::Reviewer, failure, views);
+    }
+
+    pub(super) fn no_review(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
         let reason = format!("no reviewer could be had, and nothing is applied without a review: {}", failure.said);
         self.finish(Ending::Refused { reason }, views);
     }

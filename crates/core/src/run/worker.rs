@@ -15,6 +15,7 @@ use crate::effect::{Deadlock, HoldReason, LoopOverride, Sameness, StopReason};
 use crate::label::Label;
 use crate::units::Count;
 use alloc::format;
+use alloc::string::String;
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
@@ -41,6 +42,11 @@ pub(super) fn without_session(answer: &Answer) -> Answer {
     shown
 }
 
+/// A worker's turn as an answer that was not had; what it used is told with its turn.
+fn no_answer(engine: &Label, kind: FailureKind, said: String) -> EngineFailure {
+    EngineFailure { engine: engine.clone(), kind, retry_after_ms: None, said, spent: None }
+}
+
 impl Run {
     /// An engine was being asked when its process died. A model is asked again; a worker may have done half of its turn.
     pub(super) fn ask_again(&mut self, views: &mut Vec<View>) {
@@ -61,12 +67,12 @@ impl Run {
             WorkEnd::Finished => self.go_on(views),
             WorkEnd::Failed(kind) => {
                 self.tell_successor(&said, views);
-                self.take_failure(&EngineFailure { engine: engine.clone(), kind, retry_after_ms: None, said }, views);
+                self.take_failure(&no_answer(engine, kind, said), views);
             }
             WorkEnd::Held(HoldReason::Context) => {
                 self.tell_successor(&said, views);
                 let kind = FailureKind::ContextExhausted;
-                self.take_failure(&EngineFailure { engine: engine.clone(), kind, retry_after_ms: None, said }, views);
+                self.take_failure(&no_answer(engine, kind, said), views);
             }
             WorkEnd::Held(HoldReason::Loop) => self.worker_stuck(Deadlock::HardLoop, end, views),
             WorkEnd::Held(HoldReason::NoProgress) => self.worker_stuck(Deadlock::NoProgress, end, views),

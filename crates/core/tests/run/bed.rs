@@ -16,7 +16,7 @@ use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{
     Answer, AnswerEnd, Call, CallFault, Checked, EngineFailure, FailureKind, FaultKind, Outcome, Patience, RUN_VERSION,
-    Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spoken, Usage, Work, WorkEnd,
+    Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spent, Spoken, Usage, Work, WorkEnd,
 };
 use tripwire_core::run::{Next, Recitation, Run, RunInput, Saying, Told, View};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
@@ -32,6 +32,8 @@ pub(crate) enum Reply {
     Full(u64),
     /// It does not answer.
     Fails(FailureKind, Option<u64>),
+    /// Its answer breaks off after so many tokens.
+    Breaks(u64),
     /// It is a worker, and its turn ended so.
     Worked(WorkEnd),
 }
@@ -78,6 +80,7 @@ pub(crate) fn setup() -> Setup {
         patience: Patience::Leave,
         prompt: "be careful".to_owned(),
         prompt_sha256: Digest::of(b"be careful"),
+        probe: None,
         registry_sha256: Digest::of(b"tools"),
         reviewer: None,
         role: Label::cut("developer"),
@@ -270,6 +273,9 @@ impl Bed {
                 RunRecord::Answered(answer(vec![("read_file", r#"{"path":"big"}"#)], "", used(tokens)))
             }
             Some(Reply::Fails(kind, wait)) => RunRecord::Failed(failure(kind, wait)),
+            Some(Reply::Breaks(tokens)) => {
+                RunRecord::Failed(EngineFailure { spent: Some(spent(tokens)), ..failure(FailureKind::Broken, None) })
+            }
             Some(Reply::Worked(end)) => {
                 let calls = if end == WorkEnd::Finished { vec![("finish", r#"{"summary":"x"}"#)] } else { Vec::new() };
                 let said = answer(calls, "the worker's words", Usage::default());
@@ -279,9 +285,29 @@ impl Bed {
         }
     }
 
+    /// The tokens that the chain has counted.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.chain.view().spent.tokens.get()
+    }
+
+    /// The steps that the chain has counted.
+    pub(crate) fn steps(&self) -> u64 {
+        self.chain.view().steps.get()
+    }
+
     /// The transcript as text.
     pub(crate) fn transcript(&self) -> String {
         self.lines.iter().map(|line| line.text().unwrap() + "\n").collect()
+    }
+}
+
+/// What a question used that gave no answer.
+pub(crate) fn spent(tokens: u64) -> Spent {
+    Spent {
+        engine: Label::cut("scripted:a"),
+        estimated: false,
+        model: Label::cut("model"),
+        usage: Usage { fresh_input: Tokens::new(tokens), ..Usage::default() },
     }
 }
 
@@ -298,7 +324,7 @@ fn work(end: WorkEnd) -> Work {
 
 pub(crate) fn failure(kind: FailureKind, wait: Option<u64>) -> EngineFailure {
     let retry_after_ms = wait.map(RunMillis::new);
-    EngineFailure { engine: Label::cut("scripted:a"), kind, retry_after_ms, said: "no answer".to_owned() }
+    EngineFailure { engine: Label::cut("scripted:a"), kind, retry_after_ms, said: "no answer".to_owned(), spent: None }
 }
 
 fn spoken(text: &str) -> Spoken {
@@ -340,6 +366,12 @@ fn what(run: &Run, told: Told<'_>) -> What {
     match told {
         Told::IterationStarted => What::IterationStarted,
         Told::ModelRequest => request(Action { tool: Label::cut("model"), turn_id: turn, ..Action::default() }, None),
+        Told::Spent(spent) => What::Event(AgentEvent {
+            input_tokens: Some(spent.usage.fresh_input),
+            output_tokens: Some(spent.usage.output),
+            turn_id: turn,
+            ..AgentEvent::default()
+        }),
         Told::ModelEvent(answer) => What::Event(AgentEvent {
             input_tokens: Some(answer.usage.fresh_input),
             output_tokens: Some(answer.usage.output),

@@ -1,9 +1,10 @@
 //! Engines that fail: again, the next one, later, or nobody (RUN-4).
 
-use crate::bed::{Bed, Reply, finish, policy, read, setup};
+use crate::bed::{Bed, Journaled, Reply, finish, policy, read, setup, spent};
+use tripwire_core::chain::Chain;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{FailureKind, Setup};
+use tripwire_core::run::record::{EngineFailure, FailureKind, Setup};
 
 fn fails(kind: FailureKind) -> Reply {
     Reply::Fails(kind, None)
@@ -58,4 +59,46 @@ fn run_4_a_context_that_is_too_long_begins_anew_before_the_engine_is_left() {
 fn run_4_when_nobody_can_answer_the_loop_ends_and_says_why() {
     let mut bed = Bed::new(alone(), policy(), [fails(FailureKind::Refused)]);
     assert_eq!(bed.play(), Ending::NoEngine { said: "no answer".to_owned() });
+}
+
+#[test]
+fn gate_8_an_answer_that_broke_off_is_counted_and_then_asked_for_again() {
+    let whole = Bed::played([read(0), finish()]).0;
+    let (bed, ending) = Bed::played([Reply::Breaks(5_000), Reply::Breaks(7_000), read(0), finish()]);
+    assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
+    assert_eq!(bed.tokens(), whole.tokens() + 12_000);
+    assert_eq!(bed.steps(), whole.steps(), "a question that is asked again is one step");
+    assert_eq!((bed.waited.len(), switches(&bed)), (2, 0), "what was spent changes nothing of what follows");
+    let (bed, _) = Bed::played([fails(FailureKind::Broken), read(0), finish()]);
+    assert_eq!(bed.tokens(), whole.tokens(), "nothing was used, nothing is counted");
+}
+
+#[test]
+fn gate_8_the_question_before_the_start_is_counted_once() {
+    let whole = Bed::played([read(0), finish()]).0;
+    let mut bed = Bed::new(Setup { probe: Some(spent(21)), ..setup() }, policy(), [read(0), finish()]);
+    assert!(matches!(bed.play(), Ending::Completed { .. }));
+    assert_eq!(bed.tokens(), whole.tokens() + 21);
+    assert_eq!(bed.executed, whole.executed);
+    assert_eq!(bed.steps(), whole.steps(), "it is no step of its own");
+}
+
+#[test]
+fn gate_8_the_journal_gives_the_same_totals_again() {
+    let (bed, _) = Bed::played([Reply::Breaks(5_000), read(0), finish()]);
+    let mut chain = Chain::new(policy()).unwrap();
+    for record in &bed.journal {
+        if let Journaled::Input(input) = record {
+            chain.step(input);
+        }
+    }
+    assert_eq!(chain.view().spent.tokens.get(), bed.tokens());
+}
+
+#[test]
+fn a_failure_without_figures_is_written_as_before() {
+    let old = r#"{"engine":"scripted:a","trouble":"broken","said":"no answer"}"#;
+    let failure: EngineFailure = serde_json::from_str(old).unwrap();
+    assert_eq!(failure.spent, None);
+    assert_eq!(serde_json::to_string(&failure).unwrap(), old);
 }

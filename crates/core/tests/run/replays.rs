@@ -7,7 +7,16 @@ use tripwire_core::run::record::{Outcome, Patience, RunRecord};
 use tripwire_core::run::{Next, Run, RunInput, View};
 
 fn story() -> Vec<Reply> {
-    vec![read(0), edit(), call("dance", "{}"), finish(), call("shell", r#"{"command":"fail"}"#), test_run(), finish()]
+    vec![
+        read(0),
+        Reply::Breaks(50),
+        edit(),
+        call("dance", "{}"),
+        finish(),
+        call("shell", r#"{"command":"fail"}"#),
+        test_run(),
+        finish(),
+    ]
 }
 
 fn lines(views: Vec<View>, text: &mut String) {
