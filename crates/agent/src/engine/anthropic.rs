@@ -3,7 +3,7 @@
 //! Input tokens come with `message_start` and exclude the cache; output tokens come with the last `message_delta`, whose
 //! figure is the whole sum. The end mark is `message_stop`. An error may come as an event inside a 200.
 
-use super::draft::{Decoder, Draft, chunk};
+use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo::{self, arguments};
 use super::kept::Kept;
 use super::refusal::{Fault, Refusal};
@@ -110,7 +110,7 @@ impl Decoder for Messages {
                 draft.usage = self.usage.neutral();
             }
             "message_stop" => {
-                draft.whole = true;
+                draft.came = Came::Whole;
                 if self.thinks {
                     draft.kept = self.finished_blocks(draft)?;
                 }

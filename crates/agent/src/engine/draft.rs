@@ -21,6 +21,18 @@ pub(super) trait Decoder {
     fn ended(&mut self, draft: &mut Draft);
 }
 
+/// How much of an answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Came {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Something.
+    Part,
+    /// The provider's end mark was seen.
+    Whole,
+}
+
 /// What is known of an answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -33,12 +45,10 @@ pub(super) struct Draft {
     pub(super) model: String,
     /// Why it ended, once the provider told it.
     pub(super) end: Option<End>,
-    /// Whether the provider's end mark was seen.
-    pub(super) whole: bool,
+    /// How much of it came.
+    pub(super) came: Came,
     /// Bytes of thinking that are no part of the text.
     pub(super) thought_bytes: usize,
-    /// Whether anything of the answer came.
-    pub(super) begun: bool,
     /// What the engine keeps of it for the next question.
     pub(super) kept: Vec<Value>,
 }
@@ -109,7 +119,7 @@ impl Draft {
 
     /// Whether it is whole and can be used.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        if self.end.is_none() || !self.whole {
+        if self.end.is_none() || self.came < Came::Whole {
             let got = format!("after {} bytes of text and {} calls", self.text.len(), self.calls.len());
             return Err(Fault::Broken(format!("the stream ended without its end mark, {got}")));
         }
@@ -171,7 +181,7 @@ mod tests {
         draft.say("half").unwrap();
         let Err(Fault::Broken(why)) = draft.finish(3, none) else { panic!("taken for whole") };
         assert_eq!(why, "the stream ended without its end mark, after 4 bytes of text and 0 calls");
-        let whole = Draft { whole: true, ..Draft::default() };
+        let whole = Draft { came: Came::Whole, ..Draft::default() };
         assert!(whole.finish(3, none).is_err(), "the mark alone does not say how it ended");
     }
 
@@ -218,7 +228,7 @@ mod tests {
         "second".clone_into(&mut draft.call(4).unwrap().tool);
         "first".clone_into(&mut draft.call(1).unwrap().tool);
         assert_eq!(draft.next_call(), 5);
-        draft.whole = true;
+        draft.came = Came::Whole;
         draft.end = Some(End::Finished);
         let answer = draft.finish(3, none).unwrap();
         let tools: Vec<_> = answer.calls.iter().map(|call| (call.tool.as_str(), call.arguments.as_str())).collect();

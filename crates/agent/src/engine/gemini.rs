@@ -3,7 +3,7 @@
 //! Every chunk repeats the usage so far, so the last one counts: cached tokens are inside the prompt, thoughts are outside
 //! the candidates. There is no end mark of its own: a `finishReason` and then a clean end of the body are one.
 
-use super::draft::{Decoder, Draft, MADE_ID, chunk};
+use super::draft::{Came, Decoder, Draft, MADE_ID, chunk};
 use super::echo::{self, arguments};
 use super::kept::Kept;
 use super::openai_chat::{Inside, inside};
@@ -122,7 +122,9 @@ impl Decoder for Contents {
     }
 
     fn ended(&mut self, draft: &mut Draft) {
-        draft.whole = draft.end.is_some();
+        if draft.end.is_some() {
+            draft.came = Came::Whole;
+        }
         if self.signed {
             draft.kept = std::mem::take(&mut self.parts);
         }

@@ -1,6 +1,6 @@
 //! An engine over HTTP: one question out, one event stream in, whatever the dialect.
 
-use super::draft::{Decoder, Draft};
+use super::draft::{Came, Decoder, Draft};
 use super::kept::Kept;
 use super::limits::{ERROR_BODY_BYTES_MAX, ERROR_BODY_PATIENCE, SILENCE_MAX};
 use super::refusal::{Asked, Fault, Refusal, excerpt};
@@ -124,11 +124,11 @@ impl HttpEngine {
         let (mut reader, mut decoder) = (Reader::default(), self.decoder());
         let mut opening = Vec::new();
         while let Some(bytes) = line.bytes(listener)? {
-            if !draft.begun && opening.len() < ERROR_BODY_BYTES_MAX {
+            if draft.came == Came::Nothing && opening.len() < ERROR_BODY_BYTES_MAX {
                 opening.extend_from_slice(&bytes);
             }
             for event in reader.feed(&bytes)? {
-                draft.begun = true;
+                draft.came = draft.came.max(Came::Part);
                 if event.is_error {
                     return Err(Fault::Said(Refusal::read(200, &json(&event.data), &event.data)));
                 }
@@ -136,11 +136,11 @@ impl HttpEngine {
             }
             self.tell(&mut line, draft, listener)?;
             // The mark says that all is there; a server that keeps the connection open after it is not waited for.
-            if draft.whole {
+            if draft.came == Came::Whole {
                 return Ok(());
             }
         }
-        if !draft.begun && !opening.is_empty() {
+        if draft.came == Came::Nothing && !opening.is_empty() {
             return Err(no_stream(&head, asked, &String::from_utf8_lossy(&opening)));
         }
         if reader.is_in_the_middle() {
@@ -227,7 +227,7 @@ fn used(draft: &Draft, question: &Question<'_>, fault: &Fault) -> Option<Spent> 
     let counts = match fault {
         Fault::Unreachable(_) => false,
         Fault::Said(_) => !draft.is_empty(),
-        Fault::Broken(_) => draft.begun,
+        Fault::Broken(_) => draft.came > Came::Nothing,
         Fault::Deadline | Fault::Silent(_) | Fault::Cut => true,
     };
     counts.then(|| draft.spent(|text, calls| estimate(question, text, calls)))
@@ -266,10 +266,8 @@ fn refused(line: &mut Line, head: &Head, asked: Asked, listener: &mut Listener<'
 /// What a body says that is no event stream.
 fn no_stream(head: &Head, asked: Asked, raw: &str) -> Fault {
     // Ollama's own API writes one object on each line; an error is the only one.
-    let parsed = match json(raw) {
-        Value::Null => json(raw.trim_start().lines().next().unwrap_or_default()),
-        whole => whole,
-    };
+    let whole = json(raw);
+    let parsed = if whole.is_null() { json(raw.trim_start().lines().next().unwrap_or_default()) } else { whole };
     // Gemini sends the error of a stream as a list of one.
     let parsed = parsed.get(0).cloned().unwrap_or(parsed);
     let is_error = parsed.get("error").is_some_and(|error| !error.is_null());

@@ -4,7 +4,7 @@
 //! prompt figure and reasoning is inside the completion figure. The end mark is `[DONE]`; where a server leaves it out, a
 //! `finish_reason` and then a clean end of the body are one.
 
-use super::draft::{Decoder, Draft, chunk};
+use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
@@ -82,7 +82,7 @@ pub(super) struct Chat;
 impl Decoder for Chat {
     fn event(&mut self, event: &Event, draft: &mut Draft) -> Result<(), Fault> {
         if event.data.trim() == "[DONE]" {
-            draft.whole = true;
+            draft.came = Came::Whole;
             return Ok(());
         }
         let wire: Wire = chunk(&event.data)?;
@@ -117,7 +117,9 @@ impl Decoder for Chat {
     }
 
     fn ended(&mut self, draft: &mut Draft) {
-        draft.whole = draft.end.is_some();
+        if draft.end.is_some() {
+            draft.came = Came::Whole;
+        }
     }
 }
 

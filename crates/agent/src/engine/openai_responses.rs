@@ -4,7 +4,7 @@
 //! `response.completed` or `response.incomplete`, which also brings the usage in OpenAI's arithmetic (parts inside sums);
 //! `response.failed` and `error` are refusals inside a 200.
 
-use super::draft::{Decoder, Draft, chunk};
+use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo;
 use super::kept::Kept;
 use super::openai_chat::{Inside, inside};
@@ -182,7 +182,7 @@ impl Responses {
             Some("content_filter") => End::Refused,
             Some(other) => End::Other(other.to_owned()),
         });
-        draft.whole = true;
+        draft.came = Came::Whole;
         if self.reasons {
             draft.kept = std::mem::take(&mut self.items);
         }
