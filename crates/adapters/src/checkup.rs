@@ -4,8 +4,9 @@
 use crate::codex_hooks;
 use crate::hooks::Client;
 use crate::hooks::protected::Homes;
-use crate::install::{self, Change, Found, Scope, settings};
+use crate::install::{self, Change, CodexFiles, Found, Scope, settings};
 use crate::throwaway::Throwaway;
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -85,6 +86,8 @@ pub struct Patient<'a> {
     pub workspace: &'a Path,
     /// Our own program, as hooks should call it.
     pub program: &'a Path,
+    /// Where programs are looked for.
+    pub search: Option<&'a OsStr>,
 }
 
 impl Patient<'_> {
@@ -132,9 +135,11 @@ impl Patient<'_> {
             return Vec::new();
         }
         let shown = file.display();
-        let expected = install::command(self.program, client);
         let mut promises = Vec::new();
-        if let Some(other) = commands.iter().find(|command| **command != expected) {
+        if let Err(error) = settings::is_read(&text, client) {
+            let fix = format!("take them out of `{shown}`: no hook in it runs");
+            promises.push(Promise::broken(id, format!("`{shown}`, {error}"), fix));
+        } else if let Some(other) = commands.iter().find(|command| !self.is_called_by(command, client)) {
             promises.push(Promise::broken(id, format!("`{shown}` calls another program: `{other}`"), again.clone()));
         } else if !complete {
             promises.push(Promise::broken(
@@ -152,10 +157,43 @@ impl Patient<'_> {
             let fix = format!("take `{switch}` out of `{shown}`");
             promises.push(Promise::broken(&format!("{id}.switch"), format!("`{switch}` switches all hooks off"), fix));
         }
-        if let (Client::Codex, Some(found)) = (client, found) {
-            promises.push(trusted(spot, &expected, found));
+        if let (Client::Codex, Some(found), Some(command)) = (client, found, commands.first()) {
+            promises.push(self.trusted(spot, (&text, command), found));
         }
         promises
+    }
+
+    /// Whether a command calls this very program, as `init` writes it or by hand.
+    fn is_called_by(&self, command: &str, client: Client) -> bool {
+        install::called(command, client)
+            .is_some_and(|called| install::is_same(&called.program, self.program, self.search))
+    }
+
+    /// Codex skips hooks that it does not trust, without a word; only its own word tells.
+    fn trusted(&self, spot: &Spot<'_>, (text, command): (&str, &str), found: &Found) -> Promise {
+        let id = &format!("{}.trust", spot.id);
+        let (folder, fix) = match &spot.scope {
+            Scope::Project(root) => {
+                (root.clone(), "start codex in this workspace, trust the folder, and type `/hooks`".to_owned())
+            }
+            Scope::User => {
+                let folder = spot.file.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
+                (folder, format!("{}, or start codex and type `/hooks`", spot.again))
+            }
+        };
+        let listed = match codex_hooks::list(Command::new(&found.program), &folder) {
+            Ok(listed) => listed,
+            Err(why) => return Promise::broken(id, format!("codex does not list its hooks: {why}"), fix),
+        };
+        let looked = CodexFiles::find(&spot.scope, self.homes).and_then(|files| {
+            Ok((files.is_trusted(&listed)?, Change::trust(&files, text, command, &listed)?.is_nothing()))
+        });
+        match looked {
+            Ok((true, true)) => Promise::kept(id, "codex trusts the hooks and opens no terminals behind them"),
+            Ok((false, _)) => Promise::broken(id, "codex does not trust the hooks and skips them", fix),
+            Ok((true, false)) => Promise::broken(id, "codex opens terminals behind the hooks", spot.again.clone()),
+            Err(error) => Promise::broken(id, error.to_string(), fix),
+        }
     }
 }
 
@@ -170,24 +208,6 @@ struct Spot<'a> {
 fn unreadable(id: &str, file: &Path, why: &str) -> Promise {
     let fix = format!("mend `{}`: its client cannot read it either", file.display());
     Promise::broken(id, format!("`{}` cannot be read: {why}", file.display()), fix)
-}
-
-/// Codex skips hooks that it does not trust, without a word.
-fn trusted(spot: &Spot<'_>, command: &str, found: &Found) -> Promise {
-    let (id, file) = (&format!("{}.trust", spot.id), spot.file);
-    let folder: PathBuf = file.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
-    let fix = format!("{}, or start codex and type `/hooks`", spot.again);
-    let listed = match codex_hooks::list(Command::new(&found.program), &folder) {
-        Ok(listed) => listed,
-        Err(why) => return Promise::broken(id, format!("codex does not list its hooks: {why}"), fix),
-    };
-    match Change::trust((file, &spot.scope), command, &listed) {
-        Ok(change) if change.is_nothing() => {
-            Promise::kept(id, "codex trusts the hooks and opens no terminals behind them")
-        }
-        Ok(_) => Promise::broken(id, "codex skips hooks that it does not trust, or opens terminals behind them", fix),
-        Err(error) => Promise::broken(id, error.to_string(), fix),
-    }
 }
 
 /// The client's path and version, by its own word.

@@ -1,5 +1,9 @@
 //! The hooks that Codex knows, with the hash of each, as it tells them itself. No model is asked and nothing is changed.
 
+use crate::checkup::USUAL_PATH;
+use crate::hooks::{Client, SECONDS_RECOMMENDED};
+use crate::install::settings::events;
+use crate::throwaway::Throwaway;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,6 +14,9 @@ use std::time::{Duration, Instant};
 
 /// The setting by which commands get a terminal that stays open. `write_stdin` types into it, and no hook hears of that.
 pub(crate) const NO_TERMINALS: &str = "features.unified_exec_tty";
+
+/// Where the client says that hooks of the command line come from.
+pub(crate) const SOURCE_GIVEN: &str = "sessionFlags";
 
 /// How long the client may take to list its hooks.
 const LIST_WITHIN: Duration = Duration::from_secs(30);
@@ -28,6 +35,47 @@ pub struct Listed {
     /// The hash under which it may be trusted.
     #[serde(rename = "currentHash")]
     pub hash: String,
+    /// Whether the client trusts it, in its own word; older ones do not tell.
+    #[serde(rename = "trustStatus")]
+    pub trust: Option<String>,
+}
+
+impl Listed {
+    /// Whether it is a hook of the command line for this event, as the client writes events in keys.
+    pub(crate) fn is_given_for(&self, event: &str) -> bool {
+        self.source == SOURCE_GIVEN && self.key.ends_with(&format!(":{event}:0:0"))
+    }
+}
+
+/// The overrides that give a client our hooks for one start.
+pub(crate) fn overrides(command: &str, seconds: u64) -> Vec<String> {
+    let mut words = Vec::new();
+    for event in events(Client::Codex) {
+        let seconds = if *event == "SessionEnd" { 3 } else { seconds };
+        let command = toml_text(command);
+        words.push("-c".to_owned());
+        words.push(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={command},timeout={seconds}}}]}}]"));
+    }
+    words
+}
+
+/// A text as TOML reads it back; JSON's escapes are among those that TOML knows.
+pub(crate) fn toml_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Asks a client for the hashes of our hooks before they stand anywhere: they are given on its command line, in an empty
+/// home that is thrown away. The hash of a hook does not depend on where it stands.
+///
+/// # Errors
+/// As for [`list`].
+pub fn list_given(program: &Path, command: &str) -> Result<Vec<Listed>, String> {
+    let home = Throwaway::make("codex").map_err(|error| format!("no throw-away home can be made: {error}"))?;
+    let mut client = Command::new(program);
+    client.args(overrides(command, SECONDS_RECOMMENDED)).env_clear();
+    client.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()));
+    client.env("HOME", home.path()).env("CODEX_HOME", home.path());
+    list(client, home.path())
 }
 
 /// Asks a client, given as the command line that starts it, for the hooks of a folder.

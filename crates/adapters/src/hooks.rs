@@ -30,7 +30,7 @@ pub const SECONDS_VARIABLE: &str = "TRIPWIRE_HOOK_SECONDS";
 /// What an installer should give: long enough to wait for a throttle of the minute to end.
 pub const SECONDS_RECOMMENDED: u64 = 90;
 /// What is assumed where nobody says.
-const SECONDS_ASSUMED: u64 = 30;
+pub(crate) const SECONDS_ASSUMED: u64 = 30;
 /// What is kept back to be sure: the start of the process, the disk, the way to the client.
 const SECONDS_RESERVED: u64 = 5;
 

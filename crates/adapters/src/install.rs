@@ -3,18 +3,20 @@
 //! A change is planned first, shown as a diff, and carried out only then. The file as it was is kept beside it; taking the
 //! hooks out gives those very bytes back, unless the person has edited the file since: then only our part goes.
 
+mod called;
 mod file;
 pub mod settings;
 mod trust;
 
 use crate::hooks::protected::Homes;
 use crate::hooks::{Client, SECONDS_RECOMMENDED, SECONDS_VARIABLE};
+pub(crate) use called::{called, is_same};
 pub use file::FileProblem;
 use settings::SettingsError;
 use similar::TextDiff;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-pub use trust::config_file;
+pub use trust::CodexFiles;
 
 /// What the hooks print when our program cannot even be started; the exit code behind it blocks on every client.
 const GUARD_FAILED: &str = "tripwire: guard failed";
@@ -75,6 +77,9 @@ impl InstallError {
             Self::NotListed { .. } => {
                 "trust the hooks by hand: start codex and type `/hooks`; until then they are skipped".to_owned()
             }
+            Self::Settings { path, error: SettingsError::NotStrict { .. } } => {
+                format!("take them out of `{}`, then `tripwire init`; nothing was changed", path.display())
+            }
             Self::Settings { path, .. } | Self::Config { path, .. } => {
                 format!("mend `{}` first, then `tripwire init`; nothing was changed", path.display())
             }
@@ -116,6 +121,11 @@ pub fn settings_file(client: Client, scope: &Scope, homes: &Homes) -> Result<Pat
     Ok(folder.join(name))
 }
 
+/// The text of a person's settings, or a workspace's; nothing if there is none that can be read.
+pub(crate) fn read_settings(path: &Path) -> Option<String> {
+    file::read(path, &Scope::User).ok().flatten()
+}
+
 /// What would become of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
@@ -129,6 +139,8 @@ pub struct Change {
     kind: Kind,
     /// Whose the file is.
     scope: Scope,
+    /// Where the file as it was is kept, or is to be; nothing where none is.
+    backup: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,31 +161,32 @@ impl Change {
         let before = file::read(path, scope)?;
         let text = before.as_deref().unwrap_or_default();
         let after = settings::with_hooks(text, client, command).map_err(at(path))?;
-        let kind = if is_clean(text, client) { Kind::Install } else { Kind::Renew };
-        Ok(Self { path: path.to_owned(), before, after: Some(after), kind, scope: scope.clone() })
+        let (kind, backup) = match (is_clean(text, client), &before) {
+            (true, Some(_)) => (Kind::Install, Some(file::free_backup(path)?)),
+            (true, None) => (Kind::Install, None),
+            (false, _) => (Kind::Renew, kept(path, text, client).map(|(backup, _)| backup)),
+        };
+        Ok(Self { path: path.to_owned(), before, after: Some(after), kind, scope: scope.clone(), backup })
     }
 
     /// Plans to take our hooks out. If the file is just what we made of the one before, that one comes back.
     ///
     /// # Errors
-    /// When the file cannot be read or is not what the client reads.
+    /// When the file cannot be read or is not JSON.
     pub fn remove(client: Client, (path, scope): (&Path, &Scope)) -> Result<Self, InstallError> {
         let before = file::read(path, scope)?;
-        let mut after = before.clone();
-        if let Some(text) = &before {
-            let commands = settings::commands(text, client).map_err(at(path))?;
-            if let Some(command) = commands.first() {
-                // An older program may have kept a file that had our hooks already.
-                let kept = file::read_backup(path)?.filter(|kept| is_clean(kept, client));
-                let made = settings::with_hooks(kept.as_deref().unwrap_or_default(), client, command);
-                after = if made.is_ok_and(|made| made == *text) {
-                    kept
-                } else {
-                    Some(settings::without_hooks(text, client).map_err(at(path))?)
-                };
-            }
+        let (mut after, mut backup) = (before.clone(), None);
+        if let Some(text) = &before
+            && let Some(command) = settings::commands(text, client).map_err(at(path))?.first()
+        {
+            let made_of_nothing = || settings::edited("", client, command).is_ok_and(|made| made == *text);
+            (after, backup) = match kept(path, text, client) {
+                Some((backup, was)) => (Some(was), Some(backup)),
+                None if made_of_nothing() => (None, None),
+                None => (Some(settings::without_hooks(text, client).map_err(at(path))?), None),
+            };
         }
-        Ok(Self { path: path.to_owned(), before, after, kind: Kind::Remove, scope: scope.clone() })
+        Ok(Self { path: path.to_owned(), before, after, kind: Kind::Remove, scope: scope.clone(), backup })
     }
 
     /// Whether nothing would change.
@@ -195,7 +208,7 @@ impl Change {
             .to_string()
     }
 
-    /// Carries it out: the file as it was is kept beside it at the first installation, and goes at a removal.
+    /// Carries it out: the file as it was is kept beside it at the first installation, and goes when it came back.
     ///
     /// # Errors
     /// When a file cannot be written, or somebody changed it since the plan was made: then it is left as it is.
@@ -203,15 +216,17 @@ impl Change {
         match self.kind {
             Kind::Install => {
                 file::refuse_links(&self.path, &self.scope)?;
-                if let Some(before) = &self.before {
-                    file::keep(&self.path, before)?;
+                if let (Some(before), Some(backup)) = (&self.before, &self.backup) {
+                    file::keep(backup, before)?;
                 }
                 file::exchange(self)?;
             }
             Kind::Renew => file::exchange(self)?,
             Kind::Remove => {
                 file::exchange(self)?;
-                file::remove(&file::backup(&self.path))?;
+                if let Some(backup) = &self.backup {
+                    file::remove(backup)?;
+                }
             }
         }
         Ok(())
@@ -223,11 +238,28 @@ impl Change {
         settings::switched_off(self.after.as_deref()?, client)
     }
 
-    /// Where the file as it was is kept.
+    /// Where the file as it was is kept; nothing where none is, or none is known to be it.
     #[must_use]
-    pub fn backup(&self) -> PathBuf {
-        file::backup(&self.path)
+    pub fn backup(&self) -> Option<&Path> {
+        self.backup.as_deref()
     }
+
+    /// Files beside this one that look like what we keep and stay, because they are not what came back.
+    #[must_use]
+    pub fn left(&self) -> Vec<PathBuf> {
+        match self.kind {
+            Kind::Install | Kind::Renew => Vec::new(),
+            Kind::Remove => file::backups(&self.path).into_iter().map(|(place, _)| place).collect(),
+        }
+    }
+}
+
+/// The file as it was before our hooks came, and where it is kept: the one of which they make just this text.
+fn kept(path: &Path, text: &str, client: Client) -> Option<(PathBuf, String)> {
+    let command = settings::commands(text, client).ok()?.into_iter().next()?;
+    // An older program may have kept a file that had our hooks already.
+    let is_it = |was: &str| is_clean(was, client) && settings::edited(was, client, &command).as_deref() == Ok(text);
+    file::backups(path).into_iter().find(|(_, was)| is_it(was))
 }
 
 /// Whether a text has no hooks of ours.
@@ -260,189 +292,4 @@ pub fn detect(search_path: Option<OsString>) -> Vec<Found> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OWN: &str = "{\n  \"model\": \"m\",\n  \"permissions\": {\"deny\": [\"WebFetch\"]}\n}\n";
-
-    fn installed(path: &Path) -> Change {
-        let change =
-            Change::install(Client::Claude, (path, &Scope::User), &command(Path::new("/opt/tripwire"), Client::Claude))
-                .unwrap();
-        change.carry_out().unwrap();
-        change
-    }
-
-    #[test]
-    fn what_was_put_in_comes_out_byte_for_byte() {
-        let dir = tempfile::tempdir().unwrap();
-        for before in [Some(OWN), Some("{\"hooks\":{\"Stop\":[]}}"), Some(""), None] {
-            let path = dir.path().join("deep/settings.json");
-            if let Some(text) = before {
-                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                std::fs::write(&path, text).unwrap();
-            }
-            assert!(!installed(&path).is_nothing());
-            assert!(
-                Change::install(
-                    Client::Claude,
-                    (&path, &Scope::User),
-                    &command(Path::new("/opt/tripwire"), Client::Claude)
-                )
-                .unwrap()
-                .is_nothing()
-            );
-            let removal = Change::remove(Client::Claude, (&path, &Scope::User)).unwrap();
-            removal.carry_out().unwrap();
-            assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
-            assert!(!removal.backup().exists());
-            drop(std::fs::remove_file(&path));
-        }
-    }
-
-    #[test]
-    fn a_second_installation_from_another_place_keeps_the_persons_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("settings.json");
-        for before in [Some(OWN), None] {
-            drop(std::fs::remove_file(&path));
-            if let Some(text) = before {
-                std::fs::write(&path, text).unwrap();
-            }
-            installed(&path);
-            let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
-            let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
-            assert!(!second.is_nothing());
-            second.carry_out().unwrap();
-            assert_eq!(std::fs::read_to_string(second.backup()).ok().as_deref(), before);
-            Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
-            assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
-        }
-    }
-
-    #[test]
-    fn a_kept_file_with_hooks_of_ours_does_not_come_back() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("settings.json");
-        std::fs::write(&path, OWN).unwrap();
-        let old = installed(&path).after.unwrap();
-        let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
-        let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
-        second.carry_out().unwrap();
-        std::fs::write(second.backup(), old).unwrap();
-        Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
-        let left = std::fs::read_to_string(&path).unwrap();
-        assert!(settings::commands(&left, Client::Claude).unwrap().is_empty(), "{left}");
-    }
-
-    #[test]
-    fn an_edit_of_the_persons_survives_the_removal() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("settings.json");
-        std::fs::write(&path, OWN).unwrap();
-        installed(&path);
-        let edited = std::fs::read_to_string(&path).unwrap().replace("\"m\"", "\"other\"");
-        std::fs::write(&path, edited).unwrap();
-        Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), OWN.replace("\"m\"", "\"other\""));
-    }
-
-    #[test]
-    fn a_file_that_changed_since_the_plan_is_left_as_it_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("settings.json");
-        std::fs::write(&path, OWN).unwrap();
-        let change = Change::install(Client::Claude, (&path, &Scope::User), "x hook claude").unwrap();
-        std::fs::write(&path, "{}").unwrap();
-        assert!(matches!(change.carry_out(), Err(InstallError::File(_))));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}");
-    }
-
-    #[test]
-    fn a_linked_file_is_written_through_its_link_and_keeps_its_mode() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let dir = tempfile::tempdir().unwrap();
-        let (real, link) = (dir.path().join("dotfiles.json"), dir.path().join("settings.json"));
-        std::fs::write(&real, OWN).unwrap();
-        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
-        std::os::unix::fs::symlink(&real, &link).unwrap();
-        installed(&link);
-        assert!(link.is_symlink());
-        assert!(std::fs::read_to_string(&real).unwrap().contains("hook claude"));
-        assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
-    }
-
-    /// A checkout with a file of settings, and a file outside that nobody may write.
-    fn checkout(dir: &Path) -> (Scope, PathBuf, PathBuf) {
-        let (root, outside) = (dir.join("checkout"), dir.join("outside"));
-        std::fs::create_dir_all(root.join(".claude")).unwrap();
-        std::fs::write(&outside, "{}").unwrap();
-        (Scope::Project(root.clone()), root.join(".claude/settings.json"), outside)
-    }
-
-    #[test]
-    fn a_linked_file_or_folder_of_a_checkout_is_refused_and_nothing_is_written() {
-        let dir = tempfile::tempdir().unwrap();
-        let (scope, path, outside) = checkout(dir.path());
-        std::os::unix::fs::symlink(&outside, &path).unwrap();
-        let refused = |change: Result<Change, InstallError>, link: &Path| {
-            let Err(InstallError::File(FileProblem::Linked { link: told })) = change else { panic!("{change:?}") };
-            assert_eq!(told, link);
-        };
-        refused(Change::install(Client::Claude, (&path, &scope), "x hook claude"), &path);
-        refused(Change::remove(Client::Claude, (&path, &scope)), &path);
-        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "{}");
-        let (folder, elsewhere) = (path.parent().unwrap(), dir.path().join("elsewhere"));
-        std::fs::rename(folder, &elsewhere).unwrap();
-        std::os::unix::fs::symlink(&elsewhere, folder).unwrap();
-        refused(Change::install(Client::Claude, (&path, &scope), "x hook claude"), folder);
-    }
-
-    #[test]
-    fn links_beside_the_settings_are_replaced_and_never_written_through() {
-        let dir = tempfile::tempdir().unwrap();
-        let (scope, path, outside) = checkout(dir.path());
-        std::fs::write(&path, OWN).unwrap();
-        for suffix in [".before-tripwire", ".tripwire-draft", ".before-tripwire.tripwire-draft"] {
-            std::os::unix::fs::symlink(&outside, format!("{}{suffix}", path.display())).unwrap();
-        }
-        let change = Change::install(Client::Claude, (&path, &scope), "x hook claude").unwrap();
-        change.carry_out().unwrap();
-        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "{}");
-        assert!(!change.backup().is_symlink());
-        assert_eq!(std::fs::read_to_string(change.backup()).unwrap(), OWN);
-        assert!(!path.is_symlink() && std::fs::read_to_string(&path).unwrap().contains("x hook claude"));
-        let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
-        assert_eq!(left, 2, "no draft stays");
-    }
-
-    #[test]
-    fn a_workspace_behind_a_link_of_the_persons_own_is_served() {
-        let dir = tempfile::tempdir().unwrap();
-        let (_, path, _) = checkout(dir.path());
-        let link = dir.path().join("link");
-        std::os::unix::fs::symlink(dir.path().join("checkout"), &link).unwrap();
-        let behind = link.join(".claude/settings.json");
-        let change = Change::install(Client::Claude, (&behind, &Scope::Project(link)), "x hook claude").unwrap();
-        change.carry_out().unwrap();
-        assert!(path.is_file());
-    }
-
-    #[test]
-    fn places_follow_the_clients_own_variables() {
-        let homes =
-            Homes { home: Some("/h".into()), codex: Some("/c".into()), gemini: Some("/g".into()), ..Homes::default() };
-        let file = |client, scope: &Scope| settings_file(client, scope, &homes).unwrap();
-        assert_eq!(file(Client::Claude, &Scope::User), Path::new("/h/.claude/settings.json"));
-        assert_eq!(file(Client::Codex, &Scope::User), Path::new("/c/hooks.json"));
-        assert_eq!(file(Client::Gemini, &Scope::User), Path::new("/g/.gemini/settings.json"));
-        assert_eq!(file(Client::Codex, &Scope::Project("/p".into())), Path::new("/p/.codex/hooks.json"));
-        let nowhere = settings_file(Client::Claude, &Scope::User, &Homes::default());
-        assert!(matches!(nowhere, Err(InstallError::NoHome { .. })));
-    }
-
-    #[test]
-    fn the_command_survives_a_shell() {
-        assert!(command(Path::new("/a b/it's"), Client::Codex).contains(r" '/a b/it'\''s' hook codex || { "));
-    }
-}
+mod tests;

@@ -18,6 +18,7 @@ mod serve;
 mod shift;
 mod sources;
 mod stream;
+mod switches;
 mod unasked;
 mod verify;
 mod watch;
@@ -178,6 +179,9 @@ pub fn run(wish: &Wish, teller: Arc<dyn Teller>) -> Result<RunReport, RunError> 
     }
     for command in [&wish.command].into_iter().chain(&wish.fallbacks) {
         is_there(command, &wish.cwd, &wish.env)?;
+    }
+    for (program, command) in &fallbacks {
+        switches::none_is_off(wish, *program, command)?;
     }
     nothing_blocks(&wish.workspace)?;
     let setup = |what| move |error| RunError::Setup { what, error };

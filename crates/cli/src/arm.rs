@@ -55,7 +55,9 @@ pub(crate) fn disarm(args: &DisarmArgs) -> Result<Exit, Problem> {
 
 fn choose(args: &ChoiceArgs, mode: Mode) -> Result<Exit, Problem> {
     let choice = if args.project {
-        Choice::of_workspace(args.place.open()?.layout())
+        let workspace = args.place.open()?;
+        place::keep_out_of_commits(&workspace);
+        Choice::of_workspace(workspace.layout())
     } else {
         Choice::of_person(&place::state_home().ok_or(Problem::NoHome)?)
     };

@@ -197,6 +197,7 @@ fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
     let workspace = args.which.place.open()?;
     let note = Note::new(&place::who(), clock::now(), &args.reason);
     let given = order.give(workspace.layout(), &note)?;
+    place::keep_out_of_commits(&workspace);
     let journaled = After::of(&args.which, &workspace).and_then(|mut after| after.take(What::Tick).map(|()| after));
     match journaled {
         Ok(after) => Ok((given, after)),

@@ -57,8 +57,9 @@ fn promises(args: &DoctorArgs) -> Result<Vec<Promise>, Problem> {
     let workspace = args.place.look()?;
     let program = std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
     let homes = place::homes();
-    let patient = Patient { homes: &homes, workspace: workspace.root(), program: &program };
-    let found = install::detect(std::env::var_os("PATH"));
+    let search = std::env::var_os("PATH");
+    let patient = Patient { homes: &homes, workspace: workspace.root(), program: &program, search: search.as_deref() };
+    let found = install::detect(search.clone());
     let mut promises = Vec::new();
     for client in Client::ALL {
         promises.extend(patient.client(client, found.iter().find(|found| found.client == client)));

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tripwire_adapters::codex_hooks;
+use tripwire_adapters::codex_hooks::{self, Listed};
 use tripwire_adapters::hooks::Client;
-use tripwire_adapters::install::{self, Change, Found, InstallError, Scope};
+use tripwire_adapters::install::{self, Change, CodexFiles, Found, InstallError, Scope};
 use tripwire_core::input::Mode;
 use tripwire_host::mode::{Choice, word};
+use tripwire_host::workspace::Workspace;
 
 /// Put tripwire's hooks into the settings of Claude Code, Codex and Gemini CLI.
 ///
@@ -52,30 +53,35 @@ pub(crate) struct InitArgs {
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
     let plan = Plan::of(args)?;
     let mut said = Said { form: args.form, lines: Vec::new(), changes: Vec::new() };
-    let changes = plan.changes()?;
-    for (client, change) in &changes {
+    let planned = plan.planned()?;
+    for (client, change) in &planned.changes {
         said.tell(*client, change, args);
     }
-    if changes.iter().all(|(_, change)| change.is_nothing()) {
+    let exit = if args.remove && !planned.notes.is_empty() { Exit::NotKept } else { Exit::Done };
+    let is_nothing = planned.changes.iter().all(|(_, change)| change.is_nothing());
+    if is_nothing {
         said.line(if args.remove { "nothing to remove: no hooks of tripwire are there" } else { "nothing to do" });
-        plan.trust_codex(args, &mut said)?;
-        plan.say_mode(&mut said)?;
-        return said.print(Exit::Done);
     }
     if args.print {
-        return said.print(Exit::Done);
+        planned.notes.iter().for_each(|note| said.line(note));
+        return said.print(exit);
     }
-    if !args.yes && !args.form.json && is_refused(&said)? {
-        return Ok(Exit::Held);
+    if !is_nothing {
+        if !args.yes && !args.form.json && is_refused(&said)? {
+            return Ok(Exit::Held);
+        }
+        said.lines.clear();
+        for (client, change) in planned.changes.iter().filter(|(_, change)| !change.is_nothing()) {
+            change.carry_out()?;
+            said.wrote(*client, change);
+        }
     }
-    said.lines.clear();
-    for (client, change) in changes.iter().filter(|(_, change)| !change.is_nothing()) {
-        change.carry_out()?;
-        said.wrote(*client, change);
+    planned.notes.iter().for_each(|note| said.line(note));
+    if planned.notes.is_empty() {
+        plan.check_trust(&mut said)?;
     }
-    plan.trust_codex(args, &mut said)?;
     plan.say_mode(&mut said)?;
-    said.print(Exit::Done)
+    said.print(exit)
 }
 
 /// Shows the diff and asks on a terminal; a script has decided by calling.
@@ -112,7 +118,16 @@ struct Plan {
     scope: Scope,
     program: PathBuf,
     choice: Option<Choice>,
+    /// The workspace, where the hooks are its own.
+    workspace: Option<Workspace>,
     remove: bool,
+}
+
+/// What would be changed, and what cannot be.
+#[derive(Default)]
+struct Planned {
+    changes: Vec<(Client, Change)>,
+    notes: Vec<String>,
 }
 
 impl Plan {
@@ -127,15 +142,16 @@ impl Plan {
         if clients.is_empty() {
             return Err(Problem::NoClient);
         }
-        let (scope, choice) = if args.project {
-            let workspace = args.place.look()?;
-            (Scope::Project(workspace.root().to_owned()), Some(Choice::of_workspace(workspace.layout())))
-        } else {
-            (Scope::User, place::state_home().map(|state| Choice::of_person(&state)))
+        let workspace = if args.project { Some(args.place.look()?) } else { None };
+        let (scope, choice) = match &workspace {
+            Some(workspace) => {
+                (Scope::Project(workspace.root().to_owned()), Some(Choice::of_workspace(workspace.layout())))
+            }
+            None => (Scope::User, place::state_home().map(|state| Choice::of_person(&state))),
         };
         let program =
             std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
-        Ok(Self { clients, found, scope, program, choice, remove: args.remove })
+        Ok(Self { clients, found, scope, program, choice, workspace, remove: args.remove })
     }
 
     fn file(&self, client: Client) -> Result<PathBuf, InstallError> {
@@ -143,51 +159,105 @@ impl Plan {
     }
 
     /// All changes, planned before any is carried out: one bad file must not leave half of them behind.
-    fn changes(&self) -> Result<Vec<(Client, Change)>, InstallError> {
-        let mut changes = Vec::new();
+    fn planned(&self) -> Result<Planned, InstallError> {
+        let mut planned = Planned::default();
         for client in self.clients.iter().copied() {
             let file = self.file(client)?;
             if self.remove {
                 if client == Client::Codex {
-                    changes.push((client, Change::distrust((&file, &self.scope))?));
+                    self.plan_distrust(&mut planned)?;
                 }
-                changes.push((client, Change::remove(client, (&file, &self.scope))?));
+                planned.changes.push((client, Change::remove(client, (&file, &self.scope))?));
+                continue;
+            }
+            let command = install::command(&self.program, client);
+            let change = Change::install(client, (&file, &self.scope), &command)?;
+            if client == Client::Codex {
+                let files = self.codex()?;
+                files.check_config()?;
+                match self.plan_trust(&files, &change, &command) {
+                    Ok(trust) => planned.changes.extend([(client, change), (client, trust)]),
+                    Err(why) => {
+                        planned.changes.push((client, change));
+                        planned.notes.push(format!("NOT YET     {why}: codex skips hooks until they are trusted"));
+                        planned.notes.push("next        start codex and type `/hooks`".to_owned());
+                    }
+                }
             } else {
-                let command = install::command(&self.program, client);
-                changes.push((client, Change::install(client, (&file, &self.scope), &command)?));
+                planned.changes.push((client, change));
             }
         }
-        Ok(changes)
+        Ok(planned)
     }
 
-    /// Codex skips hooks that it does not trust, without a word: so they are trusted here, or the person is told how.
-    fn trust_codex(&self, args: &InitArgs, said: &mut Said) -> Result<(), Problem> {
-        if self.remove || args.print || !self.clients.contains(&Client::Codex) {
-            return Ok(());
+    fn codex(&self) -> Result<CodexFiles, InstallError> {
+        CodexFiles::find(&self.scope, &place::homes())
+    }
+
+    /// Codex skips hooks that it does not trust, without a word: so they are trusted here, by the hashes that it tells.
+    fn plan_trust(&self, files: &CodexFiles, hooks: &Change, command: &str) -> Result<Change, String> {
+        let program = self.codex_program().ok_or_else(|| "codex is not on the search path".to_owned())?;
+        let listed = if hooks.is_nothing() { self.listed(program) } else { codex_hooks::list_given(program, command) };
+        let listed = listed.map_err(|why| format!("codex does not list its hooks: {why}"))?;
+        let text = hooks.after.as_deref().unwrap_or_default();
+        Change::trust(files, text, command, &listed).map_err(|error| error.to_string())
+    }
+
+    /// A configuration that cannot be read keeps no hook where it is: what stays in it is told.
+    fn plan_distrust(&self, planned: &mut Planned) -> Result<(), InstallError> {
+        let files = self.codex()?;
+        let mut changes = vec![Change::distrust(&files)];
+        if matches!(self.scope, Scope::Project(_)) {
+            changes.extend(Some(Change::distrust_in_project(&files)).filter(|change| !is_nothing(change)));
         }
-        let by_hand = "codex skips hooks until they are trusted: start it and type `/hooks`";
-        let Some(codex) = self.found.iter().find(|found| found.client == Client::Codex) else {
-            said.line(&format!("note        {by_hand}"));
-            return Ok(());
-        };
-        let file = self.file(Client::Codex)?;
+        for change in changes {
+            match change {
+                Ok(change) => planned.changes.push((Client::Codex, change)),
+                Err(error @ InstallError::Config { .. }) => {
+                    planned.notes.push(format!("NOT DONE    {error}"));
+                    planned.notes.push(format!(
+                        "            the trust of `{}` and `features.unified_exec_tty` stay in it, where they are: mend it and take \
+                         them out",
+                        files.hooks.display()
+                    ));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn codex_program(&self) -> Option<&Path> {
+        self.found.iter().find(|found| found.client == Client::Codex).map(|found| found.program.as_path())
+    }
+
+    /// The hooks that Codex finds where ours are.
+    fn listed(&self, program: &Path) -> Result<Vec<Listed>, String> {
+        let file = self.file(Client::Codex).map_err(|error| error.to_string())?;
         let folder = match &self.scope {
             Scope::Project(root) => root.clone(),
             Scope::User => file.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned),
         };
-        let command = install::command(&self.program, Client::Codex);
-        let listed = codex_hooks::list(Command::new(&codex.program), &folder);
-        let trusted = listed.map_err(|why| format!("codex does not list its hooks: {why}")).and_then(|listed| {
-            Change::trust((&file, &self.scope), &command, &listed).map_err(|error| format!("{error}; {}", error.hint()))
-        });
-        match trusted {
-            Ok(change) if change.is_nothing() => {}
-            Ok(change) => {
-                change.carry_out()?;
-                said.wrote(Client::Codex, &change);
-            }
-            Err(why) => said.line(&format!("NOT YET     {why}; {by_hand}")),
+        codex_hooks::list(Command::new(program), &folder)
+    }
+
+    /// Whether Codex trusts the hooks is for Codex to say: it reads none in a folder that the person has not trusted.
+    fn check_trust(&self, said: &mut Said) -> Result<(), Problem> {
+        if self.remove || !self.clients.contains(&Client::Codex) {
+            return Ok(());
         }
+        let Some(program) = self.codex_program() else { return Ok(()) };
+        let files = self.codex()?;
+        let why = match self.listed(program) {
+            Ok(listed) if files.is_trusted(&listed)? => return Ok(()),
+            Ok(_) => "codex does not trust these hooks and skips them".to_owned(),
+            Err(why) => format!("codex does not list its hooks: {why}"),
+        };
+        said.line(&format!("NOT YET     {why}"));
+        said.line(match self.scope {
+            Scope::Project(_) => "next        start codex in this workspace, trust the folder, and type `/hooks`",
+            Scope::User => "next        start codex and type `/hooks`",
+        });
         Ok(())
     }
 
@@ -198,6 +268,9 @@ impl Plan {
             Some(mode) => mode,
             None => {
                 choice.write(Mode::Observe)?;
+                if let Some(workspace) = &self.workspace {
+                    place::keep_out_of_commits(workspace);
+                }
                 Mode::Observe
             }
         };
@@ -211,6 +284,10 @@ impl Plan {
         });
         Ok(())
     }
+}
+
+fn is_nothing(change: &Result<Change, InstallError>) -> bool {
+    change.as_ref().is_ok_and(Change::is_nothing)
 }
 
 /// What the verb says.
@@ -236,10 +313,9 @@ impl Said {
         } else {
             self.lines.extend(change.diff().lines().map(str::to_owned));
         }
-        if client == Client::Codex && !args.remove && !change.is_nothing() {
-            self.line(
-                "codex       its `config.toml` gets the trust of these hooks, which Codex computes once they are there",
-            );
+        if change.path.ends_with("config.toml") && !args.remove && !change.is_nothing() {
+            self.line("codex       `hooks.state` makes it run these hooks, which it skips otherwise;");
+            self.line("            `features.unified_exec_tty = false` closes the terminals of which no hook hears");
         }
         if let Some(switch) = change.switched_off(client) {
             self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));
@@ -249,8 +325,11 @@ impl Said {
     fn wrote(&mut self, client: Client, change: &Change) {
         let verb = if change.after.is_some() { "wrote" } else { "removed" };
         self.line(&format!("{verb:<11} {} `{}`", client.name(), change.path.display()));
-        if change.backup().exists() {
-            self.line(&format!("            as it was: `{}`", change.backup().display()));
+        if let Some(backup) = change.backup().filter(|backup| backup.exists()) {
+            self.line(&format!("            as it was: `{}`", backup.display()));
+        }
+        for left in change.left() {
+            self.line(&format!("            `{}` stays: it is not what came back", left.display()));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Which workspace and which session a verb is about; the environment is read here and nowhere else.
 
+use crate::output;
 use crate::problem::Problem;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use tripwire_host::driver::{Signing, views};
 use tripwire_host::geometry::layout::Layout;
 use tripwire_host::journal::keys::KeyHome;
 use tripwire_host::workspace::session::SessionId;
-use tripwire_host::workspace::{Places, Workspace};
+use tripwire_host::workspace::{Places, Workspace, exclude};
 
 /// The workspace.
 #[derive(Debug, Args)]
@@ -108,6 +109,13 @@ pub(crate) fn key_home() -> Option<KeyHome> {
 /// Who signs the checkpoints of this workspace's sessions.
 pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
     key_home().map(|home| Signing::new(home, workspace.root().to_owned()))
+}
+
+/// Keeps `.geometry/` out of the person's commits. A repository that cannot be told so is no reason to do nothing.
+pub(crate) fn keep_out_of_commits(workspace: &Workspace) {
+    if let Err(error) = exclude::exclude_geometry(workspace.root()) {
+        output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    }
 }
 
 /// Who runs the command, as far as the environment says.

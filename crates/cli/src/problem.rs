@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_adapters::install::InstallError;
-use tripwire_adapters::supervisor::RunError;
+use tripwire_adapters::supervisor::{ArrangeError, RunError};
 use tripwire_agent::engine::EngineError;
 use tripwire_agent::engine::open::OpenError;
 use tripwire_agent::engine::sensitive::SensitivePathError;
@@ -419,6 +419,7 @@ impl From<SessionError> for Problem {
 
 fn of_run(error: &RunError) -> Exit {
     match error {
+        RunError::Arrange(ArrangeError::SwitchedOff { .. }) => Exit::DoesNotHold,
         RunError::UnknownClient { .. } | RunError::NotFound { .. } | RunError::Arrange(_) | RunError::Tree(_) => {
             Exit::Usage
         }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
-const OWN: &str = "{\n  // mine\n  \"model\": \"m\",\n  \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\"}]}]}\n}\n";
+const OWN: &str = "{\n  \"model\": \"m\",\n  \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\"}]}]}\n}\n";
 
 /// A person with a home and a workspace, and programs by the clients' names that do nothing.
 struct Person(tempfile::TempDir);
@@ -84,10 +84,7 @@ fn init_merges_shows_the_diff_keeps_a_copy_and_is_undone_byte_for_byte() {
     let said = person.done(&["init", "--user"]);
     assert!(said.contains("+") && said.contains("PreToolUse") && said.contains("mode        observe"), "{said}");
     let merged = text(&claude).unwrap();
-    assert!(
-        merged.starts_with("{\n  // mine\n  \"model\": \"m\",") && merged.contains("\"command\": \"true\""),
-        "{merged}"
-    );
+    assert!(merged.starts_with("{\n  \"model\": \"m\",") && merged.contains("\"command\": \"true\""), "{merged}");
     assert!(merged.contains(TRIPWIRE) && merged.contains("\"onFailure\": \"block\""), "{merged}");
     assert_eq!(text(&person.home(".claude/settings.json.before-tripwire")).as_deref(), Some(OWN));
     assert!(text(&gemini).unwrap().contains("BeforeTool"));
@@ -134,6 +131,95 @@ fn broken_settings_and_missing_clients_are_refused_and_nothing_is_written() {
     assert!(!person.home(".claude").exists(), "one bad file leaves the others alone too");
     assert_eq!(text(&broken).as_deref(), Some("{\n\n  oops: }\n"));
     assert_eq!(person.run(&["init", "--client", "vim"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_a_client_would_ignore_is_refused_with_file_line_and_cause_and_nothing_is_written() {
+    let person = Person::new();
+    for (client, file, content, words) in [
+        (
+            "claude",
+            ".claude/settings.json",
+            "{\n  // mine\n  \"model\": \"m\"\n}\n",
+            "line 2: Claude Code ignores settings",
+        ),
+        ("claude", ".claude/settings.json", "{\n  \"model\": \"m\",\n}\n", "line 2: Claude Code ignores settings"),
+        ("codex", ".codex/hooks.json", "{\n  // mine\n  \"hooks\": {}\n}\n", "line 2: Codex ignores hooks"),
+        ("codex", ".codex/config.toml", "model = \n", "line 1"),
+    ] {
+        let path = person.home(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        for more in [&[][..], &["--print"], &["--yes"]] {
+            let output = person.run(&[&["init", "--client", client][..], more].concat());
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{told}");
+            for words in [words, file, "hint: ", "nothing was changed"] {
+                assert!(told.contains(words), "{words}: {told}");
+            }
+            assert!(!told.contains("/hooks`"), "{told}");
+        }
+        assert_eq!(text(&path).as_deref(), Some(content));
+        let beside = fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(beside, 1, "nothing is written beside it");
+        fs::remove_file(&path).unwrap();
+    }
+    let gemini = person.home(".gemini/settings.json");
+    fs::create_dir_all(gemini.parent().unwrap()).unwrap();
+    fs::write(&gemini, "{\n  // mine\n}\n").unwrap();
+    person.done(&["init", "--client", "gemini"]);
+    assert!(text(&gemini).unwrap().starts_with("{\n  // mine\n"), "Gemini CLI reads comments");
+}
+
+#[test]
+fn a_configuration_that_the_person_broke_keeps_no_hook_where_it_is() {
+    let person = Person::new();
+    person.done(&["init", "--client", "codex"]);
+    assert!(person.home(".codex/hooks.json").exists());
+    fs::write(person.home(".codex/config.toml"), "model = \n").unwrap();
+    let output = person.run(&["init", "--client", "codex", "--remove"]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("NOT DONE") && told.contains("config.toml") && told.contains("unified_exec_tty"), "{told}");
+    assert!(!person.home(".codex/hooks.json").exists(), "{told}");
+    assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some("model = \n"));
+    let again = person.done(&["init", "--client", "codex", "--remove"]);
+    assert!(again.contains("nothing to remove"), "{again}");
+}
+
+#[test]
+fn a_persons_own_hook_in_our_group_survives_the_removal_and_so_does_the_kept_file() {
+    let person = Person::new().with_client("claude");
+    let file = person.home(".claude/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "{\n  \"a\": 1\n}\n").unwrap();
+    person.done(&["init"]);
+    let mut settings: Value = serde_json::from_str(&text(&file).unwrap()).unwrap();
+    let mine = json!({"type": "command", "command": "my-audit.sh"});
+    settings["hooks"]["PreToolUse"][0]["hooks"].as_array_mut().unwrap().push(mine.clone());
+    fs::write(&file, settings.to_string()).unwrap();
+    let told = person.done(&["init", "--remove"]);
+    let left: Value = serde_json::from_str(&text(&file).unwrap()).unwrap();
+    assert_eq!(left, json!({"a": 1, "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [mine]}]}}));
+    let kept = person.home(".claude/settings.json.before-tripwire");
+    assert_eq!(text(&kept).as_deref(), Some("{\n  \"a\": 1\n}\n"));
+    assert!(told.contains("settings.json.before-tripwire` stays"), "{told}");
+}
+
+#[test]
+fn a_workspace_that_is_touched_keeps_its_geometry_out_of_commits() {
+    for verb in [&["init", "--project", "--client", "claude"][..], &["stop"], &["pause"], &["arm", "--project"]] {
+        let person = Person::new();
+        fs::write(person.work().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        person.done(verb);
+        assert!(person.work().join(".geometry").is_dir(), "{verb:?}");
+        let excluded = text(&person.work().join(".git/info/exclude")).unwrap_or_default();
+        assert!(excluded.contains(".geometry/"), "{verb:?}: {excluded}");
+    }
+    let person = Person::new().with_client("claude");
+    fs::write(person.work().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    person.done(&["init", "--user"]);
+    assert!(!person.work().join(".git/info/exclude").exists(), "nothing of this workspace is touched");
 }
 
 #[test]
@@ -193,9 +279,8 @@ fn arm_without_a_home_and_with_a_bad_flag_is_told() {
     assert_eq!(person.run(&["disarm", "--never"]).status.code(), Some(2));
 }
 
-/// The real client lists hooks and takes the marks that `init` writes.
-#[test]
-fn codex_trusts_what_init_wrote() {
+/// A person with the real client; none if it is not installed.
+fn with_codex() -> Option<Person> {
     let clients = std::env::var_os("TRIPWIRE_CLIENTS").map(PathBuf::from);
     let clients = clients.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/tripwire-clients")));
     let package = clients.map(|clients| clients.join("codex/node_modules/@openai"));
@@ -204,20 +289,56 @@ fn codex_trusts_what_init_wrote() {
         platforms.filter_map(|platform| fs::read_dir(platform.path().join("vendor")).ok()).flatten().flatten();
     let Some(codex) = vendors.map(|vendor| vendor.path().join("bin/codex")).find(|codex| codex.is_file()) else {
         eprintln!("SKIPPED: codex is not installed; `.ci/run` installs it");
-        return;
+        return None;
     };
     let person = Person::new();
     std::os::unix::fs::symlink(codex, person.0.path().join("bin/codex")).unwrap();
-    let config = "model = \"m\" # mine\n";
     fs::create_dir_all(person.home(".codex")).unwrap();
+    Some(person)
+}
+
+/// The real client lists hooks and takes the marks that `init` writes.
+#[test]
+fn codex_trusts_what_init_wrote() {
+    let Some(person) = with_codex() else { return };
+    let config = "model = \"m\" # mine\n";
     fs::write(person.home(".codex/config.toml"), config).unwrap();
+    let shown = person.done(&["init", "--print"]);
+    assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
     let said = person.done(&["init"]);
+    for diff in [&shown, &said] {
+        assert_eq!(diff.matches("+trusted_hash = \"sha256:").count(), 10, "{diff}");
+        assert!(diff.contains("+unified_exec_tty = false") && diff.contains("features.unified_exec_tty"), "{diff}");
+    }
     assert!(!said.contains("NOT YET"), "{said}");
     let marked = text(&person.home(".codex/config.toml")).unwrap();
     assert!(marked.starts_with(config) && marked.matches("trusted_hash = \"sha256:").count() == 10, "{marked}");
-    assert!(person.done(&["init"]).contains("nothing to do"));
+    let again = person.done(&["init"]);
+    assert!(again.contains("nothing to do") && !again.contains("NOT YET"), "{again}");
     assert_eq!(text(&person.home(".codex/config.toml")).unwrap(), marked);
     person.done(&["init", "--remove"]);
     assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
     assert!(!person.home(".codex/hooks.json").exists());
+}
+
+#[test]
+fn codex_trusts_the_hooks_of_a_project_in_the_persons_configuration_or_it_is_said() {
+    let Some(person) = with_codex() else { return };
+    let root = person.work().canonicalize().unwrap();
+    let trusting = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", root.display());
+    for (config, trusts) in [("model = \"m\"\n", false), (trusting.as_str(), true)] {
+        fs::write(person.home(".codex/config.toml"), config).unwrap();
+        let said = person.done(&["init", "--project", "--client", "codex"]);
+        assert_eq!(said.contains("NOT YET     codex does not trust these hooks"), !trusts, "{said}");
+        assert!(!person.work().join(".codex/config.toml").exists(), "codex reads no trust there");
+        let marked = text(&person.home(".codex/config.toml")).unwrap();
+        assert_eq!(marked.matches("trusted_hash = \"sha256:").count(), 10, "{marked}");
+        let report: Value = serde_json::from_slice(&person.run(&["doctor", "--json"]).stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap();
+        let trust = checks.iter().find(|check| check["id"] == "codex.hooks.project.trust").unwrap();
+        assert_eq!(trust["status"], if trusts { "ok" } else { "broken" }, "{trust}");
+        person.done(&["init", "--project", "--remove"]);
+        assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
+        assert!(!person.work().join(".codex/hooks.json").exists());
+    }
 }

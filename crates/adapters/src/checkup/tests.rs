@@ -32,10 +32,13 @@ impl Machine {
         Found { client: Client::Claude, program }
     }
 
+    fn patient<'a>(&'a self, workspace: &'a Path) -> Patient<'a> {
+        Patient { homes: &self.homes, workspace, program: Path::new("/opt/tripwire"), search: None }
+    }
+
     fn promises(&self, found: Option<&Found>) -> Vec<Promise> {
         let workspace = self.dir.path().join("work");
-        let patient = Patient { homes: &self.homes, workspace: &workspace, program: Path::new("/opt/tripwire") };
-        patient.client(Client::Claude, found)
+        self.patient(&workspace).client(Client::Claude, found)
     }
 }
 
@@ -65,12 +68,39 @@ fn hooks_that_are_foreign_incomplete_switched_off_or_unreadable_are_broken() {
         (right.replace("\"*\"", "\"NoSuchTool\""), "claude.hooks.user", "not for every tool"),
         (off, "claude.hooks.user.switch", "disableAllHooks"),
         ("{".to_owned(), "claude.hooks.user", "cannot be read"),
+        (right.replacen('{', "{ // mine", 1), "claude.hooks.user", "line 1: Claude Code ignores settings"),
     ] {
         machine.settings(&text);
         let promises = machine.promises(None);
         let broken: Vec<_> = promises.iter().filter(|promise| promise.state == State::Broken).collect();
         assert_eq!(broken.len(), 1, "{promises:?}");
         assert!(broken[0].id == id && broken[0].proof.contains(words) && !broken[0].fix.is_empty(), "{broken:?}");
+    }
+}
+
+#[test]
+fn settings_with_a_comment_and_no_hooks_of_ours_are_no_matter() {
+    let machine = Machine::new();
+    machine.settings("{ // mine\n}");
+    assert_eq!(states(&machine.promises(None)), [("claude", State::Off)]);
+}
+
+#[test]
+fn hooks_by_hand_hold_if_the_search_path_leads_to_this_program() {
+    let machine = Machine::new();
+    let (here, elsewhere) = (machine.dir.path().join("here"), machine.dir.path().join("elsewhere"));
+    for (folder, text) in [(&here, "this"), (&elsewhere, "that")] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("tripwire"), text).unwrap();
+        std::fs::set_permissions(folder.join("tripwire"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let by_hand = machine.installed("/x").replace("TRIPWIRE_HOOK_SECONDS=90 '/x'", "tripwire").replace("90", "30");
+    machine.settings(&by_hand);
+    let (program, workspace) = (here.join("tripwire"), machine.dir.path().join("work"));
+    for (search, state) in [(&here, State::Kept), (&elsewhere, State::Broken)] {
+        let patient = Patient { program: &program, search: Some(search.as_os_str()), ..machine.patient(&workspace) };
+        let promises = patient.client(Client::Claude, None);
+        assert_eq!(states(&promises), [("claude", State::Off), ("claude.hooks.user", state)], "{promises:?}");
     }
 }
 

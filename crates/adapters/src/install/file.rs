@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const BYTES_MAX: u64 = 4 << 20;
 /// The mode of a file that is new; settings may hold secrets.
 const MODE: u32 = 0o600;
+/// Names under which a file as it was may be kept: whatever else has such a name is not ours and stays.
+const BACKUPS_MAX: usize = 10;
 /// Bits of a mode that are carried over.
 const MODE_BITS: u32 = 0o777;
 /// Bits by which a file may be run.
@@ -46,6 +48,12 @@ pub enum FileProblem {
         /// The link.
         link: PathBuf,
     },
+    /// Every name under which it would be kept is taken.
+    #[error("every name for a copy of `{}` is taken", path.display())]
+    NoNameFree {
+        /// The file.
+        path: PathBuf,
+    },
     /// It changed since it was read.
     #[error("`{}` changed while this was planned", path.display())]
     Changed {
@@ -65,6 +73,9 @@ impl FileProblem {
                 "see where it leads with `ls -l '{}'` and put a file or folder in its place, or use `tripwire init --user`",
                 link.display()
             ),
+            Self::NoNameFree { path } => {
+                format!("move the files `{}*` away", backup(path, 0).display())
+            }
             Self::Changed { .. } => "run the command again".to_owned(),
         }
     }
@@ -86,13 +97,21 @@ pub(super) fn read(path: &Path, scope: &Scope) -> Result<Option<String>, FilePro
     text_of(path, OFlags::empty())
 }
 
-/// The text of the file as it was, if one was kept; never through a link.
-pub(super) fn read_backup(path: &Path) -> Result<Option<String>, FileProblem> {
-    match text_of(&backup(path), OFlags::NOFOLLOW) {
-        // A link or something else in its place is not what we kept.
-        Err(FileProblem::Refused { .. } | FileProblem::NotSettings { .. }) => Ok(None),
-        read => read,
-    }
+/// The files that may be this one as it was, each with its text; never through a link.
+pub(super) fn backups(path: &Path) -> Vec<(PathBuf, String)> {
+    let places = (0..BACKUPS_MAX).map(|number| backup(path, number));
+    // A link or something else in its place is not what we kept.
+    places.filter_map(|place| text_of(&place, OFlags::NOFOLLOW).ok().flatten().map(|text| (place, text))).collect()
+}
+
+/// Where this file as it is can be kept: nothing has that name.
+pub(super) fn free_backup(path: &Path) -> Result<PathBuf, FileProblem> {
+    let mut places = (0..BACKUPS_MAX).map(|number| backup(path, number));
+    places.find(|place| is_free(place)).ok_or_else(|| FileProblem::NoNameFree { path: path.to_owned() })
+}
+
+fn is_free(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 fn text_of(path: &Path, flags: OFlags) -> Result<Option<String>, FileProblem> {
@@ -114,9 +133,9 @@ fn text_of(path: &Path, flags: OFlags) -> Result<Option<String>, FileProblem> {
     String::from_utf8(bytes).map(Some).map_err(|_| wrong("not text in UTF-8"))
 }
 
-/// Keeps the file as it was beside it. Whatever has that name is replaced itself: a link there is not followed.
-pub(super) fn keep(path: &Path, text: &str) -> Result<(), FileProblem> {
-    replace(&backup(path), text)
+/// Keeps the file as it was beside it, under a name that nothing has.
+pub(super) fn keep(backup: &Path, text: &str) -> Result<(), FileProblem> {
+    if is_free(backup) { replace(backup, text) } else { Err(FileProblem::Changed { path: backup.to_owned() }) }
 }
 
 /// Writes a person's settings, through a link of their own to where it leads.
@@ -177,9 +196,11 @@ pub(super) fn remove(path: &Path) -> Result<(), FileProblem> {
     }
 }
 
-/// Where a file as it was is kept.
-pub(super) fn backup(path: &Path) -> PathBuf {
-    beside(path, ".before-tripwire")
+fn backup(path: &Path, number: usize) -> PathBuf {
+    match number {
+        0 => beside(path, ".before-tripwire"),
+        more => beside(path, &format!(".before-tripwire.{more}")),
+    }
 }
 
 /// Whether a file can be run.

@@ -3,9 +3,10 @@
 //!
 //! What the person wrote is never written again by us: the text is edited as a tree that keeps every blank and comment.
 
+use super::called::called;
 use crate::hooks::{Client, SECONDS_RECOMMENDED};
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use jsonc_parser::json;
 use serde_json::Value;
 
@@ -19,6 +20,14 @@ pub enum SettingsError {
         line: usize,
         /// What is wrong there.
         problem: String,
+    },
+    /// It is JSON with a comment, a trailing comma or the like, and its client ignores the whole file then.
+    #[error("line {line}: {} with comments or trailing commas", ignores(*client))]
+    NotStrict {
+        /// The client.
+        client: Client,
+        /// Where, counted from one.
+        line: usize,
     },
     /// Something has another shape than the client reads.
     #[error("`{member}` is not {wanted}")]
@@ -71,6 +80,51 @@ pub const fn events(client: Client) -> &'static [&'static str] {
 /// # Errors
 /// When the text is not what the client reads: then nothing is to be written.
 pub fn with_hooks(text: &str, client: Client, command: &str) -> Result<String, SettingsError> {
+    is_read(text, client)?;
+    edited(text, client, command)
+}
+
+/// Whether the client reads a text at all. Claude Code and Codex ignore a file that is not strict JSON, without a word.
+///
+/// # Errors
+/// When it is not what the client reads.
+pub fn is_read(text: &str, client: Client) -> Result<(), SettingsError> {
+    match client {
+        Client::Claude | Client::Codex => {}
+        Client::Gemini => return Ok(()),
+    }
+    let (_, body) = split_mark(text);
+    let read = serde_json::from_str::<serde::de::IgnoredAny>(body);
+    match (read, body.trim().is_empty()) {
+        (Ok(_), _) | (Err(_), true) => Ok(()),
+        (Err(error), false) => {
+            parse(body)?;
+            Err(SettingsError::NotStrict { client, line: line_of(&error, body) })
+        }
+    }
+}
+
+/// The line of what is not JSON: a trailing comma stands before the bracket at which the reader stumbles.
+fn line_of(error: &serde_json::Error, body: &str) -> usize {
+    if !error.to_string().starts_with("trailing comma") {
+        return error.line();
+    }
+    let before: usize = body.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let before = body.get(..before + error.column().saturating_sub(1)).unwrap_or(body);
+    let comma = before.rfind(',').and_then(|comma| before.get(..comma)).unwrap_or(before);
+    comma.matches('\n').count() + 1
+}
+
+const fn ignores(client: Client) -> &'static str {
+    match client {
+        Client::Claude => "Claude Code ignores settings",
+        Client::Codex => "Codex ignores hooks",
+        Client::Gemini => "Gemini CLI reads settings",
+    }
+}
+
+/// The text with our hooks, whether its client reads it or not.
+pub(super) fn edited(text: &str, client: Client, command: &str) -> Result<String, SettingsError> {
     if commands(text, client)?.iter().all(|known| known == command) && is_complete(text, client)? {
         return Ok(text.to_owned());
     }
@@ -81,7 +135,7 @@ pub fn with_hooks(text: &str, client: Client, command: &str) -> Result<String, S
     let hooks = object.object_value_or_create("hooks").ok_or_else(|| shape("hooks", "an object"))?;
     for event in events(client) {
         let list = hooks.array_value_or_create(event).ok_or_else(|| shape(&format!("hooks.{event}"), "a list"))?;
-        list.append(hook(client, event, command));
+        list.append(hook(client, event, (command, SECONDS_RECOMMENDED)));
     }
     hooks.ensure_multiline();
     let mut edited = root.to_string();
@@ -103,14 +157,13 @@ pub fn without_hooks(text: &str, client: Client) -> Result<String, SettingsError
     let mut found = Touched::No;
     for event in events(client) {
         let Some(list) = hooks.array_value(event) else { continue };
-        for element in list.elements() {
-            if element.as_object().is_some_and(|element| is_ours(&element, client)) {
-                element.remove();
-                found = Touched::Yes;
+        let entries = list.elements().into_iter().filter_map(|element| element.as_object());
+        let taken = entries.filter(|entry| take_out(entry, client) == Touched::Yes).count();
+        if taken > 0 {
+            found = Touched::Yes;
+            if list.elements().is_empty() {
+                remove_member(&hooks, event);
             }
-        }
-        if found == Touched::Yes && list.elements().is_empty() {
-            remove_member(&hooks, event);
         }
     }
     if found == Touched::No {
@@ -122,6 +175,18 @@ pub fn without_hooks(text: &str, client: Client) -> Result<String, SettingsError
     Ok(format!("{mark}{root}"))
 }
 
+/// Takes our commands out of one entry of an event; an entry that holds nothing else goes whole.
+fn take_out(entry: &CstObject, client: Client) -> Touched {
+    let hooks = entry.array_value("hooks").map_or_else(Vec::new, |hooks| hooks.elements());
+    let (ours, others): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|hook| our_command(hook, client).is_some());
+    match (ours.is_empty(), others.is_empty()) {
+        (true, _) => return Touched::No,
+        (false, true) => entry.clone().remove(),
+        (false, false) => ours.into_iter().for_each(CstNode::remove),
+    }
+    Touched::Yes
+}
+
 /// The commands of our hooks that stand in a text.
 ///
 /// # Errors
@@ -130,29 +195,37 @@ pub fn commands(text: &str, client: Client) -> Result<Vec<String>, SettingsError
     Ok(lists(text, client)?.into_iter().flat_map(|list| ours(&list, client)).collect())
 }
 
-/// The setting by which all hooks of a client are switched off, if a text has it.
+/// The setting by which all hooks of a client are switched off, or ours by name, if a text has it.
 pub(crate) fn switched_off(text: &str, client: Client) -> Option<&'static str> {
     let value = parse(split_mark(text).1).ok()?.to_serde_value()?;
     match client {
         Client::Claude => (value["disableAllHooks"] == true).then_some("disableAllHooks"),
         Client::Codex => None,
-        Client::Gemini => (value["hooksConfig"]["enabled"] == false).then_some("hooksConfig.enabled"),
+        Client::Gemini if value["hooksConfig"]["enabled"] == false => Some("hooksConfig.enabled"),
+        Client::Gemini => {
+            let named = value["hooksConfig"]["disabled"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let is_ours = |name: &Value| name.as_str().is_some_and(|name| name.starts_with("tripwire-"));
+            named.iter().any(is_ours).then_some("hooksConfig.disabled")
+        }
     }
 }
 
-/// Where our hooks stand: the event, and the place in its list.
+/// Where our hooks stand: the event, the place in its list, and the place in that entry.
 ///
 /// # Errors
 /// When the text is not JSON.
-pub(super) fn places(text: &str, client: Client) -> Result<Vec<(&'static str, usize)>, SettingsError> {
+pub(super) fn places(text: &str, client: Client) -> Result<Vec<(&'static str, usize, usize)>, SettingsError> {
     let root = parse(split_mark(text).1)?;
     let hooks = root.object_value().and_then(|object| object.object_value("hooks"));
     let mut places = Vec::new();
     for event in events(client) {
         let list = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
-        for (place, element) in list.map(|list| list.elements()).unwrap_or_default().iter().enumerate() {
-            if element.as_object().is_some_and(|element| is_ours(&element, client)) {
-                places.push((*event, place));
+        for (entry, element) in list.map(|list| list.elements()).unwrap_or_default().iter().enumerate() {
+            let hooks = element.as_object().and_then(|element| element.array_value("hooks"));
+            for (place, hook) in hooks.map(|hooks| hooks.elements()).unwrap_or_default().iter().enumerate() {
+                if our_command(hook, client).is_some() {
+                    places.push((*event, entry, place));
+                }
             }
         }
     }
@@ -165,28 +238,43 @@ pub(super) fn places(text: &str, client: Client) -> Result<Vec<(&'static str, us
 /// When the text is not JSON.
 pub fn is_complete(text: &str, client: Client) -> Result<bool, SettingsError> {
     let value = parse(split_mark(text).1)?.to_serde_value().unwrap_or(Value::Null);
-    let call = super::call(client);
-    let is_ours = |entry: &&Value| {
-        let hooks = entry["hooks"].as_array().map(Vec::as_slice).unwrap_or_default();
-        hooks.iter().any(|hook| hook["command"].as_str().is_some_and(|command| command.contains(&call)))
-    };
     Ok(events(client).iter().all(|event| {
         let entries = value["hooks"][event].as_array().map(Vec::as_slice).unwrap_or_default();
-        let ours: Vec<&Value> = entries.iter().filter(is_ours).collect();
+        let ours: Vec<Value> = entries.iter().filter_map(|entry| our_part(entry, client)).collect();
         matches!(ours.as_slice(), [only] if is_whole(only, client, event))
     }))
 }
 
-/// Whether an entry is as we write it. A longer time is fine; a matcher, a shorter time or any other member can keep the
-/// hook from being called, or its answer from being heard.
+/// An entry without what the person put beside our hook; nothing if there is none of ours in it.
+fn our_part(entry: &Value, client: Client) -> Option<Value> {
+    let call = super::call(client);
+    let mut entry = entry.clone();
+    let hooks = entry.get_mut("hooks")?.as_array_mut()?;
+    hooks.retain(|hook| hook["command"].as_str().is_some_and(|command| command.contains(&call)));
+    if hooks.is_empty() { None } else { Some(entry) }
+}
+
+/// Whether an entry is as we write it, or as a person does by hand. A longer time is fine, and a matcher or a name that is
+/// not there; any other matcher, a shorter time or another member can keep the hook from being called, or its answer from
+/// being heard.
 fn is_whole(entry: &Value, client: Client, event: &str) -> bool {
     let command = entry["hooks"][0]["command"].as_str().unwrap_or_default();
-    let mut expected = read_back(&hook(client, event, command));
+    let seconds = called(command, client).map_or(SECONDS_RECOMMENDED, |called| called.seconds);
+    let mut expected = read_back(&hook(client, event, (command, seconds)));
     let timeout = |entry: &Value| entry["hooks"][0]["timeout"].as_u64();
     if timeout(entry) >= timeout(&expected) {
         expected["hooks"][0]["timeout"] = entry["hooks"][0]["timeout"].clone();
     }
+    forget_absent(&mut expected, entry, "matcher");
+    forget_absent(&mut expected["hooks"][0], &entry["hooks"][0], "name");
     *entry == expected
+}
+
+/// Takes a member out of what is expected if it is not there.
+fn forget_absent(expected: &mut Value, entry: &Value, member: &str) {
+    if let (None, Some(expected)) = (entry.get(member), expected.as_object_mut()) {
+        expected.remove(member);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,16 +296,16 @@ fn ours(list: &CstArray, client: Client) -> Vec<String> {
     elements.flat_map(|element| our_commands(&element, client)).collect()
 }
 
-fn is_ours(element: &CstObject, client: Client) -> bool {
-    !our_commands(element, client).is_empty()
-}
-
 /// The commands in one entry of an event that call us.
 fn our_commands(element: &CstObject, client: Client) -> Vec<String> {
-    let call = super::call(client);
     let hooks = element.array_value("hooks").map_or_else(Vec::new, |hooks| hooks.elements());
-    let command = |hook: CstObject| hook.get("command")?.value()?.as_string_lit()?.decoded_value().ok();
-    hooks.into_iter().filter_map(|hook| command(hook.as_object()?)).filter(|command| command.contains(&call)).collect()
+    hooks.iter().filter_map(|hook| our_command(hook, client)).collect()
+}
+
+/// The command of one hook, if it calls us.
+fn our_command(hook: &CstNode, client: Client) -> Option<String> {
+    let command = hook.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok()?;
+    command.contains(&super::call(client)).then_some(command)
 }
 
 fn remove_member(object: &CstObject, name: &str) {
@@ -226,8 +314,7 @@ fn remove_member(object: &CstObject, name: &str) {
     }
 }
 
-fn hook(client: Client, event: &str, command: &str) -> CstInputValue {
-    let seconds = SECONDS_RECOMMENDED;
+fn hook(client: Client, event: &str, (command, seconds): (&str, u64)) -> CstInputValue {
     match client {
         Client::Claude => json!({ "matcher": "*", "hooks": [
             { "type": "command", "command": command, "timeout": seconds, "onFailure": "block" }] }),
@@ -274,121 +361,4 @@ fn shape(member: &str, wanted: &'static str) -> SettingsError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const COMMAND: &str = "'/opt/tripwire' hook claude || { echo 'tripwire: guard failed' >&2; exit 2; }";
-    const PERSONS: [&str; 7] = [
-        "{}\n",
-        "{\n  \"model\": \"m\"\n}\n",
-        "{\n\t\"a\" : [1,2 ,3],\n\n\t// mine\n\t\"hooks\": {\n\t\t\"Stop\": [ {\"hooks\":[{\"type\":\"command\",\"command\":\"mine\"}]} ]\n\t}\n}",
-        "{\"hooks\":{}}",
-        "\u{feff}{\r\n  \"x\": 1,\r\n}\r\n",
-        "{ \"hooks\": { \"PreToolUse\": [] }, \"b\": null }",
-        "",
-    ];
-
-    fn value(text: &str) -> serde_json::Value {
-        parse(split_mark(text).1).unwrap().to_serde_value().unwrap_or_default()
-    }
-
-    #[test]
-    fn hooks_come_in_for_every_event_and_the_persons_text_stays() {
-        for text in PERSONS {
-            let edited = with_hooks(text, Client::Claude, COMMAND).unwrap();
-            assert!(is_complete(&edited, Client::Claude).unwrap(), "{edited}");
-            assert_eq!(commands(&edited, Client::Claude).unwrap(), vec![COMMAND; events(Client::Claude).len()]);
-            for line in text.lines().map(str::trim).filter(|line| line.len() > 3 && !line.contains("hooks")) {
-                assert!(edited.contains(line.trim_end_matches(['}', ','])), "`{line}` is lost in {edited}");
-            }
-            assert_eq!(with_hooks(&edited, Client::Claude, COMMAND).unwrap(), edited, "a second time changes nothing");
-        }
-    }
-
-    #[test]
-    fn without_them_the_settings_say_what_they_said_before() {
-        for text in PERSONS {
-            let edited = with_hooks(text, Client::Claude, COMMAND).unwrap();
-            let mut before = value(text);
-            // Empty lists and an empty object of hooks say nothing; they may go.
-            if let Some(hooks) = before.get_mut("hooks").and_then(serde_json::Value::as_object_mut) {
-                hooks.retain(|_, list| list.as_array().is_none_or(|list| !list.is_empty()));
-                if hooks.is_empty() {
-                    before.as_object_mut().unwrap().remove("hooks");
-                }
-            }
-            let after = value(&without_hooks(&edited, Client::Claude).unwrap());
-            assert_eq!(after, if before.is_null() { serde_json::json!({}) } else { before }, "{edited}");
-        }
-    }
-
-    #[test]
-    fn hooks_of_an_older_place_are_replaced_and_foreign_ones_kept() {
-        let old = COMMAND.replace("/opt", "/old");
-        let text = with_hooks(PERSONS[2], Client::Claude, &old).unwrap();
-        let edited = with_hooks(&text, Client::Claude, COMMAND).unwrap();
-        assert!(!edited.contains("/old") && edited.contains("\"mine\"") && edited.contains("// mine"), "{edited}");
-        assert_eq!(without_hooks(PERSONS[2], Client::Claude).unwrap(), PERSONS[2], "nothing of ours: nothing changes");
-    }
-
-    #[test]
-    fn every_client_gets_its_own_words() {
-        for client in Client::ALL {
-            let command = format!("'/opt/tripwire'{}", super::super::call(client));
-            let edited = value(&with_hooks("", client, &command).unwrap());
-            let hook = &edited["hooks"][events(client)[0]][0]["hooks"][0];
-            assert_eq!(hook["command"], command.as_str());
-            let (timeout, closing) = match client {
-                Client::Claude => (90, Some("block")),
-                Client::Codex => (90, None),
-                Client::Gemini => (90_000, None),
-            };
-            assert_eq!((hook["timeout"].as_u64(), hook["onFailure"].as_str()), (Some(timeout), closing));
-        }
-    }
-
-    #[test]
-    fn hooks_that_are_not_called_for_everything_or_not_heard_are_not_complete_and_are_mended() {
-        for client in Client::ALL {
-            let command = format!("'/opt/tripwire'{}", super::super::call(client));
-            let right = with_hooks("", client, &command).unwrap();
-            assert!(is_complete(&right, client).unwrap(), "{right}");
-            let longer = right.replace("90", "900");
-            assert!(is_complete(&longer, client).unwrap(), "a longer time is fine: {longer}");
-            assert_eq!(with_hooks(&longer, client, &command).unwrap(), longer, "and stays");
-            let mut wrong = vec![
-                right.replacen("90", "9", 1),
-                right.replacen("\"command\",", "\"command\", \"async\": true,", 1),
-                right.replacen("\"type\": \"command\"", "\"type\": \"prompt\"", 1),
-            ];
-            match client {
-                Client::Claude => wrong.extend([
-                    right.replace("\"*\"", "\"NoSuchTool\""),
-                    right.replacen("\"*\"", "\"Read\"", 1),
-                    right.replacen("\"block\"", "\"allow\"", 1),
-                ]),
-                Client::Gemini => wrong.push(right.replacen("\"*\"", "\"NoSuchTool\"", 1)),
-                Client::Codex => wrong.push(right.replacen("\"hooks\": [{", "\"matcher\": \"x\", \"hooks\": [{", 1)),
-            }
-            for text in wrong {
-                if text == right {
-                    continue; // This client's form has another spelling of it.
-                }
-                assert!(!is_complete(&text, client).unwrap(), "{text}");
-                assert!(is_complete(&with_hooks(&text, client, &command).unwrap(), client).unwrap(), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_not_a_settings_file_is_refused_with_its_line() {
-        let error = with_hooks("{\n  \"a\": 1\n  \"b\": }\n", Client::Claude, COMMAND).unwrap_err();
-        assert!(matches!(error, SettingsError::Syntax { line: 3, .. }), "{error}");
-        for (text, member) in
-            [("[]", "the whole file"), ("{\"hooks\":1}", "hooks"), ("{\"hooks\":{\"Stop\":{}}}", "hooks.Stop")]
-        {
-            let error = with_hooks(text, Client::Claude, COMMAND).unwrap_err();
-            assert!(matches!(&error, SettingsError::Shape { member: found, .. } if found == member), "{error}");
-        }
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@ mod codex;
 mod gemini;
 mod relaxed;
 
+use super::ending::Ending;
 use super::folder::RunFolder;
 use super::program::Program;
 use crate::hooks::Client;
@@ -49,6 +50,12 @@ pub enum ArrangeError {
         /// What happened.
         problem: String,
     },
+    /// Something switches the client's hooks off.
+    #[error("{by} switches the client's hooks off, so nothing would be guarded")]
+    SwitchedOff {
+        /// The file or the flag.
+        by: String,
+    },
     /// A word of the command line is not text where it must be.
     #[error("`{}` is not valid UTF-8", word.display())]
     NotText {
@@ -65,7 +72,19 @@ impl ArrangeError {
             Self::File { .. } => "make the file readable and the folder for temporary files writable",
             Self::Settings { .. } => "mend the file, or leave it out of the command line",
             Self::Trust { .. } => "check that `codex app-server` starts, and that codex is 0.166 or newer",
+            Self::SwitchedOff { .. } => "take it out; nothing was started",
             Self::NotText { .. } => "write it with letters that the terminal knows",
+        }
+    }
+
+    /// How a run ends that goes on until here.
+    pub(super) fn ending(&self) -> Ending {
+        let why = format!("{self}; {}", self.hint());
+        match self {
+            Self::SwitchedOff { .. } => Ending::GuardBroken(why),
+            Self::File { .. } | Self::Settings { .. } | Self::Trust { .. } | Self::NotText { .. } => {
+                Ending::ClientFailed(why)
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::unasked::Unasked;
 use super::verify::{self, Bench, Verified};
 use super::watch::{Awake, ENGINE_WITHIN, Next, Over, Watch};
 use super::witness::{Shown, Witness};
-use super::{Output, RunError, Teller, Wish, prompt, serve};
+use super::{Output, RunError, Teller, Wish, prompt, serve, switches};
 use crate::hooks::Client;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -49,6 +49,7 @@ pub(super) fn arrange(
     program: Program,
     command: &[OsString],
 ) -> Result<Worker, ArrangeError> {
+    switches::none_is_off(wish, program, command)?;
     let scene = Scene { folder, cwd: &wish.cwd, env: &wish.env };
     let arranged = arrange::arrange(&scene, program, command)?;
     Ok(Worker { program, arranged, command: command.to_vec() })
@@ -203,7 +204,7 @@ impl<'a> Shifts<'a> {
             };
         }
         let scene = (self.wish.workspace.root(), &self.wish.homes);
-        let unasked = Unasked::note(worker.program, &worker.command, scene, clock::now());
+        let unasked = Unasked::note(worker.program, &worker.command, scene, clock::now()).hearing(passing.as_ref());
         let tree = spec.start()?;
         self.clients.push(client.name());
         self.told.client = self.clients.join(", ");
@@ -326,7 +327,7 @@ impl<'a> Shifts<'a> {
         }
         match arrange(self.wish, self.folder, program, command) {
             Ok(worker) => Then::Next(Box::new(worker)),
-            Err(error) => Then::End(Ending::ClientFailed(format!("{error}; {}", error.hint()))),
+            Err(error) => Then::End(error.ending()),
         }
     }
 

@@ -8,6 +8,8 @@ use crate::hooks::Client;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
@@ -31,22 +33,32 @@ pub(crate) struct LastWords {
 
 /// Output that is being passed on.
 #[derive(Debug)]
-pub(crate) struct Passing(Receiver<LastWords>);
+pub(crate) struct Passing {
+    words: Receiver<LastWords>,
+    worked: Arc<AtomicBool>,
+}
 
 impl Passing {
     /// Reads what comes out of the pipe; passes it on to our own standard output, unless it is only kept.
     pub(crate) fn start(client: Client, from: PipeReader, output: Output) -> io::Result<Self> {
-        let (tell, told) = mpsc::channel();
+        let (tell, words) = mpsc::channel();
+        let worked = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&worked);
         std::thread::Builder::new().name("stream".to_owned()).spawn(move || {
             // Whoever waited for the last words may be gone.
-            drop(tell.send(pass(client, from, output)));
+            drop(tell.send(pass(client, from, output, &seen)));
         })?;
-        Ok(Self(told))
+        Ok(Self { words, worked })
     }
 
     /// What the client said at its end; nothing if it did not come to it.
     pub(crate) fn last_words(self) -> LastWords {
-        self.0.recv_timeout(REST_WITHIN).unwrap_or_default()
+        self.words.recv_timeout(REST_WITHIN).unwrap_or_default()
+    }
+
+    /// Becomes true when the output tells of an answer of the model, or of a call.
+    pub(crate) fn worked(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.worked)
     }
 }
 
@@ -92,7 +104,7 @@ pub(crate) fn is_chosen(client: Client, arguments: &[OsString]) -> bool {
     }
 }
 
-fn pass(client: Client, mut from: PipeReader, output: Output) -> LastWords {
+fn pass(client: Client, mut from: PipeReader, output: Output, worked: &AtomicBool) -> LastWords {
     let mut words = LastWords::default();
     let (mut buffer, mut line) = (vec![0_u8; 64 * 1_024], Vec::new());
     while let Ok(count @ 1..) = from.read(&mut buffer) {
@@ -106,12 +118,16 @@ fn pass(client: Client, mut from: PipeReader, output: Output) -> LastWords {
                 line.extend_from_slice(part);
             }
             if part.ends_with(b"\n") {
-                note(client, &line, &mut words);
+                if note(client, &line, &mut words) == Tells::Work {
+                    worked.store(true, Ordering::Relaxed);
+                }
                 line.clear();
             }
         }
     }
-    note(client, &line, &mut words);
+    if note(client, &line, &mut words) == Tells::Work {
+        worked.store(true, Ordering::Relaxed);
+    }
     words
 }
 
@@ -147,8 +163,36 @@ struct Item {
     text: Option<String>,
 }
 
-fn note(client: Client, line: &[u8], words: &mut LastWords) {
-    let Ok(line) = serde_json::from_slice::<Line>(line) else { return };
+/// What a line tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tells {
+    /// An answer of the model, or a call.
+    Work,
+    /// Something else.
+    Other,
+}
+
+/// Whether a line tells of work. Complaints about a set-up come also from a client that has asked no model yet.
+fn tells(client: Client, line: &Line) -> Tells {
+    let is_work = match (client, line.kind.as_deref()) {
+        (Client::Claude, Some("assistant")) | (Client::Gemini, Some("tool_use")) => true,
+        (Client::Codex, Some("item.started" | "item.completed")) => {
+            line.item.as_ref().and_then(|item| item.kind.as_deref()).is_some_and(|kind| CODEX_WORK.contains(&kind))
+        }
+        (Client::Gemini, Some("message")) => line.role.as_deref() == Some("assistant"),
+        (Client::Claude | Client::Codex | Client::Gemini, Some(_) | None) => false,
+    };
+    if is_work { Tells::Work } else { Tells::Other }
+}
+
+/// The pieces of work of Codex that come from its model.
+const CODEX_WORK: [&str; 6] =
+    ["agent_message", "reasoning", "command_execution", "file_change", "mcp_tool_call", "web_search"];
+
+/// Notes what a line says about the end, and what it tells of.
+fn note(client: Client, line: &[u8], words: &mut LastWords) -> Tells {
+    let Ok(line) = serde_json::from_slice::<Line>(line) else { return Tells::Other };
+    let tells = tells(client, &line);
     let text = |value: Option<&serde_json::Value>| {
         value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
@@ -184,6 +228,7 @@ fn note(client: Client, line: &[u8], words: &mut LastWords) {
         (Client::Gemini | Client::Codex, Some("error")) => words.error = text(line.message.as_ref()),
         (Client::Claude | Client::Codex | Client::Gemini, Some(_) | None) => {}
     }
+    tells
 }
 
 #[cfg(test)]
@@ -192,8 +237,33 @@ mod tests {
 
     fn words(client: Client, lines: &[&str]) -> LastWords {
         let mut words = LastWords::default();
-        lines.iter().for_each(|line| note(client, line.as_bytes(), &mut words));
+        for line in lines {
+            note(client, line.as_bytes(), &mut words);
+        }
         words
+    }
+
+    #[test]
+    fn const_5_answers_and_calls_in_the_output_are_work_and_a_beginning_is_none() {
+        let tells = |client, line: &str| note(client, line.as_bytes(), &mut LastWords::default());
+        for (client, line) in [
+            (Client::Claude, r#"{"type":"assistant","message":{"content":[]}}"#),
+            (Client::Codex, r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#),
+            (Client::Codex, r#"{"type":"item.completed","item":{"type":"agent_message","text":"x"}}"#),
+            (Client::Gemini, r#"{"type":"tool_use","tool_name":"x"}"#),
+            (Client::Gemini, r#"{"type":"message","role":"assistant","content":"x"}"#),
+        ] {
+            assert_eq!(tells(client, line), Tells::Work, "{line}");
+        }
+        for (client, line) in [
+            (Client::Claude, r#"{"type":"system","subtype":"init"}"#),
+            (Client::Claude, "assistant"),
+            (Client::Codex, r#"{"type":"turn.started"}"#),
+            (Client::Codex, r#"{"type":"item.completed","item":{"type":"error","message":"a setting"}}"#),
+            (Client::Gemini, r#"{"type":"message","role":"user","content":"x"}"#),
+        ] {
+            assert_eq!(tells(client, line), Tells::Other, "{line}");
+        }
     }
 
     #[test]

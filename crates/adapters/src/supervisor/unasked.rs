@@ -3,18 +3,28 @@
 
 use super::program::Program;
 use super::records::{Entry, Record};
+use super::stream::Passing;
 use super::watch::Over;
 use crate::hooks::Client;
 use crate::hooks::protected::Homes;
+use crate::install::read_settings;
 use crate::transcripts::{self, Place};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tripwire_host::geometry::wall_clock::WallClock;
 use tripwire_host::tree::TreeExit;
 
 /// How many files and folders of a workspace are looked at; in a larger one nobody can say that nothing was done.
 const ENTRIES_MAX: usize = 1_000_000;
+
+/// How often transcripts are looked for while no hook was called yet.
+const TRANSCRIPTS_EVERY: Duration = Duration::from_secs(1);
+/// How long a first hook may be on its way while a transcript tells of work already.
+const ON_ITS_WAY_WITHIN: Duration = Duration::from_secs(4);
 
 /// What a command line is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +46,13 @@ pub(crate) struct Unasked {
     root: Option<PathBuf>,
     /// Where it keeps its transcripts.
     transcripts: Vec<Place>,
+    /// The workspace, as transcripts name it.
+    workspace: String,
+    /// Whether its output tells of work, where it is read.
+    heard: Option<Arc<AtomicBool>>,
+    /// When the transcripts are looked at next, and since when one of them tells of work.
+    next: Duration,
+    seen: Option<Duration>,
 }
 
 impl Unasked {
@@ -58,13 +75,55 @@ impl Unasked {
                 .into_iter()
                 .filter(|place| place.client == program.client)
                 .collect(),
+            workspace: serde_json::Value::from(root.to_string_lossy()).to_string().trim_end_matches('"').to_owned(),
+            heard: None,
+            next: Duration::ZERO,
+            seen: None,
         }
+    }
+
+    /// Listens also to the client's output, where it is read.
+    pub(super) fn hearing(self, passing: Option<&Passing>) -> Self {
+        Self { heard: passing.map(Passing::worked), ..self }
+    }
+
+    /// What shows that a client worked that runs and never called its hook, at this time of a clock that stands still while
+    /// the client is frozen. Its output is its own. A new transcript in this workspace may be another client's, which was
+    /// started at the same time: then the first hook of this one is on its way.
+    pub(super) fn look(&mut self, now: Duration) -> Option<String> {
+        if self.heard.as_ref().is_some_and(|heard| heard.load(Ordering::Relaxed)) {
+            return Some(worked("its output tells of it"));
+        }
+        if now < self.next {
+            return None;
+        }
+        self.next = now + TRANSCRIPTS_EVERY;
+        let mut paths = self.transcripts.iter().flat_map(|place| place.files().paths);
+        let path = paths.find(|path| self.is_made_here(path) && self.holds_calls(path))?;
+        let since = *self.seen.get_or_insert(now);
+        let is_late = now.saturating_sub(since) >= ON_ITS_WAY_WITHIN;
+        is_late.then(|| worked(&format!("calls stand in `{}`", path.display())))
+    }
+
+    /// Whether a transcript was begun since the start, in this workspace, as far as it tells.
+    fn is_made_here(&self, path: &Path) -> bool {
+        let made = path.symlink_metadata().and_then(|metadata| metadata.created()).ok();
+        let made = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+        let is_new = made.is_some_and(|made| made.as_millis() >= u128::from(self.since.epoch_ms()));
+        is_new
+            && match self.client {
+                Client::Claude | Client::Codex => {
+                    read_settings(path).is_some_and(|text| text.contains(&self.workspace))
+                }
+                // It names the folder by a hash.
+                Client::Gemini => true,
+            }
     }
 
     /// Why the time of a client that ended so is over.
     pub(super) fn over(&self, exit: TreeExit) -> Over {
         if let Some(work) = self.work() {
-            return Over::Broken(format!("the client never called its hook and worked all the same: {work}"));
+            return Over::Broken(worked(&work));
         }
         match (exit, self.purpose) {
             (TreeExit::Exited(0), Purpose::Task) => {
@@ -129,6 +188,10 @@ impl Unasked {
         let changed_ms = metadata.ctime().saturating_mul(1_000).saturating_add(metadata.ctime_nsec() / 1_000_000);
         u64::try_from(changed_ms).is_ok_and(|changed_ms| changed_ms >= self.since.epoch_ms())
     }
+}
+
+fn worked(how: &str) -> String {
+    format!("the client never called its hook and worked all the same: {how}")
 }
 
 /// A workspace in which nobody can look everywhere.
@@ -213,5 +276,35 @@ mod tests {
         assert_eq!(elsewhere.over(done), Over::ByItself(done));
         std::fs::write(home.path().join(".claude/projects/w/new.jsonl"), call).unwrap();
         assert!(matches!(elsewhere.over(done), Over::Broken(_)));
+    }
+    #[test]
+    fn const_5_work_shows_while_the_client_runs_at_once_in_its_output_and_soon_in_a_new_transcript() {
+        let (root, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = home.path().join(".claude/projects/w");
+        std::fs::create_dir_all(&folder).unwrap();
+        let homes = Homes { home: Some(home.path().to_owned()), ..Homes::default() };
+        let command = ["claude", "-p", "x"].map(OsString::from);
+        let program = Program::find(&command).unwrap();
+        let since = WallClock::from_epoch_ms(0);
+        let note = || Unasked::note(program, &command, (root.path(), &homes), since);
+        let call = |cwd: &Path| {
+            let cwd = cwd.display();
+            format!(
+                "{{\"cwd\":\"{cwd}\",\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"tool_use\",\"id\":\"x\"}}]}}}}\n"
+            )
+        };
+        let late = ON_ITS_WAY_WITHIN + TRANSCRIPTS_EVERY;
+        let mut unasked = note();
+        std::fs::write(folder.join("elsewhere.jsonl"), call(Path::new("/elsewhere"))).unwrap();
+        assert_eq!((unasked.look(Duration::ZERO), unasked.look(late)), (None, None), "of another folder");
+        std::fs::write(folder.join("here.jsonl"), call(root.path())).unwrap();
+        let mut unasked = note();
+        assert_eq!(unasked.look(Duration::ZERO), None, "a hook may be on its way");
+        assert!(unasked.look(late).unwrap().contains("here.jsonl"));
+        let future = WallClock::from_epoch_ms(u64::MAX / 2);
+        let mut older = Unasked { since: future, ..note() };
+        assert_eq!((older.look(Duration::ZERO), older.look(late)), (None, None), "what was there before says nothing");
+        let mut heard = Unasked { heard: Some(Arc::new(AtomicBool::new(true))), ..note() };
+        assert!(heard.look(Duration::ZERO).unwrap().contains("its output"));
     }
 }

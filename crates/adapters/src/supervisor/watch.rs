@@ -129,6 +129,13 @@ impl Watch<'_> {
                 if let Some(proof) = self.witness.look(&pulse, self.awake.now()) {
                     return Ok(Over::Broken(proof));
                 }
+                if let (true, None, None) = (pulse.events == 0, ended, pulse.stopped())
+                    && let Some(work) = self.unasked.look(self.awake.now())
+                    // A hook that came meanwhile came before the work.
+                    && self.guard.pulse().events == 0
+                {
+                    return Ok(Over::Broken(work));
+                }
                 let (served, folder) = (self.guard.served(), &self.folder);
                 if self.latecomers.look(self.awake.now(), served, || latecomers::started(folder)) {
                     return Ok(Over::Broken("a hook was started and does not answer".to_owned()));

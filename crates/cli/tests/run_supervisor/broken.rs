@@ -73,3 +73,87 @@ fn const_5_a_journal_that_cannot_grow_refuses_the_call_and_ends_the_run() {
     assert!(asked >= calls, "no call ran that is not in the journal: {asked} of {calls}");
     assert_eq!(output(bed.verb(&["status"])).0, Some(9));
 }
+
+#[test]
+fn const_5_hooks_that_are_switched_off_start_nothing() {
+    let bed = Bed::new("touch ran; begin; finish");
+    let off = "{\"disableAllHooks\": true}";
+    let (project, local) = (bed.place().join(".claude/settings.json"), bed.place().join(".claude/settings.local.json"));
+    for (file, words, named) in [
+        (Some(project.clone()), &["-p", "x"][..], ".claude/settings.json`"),
+        (Some(local), &["-p", "x"], ".claude/settings.local.json`"),
+        (Some(bed.home().join(".claude/settings.json")), &["-p", "x"], ".claude/settings.json`"),
+        (None, &["--settings", off, "-p", "x"], "`--settings`"),
+        (None, &["--bare", "-p", "x"], "`--bare`"),
+        (None, &["-p", "x", "--safe-mode"], "`--safe-mode`"),
+    ] {
+        if let Some(file) = &file {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, off).unwrap();
+        }
+        let ran = bed.run_with(words);
+        assert_eq!(ran.code, Some(9), "{named}: {}", ran.stderr);
+        assert!(ran.stderr.contains(named) && ran.stderr.contains("hint: "), "{named}: {}", ran.stderr);
+        assert!(!bed.place().join("ran").exists(), "{named}");
+        if let Some(file) = &file {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let mut simple = bed.command(&[]);
+    let ran = finish(simple.env("CLAUDE_CODE_SIMPLE", "1").spawn().unwrap());
+    assert_eq!(ran.code, Some(9), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`CLAUDE_CODE_SIMPLE=1`") && !bed.place().join("ran").exists(), "{}", ran.stderr);
+    std::fs::write(project, "{\"disableAllHooks\": false}").unwrap();
+    let mut on = bed.command(&[]);
+    let ran = finish(on.env("CLAUDE_CODE_SIMPLE", "0").spawn().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(bed.place().join("ran").exists());
+}
+
+#[test]
+fn const_5_hooks_of_the_other_clients_that_are_switched_off_start_nothing() {
+    let bed = Bed::new("exit 0");
+    let codex = bed.add_client("codex", "touch ran");
+    let gemini = bed.add_client("gemini", "touch ran");
+    let run = |program: &std::path::Path, words: &[&str]| {
+        let mut command = bed.verb(&["run", "--"]);
+        output({
+            command.arg(program).args(words);
+            command
+        })
+    };
+    for words in [&["exec", "--disable", "hooks", "x"][..], &["-c", "features.hooks=false", "exec", "x"]] {
+        let (code, told) = run(&codex, words);
+        assert_eq!(code, Some(9), "{told}");
+        assert!(told.contains("hooks"), "{told}");
+    }
+    std::fs::create_dir(bed.place().join(".codex")).unwrap();
+    std::fs::write(bed.place().join(".codex/config.toml"), "[features]\nhooks = false\n").unwrap();
+    let (code, told) = run(&codex, &["exec", "x"]);
+    assert!(code == Some(9) && told.contains("config.toml"), "{told}");
+    std::fs::create_dir(bed.place().join(".gemini")).unwrap();
+    let settings = bed.place().join(".gemini/settings.json");
+    std::fs::write(&settings, "{ // mine\n\"hooksConfig\": {\"enabled\": false}}").unwrap();
+    let (code, told) = run(&gemini, &["-p", "x"]);
+    assert!(code == Some(9) && told.contains("`hooksConfig.enabled`"), "{told}");
+    assert!(!bed.place().join("ran").exists());
+}
+
+#[test]
+fn const_5_work_that_the_output_tells_of_before_any_hook_ends_the_run() {
+    let bed = Bed::new("echo '{\"type\":\"assistant\",\"message\":{\"content\":[]}}'; sleep 100");
+    let ran = bed.run_with(&["-p", "x", "--output-format", "stream-json"]);
+    does_not_hold(&bed, &ran, "worked all the same: its output");
+}
+
+#[test]
+fn const_5_work_that_a_new_transcript_tells_of_before_any_hook_ends_the_run() {
+    let bed = Bed::new(
+        "mkdir -p $HOME/.claude/projects/w
+        echo \"{\\\"cwd\\\":\\\"$(pwd -P)\\\",\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{\\\"content\\\":[{\\\"type\\\":\\\"tool_use\\\",\\\"id\\\":\\\"x\\\"}]}}\" \
+        > $HOME/.claude/projects/w/new.jsonl
+        sleep 100",
+    );
+    let ran = bed.run(&[]);
+    does_not_hold(&bed, &ran, "calls stand in");
+}

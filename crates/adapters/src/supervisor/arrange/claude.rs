@@ -12,6 +12,9 @@ const FLAG: &str = "--settings";
 /// Adds the hooks to the command line.
 pub(super) fn arrange(scene: &Scene<'_>, arguments: usize, arranged: &mut Arranged) -> Result<(), ArrangeError> {
     let mut settings = take_given(scene, arguments, &mut arranged.command)?;
+    if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
+        return Err(ArrangeError::SwitchedOff { by: format!("`disableAllHooks` behind `{FLAG}`") });
+    }
     add_hooks(&mut settings, &scene.hook(Client::Claude));
     let path = scene.folder.inner().join("claude-settings.json");
     write(&path, &Value::Object(settings).to_string())?;
@@ -130,6 +133,20 @@ mod tests {
         }
         let behind = arranged(&["claude", "--", "--settings"], place.path()).0.unwrap();
         assert_eq!(behind.command.last().unwrap(), "--settings", "what stands behind `--` is a prompt");
+    }
+
+    #[test]
+    fn const_5_settings_by_flag_that_switch_hooks_off_start_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("off.json"), r#"{"disableAllHooks": true}"#).unwrap();
+        for words in
+            [vec!["claude", "--settings", "off.json"], vec!["claude", r#"--settings={"disableAllHooks":true}"#]]
+        {
+            let refused = arranged(&words, place.path()).0;
+            assert!(matches!(refused, Err(ArrangeError::SwitchedOff { .. })), "{words:?}");
+        }
+        let on = arranged(&["claude", "--settings", r#"{"disableAllHooks":false}"#], place.path()).0;
+        assert!(on.is_ok());
     }
 
     #[test]

@@ -5,33 +5,23 @@
 //! whatever hooks a repository brings along.
 
 use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene};
-use crate::codex_hooks::{self, Listed, NO_TERMINALS};
+use crate::codex_hooks::{self, Listed, NO_TERMINALS, SOURCE_GIVEN, toml_text};
 use crate::hooks::Client;
 use crate::install::settings::events;
 use std::ffi::OsString;
 use std::process::Command;
 
-/// Where the client says that hooks of the command line come from.
-const SOURCE: &str = "sessionFlags";
-
 /// Adds the hooks to the command line.
 pub(super) fn arrange(scene: &Scene<'_>, arguments: usize, arranged: &mut Arranged) -> Result<(), ArrangeError> {
     let hook = scene.hook(Client::Codex);
-    let mut overrides = Vec::new();
-    for event in events(Client::Codex) {
-        let hook = toml_text(&hook);
-        let timeout = if *event == "SessionEnd" { 3 } else { HOOK_TIMEOUT_SECONDS };
-        overrides.push(OsString::from("-c"));
-        overrides.push(OsString::from(format!(
-            "hooks.{event}=[{{hooks=[{{type=\"command\",command={hook},timeout={timeout}}}]}}]"
-        )));
-    }
+    let mut overrides: Vec<OsString> =
+        codex_hooks::overrides(&hook, HOOK_TIMEOUT_SECONDS).into_iter().map(OsString::from).collect();
     // What is typed into a program that runs already reaches no hook, so none may be left open for it.
     overrides.push(OsString::from("-c"));
     overrides.push(OsString::from(format!("{NO_TERMINALS}=false")));
     let listed = list(scene, arguments, &overrides, arranged)?;
     let mut marks = Vec::new();
-    for entry in listed.iter().filter(|entry| entry.source == SOURCE && entry.command.as_deref() == Some(&hook)) {
+    for entry in listed.iter().filter(|entry| entry.source == SOURCE_GIVEN && entry.command.as_deref() == Some(&hook)) {
         marks.push(format!("{}={{trusted_hash={}}}", toml_text(&entry.key), toml_text(&entry.hash)));
     }
     if marks.len() != events(Client::Codex).len() {
@@ -58,9 +48,4 @@ fn list(
     command.args(rest).args(overrides).env_clear();
     command.envs(arranged.env.iter().map(|(name, value)| (name, value)));
     codex_hooks::list(command, scene.cwd).map_err(trust)
-}
-
-/// A text as TOML reads it back; JSON's escapes are among those that TOML knows.
-fn toml_text(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

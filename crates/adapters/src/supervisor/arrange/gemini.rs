@@ -82,6 +82,9 @@ fn add_hooks(settings: &mut Map<String, Value>, command: &str) {
         *config = json!({});
     }
     config["enabled"] = json!(true);
+    if let Some(disabled) = config.get_mut("disabled").and_then(Value::as_array_mut) {
+        disabled.retain(|name| !name.as_str().is_some_and(|name| name.starts_with("tripwire-")));
+    }
 }
 
 fn file_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> ArrangeError {
@@ -101,7 +104,8 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         let own = base.path().join("home/.gemini");
         std::fs::create_dir_all(&own).unwrap();
-        let text = "{\"ui\":{\"theme\":\"x\"}, // mine\n\"hooks\":{\"BeforeTool\":[{\"hooks\":[]}]}}";
+        let text = "{\"ui\":{\"theme\":\"x\"}, // mine\n\"hooks\":{\"BeforeTool\":[{\"hooks\":[]}]},\
+            \"hooksConfig\":{\"enabled\":false,\"disabled\":[\"tripwire-BeforeTool\",\"mine\"]}}";
         std::fs::write(own.join("settings.json"), text).unwrap();
         std::fs::write(own.join("oauth_creds.json"), "secret").unwrap();
         let folder = RunFolder::make(&[base.path().to_owned()], &program).unwrap();
@@ -116,7 +120,7 @@ mod tests {
         let settings: Value = serde_json::from_slice(&std::fs::read(shadow.join("settings.json")).unwrap()).unwrap();
         assert_eq!(settings["ui"]["theme"], "x");
         assert_eq!(settings["hooks"]["BeforeTool"].as_array().unwrap().len(), 2);
-        assert_eq!(settings["hooksConfig"]["enabled"], true);
+        assert_eq!(settings["hooksConfig"], json!({"enabled": true, "disabled": ["mine"]}));
         assert_eq!(std::fs::read_to_string(own.join("settings.json")).unwrap(), text, "the person's file is untouched");
         std::fs::write(own.join("settings.json"), "[").unwrap();
         let again = RunFolder::make(&[base.path().to_owned()], &program).unwrap();
