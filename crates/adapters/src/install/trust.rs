@@ -282,7 +282,7 @@ mod tests {
         let file = &files.hooks;
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         let command = super::super::command(Path::new("/opt/tripwire"), Client::Codex);
-        std::fs::write(&file, r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#).unwrap();
+        std::fs::write(file, r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#).unwrap();
         Change::install(Client::Codex, (file, &scope), &command).unwrap().carry_out().unwrap();
         let keys = files.keys(&std::fs::read_to_string(file).unwrap()).unwrap();
         let hook = |(_, key): &(String, String)| Listed {
@@ -428,7 +428,7 @@ mod tests {
         let (files, command, mut listed) = placed(dir.path());
         let written = trust(&files, &command, &listed).unwrap();
         for hook in &mut listed {
-            let event = hook.key.rsplitn(4, ':').nth(2).unwrap().to_owned();
+            let event = hook.key.rsplit(':').nth(2).unwrap().to_owned();
             hook.key = format!("/<session-flags>/config.toml:{event}:0:0");
             hook.source = "sessionFlags".to_owned();
         }
