@@ -94,7 +94,7 @@ pub fn is_read(text: &str, client: Client) -> Result<(), SettingsError> {
         Client::Gemini => return Ok(()),
     }
     let (_, body) = split_mark(text);
-    let read = serde_json::from_str::<serde::de::IgnoredAny>(body);
+    let read = serde_json::from_str::<Value>(body);
     match (read, body.trim().is_empty()) {
         (Ok(_), _) | (Err(_), true) => Ok(()),
         (Err(error), false) => {
