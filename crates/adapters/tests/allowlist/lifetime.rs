@@ -63,8 +63,8 @@ fn a_head_that_trickles_is_given_up_in_time() {
     let mut client = world.connect();
     let started = Instant::now();
     for byte in connect_head("good.test", 443).bytes().cycle() {
-        thread::sleep(Duration::from_millis(10));
-        if started.elapsed() > Duration::from_millis(600) || client.write_all(&[byte]).is_err() {
+        thread::sleep(Duration::from_millis(50));
+        if started.elapsed() > PATIENCE || client.write_all(&[byte]).is_err() {
             break;
         }
         if byte == b'H' {
@@ -74,7 +74,7 @@ fn a_head_that_trickles_is_given_up_in_time() {
     assert!(read_answer(&mut client).starts_with("HTTP/1.1 408 "));
     let end = world.ended(1).remove(0);
     assert_eq!((end.verdict, end.reason), (Verdict::Refused, "head_timeout"));
-    assert!((200..5000).contains(&end.ms), "{end:?}");
+    assert!(end.ms >= 1_000, "{end:?}");
 }
 
 #[test]

@@ -102,11 +102,11 @@ fn a_wrong_key_an_unknown_model_and_a_dead_host_are_told_before_anything_is_begu
         stderr
     };
     let wrong = server(
-        "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: 81\r\nconnection: close\r\n\r\n{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"bad x-api-key\"}}",
+        "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: 82\r\nconnection: close\r\n\r\n{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"bad x-api-key\"}}",
     );
     assert!(ask(&wrong).contains("refuses the key"));
     let unknown = server(
-        "HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 79\r\nconnection: close\r\n\r\n{\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"model: some-model\"}}",
+        "HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: 81\r\nconnection: close\r\n\r\n{\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"model: some-model\"}}",
     );
     assert!(ask(&unknown).contains("does not know this model"));
     let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -57,12 +57,13 @@ fn loop_1_the_third_identical_call_is_overridden_and_the_loop_ends_with_the_turn
 #[test]
 fn ctx_3_the_briefing_is_written_before_a_compaction_and_told_after_it() {
     let bed = bed("claude");
+    bed.answer("UserPromptSubmit", &json!({"prompt": "mend the parser, and nothing else"}));
     bed.answer("PreToolUse", &shell("ls src"));
     assert_eq!(bed.answer("PreCompact", &json!({"trigger": "auto", "custom_instructions": null})), Value::Null);
     assert_eq!(bed.answer("PostCompact", &json!({"trigger": "auto", "compact_summary": "x"})), Value::Null);
     let told = bed.answer("SessionStart", &json!({"source": "compact"}));
     let context = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-    assert!(context.contains("ls src"), "{context}");
+    assert!(context.contains("ls src") && context.contains("mend the parser, and nothing else"), "{context}");
     assert_eq!(bed.answer("SessionStart", &json!({"source": "startup"})), Value::Null, "a fresh session has none");
 }
 

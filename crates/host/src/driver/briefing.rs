@@ -57,9 +57,7 @@ pub(super) fn write<S: Storage>(
     let page = newest(turn);
     let inputs: Vec<What> = page.iter().filter_map(|body| input(body)).collect();
     briefing.refused = refused(&page);
-    let steps = inputs.iter().filter(|what| matches!(what, What::Event(event) if event.action.is_some()));
-    briefing.last_steps = steps.rev().take(STEPS_MAX).map(words::in_short).collect();
-    briefing.last_steps.reverse();
+    briefing.last_steps = steps(&inputs);
     let mut edits = BTreeSet::new();
     for event in inputs.iter().filter_map(|what| if let What::Event(event) = what { Some(event) } else { None }) {
         note_files(event, &mut briefing, &mut edits);
@@ -79,6 +77,16 @@ fn newest<S: Storage>(turn: &Turn<'_, S>) -> Vec<String> {
 fn input(body: &str) -> Option<What> {
     let body: ReadBody<'_> = serde_json::from_str(body).ok()?;
     serde_json::from_str::<Input>(body.input?.get()).ok().map(|input| input.what)
+}
+
+/// The newest calls; where none ended yet, those that were asked for.
+fn steps(inputs: &[What]) -> Vec<String> {
+    let newest = |counts: &dyn Fn(&What) -> bool| {
+        let told = inputs.iter().filter(|what| counts(what)).rev().take(STEPS_MAX).map(words::in_short);
+        told.collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>()
+    };
+    let calls = newest(&|what| matches!(what, What::Event(event) if event.action.is_some()));
+    if calls.is_empty() { newest(&|what| matches!(what, What::Request(_))) } else { calls }
 }
 
 /// What was asked for and refused, with the reason: not to be tried again. What only had to wait is not among it.
