@@ -418,8 +418,10 @@ impl From<SessionError> for Problem {
 }
 
 fn of_run(error: &RunError) -> Exit {
+    if matches!(error, RunError::Arrange(ArrangeError::SwitchedOff { .. })) {
+        return Exit::DoesNotHold;
+    }
     match error {
-        RunError::Arrange(ArrangeError::SwitchedOff { .. }) => Exit::DoesNotHold,
         RunError::UnknownClient { .. } | RunError::NotFound { .. } | RunError::Arrange(_) | RunError::Tree(_) => {
             Exit::Usage
         }

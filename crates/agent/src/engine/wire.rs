@@ -89,10 +89,8 @@ impl Line {
     pub(super) fn bytes(&mut self, listener: &mut Listener<'_>) -> Result<Option<Vec<u8>>, Fault> {
         let Some(silence) = self.silence_max else { return self.bytes_until(self.deadline, listener) };
         let heard = self.bytes_until(Instant::now() + silence, listener);
-        match heard {
-            Err(Fault::Deadline) if Instant::now() < self.deadline => Err(Fault::Silent(silence)),
-            Ok(_) | Err(_) => heard,
-        }
+        let silent = matches!(heard, Err(Fault::Deadline)) && Instant::now() < self.deadline;
+        if silent { Err(Fault::Silent(silence)) } else { heard }
     }
 
     /// Like [`Line::bytes`], with less patience.
