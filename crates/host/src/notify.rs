@@ -97,13 +97,12 @@ pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<Ended> {
 mod tests {
     use super::*;
     use crate::geometry::test_dir::TestDir;
-    use std::os::unix::fs::PermissionsExt as _;
 
+    /// A script by its shell: a file that was just written cannot be executed while a child that another test forked has it open.
     fn script(dir: &TestDir, text: &str) -> String {
         let path = dir.path().join("tell");
         std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path.display().to_string()
+        format!("/bin/sh {}", path.display())
     }
 
     #[test]
