@@ -27,8 +27,10 @@ impl Machine {
 
     fn program(&self, script: &str) -> Found {
         let program = self.dir.path().join("claude");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // By another process: what this one had open could not be executed while a child that another test forked has it too.
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let written = std::process::Command::new("sh").args(["-c", write]).arg(&program).arg(script).status();
+        assert!(written.unwrap().success());
         Found { client: Client::Claude, program }
     }
 
