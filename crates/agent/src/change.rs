@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use tripwire_core::label;
-use tripwire_host::staging::ChangeSet;
+use tripwire_session::staging::ChangeSet;
 
 /// The most bytes of one file that are compared line by line.
 const FILE_BYTES_MAX: u64 = 256 * 1_024;
@@ -63,7 +63,7 @@ fn read(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_host::staging::Staging;
+    use tripwire_session::staging::Staging;
 
     #[test]
     fn review_1_the_reviewer_sees_each_path_and_what_becomes_of_it() {

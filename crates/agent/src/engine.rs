@@ -28,9 +28,9 @@ pub use open::open;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+use tripwire_core::prices::TokenClasses;
 use tripwire_core::run::record::Work;
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_host::prices::TokenClasses;
 
 /// One question to a model: the frozen prompt and registry, and the whole conversation so far.
 #[derive(Debug, Clone, Copy)]

@@ -10,24 +10,24 @@ use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, Wor
 use crate::touched::Marks;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tripwire_authority::{Permissions, Who, Writing};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::{Grant, Permission, Verdict};
 use tripwire_core::label::Fingerprint;
-use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer, WorkEnd};
 use tripwire_core::units::RunMillis;
-use tripwire_host::authority::{Permissions, Who, Writing};
-use tripwire_host::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
-use tripwire_host::execution::spend;
-use tripwire_host::files::{Files, FilesError};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::memory::MemoryStore;
-use tripwire_host::memory::pointer::Pointer;
-use tripwire_host::review::answer;
-use tripwire_host::staging::{StageError, Staging};
+use tripwire_observe::{Observer, RawCall};
+use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
+use tripwire_session::execution::spend;
+use tripwire_session::files::{Files, FilesError};
+use tripwire_session::memory::MemoryStore;
+use tripwire_session::memory::pointer::Pointer;
+use tripwire_session::review::answer;
+use tripwire_session::staging::{StageError, Staging};
+use tripwire_workspace::geometry::layout::Layout;
 
 /// Bytes that a transcript holds of one output as it came; more stands behind its pointer.
 const VERBATIM_BYTES_MAX: usize = 256 * 1_024;

@@ -29,13 +29,13 @@ use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{Call, Returned, RunRecord};
 use tripwire_core::run::{Next, Recitation, Run, RunInput, Told, View};
 use tripwire_core::units::{Count, EventIndex, RunMillis};
-use tripwire_host::clock;
-use tripwire_host::driver::{Driver, DriverError};
-use tripwire_host::geometry::file::FileError;
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::reports::{Report, Todo};
-use tripwire_host::sole::{Sole, SoleError};
-use tripwire_host::transcript::Transcript;
+use tripwire_fs::file::FileError;
+use tripwire_session::driver::{Driver, DriverError};
+use tripwire_session::transcript::Transcript;
+use tripwire_workspace::clock;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::reports::{Report, Todo};
+use tripwire_workspace::sole::{Sole, SoleError};
 
 /// How often a waiting session looks at the control files.
 const LOOK: Duration = Duration::from_millis(100);

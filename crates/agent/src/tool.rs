@@ -37,9 +37,9 @@ use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
-use tripwire_host::execution::{ExecutionError, Executor, SpentPermit, spend};
-use tripwire_host::files::{Files, FilesError};
-use tripwire_host::memory::{MemoryError, MemoryStore};
+use tripwire_session::execution::{ExecutionError, Executor, SpentPermit, spend};
+use tripwire_session::files::{Files, FilesError};
+use tripwire_session::memory::{MemoryError, MemoryStore};
 
 /// The most bytes of a result that the model sees; the rest is kept in memory behind a pointer.
 pub const RESULT_BYTES_MAX: usize = 48 * 1024;

@@ -4,7 +4,7 @@ use ignore::WalkBuilder;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use tripwire_core::observe::is_plain_text;
+use tripwire_observe::is_plain_text;
 
 /// Beyond so many files nothing is told: looking would cost more than most commands.
 const FILES_MAX: usize = 50_000;

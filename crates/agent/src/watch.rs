@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::SystemTime;
-use tripwire_host::geometry::layout::Layout;
+use tripwire_workspace::geometry::layout::Layout;
 
 /// Looks at the control files with a handful of `stat` calls, cheap enough for every heartbeat.
 #[derive(Debug)]

@@ -32,13 +32,13 @@ mod linux {
     use tripwire_core::chain::feedback::ExecutionStatus;
     use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
     use tripwire_core::label::Label;
-    use tripwire_core::observe::Observer;
     use tripwire_core::policy::Policy;
     use tripwire_core::units::RunMillis;
-    use tripwire_host::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes};
-    use tripwire_host::files::Files;
-    use tripwire_host::memory::MemoryStore;
-    use tripwire_host::staging::Staging;
+    use tripwire_observe::Observer;
+    use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes};
+    use tripwire_session::files::Files;
+    use tripwire_session::memory::MemoryStore;
+    use tripwire_session::staging::Staging;
 
     /// More than a loaded machine needs to end a command, and less than any command here would take by itself.
     const SLACK: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ mod linux {
         let root = top.path().canonicalize().unwrap().join("work");
         std::fs::create_dir_all(root.join(".geometry")).unwrap();
         let mut confinement = Confinement::of(root.clone());
-        confinement.budgets = tripwire_host::execution::sandboxed::budgets(&Policy::default());
+        confinement.budgets = tripwire_session::execution::sandboxed::budgets(&Policy::default());
         change(&mut confinement);
         Bed {
             files: Files::of(&root, &root.join(".geometry")).unwrap(),

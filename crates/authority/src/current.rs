@@ -3,9 +3,9 @@
 use super::error::AuthorityError;
 use super::role::{self, Roles};
 use super::{DEFAULT_POLICIES, Permissions, load, parse};
-use crate::geometry::layout::Layout;
-use crate::geometry::manifest::Manifest;
-use crate::policy_file::PolicyFileError;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::policy_file::PolicyFileError;
 
 /// Why the permissions of a workspace cannot be known.
 #[derive(Debug, thiserror::Error)]

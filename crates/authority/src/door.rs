@@ -9,8 +9,8 @@ use super::table::{Permissions, Who};
 use std::path::{Path, PathBuf};
 use tripwire_core::input::{Authority, Grant, IdentityFact, Permission};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Doing, Nature};
 use tripwire_core::policy::Policy;
+use tripwire_observe::{Doing, Nature};
 
 /// Whether something else keeps the action from writing where it must not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

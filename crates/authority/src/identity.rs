@@ -8,11 +8,11 @@ pub mod gold;
 pub use configuration::{Configuration, ConfigurationError, Part};
 pub use gold::{Gold, GoldEntry, GoldError};
 
-use crate::geometry::layout::Layout;
-use crate::journal::keys::KeyHome;
 use serde::{Deserialize, Serialize};
 use tripwire_core::input::IdentityFact;
 use tripwire_core::policy::Policy;
+use tripwire_journal::keys::KeyHome;
+use tripwire_workspace::geometry::layout::Layout;
 
 /// The identity of a session, frozen in its first record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

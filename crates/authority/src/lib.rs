@@ -8,6 +8,7 @@ pub mod current;
 mod door;
 mod error;
 mod examples;
+pub mod identity;
 mod role;
 mod source;
 mod subset;

@@ -1,9 +1,9 @@
 //! Roles: a name with the attributes of the seed. The manifest adds roles and redefines the built-in ones.
 
 use super::error::{AuthorityError, AuthorityProblem};
-use crate::geometry::manifest::Manifest;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use tripwire_workspace::geometry::manifest::Manifest;
 
 /// What a role may do or is bound to, with the seed's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

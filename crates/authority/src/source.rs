@@ -2,11 +2,11 @@
 
 use super::error::{AuthorityError, AuthorityProblem};
 use super::subset::{self, Literals};
-use crate::geometry::file::{Draft, FileError, read_bounded};
 use cedar_policy::{PolicySet, Schema, ValidationMode, Validator};
 use miette::Diagnostic;
 use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::{Draft, FileError, read_bounded};
 
 /// The schema, which belongs to tripwire.
 const SCHEMA: &str = include_str!("policy.cedarschema");

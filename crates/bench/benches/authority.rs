@@ -5,10 +5,10 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::path::Path;
+use tripwire_authority::{self as authority, Confinement, DEFAULT_POLICIES, Who, needs};
 use tripwire_core::input::Permission;
-use tripwire_core::observe::{RawCall, nature};
 use tripwire_core::policy::Policy;
-use tripwire_host::authority::{self, Confinement, DEFAULT_POLICIES, Who, needs};
+use tripwire_observe::{RawCall, nature};
 
 fn permissions(criterion: &mut Criterion) {
     let roles = authority::built_in();

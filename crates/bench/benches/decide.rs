@@ -36,7 +36,7 @@ fn main() -> Outcome {
 
 fn microseconds(file: &Path) -> Result<u64, Box<dyn std::error::Error>> {
     let start = Instant::now();
-    let status = Command::new(env!("CARGO_BIN_EXE_tripwire"))
+    let status = Command::new(tripwire_bench::binary())
         .args(["decide", "--json"])
         .arg(file)
         .stdin(Stdio::null())

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tripwire_host::clock;
-use tripwire_host::control::{Seen, look};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::manifest::{Manifest, store, template};
-use tripwire_host::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
-use tripwire_host::geometry::yaml_edit::{Edit, NewValue};
-use tripwire_host::workspace::hash::workspace_hash;
+use tripwire_workspace::clock;
+use tripwire_workspace::control::{Seen, look};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::{Manifest, store, template};
+use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
+use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
+use tripwire_workspace::hash::workspace_hash;
 
 type Outcome = Result<(), Box<dyn Error>>;
 

@@ -106,8 +106,7 @@ fn main() {
     let manifest = "gate:\n  max_tool_calls_per_minute: 1000000\n  tool_call_warning_threshold: 999999\n";
     fs::write(place.join(".geometry/MANIFEST.yaml"), manifest).expect("a manifest");
     fs::write(place.join("transcript.jsonl"), "").expect("a transcript");
-    let tripwire =
-        std::env::var_os("TRIPWIRE_BENCH_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_tripwire").into(), PathBuf::from);
+    let tripwire = tripwire_bench::binary();
     let (empty, tripwire) = (installed(&empty(place), folder.path()), installed(&tripwire, folder.path()));
     let mut subjects = vec![
         Subject::new("empty static Rust process", empty, &[], pre),

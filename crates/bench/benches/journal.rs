@@ -7,10 +7,10 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tripwire_host::journal::note::Signer;
-use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
-use tripwire_host::storage::Disk;
+use tripwire_journal::note::Signer;
+use tripwire_journal::storage::Disk;
+use tripwire_journal::verify::{Trust, verify};
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;

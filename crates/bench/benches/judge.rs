@@ -6,7 +6,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tripwire_host::judge::{Answer, Facts, Judge};
+use tripwire_judge::{Answer, Facts, Judge};
 
 fn judgements(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");

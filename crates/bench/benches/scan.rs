@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
         return Ok(());
     };
-    let traces = tripwire_host::traces::inputs(BufReader::new(File::open(path)?))?;
+    let traces = tripwire_session::formats::traces::inputs(BufReader::new(File::open(path)?))?;
     for profile in ["balanced", "strict"] {
         let mut policy = Policy::default();
         policy.set("profile", profile)?;

@@ -16,12 +16,13 @@ use tripwire_core::chain::event::{Action, AgentEvent};
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::{Count, RunMillis};
-use tripwire_host::driver::Driver;
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::wall_clock::WallClock;
-use tripwire_host::journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
-use tripwire_host::storage::Disk;
-use tripwire_host::{body, clock};
+use tripwire_journal::storage::Disk;
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
+use tripwire_session::body;
+use tripwire_session::driver::Driver;
+use tripwire_workspace::clock;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 const RECORDS: u64 = 1_000_000;
 const PROCESSES: usize = 2_000;
@@ -37,7 +38,7 @@ fn main() {
 }
 
 fn tripwire(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tripwire"));
+    let mut command = Command::new(tripwire_bench::binary());
     command.args(args).current_dir(folder).env("HOME", folder.with_file_name("home")).env_remove("XDG_STATE_HOME");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command

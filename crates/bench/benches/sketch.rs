@@ -2,7 +2,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use tripwire_core::observe::{RawCall, Volatility, normalise, observe, sketch_of};
+use tripwire_observe::{RawCall, Volatility, normalise, observe, sketch_of};
 
 /// A log as compilers and test runners write it: prose, paths, counters, durations.
 fn log(bytes: usize) -> String {

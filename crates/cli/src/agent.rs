@@ -24,12 +24,12 @@ use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::record::Patience;
 use tripwire_core::units::{Count, MicroUsd, RunMillis};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::manifest::Manifest;
-use tripwire_host::policy_file::PolicyFileError;
-use tripwire_host::workspace::session::SessionId;
-use tripwire_host::workspace::{Workspace, exclude, test_command};
 use tripwire_sandbox::interrupts;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::policy_file::PolicyFileError;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{Workspace, exclude, test_command};
 
 /// Work on an objective with our own agent loop: a model asks for tools, the guard decides, the sandbox runs them.
 ///
@@ -347,7 +347,7 @@ fn worker_settings(args: &AgentArgs, workspace: &Workspace) -> Vec<(String, Stri
         set("identity.role", role);
     }
     let detected = test_command::detect(workspace.root()).map(str::to_owned);
-    let policy = tripwire_host::policy_file::load_or_default(&workspace.layout().manifest()).unwrap_or_default();
+    let policy = tripwire_workspace::policy_file::load_or_default(&workspace.layout().manifest()).unwrap_or_default();
     let written = !policy.dirty_bits.test_command.as_str().is_empty();
     if let Some(command) = args.verify.clone().or(detected.filter(|_| !written)) {
         set("dirty_bits.test_command", command);

@@ -8,7 +8,7 @@ use crate::output;
 use crate::problem::Problem;
 use std::path::{Path, PathBuf};
 use tripwire_agent::session::Left;
-use tripwire_host::workspace::{Places, Workspace};
+use tripwire_workspace::{Places, Workspace};
 
 /// The files of the example; the last two are the cassettes, which lie beside the workspace.
 const FILES: [(&str, &str); 6] = [

@@ -10,12 +10,12 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 use tripwire_agent::session::{Audience, Left, Status};
 use tripwire_agent::tool::registry::FINISH;
+use tripwire_core::counted::counted;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
 use tripwire_core::run::record::{Answer, Outcome, Setup, Work, WorkEnd};
-use tripwire_host::counted::counted;
-use tripwire_host::ended;
+use tripwire_session::ended;
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

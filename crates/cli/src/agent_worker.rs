@@ -7,18 +7,18 @@ use crate::place;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tripwire_adapters::hooks::Client;
-use tripwire_adapters::supervisor::{self, Ending, Output, Presence, Program, RunError, RunReport, Teller, Wish};
 use tripwire_agent::engine::Engine;
 use tripwire_agent::worker::{Done, OBJECTIVE_BYTES_MAX, Order, Worker, WorkerEngine};
+use tripwire_clients::hooks::Client;
 use tripwire_core::chain::event::TestResult;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_host::driver::{Driver, Taken};
-use tripwire_host::workspace::Workspace;
+use tripwire_session::driver::{Driver, Taken};
+use tripwire_supervisor::{self as supervisor, Ending, Output, Presence, Program, RunError, RunReport, Teller, Wish};
+use tripwire_workspace::Workspace;
 
 /// Why a worker cannot be had; told before anything is made.
 #[derive(Debug, thiserror::Error)]

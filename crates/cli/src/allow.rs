@@ -10,10 +10,10 @@ use clap::Args;
 use serde_json::json;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
-use tripwire_host::clock;
-use tripwire_host::driver::{Driver, views};
-use tripwire_host::workspace::Workspace;
-use tripwire_host::workspace::session::SessionId;
+use tripwire_session::driver::{Driver, views};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::session::SessionId;
 
 /// Let a held command pass once: exactly that command, in that folder, within 24 hours.
 ///

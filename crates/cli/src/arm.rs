@@ -8,9 +8,9 @@ use crate::problem::Problem;
 use clap::Args;
 use serde_json::json;
 use tripwire_core::input::{HumanAct, Mode, What};
-use tripwire_host::clock;
-use tripwire_host::driver::{Driver, views};
-use tripwire_host::mode::{Choice, word};
+use tripwire_session::driver::{Driver, views};
+use tripwire_workspace::clock;
+use tripwire_workspace::mode::{Choice, word};
 
 /// Let the hooks bind: what the policy refuses is refused from the next call on.
 ///
@@ -85,7 +85,7 @@ fn journal(args: &ChoiceArgs, mode: Mode) -> Result<Option<String>, Problem> {
     let workspace = args.place.look()?;
     let layout = workspace.layout();
     // A word of the workspace's own may say otherwise: then nothing changes here.
-    if tripwire_host::mode::wanted(layout, place::state_home().as_deref()) != mode {
+    if tripwire_workspace::mode::wanted(layout, place::state_home().as_deref()) != mode {
         return Ok(None);
     }
     let Some(session) = views::newest(layout)? else { return Ok(None) };

@@ -4,15 +4,15 @@ use crate::denial::Denial;
 use crate::exit::Exit;
 use crate::output::{self, Form, Out};
 use crate::problem::Problem;
+use tripwire_authority::identity::Configuration;
+use tripwire_authority::{Need, Who};
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::label::Label;
 use tripwire_core::policy::Policy;
-use tripwire_host::authority::{Need, Who};
-use tripwire_host::clock;
-use tripwire_host::driver::{AskError, Driver, views};
-use tripwire_host::identity::Configuration;
-use tripwire_host::workspace::Workspace;
+use tripwire_session::driver::{AskError, Driver, views};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
 
 /// The newest session of a workspace, or a new one for this role.
 pub(crate) fn session(workspace: &Workspace, role: Option<&str>) -> Result<Driver, Problem> {

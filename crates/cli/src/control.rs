@@ -11,19 +11,19 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::time::Duration;
 use tripwire_core::chain::View;
+use tripwire_core::counted::counted;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, Report, What};
 use tripwire_core::units::MicroUsd;
-use tripwire_host::clock;
-use tripwire_host::control::order::{Given, Note, Order};
-use tripwire_host::counted::counted;
-use tripwire_host::driver::Driver;
-use tripwire_host::ended::{self, Ended};
-use tripwire_host::geometry::file::Removed;
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::reports::Report as File;
-use tripwire_host::supervised::{self, StopReceipt, Supervisor, Waited};
-use tripwire_host::workspace::Workspace;
+use tripwire_fs::file::Removed;
+use tripwire_session::driver::Driver;
+use tripwire_session::ended::{self, Ended};
+use tripwire_session::supervised::{self, StopReceipt, Supervisor, Waited};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::control::order::{Given, Note, Order};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::reports::Report as File;
 
 /// Stop every session of the workspace, and let no new one begin.
 ///

@@ -10,15 +10,15 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use tripwire_core::chain::Chain;
+use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::record::canonical;
 use tripwire_core::record::parity::Parity;
-use tripwire_host::body::{self, EndBody, SessionBody};
-use tripwire_host::counted::{agreeing, counted};
-use tripwire_host::recording::Recorder;
-use tripwire_host::replay::event_text;
-use tripwire_host::scenario::Header;
-use tripwire_host::stream::{Inputs, Item};
+use tripwire_session::body::{self, EndBody, SessionBody};
+use tripwire_session::formats::recording::Recorder;
+use tripwire_session::formats::scenario::Header;
+use tripwire_session::formats::stream::{Inputs, Item};
+use tripwire_session::replay::event_text;
 
 /// Decide on a stream of events: one JSON object per line in, one decision per line out.
 ///

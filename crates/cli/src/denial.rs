@@ -2,14 +2,14 @@
 
 use crate::exit::Exit;
 use crate::problem::Problem;
+use tripwire_authority::AuthorityError;
+use tripwire_authority::current::CurrentError;
+use tripwire_authority::identity::{ConfigurationError, GoldError};
+use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::SafetyDecision;
-use tripwire_host::authority::AuthorityError;
-use tripwire_host::authority::current::CurrentError;
-use tripwire_host::counted::{agreeing, counted};
-use tripwire_host::execution::ExecutionError;
-use tripwire_host::identity::{ConfigurationError, GoldError};
-use tripwire_host::review::ReviewError;
 use tripwire_sandbox::ApplyError;
+use tripwire_session::execution::ExecutionError;
+use tripwire_session::review::ReviewError;
 
 /// Why a verb was refused, or why nobody can say whether it may run.
 #[derive(Debug, thiserror::Error)]

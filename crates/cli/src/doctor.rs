@@ -10,10 +10,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
-use tripwire_adapters::canary;
-use tripwire_adapters::checkup::{Patient, Promise, State};
-use tripwire_adapters::hooks::Client;
-use tripwire_adapters::install::{self, Found};
+use tripwire_clients::canary;
+use tripwire_clients::checkup::{Patient, Promise, State};
+use tripwire_clients::hooks::Client;
+use tripwire_clients::install::{self, Found};
 
 /// Say which promises hold on this machine and in this workspace, with the proof and the fix of each.
 ///

@@ -4,15 +4,15 @@ use crate::place;
 use crate::policy::Chosen;
 use crate::sandbox;
 use crate::verify;
-use tripwire_adapters::checkup::Promise;
+use tripwire_authority::current;
+use tripwire_clients::checkup::Promise;
 use tripwire_core::input::Mode;
 use tripwire_core::policy::{Policy, Profile};
-use tripwire_host::authority::current;
-use tripwire_host::driver::views;
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::mode::{self, word};
-use tripwire_host::workspace::{Workspace, exclude};
 use tripwire_sandbox::LayerHealth;
+use tripwire_session::driver::views;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::mode::{self, word};
+use tripwire_workspace::{Workspace, exclude};
 
 /// What is promised in a workspace.
 pub(crate) fn promises(workspace: &Workspace) -> Vec<Promise> {

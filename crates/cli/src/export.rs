@@ -9,10 +9,10 @@ use serde_json::json;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
-use tripwire_host::bundle::{self, BundleError};
-use tripwire_host::counted::counted;
-use tripwire_host::driver::{freeze, open_existing};
-use tripwire_host::geometry::replay_file;
+use tripwire_core::counted::counted;
+use tripwire_journal::bundle::{self, BundleError};
+use tripwire_session::driver::{freeze, open_existing};
+use tripwire_workspace::geometry::replay_file;
 
 /// Write a session into one file that `tripwire verify FILE` and `tripwire replay FILE` read on any machine.
 #[derive(Debug, Args)]

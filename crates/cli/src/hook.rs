@@ -8,20 +8,20 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tripwire_adapters::hooks::desk::{Attempt, Desk};
-use tripwire_adapters::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
-use tripwire_adapters::socket::{
-    self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
-};
+use tripwire_clients::hooks::desk::{Attempt, Desk};
+use tripwire_clients::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
-use tripwire_host::clock;
-use tripwire_host::driver::{Driver, DriverError, frozen_policy};
-use tripwire_host::foreign::Foreign;
-use tripwire_host::mode;
-use tripwire_host::workspace::Workspace;
-use tripwire_host::workspace::session::SessionId;
 use tripwire_sandbox::last_word::{self, LastWord};
+use tripwire_session::driver::{Driver, DriverError, frozen_policy};
+use tripwire_session::foreign::Foreign;
+use tripwire_supervisor::socket::{
+    self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
+};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::mode;
+use tripwire_workspace::session::SessionId;
 
 /// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
 ///
@@ -207,7 +207,7 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
 /// Begins our session for a client's.
 fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Result<Driver, DriverError> {
     // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-    if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
+    if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
         crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
     foreign.open_in((workspace, crate::place::signing(workspace)), clock::now(), role)
@@ -233,7 +233,7 @@ fn policy_on_failure(call: &HookCall, workspace: &Workspace) -> OnGuardFailure {
     let foreign = Foreign { client: call.client.name(), session: &call.session };
     let policy = match named_session().or_else(|| foreign.known(layout)) {
         Some(session) => frozen_policy(layout, &session),
-        None => tripwire_host::policy_file::load(&layout.manifest()).ok().map(|loaded| loaded.policy),
+        None => tripwire_workspace::policy_file::load(&layout.manifest()).ok().map(|loaded| loaded.policy),
     };
     policy.map_or(OnGuardFailure::Hold, |policy| policy.gate.on_guard_failure)
 }

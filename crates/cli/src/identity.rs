@@ -8,18 +8,18 @@ use crate::problem::Problem;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tripwire_authority::current;
+use tripwire_authority::identity::{Configuration, Gold, GoldEntry, GoldError, Part};
+use tripwire_core::counted::counted;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
-use tripwire_host::authority::current;
-use tripwire_host::clock;
-use tripwire_host::counted::counted;
-use tripwire_host::geometry::manifest::{Manifest, store, template};
-use tripwire_host::geometry::yaml_edit::{Edit, NewValue};
-use tripwire_host::identity::{Configuration, Gold, GoldEntry, GoldError, Part};
-use tripwire_host::journal::keys::KeyHome;
-use tripwire_host::journal::note::Verifier;
-use tripwire_host::policy_file::{self, PolicyFileError};
-use tripwire_host::workspace::Workspace;
+use tripwire_journal::keys::KeyHome;
+use tripwire_journal::note::Verifier;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::geometry::manifest::{Manifest, store, template};
+use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
+use tripwire_workspace::policy_file::{self, PolicyFileError};
 
 /// Show, sign and check what an agent is made of.
 ///

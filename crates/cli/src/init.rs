@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tripwire_adapters::codex_hooks::{self, Listed};
-use tripwire_adapters::hooks::Client;
-use tripwire_adapters::install::{self, Change, CodexFiles, Found, InstallError, Scope};
+use tripwire_clients::codex_hooks::{self, Listed};
+use tripwire_clients::hooks::Client;
+use tripwire_clients::install::{self, Change, CodexFiles, Found, InstallError, Scope};
 use tripwire_core::input::Mode;
-use tripwire_host::mode::{Choice, word};
-use tripwire_host::workspace::Workspace;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::mode::{Choice, word};
 
 /// Put tripwire's hooks into the settings of Claude Code, Codex and Gemini CLI.
 ///

@@ -4,11 +4,11 @@ use crate::problem::Problem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tripwire_core::input::Input;
-use tripwire_host::body::{ReadBody, SessionBody};
-use tripwire_host::driver::DriverError;
-use tripwire_host::geometry::wall_clock::WallClock;
-use tripwire_host::journal::{Journal, Place, Record};
-use tripwire_host::storage::Disk;
+use tripwire_journal::storage::Disk;
+use tripwire_journal::{Journal, Place, Record};
+use tripwire_session::body::{ReadBody, SessionBody};
+use tripwire_session::driver::DriverError;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Records that are read at once.
 const PAGE: usize = 512;

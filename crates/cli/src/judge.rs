@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io::{BufRead, Read as _};
 use std::path::{Path, PathBuf};
-use tripwire_host::judge::{Answer, COMMAND_BYTES_MAX, Facts, Judge, Verdict};
+use tripwire_judge::{Answer, COMMAND_BYTES_MAX, Facts, Judge, Verdict};
 
 /// Longest line of a stream: a command of the largest size, escaped.
 const LINE_BYTES_MAX: usize = COMMAND_BYTES_MAX * 6 + 1_024;

@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Level;
 use tripwire_core::rules::{Rule, entries, nearest};
-use tripwire_host::clock;
-use tripwire_host::driver::{open_existing, words};
-use tripwire_host::geometry::wall_clock::WallClock;
+use tripwire_session::driver::{open_existing, words};
+use tripwire_workspace::clock;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Show what a session's journal holds: each input with its decision.
 #[derive(Debug, Args)]

@@ -9,11 +9,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use tripwire_authority::{Need, Who};
 use tripwire_core::input::{Grant, Permission};
-use tripwire_host::authority::{Need, Who};
-use tripwire_host::driver::Driver;
-use tripwire_host::memory::{ENTRY_BYTES_MAX, Form, Listed, MemoryError, MemoryStore, StoredAs, Visibility};
-use tripwire_host::workspace::Workspace;
+use tripwire_session::driver::Driver;
+use tripwire_session::memory::{ENTRY_BYTES_MAX, Form, Listed, MemoryError, MemoryStore, StoredAs, Visibility};
+use tripwire_workspace::Workspace;
 
 /// Keep contents on disk and get exactly the same bytes back.
 #[derive(Debug, Args)]
@@ -277,7 +277,7 @@ const fn visible(visibility: Visibility) -> &'static str {
     }
 }
 
-fn store(layout: &tripwire_host::geometry::layout::Layout) -> MemoryStore {
+fn store(layout: &tripwire_workspace::geometry::layout::Layout) -> MemoryStore {
     MemoryStore::at(&layout.memory())
 }
 

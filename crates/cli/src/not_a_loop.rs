@@ -10,10 +10,10 @@ use serde_json::json;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
+use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
 use tripwire_core::policy::Policy;
-use tripwire_host::counted::counted;
-use tripwire_host::driver::Driver;
+use tripwire_session::driver::Driver;
 
 /// Save the way to a false alarm as a scenario: everything up to the decision, and that it must stay quiet there.
 ///

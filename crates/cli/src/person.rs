@@ -10,8 +10,8 @@ use crate::problem::Problem;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use tripwire_adapters::socket::SOCKET_VARIABLE;
-use tripwire_adapters::supervisor::Program;
+use tripwire_supervisor::Program;
+use tripwire_supervisor::socket::SOCKET_VARIABLE;
 
 /// What the clients set for the commands that their agents run.
 const VARIABLES: &[&str] =

@@ -4,12 +4,12 @@ use crate::output;
 use crate::problem::Problem;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tripwire_adapters::hooks::protected::Homes;
-use tripwire_host::driver::{Signing, views};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::journal::keys::KeyHome;
-use tripwire_host::workspace::session::SessionId;
-use tripwire_host::workspace::{Places, Workspace, exclude};
+use tripwire_clients::hooks::protected::Homes;
+use tripwire_journal::keys::KeyHome;
+use tripwire_session::driver::{Signing, views};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{Places, Workspace, exclude};
 
 /// The workspace.
 #[derive(Debug, Args)]

@@ -9,13 +9,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tripwire_authority::{self as authority, current};
+use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::policy::{Policy, Profile};
-use tripwire_host::authority::{self, current};
-use tripwire_host::counted::{agreeing, counted};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::manifest::Manifest;
-use tripwire_host::policy_file::{self, Loaded, PolicyFileError};
-use tripwire_host::scenario::Header;
+use tripwire_session::formats::scenario::Header;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::policy_file::{self, Loaded, PolicyFileError};
 
 /// Which policy a verb runs under.
 #[derive(Debug, Args)]

@@ -9,21 +9,21 @@ use crate::words;
 use clap::Args;
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
+use tripwire_core::counted::counted;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::parity::CountedDigest;
-use tripwire_host::bundle;
-use tripwire_host::counted::counted;
-use tripwire_host::driver::open_existing;
-use tripwire_host::journal::{Journal, Options};
-use tripwire_host::policy_file;
-use tripwire_host::recording::is_recording;
-use tripwire_host::replay::{self, Change, ReplayError, Replayed, TwoPolicies, TwoRuns};
-use tripwire_host::storage::Disk;
-use tripwire_host::stream::Inputs;
-use tripwire_host::transcript::Compared;
-use tripwire_host::workspace::session::SessionId;
+use tripwire_journal::bundle;
+use tripwire_journal::storage::Disk;
+use tripwire_journal::{Journal, Options};
+use tripwire_session::driver::open_existing;
+use tripwire_session::formats::recording::is_recording;
+use tripwire_session::formats::stream::Inputs;
+use tripwire_session::replay::{self, Change, ReplayError, Replayed, TwoPolicies, TwoRuns};
+use tripwire_session::transcript::Compared;
+use tripwire_workspace::policy_file;
+use tripwire_workspace::session::SessionId;
 
 /// Decide again and compare: `equal`, or the first index that differs (exit 9).
 ///

@@ -3,15 +3,15 @@
 use crate::problem::Problem;
 use crate::replay::{is_equal, parity_line};
 use serde_json::{Value, json};
-use tripwire_host::counted::counted;
-use tripwire_host::driver::open_existing;
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::journal::Journal;
-use tripwire_host::replay::{self, Replayed};
-use tripwire_host::storage::Disk;
-use tripwire_host::transcript::{self, Compared, FileState};
-use tripwire_host::workspace::Workspace;
-use tripwire_host::workspace::session::SessionId;
+use tripwire_core::counted::counted;
+use tripwire_journal::Journal;
+use tripwire_journal::storage::Disk;
+use tripwire_session::driver::open_existing;
+use tripwire_session::replay::{self, Replayed};
+use tripwire_session::transcript::{self, Compared, FileState};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// Decisions and transcript of a session, both recomputed.
 #[derive(Debug)]

@@ -10,13 +10,13 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tripwire_authority::Who;
+use tripwire_core::counted::counted;
 use tripwire_core::input::Verdict;
 use tripwire_core::record::chain::Digest;
-use tripwire_host::authority::Who;
-use tripwire_host::clock;
-use tripwire_host::counted::counted;
-use tripwire_host::review::{AnswerError, Gate, Listed, Proposal, ReviewError, answer::ANSWER_BYTES_MAX};
-use tripwire_host::workspace::Workspace;
+use tripwire_session::review::{AnswerError, Gate, Listed, Proposal, ReviewError, answer::ANSWER_BYTES_MAX};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
 
 /// Have staged changes reviewed before they reach the workspace.
 ///

@@ -13,11 +13,11 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tripwire_adapters::hooks::Client;
-use tripwire_adapters::supervisor::{self, Output, Presence, RunError, Teller, Wish};
+use tripwire_clients::hooks::Client;
 use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_host::clock;
-use tripwire_host::driver::{Driver, Taken};
+use tripwire_session::driver::{Driver, Taken};
+use tripwire_supervisor::{self as supervisor, Output, Presence, RunError, Teller, Wish};
+use tripwire_workspace::clock;
 
 /// Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed.
 ///

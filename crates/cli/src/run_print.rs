@@ -4,9 +4,9 @@ use crate::exit::Exit;
 use crate::run::is_proved;
 use crate::words::name;
 use serde_json::json;
-use tripwire_adapters::supervisor::{Ending, RunReport, Verified};
+use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
-use tripwire_host::counted::counted;
+use tripwire_supervisor::{Ending, RunReport, Verified};
 
 /// The exit code of a run (SPEC §12).
 pub(crate) fn exit_of(report: &RunReport) -> Exit {

@@ -11,10 +11,10 @@ use tripwire_sandbox::{
     Budgets, Bytes, Digest, LayerCheck, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
 };
 
+use tripwire_authority::{Need, Who, Writing};
 use tripwire_core::input::Permission;
-use tripwire_host::authority::{Need, Who, Writing};
-use tripwire_host::review;
-use tripwire_host::workspace::Workspace;
+use tripwire_session::review;
+use tripwire_workspace::Workspace;
 
 use crate::authority;
 use crate::denial::Denial;

@@ -5,9 +5,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tripwire_adapters::allowlist::{
-    AllowList, AllowListError, Port, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage,
-};
+use tripwire_egress::{AllowList, AllowListError, Port, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage};
 use tripwire_sandbox::Sandbox;
 
 /// A proxy that serves one run, and the folder of its socket. Dropping it ends both.

@@ -4,8 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use tripwire_adapters::allowlist::AllowListError;
-use tripwire_host::counted::counted;
+use tripwire_core::counted::counted;
+use tripwire_egress::AllowListError;
 use tripwire_sandbox::{
     ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
     NotRun, Report, SpecError, StageError,

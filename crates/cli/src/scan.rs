@@ -10,10 +10,10 @@ use crate::scan_transcripts;
 use clap::Args;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
-use tripwire_host::counted::counted;
-use tripwire_host::traces::{self, Scanned};
-use tripwire_host::workspace::Workspace;
+use tripwire_session::formats::traces::{self, Scanned};
+use tripwire_workspace::Workspace;
 
 /// Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule.
 ///

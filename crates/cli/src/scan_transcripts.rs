@@ -6,12 +6,12 @@ use crate::place;
 use crate::problem::Problem;
 use serde_json::{Value, json};
 use std::path::Path;
-use tripwire_adapters::hooks::Client;
-use tripwire_adapters::transcripts::{self, Judged, Past, Skipped};
+use tripwire_clients::hooks::Client;
+use tripwire_clients::transcripts::{self, Judged, Past, Skipped};
+use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::{Level, Price};
 use tripwire_core::policy::Policy;
-use tripwire_host::counted::{agreeing, counted};
-use tripwire_host::prices::Basis;
+use tripwire_core::prices::Basis;
 
 /// Skipped files that are named; the others are counted.
 const SKIPPED_NAMED_MAX: usize = 5;

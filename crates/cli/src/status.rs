@@ -7,18 +7,18 @@ use crate::problem::Problem;
 use crate::terminal;
 use clap::Args;
 use serde_json::json;
+use tripwire_authority::identity::Part;
 use tripwire_core::chain::View;
+use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::input::Mode;
-use tripwire_host::control::ControlFile;
-use tripwire_host::counted::{agreeing, counted};
-use tripwire_host::driver::{Driver, views};
-use tripwire_host::ended::{self, Ended};
-use tripwire_host::geometry::manifest::Manifest;
-use tripwire_host::geometry::wall_clock::WallClock;
-use tripwire_host::identity::Part;
-use tripwire_host::supervised::{self, RunRecord, Supervisor};
-use tripwire_host::workspace::session::SessionId;
-use tripwire_host::workspace::{StatePlace, Workspace};
+use tripwire_session::driver::{Driver, views};
+use tripwire_session::ended::{self, Ended};
+use tripwire_session::supervised::{self, RunRecord, Supervisor};
+use tripwire_workspace::control::ControlFile;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{StatePlace, Workspace};
 
 /// Show how the newest session stands, on one screen.
 ///

@@ -6,12 +6,12 @@ use crate::place::places;
 use crate::problem::Problem;
 use clap::Args;
 use std::io::Read;
-use tripwire_adapters::hooks::{Client, window};
-use tripwire_adapters::statusline;
-use tripwire_host::clock;
-use tripwire_host::driver::Driver;
-use tripwire_host::foreign::Foreign;
-use tripwire_host::workspace::Workspace;
+use tripwire_clients::hooks::{Client, window};
+use tripwire_clients::statusline;
+use tripwire_session::driver::Driver;
+use tripwire_session::foreign::Foreign;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
 
 /// Show one line about the session that Claude Code names on standard input: money, time, context, health, tests, holds.
 ///

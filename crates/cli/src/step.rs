@@ -8,17 +8,17 @@ use clap::{Args, ValueEnum};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tripwire_authority::identity::Configuration;
+use tripwire_authority::{Confinement, Who};
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::canonical;
-use tripwire_host::authority::{Confinement, Who};
-use tripwire_host::clock;
-use tripwire_host::driver::{Driver, Taken};
-use tripwire_host::identity::Configuration;
-use tripwire_host::notify;
-use tripwire_host::stream::Inputs;
-use tripwire_host::workspace::Workspace;
+use tripwire_session::driver::{Driver, Taken};
+use tripwire_session::formats::stream::Inputs;
+use tripwire_session::notify;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
 
 /// Take inputs into a session: journal each, decide, print the decision. Many processes may do so at once.
 ///
@@ -101,7 +101,7 @@ fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
         Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
         None => {
             // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-            if let Err(error) = tripwire_host::workspace::exclude::exclude_geometry(workspace.root()) {
+            if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
                 output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
             let change = |policy: &mut Policy| policy.set_role(args.acting.named().as_deref());

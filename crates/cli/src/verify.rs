@@ -7,15 +7,15 @@ use crate::problem::Problem;
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use tripwire_host::bundle::{self, BundleError};
-use tripwire_host::counted::{agreeing, counted};
-use tripwire_host::driver::views;
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::journal::note::Verifier;
-use tripwire_host::journal::verify::{Report, Trust, verify};
-use tripwire_host::journal::{JournalError, SessionPaths};
-use tripwire_host::storage::Disk;
-use tripwire_host::workspace::session::SessionId;
+use tripwire_core::counted::{agreeing, counted};
+use tripwire_journal::bundle::{self, BundleError};
+use tripwire_journal::note::Verifier;
+use tripwire_journal::storage::Disk;
+use tripwire_journal::verify::{Report, Trust, verify};
+use tripwire_journal::{JournalError, SessionPaths};
+use tripwire_session::driver::views;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// Verify a session's journal or an exported bundle: every record, every checkpoint, every signature.
 ///

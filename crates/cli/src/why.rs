@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::{Policy, SettingRow};
 use tripwire_core::rules;
-use tripwire_host::driver::{Driver, words};
+use tripwire_session::driver::{Driver, words};
 
 /// Tell why a decision was taken: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
 #[derive(Debug, Args)]

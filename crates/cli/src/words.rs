@@ -2,10 +2,10 @@
 
 use crate::output;
 use tripwire_core::chain::event::{Action, AgentEvent};
+use tripwire_core::counted::counted;
 use tripwire_core::decision::{ActivityMode, Decision, Finding, Level};
 use tripwire_core::effect::{Effect, Sameness};
 use tripwire_core::input::{HumanAct, Input, Report, What};
-use tripwire_host::counted::counted;
 
 /// Columns for what the agent did; longer texts are cut in the middle, so that a line fits a terminal.
 const WHAT_COLUMNS: usize = 38;

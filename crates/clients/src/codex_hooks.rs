@@ -13,10 +13,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// The setting by which commands get a terminal that stays open. `write_stdin` types into it, and no hook hears of that.
-pub(crate) const NO_TERMINALS: &str = "features.unified_exec_tty";
+pub const NO_TERMINALS: &str = "features.unified_exec_tty";
 
 /// Where the client says that hooks of the command line come from.
-pub(crate) const SOURCE_GIVEN: &str = "sessionFlags";
+pub const SOURCE_GIVEN: &str = "sessionFlags";
 
 /// How long the client may take to list its hooks.
 const LIST_WITHIN: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ impl Listed {
 }
 
 /// The overrides that give a client our hooks for one start.
-pub(crate) fn overrides(command: &str, seconds: u64) -> Vec<String> {
+pub fn overrides(command: &str, seconds: u64) -> Vec<String> {
     let mut words = Vec::new();
     for event in events(Client::Codex) {
         let seconds = if *event == "SessionEnd" { 3 } else { seconds };
@@ -60,7 +60,7 @@ pub(crate) fn overrides(command: &str, seconds: u64) -> Vec<String> {
 }
 
 /// A text as TOML reads it back; JSON's escapes are among those that TOML knows.
-pub(crate) fn toml_text(text: &str) -> String {
+pub fn toml_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

@@ -122,7 +122,7 @@ pub fn settings_file(client: Client, scope: &Scope, homes: &Homes) -> Result<Pat
 }
 
 /// The text of a person's settings, or a workspace's; nothing if there is none that can be read.
-pub(crate) fn read_settings(path: &Path) -> Option<String> {
+pub fn read_settings(path: &Path) -> Option<String> {
     file::read(path, &Scope::User).ok().flatten()
 }
 

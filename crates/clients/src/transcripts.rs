@@ -19,8 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_core::decision::Price;
 use tripwire_core::policy::Policy;
-use tripwire_host::prices::Basis;
-use tripwire_host::traces::{self, Scanned, TraceError};
+use tripwire_core::prices::Basis;
+use tripwire_session::formats::traces::{self, Scanned, TraceError};
 
 /// The largest transcript that is read: a session of many days fits, a dump does not.
 pub const TRANSCRIPT_BYTES_MAX: u64 = 64 << 20;

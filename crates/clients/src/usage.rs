@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
+use tripwire_core::prices::{self, Basis, TokenClasses};
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_host::prices::{self, Basis, TokenClasses};
 
 /// Answers, calls and exit codes that are remembered; what is asked about is always among the newest.
 const REMEMBERED: usize = 48;

@@ -1,5 +1,8 @@
 //! Counts in sentences for people: `1 file`, `2 files`. Never for what is journaled or hashed, whose words stay as they are.
 
+use alloc::format;
+use alloc::string::String;
+
 /// A count with what is counted, in the singular or its regular plural.
 #[must_use]
 pub fn counted(count: impl TryInto<u64>, what: &str) -> String {

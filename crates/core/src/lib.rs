@@ -18,14 +18,15 @@
 extern crate alloc;
 
 pub mod chain;
+pub mod counted;
 pub mod decision;
 pub mod effect;
 pub mod enforcement;
 pub mod input;
 pub mod label;
 pub mod limits;
-pub mod observe;
 pub mod policy;
+pub mod prices;
 pub mod record;
 mod ring;
 pub mod rules;

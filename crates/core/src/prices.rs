@@ -5,8 +5,10 @@
 
 mod table;
 
+use crate::units::{MicroUsd, Tokens};
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
 use table::{MODELS, Rates, Row};
-use tripwire_core::units::{MicroUsd, Tokens};
 
 /// The tokens of one answer, in classes that do not overlap, whatever a provider's own arithmetic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

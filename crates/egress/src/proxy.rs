@@ -67,7 +67,7 @@ impl Proxy {
     /// ```
     /// use std::os::unix::net::UnixListener;
     /// use std::sync::{Arc, Mutex};
-    /// use tripwire_adapters::allowlist::{AllowList, Proxy, ProxyConfig, RequestRecord};
+    /// use crate::{AllowList, Proxy, ProxyConfig, RequestRecord};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let path = std::env::temp_dir().join(format!("allow-list-{}.sock", std::process::id()));

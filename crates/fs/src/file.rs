@@ -151,12 +151,12 @@ fn open_flags() -> i32 {
 }
 
 /// Opens an existing file for reading and writing, without following a symbolic link.
-pub(crate) fn open_read_write(path: &Path) -> io::Result<File> {
+pub fn open_read_write(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(open_flags()).open(path)
 }
 
 /// Opens a file for reading and writing and makes it if it is missing, without following a symbolic link.
-pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+pub fn open_or_create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE).custom_flags(open_flags());
     options.open(path)
@@ -164,7 +164,7 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
 
 /// Writes over a file's contents without waiting for the disk and without a new file, which costs a tenth of a replacement:
 /// for what tells by itself whether it is whole, and can be begun anew. What is no plain file is replaced.
-pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+pub fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let opened = open_or_create(path).or_else(|error| {
         if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
@@ -186,7 +186,7 @@ pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), FileError>
 }
 
 /// Writes a file over the one before without waiting for the disk: for what can be lost and begun anew.
-pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let mut draft = Draft::new(path, FILE_MODE)?;
     draft.write(bytes)?;
     std::fs::rename(&draft.draft, &draft.target).map_err(FileError::at(path, FileAction::Rename))
@@ -206,7 +206,7 @@ pub fn replace_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Fil
 
 /// A file under construction beside its final place; dropping it unpublished removes it.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub struct Draft {
     file: File,
     draft: PathBuf,
     target: PathBuf,
@@ -214,7 +214,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Starts a draft in the folder of `target`, so that the later rename stays on one file system.
-    pub(crate) fn new(target: &Path, mode: u32) -> Result<Self, FileError> {
+    pub fn new(target: &Path, mode: u32) -> Result<Self, FileError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(mode).custom_flags(open_flags());
         // A process that was killed may have left a draft, and its number may be ours today: take the next name.
@@ -230,25 +230,25 @@ impl Draft {
     }
 
     /// Adds bytes to the draft.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.file.write_all(bytes).map_err(FileError::at(&self.target, FileAction::Write))
     }
 
     /// Locks the draft for as long as the returned file is open, whatever becomes of the draft.
-    pub(crate) fn lock(&self) -> Result<File, FileError> {
+    pub fn lock(&self) -> Result<File, FileError> {
         let kept = self.file.try_clone().and_then(|file| file.lock().map(|()| file));
         kept.map_err(FileError::at(&self.target, FileAction::Lock))
     }
 
     /// Syncs the draft and renames it over the target.
-    pub(crate) fn publish(self) -> Result<(), FileError> {
+    pub fn publish(self) -> Result<(), FileError> {
         self.sync()?;
         std::fs::rename(&self.draft, &self.target).map_err(FileError::at(&self.target, FileAction::Rename))?;
         sync_folder_of(&self.target)
     }
 
     /// Syncs the draft and puts it in place only if nothing is there yet; says whether it did.
-    pub(crate) fn publish_new(self) -> Result<Published, FileError> {
+    pub fn publish_new(self) -> Result<Published, FileError> {
         self.sync()?;
         match std::fs::hard_link(&self.draft, &self.target) {
             Ok(()) => sync_folder_of(&self.target).map(|()| Published::New),
@@ -261,7 +261,7 @@ impl Draft {
     ///
     /// When `accept` says no, the two are swapped back: an edit that landed between the caller's read and this write
     /// is not lost. File systems without an atomic swap get a plain rename.
-    pub(crate) fn exchange(self, accept: impl FnOnce(&Path) -> Accept) -> Result<Accept, FileError> {
+    pub fn exchange(self, accept: impl FnOnce(&Path) -> Accept) -> Result<Accept, FileError> {
         self.sync()?;
         let swap = || {
             rustix::fs::renameat_with(
@@ -319,7 +319,7 @@ impl Drop for Draft {
 
 /// Whether a draft became the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Published {
+pub enum Published {
     /// It did.
     New,
     /// Someone else was first; the file was left alone.
@@ -328,7 +328,7 @@ pub(crate) enum Published {
 
 /// The caller's verdict on the contents that its write displaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accept {
+pub enum Accept {
     /// They are what the new contents were made from.
     Yes,
     /// They are not: put them back.
@@ -364,7 +364,7 @@ pub fn make_folder(path: &Path) -> Result<(), FileError> {
 }
 
 /// Keeps several of our processes apart while one of them changes a file; the lock ends with the value.
-pub(crate) fn lock_folder_of(path: &Path) -> Result<File, FileError> {
+pub fn lock_folder_of(path: &Path) -> Result<File, FileError> {
     let folder = File::open(folder_of(path)).map_err(FileError::at(folder_of(path), FileAction::Lock))?;
     folder.lock().map_err(FileError::at(folder_of(path), FileAction::Lock))?;
     Ok(folder)
@@ -391,7 +391,7 @@ fn draft_name(target: &Path) -> PathBuf {
 
 /// Removes drafts in a folder whose processes are gone, and says how many; at session start, never on the quiet path. Young
 /// ones stay: a process in a namespace of its own has a number that means nothing here.
-pub(crate) fn sweep_drafts(folder: &Path) -> Result<u64, FileError> {
+pub fn sweep_drafts(folder: &Path) -> Result<u64, FileError> {
     let mut swept = 0_u64;
     for entry in std::fs::read_dir(folder).map_err(FileError::at(folder, FileAction::Read))? {
         let entry = entry.map_err(FileError::at(folder, FileAction::Read))?;

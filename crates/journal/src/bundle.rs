@@ -4,12 +4,11 @@
 //! blobs they point to, and an end that carries the digest of everything before it. A bundle that was cut or changed is
 //! still unpacked as far as it goes, so that the first bad record can be named.
 
-use crate::geometry::file::{FileAction, FileError};
-use crate::geometry::layout;
-use crate::journal::blob::{BlobPointer, Blobs};
-use crate::journal::note::Verifier;
-use crate::journal::{Journal, JournalError, SessionPaths};
+use crate::blob::{BlobPointer, Blobs};
+use crate::names;
+use crate::note::Verifier;
 use crate::storage::Disk;
+use crate::{Journal, JournalError, SessionPaths};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use tripwire_fs::file::{FileAction, FileError};
 
 /// The version of the form; a newer one is refused.
 const VERSION: u32 = 1;
@@ -114,7 +114,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     let checkpoints = notes(&paths, place.records(), &mut out)?;
     let mut pointers = BTreeMap::new();
     for (number, path) in
-        (1..).zip(named(paths.dir(), layout::SEGMENT_SUFFIX)?).take_while(|(number, _)| *number <= place.segment)
+        (1..).zip(named(paths.dir(), names::SEGMENT_SUFFIX)?).take_while(|(number, _)| *number <= place.segment)
     {
         out.line(&Line::Segment(number))?;
         let file = File::open(&path).map_err(FileError::at(&path, FileAction::Read))?;
@@ -138,7 +138,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
 /// The signed checkpoints over what is exported.
 fn notes(paths: &SessionPaths, records: u64, out: &mut Sealing<impl Write>) -> Result<u64, BundleError> {
     let mut count = 0;
-    for path in named(&paths.dir().join(layout::CHECKPOINTS), layout::NOTE_SUFFIX)? {
+    for path in named(&paths.dir().join(names::CHECKPOINTS), names::NOTE_SUFFIX)? {
         let size = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u64>().ok());
         let Some(size) = size.filter(|size| *size <= records) else { continue };
         let text = std::fs::read_to_string(&path).map_err(FileError::at(&path, FileAction::Read))?;
@@ -316,14 +316,14 @@ impl Unpacking {
         match line {
             Line::Segment(number) => {
                 self.close()?;
-                let path = self.paths.dir().join(layout::segment(number));
+                let path = self.paths.dir().join(names::segment(number));
                 let file = File::create_new(&path).map_err(FileError::at(&path, FileAction::Create))?;
                 self.segment = Some(BufWriter::new(file));
             }
             Line::Note { size, text } => {
-                let folder = self.paths.dir().join(layout::CHECKPOINTS);
+                let folder = self.paths.dir().join(names::CHECKPOINTS);
                 make(&folder)?;
-                let path = folder.join(layout::note(size));
+                let path = folder.join(names::note(size));
                 std::fs::write(&path, text).map_err(FileError::at(&path, FileAction::Create))?;
             }
             Line::Blob { base64, sha256: _ } => {

@@ -13,7 +13,7 @@ use super::error::{Damage, DamageCause, JournalError};
 use super::merkle::Frontier;
 use super::note::{Checkpoint, SignedCheckpoint, Signer};
 use super::{Journal, Place, SessionPaths, Turn};
-use crate::geometry::layout;
+use crate::names;
 use crate::storage::{self, Storage};
 
 /// What a journal is called in its checkpoints.
@@ -130,18 +130,18 @@ pub(super) fn read_note<S: Storage>(
 
 /// The directory of a session's checkpoints.
 pub(super) fn directory(paths: &SessionPaths) -> PathBuf {
-    paths.dir().join(layout::CHECKPOINTS)
+    paths.dir().join(names::CHECKPOINTS)
 }
 
 /// The file of the checkpoint over so many records.
 pub(super) fn note_path(paths: &SessionPaths, size: u64) -> PathBuf {
-    directory(paths).join(layout::note(size))
+    directory(paths).join(names::note(size))
 }
 
 /// The sizes that the notes among some file names cover.
 pub(super) fn note_sizes(names: &[String]) -> Vec<u64> {
     let mut sizes: Vec<u64> =
-        names.iter().filter_map(|name| name.strip_suffix(layout::NOTE_SUFFIX)?.parse().ok()).collect();
+        names.iter().filter_map(|name| name.strip_suffix(names::NOTE_SUFFIX)?.parse().ok()).collect();
     sizes.sort_unstable();
     sizes
 }

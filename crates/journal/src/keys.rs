@@ -15,7 +15,7 @@ use super::SessionPaths;
 use super::error::JournalError;
 use super::note::{Signer, Verifier};
 use super::verify::Trust;
-use crate::geometry::layout;
+use crate::names;
 use crate::storage::{Disk, Storage as _};
 
 /// The person's own state directory.
@@ -154,7 +154,7 @@ impl KeyHome {
                 let (session, _) = file.strip_suffix(".note")?.rsplit_once('-')?;
                 let paths = SessionPaths::new(geometry, session).ok()?;
                 let ours = self.witness(&paths) == note.path();
-                (ours && !paths.dir().join(layout::segment(1)).exists()).then(|| (session.to_owned(), note.path()))
+                (ours && !paths.dir().join(names::segment(1)).exists()).then(|| (session.to_owned(), note.path()))
             })
             .collect();
         lost.sort();

@@ -13,21 +13,23 @@ use std::time::Duration;
 use serde::de::IgnoredAny;
 use tripwire_core::record::chain::Digest;
 
-use crate::geometry::layout::{self, Layout};
 use crate::storage::Storage;
 
 pub mod blob;
+pub mod bundle;
 pub mod checkpoint;
 pub mod error;
 mod head;
 pub mod keys;
-pub(crate) mod line;
+pub mod line;
 mod merkle;
+pub mod names;
 pub mod note;
 pub mod payload;
 mod read;
 mod recover;
 mod segment;
+pub mod storage;
 mod turn;
 pub mod verify;
 
@@ -61,8 +63,11 @@ impl SessionPaths {
         {
             return Err(JournalError::SessionName(session.to_owned()));
         }
-        let layout = Layout::at(geometry);
-        Ok(Self { session: session.to_owned(), dir: layout.journal().join(session), blobs: layout.blobs() })
+        Ok(Self {
+            session: session.to_owned(),
+            dir: geometry.join(names::JOURNAL).join(session),
+            blobs: geometry.join(names::BLOBS),
+        })
     }
 
     /// The names of the sessions below a `.geometry` directory, oldest first as far as their names tell.
@@ -70,7 +75,7 @@ impl SessionPaths {
     /// # Errors
     /// The directory is there and cannot be read.
     pub fn list<S: Storage>(storage: &S, geometry: &Path) -> Result<Vec<String>, JournalError> {
-        let dir = Layout::at(geometry).journal();
+        let dir = geometry.join(names::JOURNAL);
         match storage.list(&dir) {
             Ok(names) => Ok(names.into_iter().filter(|name| Self::new(geometry, name).is_ok()).collect()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -97,7 +102,7 @@ impl SessionPaths {
     }
 
     fn head(&self) -> PathBuf {
-        self.dir.join(layout::HEAD)
+        self.dir.join(names::HEAD)
     }
 
     fn segment(&self, number: u64) -> PathBuf {

@@ -55,8 +55,9 @@ pub struct Cut {
 
 /// A line that was taken apart; its own hash and seal hold, its place in the chain is not implied.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'text> {
-    pub(crate) body: &'text str,
+pub struct Line<'text> {
+    /// The canonical text of the body.
+    pub body: &'text str,
     pub(crate) hash: Digest,
     pub(crate) index: u64,
     pub(crate) previous: Digest,
@@ -133,7 +134,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Line<'_>, LineFault> {
 }
 
 /// Checks that a line is the next record of the chain. The journal's own rule; tests try it against weaker ones.
-pub(crate) fn check<'text>(bytes: &'text [u8], tail: &Tail) -> Result<Line<'text>, LineFault> {
+pub fn check<'text>(bytes: &'text [u8], tail: &Tail) -> Result<Line<'text>, LineFault> {
     let line = parse(bytes)?;
     if line.index != tail.index {
         return Err(LineFault::Index { found: line.index });
@@ -166,7 +167,8 @@ pub(crate) fn take_apart(text: &str) -> Option<Parts<'_>> {
 
 /// The pieces of a line's text; nothing about them is proved.
 pub(crate) struct Parts<'text> {
-    pub(crate) body: &'text str,
+    /// The canonical text of the body.
+    pub body: &'text str,
     pub(crate) hash: &'text str,
     pub(crate) index: u64,
     pub(crate) previous: &'text str,

@@ -2,14 +2,14 @@
 
 use super::error::{Damage, DamageCause};
 use super::line::{Line, LineFault, Tail};
-use crate::geometry::layout;
+use crate::names;
 
 /// How a line is checked against the chain.
 pub(crate) type LineCheck = for<'text> fn(&'text [u8], &Tail) -> Result<Line<'text>, LineFault>;
 
 /// The file name of a segment, counted from one.
 pub(crate) fn name(number: u64) -> String {
-    layout::segment(number)
+    names::segment(number)
 }
 
 /// The numbers of the segments among some file names; they must be 1, 2, 3 … without a hole.
@@ -30,7 +30,7 @@ pub(crate) fn before(name: &str) -> u64 {
 }
 
 fn parse_name(text: &str) -> Option<u64> {
-    let number = text.strip_suffix(layout::SEGMENT_SUFFIX)?.parse().ok()?;
+    let number = text.strip_suffix(names::SEGMENT_SUFFIX)?.parse().ok()?;
     (name(number) == text).then_some(number)
 }
 

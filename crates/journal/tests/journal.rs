@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tripwire_host::journal::keys::KeyHome;
-use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths};
-use tripwire_host::storage::simulated::SimulatedDisk;
-use tripwire_host::storage::{Disk, Storage as _};
+use tripwire_journal::keys::KeyHome;
+use tripwire_journal::storage::simulated::SimulatedDisk;
+use tripwire_journal::storage::{Disk, Storage as _};
+use tripwire_journal::verify::{Trust, verify};
+use tripwire_journal::{Append, Batch, Durability, Entry, Fenced, Journal, JournalError, Options, SessionPaths};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

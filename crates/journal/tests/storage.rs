@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tripwire_host::storage::simulated::{Faults, SimulatedDisk};
-use tripwire_host::storage::{Disk, OpenMode, Storage, read_file, read_range, replace};
+use tripwire_journal::storage::simulated::{Faults, SimulatedDisk};
+use tripwire_journal::storage::{Disk, OpenMode, Storage, read_file, read_range, replace};
 
 /// One thing to do with one of three names.
 #[derive(Debug, Clone)]

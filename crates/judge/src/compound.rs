@@ -2,9 +2,9 @@
 
 use super::call::Place;
 use super::field::Field;
-use super::shell::{Compound, Script};
 use super::stream::Stream;
 use super::walk::Walker;
+use tripwire_shell::{Compound, Script};
 
 /// Most values of a loop that are tried one by one.
 const LOOP_MAX: usize = 64;

@@ -1,9 +1,9 @@
 //! The effect card: what a held command would hit, counted on the real disk.
 
-use crate::counted::counted;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
+use tripwire_core::counted::counted;
 
 /// Most entries that are counted below one path; more is said as "at least".
 pub(super) const ENTRIES_MAX: u64 = 20_000;

@@ -1,9 +1,9 @@
 //! From words to arguments: braces, tildes, variables, substitutions, in bash's order.
 
 use super::field::{Atom, Field, Fill, Origin, fits};
-use super::shell::{Flow, Operation, Parameter, Piece, Quote, Word};
 use super::stream::Stream;
 use super::walk::Walker;
+use tripwire_shell::{Flow, Operation, Parameter, Piece, Quote, Word};
 
 /// Most arguments that one word may become; a longer list is cut, and its rest judged as unknown.
 const FIELDS_MAX: usize = 256;

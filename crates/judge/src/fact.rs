@@ -1,13 +1,13 @@
 //! The fact that a judgement gives to the core: bound to one command in one folder, named by a short code.
 
 use super::{Answer, Facts, Judge, Verdict, named};
-use crate::geometry::layout::Layout;
-use crate::workspace::session::SessionId;
 use std::os::unix::ffi::OsStrExt as _;
 use tripwire_core::input::FloorFact;
 use tripwire_core::label::Label;
-use tripwire_core::observe::{ShellCall, shell_calls};
 use tripwire_core::record::chain::Digest;
+use tripwire_observe::{ShellCall, shell_calls};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// Letters of a code: digits and letters that nobody mistakes for each other.
 const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";

@@ -26,7 +26,6 @@ mod remember;
 mod repository;
 mod rules;
 mod runners;
-mod shell;
 mod state;
 mod stream;
 mod walk;
@@ -151,8 +150,8 @@ impl Judge {
         if command.len() > COMMAND_BYTES_MAX {
             return Verdict::refused(FloorRule::TooComplex, "the line is longer than 2 MiB");
         }
-        let parsed = shell::parse(command);
-        if let Some(error @ shell::SyntaxError::TooDeep) = parsed.error {
+        let parsed = tripwire_shell::parse(command);
+        if let Some(error @ tripwire_shell::SyntaxError::TooDeep) = parsed.error {
             return Verdict::refused(FloorRule::TooComplex, &error.to_string());
         }
         let world = World::new(&self.facts);

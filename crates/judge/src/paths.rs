@@ -10,8 +10,9 @@ use super::find::{Action, Search};
 use super::stream::Stream;
 use super::walk::Walker;
 use super::world::World;
-use super::{COMMAND_BYTES_MAX, Judge, shell};
+use super::{COMMAND_BYTES_MAX, Judge};
 use std::path::{Component, Path, PathBuf};
+use tripwire_shell as shell;
 
 /// Steps of one line that are kept; a line with more is held by the judge.
 const STEPS_MAX: usize = 8_192;
@@ -352,7 +353,7 @@ fn is_open_file(target: &Field) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::Facts;
+    use crate::Facts;
 
     fn steps(command: &str) -> Vec<Step> {
         let facts = Facts { workspace: "/w".into(), cwd: "/w".into(), home: Some("/h".into()), ..Facts::default() };

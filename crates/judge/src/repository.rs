@@ -2,11 +2,11 @@
 
 use super::conflict::is_untouched;
 use super::past::{Course, Head, Keeps, Moved, Operation, Past};
-use crate::workspace::git::{Repository, common_folder, short_text};
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_workspace::git::{Repository, common_folder, short_text};
 
 /// Most files in conflict that are compared with their sides.
 const CONFLICTS_MAX: usize = 64;
@@ -359,7 +359,7 @@ impl Repo {
 impl Repo {
     /// Whether a file in conflict holds only what git wrote into it. The line names the objects of the three sides.
     fn is_untouched(&self, line: &str, file: &Path) -> bool {
-        let Ok(bytes) = crate::geometry::file::read_bounded(file, CONFLICT_BYTES_MAX) else { return !file.exists() };
+        let Ok(bytes) = tripwire_fs::file::read_bounded(file, CONFLICT_BYTES_MAX) else { return !file.exists() };
         let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
         let objects = line.split(' ').skip(6).take(3).filter(|object| object.contains(|digit| digit != '0'));
         let sides: Option<Vec<String>> = objects

@@ -4,11 +4,11 @@ use super::call::Place;
 use super::expand::unknown;
 use super::field::{Field, Origin};
 use super::mounts::Mounts;
-use super::shell::Command;
 use super::stream::Stream;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+use tripwire_shell::Command;
 
 /// The surroundings of the next command.
 #[derive(Debug, Clone, Default)]

@@ -1,12 +1,12 @@
 //! Held against the real bash: what it accepts we accept, and words become what it makes of them.
 #![expect(clippy::print_stdout, reason = "a check that is left out must be heard")]
 
-use super::shell;
 use super::state::State;
 use super::walk::Walker;
 use super::world::World;
 use super::{Facts, Field};
 use std::process::{Command, Stdio};
+use tripwire_shell as shell;
 
 mod peers;
 

@@ -4,14 +4,14 @@ use super::call::{Call, Place};
 use super::field::Field;
 use super::hold::{FloorRule, Hold, Segment};
 use super::paths::Watch;
-use super::shell::{
-    Assign, Assignment, Command, Compound, Item, Join, Redirect, RedirectKind, Script, Sense, Simple, Wait, Word,
-};
 use super::state::State;
 use super::stream::Stream;
 use super::world::World;
 use std::cell::Cell;
 use std::rc::Rc;
+use tripwire_shell::{
+    Assign, Assignment, Command, Compound, Item, Join, Redirect, RedirectKind, Script, Sense, Simple, Wait, Word,
+};
 
 /// Most commands that are looked at; a line that unrolls into more cannot be judged.
 const STEPS_MAX: usize = 4_000;
@@ -80,8 +80,8 @@ impl<'w> Walker<'w> {
             self.hold(Hold::plain(FloorRule::TooComplex, "code is nested in code more than 12 levels deep"));
             return Stream::Unknown;
         }
-        let parsed = super::shell::parse(text);
-        if let Some(error @ super::shell::SyntaxError::TooDeep) = parsed.error {
+        let parsed = tripwire_shell::parse(text);
+        if let Some(error @ tripwire_shell::SyntaxError::TooDeep) = parsed.error {
             self.hold(Hold::plain(FloorRule::TooComplex, &error.to_string()));
             return Stream::Unknown;
         }

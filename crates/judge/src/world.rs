@@ -329,7 +329,7 @@ impl World {
     pub(super) fn short_text(&self, path: &Path) -> Option<String> {
         let metadata =
             path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX)?;
-        let bytes = crate::geometry::file::read_bounded(path, metadata.len()).ok()?;
+        let bytes = tripwire_fs::file::read_bounded(path, metadata.len()).ok()?;
         String::from_utf8(bytes).ok()
     }
 
@@ -356,7 +356,7 @@ impl World {
 
     /// The repository that a path lies in.
     pub(super) fn repository(&self, path: &Path) -> Option<Rc<Repo>> {
-        let found = crate::workspace::git::top_level(path);
+        let found = tripwire_workspace::git::top_level(path);
         let made = self.made.borrow();
         let own =
             made.iter().filter(|(root, _)| path.starts_with(root)).max_by_key(|(root, _)| root.components().count());

@@ -1,8 +1,8 @@
 //! Digests as labels: the first 32 hex digits of a SHA-256.
 
-use crate::label::Label;
 use alloc::string::String;
 use sha2::{Digest as _, Sha256};
+use tripwire_core::label::Label;
 
 /// Hex digits of a digest: 128 bits, so that no two texts of one session meet by chance.
 const DIGITS: usize = 32;

@@ -3,9 +3,9 @@
 use super::digest;
 use super::normal::without_escapes;
 use super::words;
-use crate::label::Label;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
+use tripwire_core::label::Label;
 
 /// Words that name a kind.
 const KIND_WORDS: usize = 8;

@@ -1,11 +1,11 @@
 //! What a result brought that was not known before: the one observation that needs a memory.
 
 use super::words::Words;
-use crate::chain::event::Gain;
 use alloc::string::String;
 use core::fmt::Write as _;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tripwire_core::chain::event::Gain;
 
 /// Machine words of one generation: 4,096 bits.
 const SLOTS: usize = 64;
@@ -13,6 +13,13 @@ const SLOTS: usize = 64;
 const BITS: u64 = 4_096;
 /// Set bits at which a generation is full: a quarter, so that a word never seen is taken for known once in sixteen.
 const FULL: u32 = 1_024;
+
+/// Whether words that the arguments had already are counted: only prose repeats its question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Echoes {
+    Count,
+    Ignore,
+}
 
 /// Which words were seen of late: two generations of a filter that may take a new word for a known one, rarely, and
 /// never a known word of these generations for a new one. Two kilobytes of text, whatever the session's length.
@@ -30,9 +37,9 @@ impl Default for SeenWords {
 
 impl SeenWords {
     /// Counts what is new in a result, and remembers it with the arguments that led to it.
-    pub(super) fn gain(&mut self, said: &Words, got: &Words, prose: impl Into<crate::chain::activity::Sign>) -> Gain {
+    pub(super) fn gain(&mut self, said: &Words, got: &Words, echoes: Echoes) -> Gain {
         let new = got.iter().filter(|word| !said.has(*word) && !self.has(*word)).count();
-        let echo = if prose.into().is_present() { got.iter().filter(|word| said.has(*word)).count() } else { 0 };
+        let echo = if echoes == Echoes::Count { got.iter().filter(|word| said.has(*word)).count() } else { 0 };
         self.add(said, got);
         let small = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
         Gain { echo: small(echo), new: small(new), total: small(got.len()) }
@@ -105,9 +112,9 @@ mod tests {
     #[test]
     fn what_was_said_or_seen_is_not_new() {
         let mut seen = SeenWords::default();
-        let first = seen.gain(&Words::of("find the river"), &Words::of("the river is long and wide"), true);
+        let first = seen.gain(&Words::of("find the river"), &Words::of("the river is long and wide"), Echoes::Count);
         assert_eq!(first, Gain { echo: 2, new: 4, total: 6 });
-        let again = seen.gain(&Words::of("find that river"), &Words::of("the river is long and deep"), false);
+        let again = seen.gain(&Words::of("find that river"), &Words::of("the river is long and deep"), Echoes::Ignore);
         assert_eq!(again, Gain { echo: 0, new: 1, total: 6 });
     }
 
@@ -120,8 +127,8 @@ mod tests {
             let text: String = (0..40).map(|word| format!("w{page}x{word} ")).collect();
             seen.add(&none, &Words::of(&text));
         }
-        assert_eq!(seen.gain(&none, &Words::of("unforgettable"), false).new, 1);
-        assert_eq!(seen.gain(&none, &Words::of("w39x7"), false).new, 0);
+        assert_eq!(seen.gain(&none, &Words::of("unforgettable"), Echoes::Ignore).new, 1);
+        assert_eq!(seen.gain(&none, &Words::of("w39x7"), Echoes::Ignore).new, 0);
     }
 
     #[test]

@@ -4,6 +4,20 @@
 //! outcome and sketches. The journal stores these results, so that a replay does not depend on this module; a change
 //! of any result is a change of [`OBSERVE_VERSION`].
 
+#![no_std]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions,
+        clippy::float_arithmetic
+    )
+)]
+
+extern crate alloc;
+
 mod arguments;
 pub mod chant;
 mod digest;
@@ -32,18 +46,18 @@ pub use nature::{Doing, Nature, nature};
 pub use normal::{Volatility, normalise};
 pub use text_files::is_plain_text;
 
-use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain, Outcome, Status, TestResult};
-use crate::label::Label;
-use crate::sketch::Sketch;
-use crate::units::{Count, RunMillis, Tokens};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
 use alloc::vec::Vec;
 use arguments::Arguments;
-use gain::SeenWords;
+use gain::{Echoes, SeenWords};
 use names::Name;
 use serde::{Deserialize, Serialize};
 use tools::ToolKind;
+use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain, Outcome, Status, TestResult};
+use tripwire_core::label::Label;
+use tripwire_core::sketch::Sketch;
+use tripwire_core::units::{Count, RunMillis, Tokens};
 use words::Words;
 use work::{Mark, Marks, Work};
 
@@ -144,7 +158,8 @@ impl Observer {
         match raw.output.filter(|_| !facts.flags.has(Flag::Silent)) {
             Some(output) => {
                 let prose = call.is_prose() && words::is_prose(output);
-                facts.gain = Some(self.seen.gain(&said, &Words::of(output), prose));
+                let echoes = if prose { Echoes::Count } else { Echoes::Ignore };
+                facts.gain = Some(self.seen.gain(&said, &Words::of(output), echoes));
             }
             None => self.seen.add(&said, &Words::default()),
         }

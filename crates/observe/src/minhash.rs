@@ -3,7 +3,7 @@
 //! Every shingle is hashed once; the upper bits of the hash choose a lane, the lane keeps its smallest hash, and eight
 //! bits of that remain. Two texts agree in a lane with the probability of their shared shingles (Jaccard).
 
-use crate::sketch::{LANES, Sketch};
+use tripwire_core::sketch::{LANES, Sketch};
 
 /// Bytes of a shingle: one machine word. Shorter ones call unrelated English similar, longer ones make small changes
 /// look large (the table in docs/concepts/observation.md).
@@ -91,7 +91,7 @@ fn borrowed(lanes: &[u64; LANES], index: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Ratio;
+    use tripwire_core::units::Ratio;
 
     fn similarity(one: &str, other: &str) -> Ratio {
         sketch(one.as_bytes()).unwrap().similarity(&sketch(other.as_bytes()).unwrap())

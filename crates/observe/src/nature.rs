@@ -5,9 +5,9 @@
 
 use super::tools::ToolKind;
 use super::{Call, RawCall, lines, signature, tools, work, work_of};
-use crate::chain::event::Flag;
 use alloc::string::String;
 use alloc::vec::Vec;
+use tripwire_core::chain::event::Flag;
 
 /// What a call does to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

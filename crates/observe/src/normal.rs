@@ -37,7 +37,7 @@ pub(super) fn normal_bytes(text: &str, volatility: Volatility) -> Vec<u8> {
     }
     // A huge text keeps its two ends; the middle counts as it is, by its hash, so that no difference is overlooked.
     let half = OBSERVED_BYTES_MAX.div_euclid(2);
-    let head = crate::label::cut(text, half).len();
+    let head = tripwire_core::label::cut(text, half).len();
     let tail = (bytes.len().saturating_sub(half)..bytes.len()).find(|at| text.is_char_boundary(*at));
     let tail = tail.unwrap_or(bytes.len());
     let part = |range: core::ops::Range<usize>| bytes.get(range).unwrap_or_default();

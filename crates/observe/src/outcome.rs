@@ -4,8 +4,8 @@ use super::RawCall;
 use super::tools::ToolKind;
 use super::verdict;
 use super::work::{Mark, Proof, Work};
-use crate::chain::event::{ErrorClass, Flag, Outcome, Status, TestResult};
 use alloc::string::String;
+use tripwire_core::chain::event::{ErrorClass, Flag, Outcome, Status, TestResult};
 
 /// Bytes at each end of an output in which an error explains itself.
 const HEAD_BYTES: usize = 600;
@@ -68,7 +68,7 @@ fn reported_exit_code(output: &str) -> Option<i32> {
 
 /// The two ends of an output in lower case.
 fn ends(output: &str) -> (String, String) {
-    let head = crate::label::cut(output.trim_start(), HEAD_BYTES).to_ascii_lowercase();
+    let head = tripwire_core::label::cut(output.trim_start(), HEAD_BYTES).to_ascii_lowercase();
     let start = output.len().saturating_sub(HEAD_BYTES);
     let start = (start..=output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(output.len());
     (head, output.get(start..).unwrap_or_default().to_ascii_lowercase())
@@ -221,8 +221,8 @@ fn class(output: &str, exit_code: Option<i32>, kind: ToolKind, work: &Work) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::tools;
-    use crate::observe::work::of_command;
+    use crate::tools;
+    use crate::work::of_command;
 
     fn judge(raw: &RawCall<'_>) -> Outcome {
         of(raw, tools::kind(raw.tool), &of_command(raw.args))

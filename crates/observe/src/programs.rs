@@ -2,7 +2,7 @@
 
 use super::test_scripts::is_test_script;
 use super::text_files::is_plain_text;
-use crate::chain::event::{Flag, Flags};
+use tripwire_core::chain::event::{Flag, Flags};
 
 /// Runners of tests that need no further word.
 const TEST_RUNNERS: &[&str] = &[

@@ -4,10 +4,10 @@ use super::arguments::Arguments;
 use super::digest;
 use super::normal::{Volatility, normalise};
 use super::tools::ToolKind;
-use crate::label::Label;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use tripwire_core::label::Label;
 
 /// A signature longer than this is cut, and the digest of the whole stands for the rest.
 const SIGNATURE_BYTES_MAX: usize = 400;
@@ -24,14 +24,18 @@ pub(super) fn signature(tool: &str, kind: ToolKind, arguments: &Arguments<'_>, r
             format!("Bash(cmd={})", globbed(&normalise(command.trim(), Volatility::Arguments), root))
         }
         ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
-            format!("{}(...)", crate::label::cut(tool, SIGNATURE_BYTES_MAX))
+            format!("{}(...)", tripwire_core::label::cut(tool, SIGNATURE_BYTES_MAX))
         }
     };
     if text.len() <= SIGNATURE_BYTES_MAX {
         return Label::cut(&text);
     }
     let whole = digest::of(text.as_bytes());
-    Label::cut(&format!("{}…{})", crate::label::cut(&text, SIGNATURE_BYTES_MAX), crate::label::cut(whole.as_str(), 12)))
+    Label::cut(&format!(
+        "{}…{})",
+        tripwire_core::label::cut(&text, SIGNATURE_BYTES_MAX),
+        tripwire_core::label::cut(whole.as_str(), 12)
+    ))
 }
 
 fn basename(path: &str) -> &str {

@@ -3,7 +3,7 @@
 //! Conservative: a line counts only in the exact form of its runner, a failure outweighs every pass, and a run of no
 //! tests at all has passed nothing.
 
-use crate::chain::event::TestResult;
+use tripwire_core::chain::event::TestResult;
 
 /// What the summary lines of an output say.
 pub(super) fn of(output: &str) -> Option<TestResult> {

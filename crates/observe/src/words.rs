@@ -2,8 +2,8 @@
 
 use super::minhash;
 use super::normal::without_escapes;
-use crate::sketch::{WORD_LANES, WordSketch};
 use alloc::vec::Vec;
+use tripwire_core::sketch::{WORD_LANES, WordSketch};
 
 /// Characters of a text whose words count: a page of it, whatever its length.
 pub(super) const WORDS_CHARS_MAX: usize = 2_000;
@@ -117,7 +117,7 @@ fn hash(word: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Ratio;
+    use tripwire_core::units::Ratio;
 
     #[test]
     fn words_are_the_same_whatever_their_case_order_and_number() {

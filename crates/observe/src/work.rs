@@ -4,10 +4,10 @@ use super::arguments::is_shell;
 use super::programs;
 use super::shell::{Command, Joint, commands};
 use super::test_scripts;
-use crate::chain::event::{Flag, Flags};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
+use tripwire_core::chain::event::{Flag, Flags};
 
 /// Shells inside shells that are looked into.
 const DEPTH_MAX: u8 = 3;

@@ -1,7 +1,7 @@
 //! The observing functions from outside: properties over random texts, and golden values that pin their version.
 
 use proptest::prelude::*;
-use tripwire_core::observe::{OBSERVE_VERSION, RawCall, Volatility, normalise, observe, sketch_of};
+use tripwire_observe::{OBSERVE_VERSION, RawCall, Volatility, normalise, observe, sketch_of};
 
 /// Pieces from which volatile shapes arise, also broken ones.
 fn pieces() -> impl Strategy<Value = String> {
@@ -119,7 +119,7 @@ fn golden_values_change_only_with_the_version() {
 }
 
 /// Real text that is always at hand: two of this crate's own sources, in pieces of four kilobytes.
-const SOURCES: [&str; 2] = [include_str!("../src/observe/outcome.rs"), include_str!("../src/observe/work.rs")];
+const SOURCES: [&str; 2] = [include_str!("../src/outcome.rs"), include_str!("../src/work.rs")];
 
 /// The pieces of one text.
 fn pieces_of(text: &str) -> Vec<String> {

@@ -3,12 +3,12 @@
 //! A file of records begins with the session (its id and its frozen policy); after it come inputs, each followed by
 //! the decision that it caused, and between them what our own loop learnt. The same bodies stand in the journal and in a single-file recording.
 
-use crate::authority::Permissions;
 use crate::driver::Frozen;
-use crate::identity::FrozenIdentity;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use tripwire_authority::Permissions;
+use tripwire_authority::identity::FrozenIdentity;
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::input::Input;
 use tripwire_core::policy::{Policy, PolicyError};

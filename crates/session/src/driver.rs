@@ -24,18 +24,6 @@ pub mod views;
 pub mod words;
 
 use crate::body::{self, ReadBody, SessionBody};
-use crate::control;
-use crate::geometry::file::sweep_drafts;
-use crate::geometry::hook_script;
-use crate::geometry::layout::Layout;
-use crate::geometry::manifest::{Manifest, template};
-use crate::geometry::wall_clock::WallClock;
-use crate::identity::Configuration;
-use crate::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
-use crate::policy_file;
-use crate::storage::Storage;
-use crate::storage::disk::Disk;
-use crate::workspace::session::SessionId;
 pub use authority::{AskError, Frozen};
 use catch_up::{Followed, catch_up, stored};
 pub use error::DriverError;
@@ -47,12 +35,24 @@ pub use state::StateError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use time::{since, stamped};
+use tripwire_authority::identity::Configuration;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, Step, View};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::units::RunMillis;
+use tripwire_fs::file::sweep_drafts;
+use tripwire_journal::storage::Storage;
+use tripwire_journal::storage::disk::Disk;
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
+use tripwire_workspace::control;
+use tripwire_workspace::geometry::hook_script;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::{Manifest, template};
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::policy_file;
+use tripwire_workspace::session::SessionId;
 
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]

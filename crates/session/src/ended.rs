@@ -2,8 +2,6 @@
 //! engine's own stop. With hooks alone nobody tells us that a client has gone, so such a session is never called ended.
 
 use crate::driver::Driver;
-use crate::geometry::layout::Layout;
-use crate::geometry::wall_clock::WallClock;
 use crate::supervised::{self, Supervisor};
 use crate::transcript;
 use serde::Serialize;
@@ -11,6 +9,8 @@ use tripwire_core::chain::View;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::run::ending::Ending;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,20 +1,20 @@
 //! Someone else's session and ours: one of ours for each (client, foreign session id), whichever process comes first.
 
 use crate::driver::{Driver, DriverError, Signing};
-use crate::geometry::file::{self, FileAction, FileError};
-use crate::geometry::layout::Layout;
-use crate::geometry::wall_clock::WallClock;
-use crate::identity::Configuration;
-use crate::workspace::session::SessionId;
-use crate::workspace::{Workspace, test_command};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tripwire_core::observe::Observer;
+use tripwire_authority::identity::Configuration;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::{self, FileAction, FileError};
+use tripwire_observe::Observer;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{Workspace, test_command};
 
 /// A session of a client that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

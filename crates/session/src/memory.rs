@@ -8,13 +8,13 @@ mod form;
 pub mod pointer;
 mod record;
 
-use crate::geometry::file::{self, FileAction, FileError, ReadError, lock_folder_of, make_folder, read_bounded};
 pub use form::{Form, StoredAs, Visibility};
 use pointer::{Pointer, PointerError};
 pub use record::{FormRecord, OriginRecord, Record};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_fs::file::{self, FileAction, FileError, ReadError, lock_folder_of, make_folder, read_bounded};
 
 /// The largest content.
 pub const ENTRY_BYTES_MAX: usize = 64 * 1024 * 1024;

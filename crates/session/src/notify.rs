@@ -96,7 +96,7 @@ pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<Ended> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::TestDir;
+    use tripwire_testing::TestDir;
 
     /// A script by its shell: a file that was just written cannot be executed while a child that another test forked has it open.
     fn script(dir: &TestDir, text: &str) -> String {

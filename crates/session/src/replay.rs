@@ -1,9 +1,7 @@
 //! Replay: the same inputs again, the same decisions, or the first index at which they differ (REPLAY-1).
 
 use crate::body::{self, ReadBody, ReadDecision, SessionBody, SessionBodyError};
-use crate::journal::{Journal, JournalError, Place, Record};
-use crate::recording::{ReadError, Records};
-use crate::storage::Storage;
+use crate::formats::recording::{ReadError, Records};
 use std::io::BufRead;
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::decision::Decision;
@@ -11,6 +9,8 @@ use tripwire_core::input::Input;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::record::parity::{Parity, ParityDigests};
+use tripwire_journal::storage::Storage;
+use tripwire_journal::{Journal, JournalError, Place, Record};
 
 /// Why a replay could not be carried out.
 #[derive(Debug, thiserror::Error)]

@@ -12,22 +12,22 @@ pub use answer::AnswerError;
 pub use error::ReviewError;
 pub use proposal::{Listed, Proposal, State};
 
-use crate::authority::{Need, Who};
 use crate::driver::Driver;
 use crate::execution;
-use crate::geometry::file::{FileAction, FileError, make_folder};
-use crate::geometry::layout::Layout;
-use crate::geometry::wall_clock::WallClock;
-use crate::workspace::{Places, Workspace};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
+use tripwire_authority::{Need, Who};
 use tripwire_core::chain::event::Action;
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{Grant, Permission, Request, ReviewVerdict, Verdict, What};
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{RunMillis, Tokens};
+use tripwire_fs::file::{FileAction, FileError, make_folder};
 use tripwire_sandbox::{ApplyError, ChangeSet, Recovered, Stage};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::{Places, Workspace};
 
 /// The review gate of one workspace.
 #[derive(Debug, Clone)]
@@ -221,7 +221,7 @@ impl Gate {
 pub fn is_required(layout: &Layout) -> Result<bool, ReviewError> {
     use tripwire_core::policy::Switch;
     if layout.manifest().symlink_metadata().is_ok() {
-        let policy = crate::policy_file::load(&layout.manifest())?.policy;
+        let policy = tripwire_workspace::policy_file::load(&layout.manifest())?.policy;
         if policy.review.required == Switch::On {
             return Ok(true);
         }

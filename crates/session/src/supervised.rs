@@ -4,15 +4,15 @@
 //! going on from one whose supervisor was killed: the lock ends with the process, whatever ends it. The file is written
 //! in full at the start and only ever overwritten in place, so that its end can be noted on a full disk too.
 
-use crate::geometry::file::{self, Draft, FileAction, FileError, Published, ReadError, read_bounded};
-use crate::geometry::layout::Layout;
-use crate::geometry::wall_clock::WallClock;
-use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tripwire_fs::file::{self, Draft, FileAction, FileError, Published, ReadError, read_bounded};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
 
 /// What is known of a supervised run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

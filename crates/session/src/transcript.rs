@@ -1,11 +1,6 @@
 //! The transcript of our own loop: `transcripts/SESSION.jsonl`, a view that the journal gives again byte for byte.
 
 use crate::driver::{DriverError, run};
-use crate::geometry::file::{self, FileAction, FileError, read_bounded};
-use crate::geometry::layout::Layout;
-use crate::journal::Journal;
-use crate::storage::Storage;
-use crate::workspace::session::SessionId;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -14,6 +9,11 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::View;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
+use tripwire_fs::file::{self, FileAction, FileError, read_bounded};
+use tripwire_journal::Journal;
+use tripwire_journal::storage::Storage;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// The largest transcript that is compared.
 const BYTES_MAX: u64 = 1 << 30;

@@ -10,9 +10,9 @@ use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, Tokens};
-use tripwire_host::driver::{Driver, Taken, views};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::wall_clock::WallClock;
+use tripwire_session::driver::{Driver, Taken, views};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 struct Place {
     _folder: tempfile::TempDir,

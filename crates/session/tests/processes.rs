@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use tripwire_host::journal::note::Signer;
-use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
-use tripwire_host::storage::Disk;
+use tripwire_journal::note::Signer;
+use tripwire_journal::storage::Disk;
+use tripwire_journal::verify::{Trust, verify};
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 
 type Outcome = Result<(), Box<dyn Error>>;
 type Test = fn() -> Outcome;

@@ -2,6 +2,7 @@
 
 use super::lexer::{Lexer, Until, is_meta};
 use super::{Assign, Assignment, Simple, SyntaxError, Word};
+use alloc::vec::Vec;
 
 /// Builtins whose arguments may be array assignments.
 const DECLARING: [&str; 8] = ["declare", "typeset", "local", "export", "readonly", "alias", "eval", "let"];

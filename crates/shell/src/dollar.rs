@@ -2,7 +2,12 @@
 
 use super::lexer::{Lexer, Pieces, Until};
 use super::{Operation, Parameter, Piece, Quote, Script, SyntaxError, Word};
-use std::rc::Rc;
+use alloc::borrow::ToOwned as _;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::string::ToString as _;
+use alloc::vec;
+use alloc::vec::Vec;
 
 impl Lexer<'_> {
     pub(super) fn dollar(&mut self, quote: Quote, out: &mut Pieces) -> Result<(), SyntaxError> {

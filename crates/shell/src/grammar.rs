@@ -4,8 +4,13 @@ use super::dollar::quoted;
 use super::heredoc::{Expands, Pending, Tabs};
 use super::lexer::{Lexer, is_meta};
 use super::{Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Sense, Simple, SyntaxError, Wait};
-use std::cell::OnceCell;
-use std::rc::Rc;
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 /// Words that end a list; who began the list says which one it must be.
 const CLOSING: [&str; 8] = ["then", "do", "done", "fi", "elif", "else", "esac", "}"];

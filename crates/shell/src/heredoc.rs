@@ -2,8 +2,10 @@
 
 use super::lexer::{Lexer, Until};
 use super::{Piece, SyntaxError, Word};
-use std::cell::OnceCell;
-use std::rc::Rc;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec;
+use core::cell::OnceCell;
 
 /// A here-document whose body has not begun.
 pub(super) struct Pending {
@@ -34,7 +36,7 @@ pub(super) enum Tabs {
 impl Lexer<'_> {
     /// Reads the bodies that were announced on the line that just ended.
     pub(super) fn read_bodies(&mut self) -> Result<(), SyntaxError> {
-        for pending in std::mem::take(&mut self.pending) {
+        for pending in core::mem::take(&mut self.pending) {
             let text = self.body_of(&pending);
             let word = match pending.expands {
                 Expands::No => Word { pieces: vec![Piece::Quoted(text)] },

@@ -1,7 +1,10 @@
 //! The characters of a command line: blanks, quotes, and the edges of words.
 
 use super::{Flow, Piece, Quote, Script, SyntaxError, Word};
-use crate::judge::shell::heredoc::Pending;
+use crate::heredoc::Pending;
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Where the parser stands.
 pub(super) struct Lexer<'a> {

@@ -4,41 +4,48 @@
 //! [`DEPTH_MAX`] and never panics, whatever an agent writes (why no crate: `docs/decisions`). It accepts a little more
 //! than bash does; what it refuses, bash refuses too.
 
+#![no_std]
+
+extern crate alloc;
+
 mod assign;
 mod dollar;
 mod grammar;
 mod heredoc;
 mod lexer;
 
-use std::cell::OnceCell;
-use std::rc::Rc;
+use alloc::borrow::ToOwned as _;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 /// Deepest nesting of commands and expansions inside each other; people stay below 10.
-pub(super) const DEPTH_MAX: usize = 40;
+pub const DEPTH_MAX: usize = 40;
 
 /// A list of pipelines.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Script {
+pub struct Script {
     /// In the order in which they are written.
-    pub(super) items: Vec<Item>,
+    pub items: Vec<Item>,
 }
 
 /// One pipeline, and how it hangs together with the one before.
 #[derive(Debug, Clone)]
-pub(super) struct Item {
+pub struct Item {
     /// What connects it with the one before.
-    pub(super) join: Join,
+    pub join: Join,
     /// Whether the shell waits for it.
-    pub(super) wait: Wait,
+    pub wait: Wait,
     /// Whether its success is the success of its commands.
-    pub(super) sense: Sense,
+    pub sense: Sense,
     /// The commands, each reading what the one before writes.
-    pub(super) pipeline: Vec<Command>,
+    pub pipeline: Vec<Command>,
 }
 
 /// What a pipeline's success says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sense {
+pub enum Sense {
     /// That its last command succeeded.
     Plain,
     /// `!`: that it did not.
@@ -47,7 +54,7 @@ pub(super) enum Sense {
 
 /// What stands before a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Join {
+pub enum Join {
     /// `;`, a new line, or nothing.
     Then,
     /// `&&`
@@ -58,7 +65,7 @@ pub(super) enum Join {
 
 /// Whether a pipeline runs beside the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub enum Wait {
     /// The shell waits.
     Foreground,
     /// `&`
@@ -67,7 +74,7 @@ pub(super) enum Wait {
 
 /// One command.
 #[derive(Debug, Clone)]
-pub(super) enum Command {
+pub enum Command {
     /// A program with its arguments.
     Simple(Simple),
     /// A compound with its redirections.
@@ -78,7 +85,7 @@ pub(super) enum Command {
 
 /// The compounds of the language.
 #[derive(Debug, Clone)]
-pub(super) enum Compound {
+pub enum Compound {
     /// `( … )`
     Subshell(Script),
     /// `{ …; }`
@@ -97,37 +104,37 @@ pub(super) enum Compound {
 
 /// A program with its arguments.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Simple {
+pub struct Simple {
     /// `NAME=value` before the program.
-    pub(super) assignments: Vec<Assignment>,
+    pub assignments: Vec<Assignment>,
     /// The program and its arguments.
-    pub(super) words: Vec<Word>,
+    pub words: Vec<Word>,
     /// Arrays among the arguments of `declare` and its like.
-    pub(super) declared: Vec<Assignment>,
+    pub declared: Vec<Assignment>,
     /// Where its input and output go.
-    pub(super) redirects: Vec<Redirect>,
+    pub redirects: Vec<Redirect>,
     /// The text as written, for the verdict.
-    pub(super) source: String,
+    pub source: String,
 }
 
 /// One assignment.
 #[derive(Debug, Clone)]
-pub(super) struct Assignment {
+pub struct Assignment {
     /// The variable.
-    pub(super) name: String,
+    pub name: String,
     /// What stands in its brackets: it is expanded like any word.
-    pub(super) subscript: Word,
+    pub subscript: Word,
     /// Its value.
-    pub(super) value: Word,
+    pub value: Word,
     /// The elements, where it is an array.
-    pub(super) elements: Option<Vec<Word>>,
+    pub elements: Option<Vec<Word>>,
     /// Whether it is added to what is there.
-    pub(super) how: Assign,
+    pub how: Assign,
 }
 
 /// The two forms of assignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Assign {
+pub enum Assign {
     /// `=`
     Set,
     /// `+=`
@@ -136,18 +143,18 @@ pub(super) enum Assign {
 
 /// One redirection.
 #[derive(Debug, Clone)]
-pub(super) struct Redirect {
+pub struct Redirect {
     /// The descriptor, where it is given.
-    pub(super) fd: Option<u32>,
+    pub fd: Option<u32>,
     /// What it does.
-    pub(super) kind: RedirectKind,
+    pub kind: RedirectKind,
     /// The file, the text, or the delimiter.
-    pub(super) target: Word,
+    pub target: Word,
 }
 
 /// The redirections.
 #[derive(Debug, Clone)]
-pub(super) enum RedirectKind {
+pub enum RedirectKind {
     /// `<`
     Read,
     /// `>`, `>|`, `&>`
@@ -166,14 +173,14 @@ pub(super) enum RedirectKind {
 
 /// One word, as pieces.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Word {
+pub struct Word {
     /// In the order in which they are written.
-    pub(super) pieces: Vec<Piece>,
+    pub pieces: Vec<Piece>,
 }
 
 /// A piece of a word.
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub enum Piece {
     /// Text outside quotes: braces, tildes and patterns mean something.
     Bare(String),
     /// Text that stands for itself.
@@ -190,7 +197,7 @@ pub(super) enum Piece {
 
 /// Which way a process substitution goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub enum Flow {
     /// `<(…)`: the command reads what it writes.
     In,
     /// `>(…)`: it reads what the command writes.
@@ -199,7 +206,7 @@ pub(super) enum Flow {
 
 /// Whether an expansion stands inside double quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quote {
+pub enum Quote {
     /// It does, and is never split.
     Double,
     /// It does not.
@@ -208,16 +215,16 @@ pub(super) enum Quote {
 
 /// A parameter expansion.
 #[derive(Debug, Clone)]
-pub(super) struct Parameter {
+pub struct Parameter {
     /// The variable, number or special character.
-    pub(super) name: String,
+    pub name: String,
     /// What is done with its value.
-    pub(super) operation: Option<(Operation, Word)>,
+    pub operation: Option<(Operation, Word)>,
 }
 
 /// What is done with a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub enum Operation {
     /// `:-`, `-`, `:=`, `=`
     Default,
     /// `:?`, `?`
@@ -238,7 +245,7 @@ pub(super) enum Operation {
 
 /// Why a text is no command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SyntaxError {
+pub enum SyntaxError {
     /// bash would refuse it as well, and run nothing of it.
     #[error("{0}")]
     Refused(&'static str),
@@ -249,15 +256,15 @@ pub(super) enum SyntaxError {
 
 /// What of a text would run, and what is wrong with the rest.
 #[derive(Debug, Clone)]
-pub(super) struct Parsed {
+pub struct Parsed {
     /// What bash would run.
-    pub(super) script: Script,
+    pub script: Script,
     /// Why it would stop there.
-    pub(super) error: Option<SyntaxError>,
+    pub error: Option<SyntaxError>,
 }
 
 /// Reads a command line. bash runs line after line until it meets one that it cannot parse: so does this.
-pub(super) fn parse(text: &str) -> Parsed {
+pub fn parse(text: &str) -> Parsed {
     let mut lexer = lexer::Lexer::new(text, 0);
     let error = match lexer.whole() {
         Ok(script) => return Parsed { script, error: None },
@@ -278,7 +285,7 @@ fn parse_at(text: &str, depth: usize) -> Result<Script, SyntaxError> {
 
 impl Word {
     /// The name and the value, if it is written like an assignment.
-    pub(super) fn split_assignment(&self) -> Option<(String, Self)> {
+    pub fn split_assignment(&self) -> Option<(String, Self)> {
         let (first, rest) = self.pieces.split_first()?;
         let Piece::Bare(text) = first else { return None };
         let (name, value) = text.split_once('=')?;
@@ -289,7 +296,7 @@ impl Word {
     }
 
     /// The text, if nothing in it is expanded: the only form in which a word can be a keyword or a name.
-    pub(super) fn literal(&self) -> Option<&str> {
+    pub fn literal(&self) -> Option<&str> {
         if let [Piece::Bare(text)] = self.pieces.as_slice() { Some(text) } else { None }
     }
 }

@@ -8,11 +8,11 @@ mod relaxed;
 use super::ending::Ending;
 use super::folder::RunFolder;
 use super::program::Program;
-use crate::hooks::Client;
 use crate::socket::SOCKET_VARIABLE;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_clients::hooks::Client;
 
 /// How long a client waits for a hook, in seconds: as long as a person may keep a run paused. That the hook answers at all
 /// is watched by the supervisor, which does not leave it to the client.

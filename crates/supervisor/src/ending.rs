@@ -4,11 +4,11 @@ use super::guard::Pulse;
 use super::records::is_overload;
 use super::stream::LastWords;
 use super::watch::Over;
-use crate::hooks::Client;
 use serde::Serialize;
+use tripwire_clients::hooks::Client;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
-use tripwire_host::tree::TreeExit;
+use tripwire_sandbox::TreeExit;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

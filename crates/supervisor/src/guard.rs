@@ -13,21 +13,21 @@ pub(crate) use pulse::{Orders, Pulse, TestRun, Told};
 use self::open_calls::OpenCalls;
 use super::Teller;
 use super::sources::{self, Sources};
-use crate::hooks::desk::{Attempt, Desk, Handled};
-use crate::hooks::protected::Homes;
-use crate::hooks::{self, Client, Event, HookCall, Reply, Tool};
 use crate::socket::Question;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tripwire_clients::hooks::desk::{Attempt, Desk, Handled};
+use tripwire_clients::hooks::protected::Homes;
+use tripwire_clients::hooks::{self, Client, Event, HookCall, Reply, Tool};
 use tripwire_core::chain::event::Flag;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::What;
-use tripwire_core::observe::{RawCall, observe};
-use tripwire_host::clock;
-use tripwire_host::driver::{Driver, DriverError, Taken};
-use tripwire_host::workspace::Workspace;
+use tripwire_observe::{RawCall, observe};
+use tripwire_session::driver::{Driver, DriverError, Taken};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
 
 /// Whether somebody sits at a terminal who can answer a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! People start clients by name, by path, through a package runner or behind another program (`npx`, `node`, `env`,
 //! `timeout`). The client is found by the name of what is started; everything behind it is the client's.
 
-use crate::hooks::Client;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use tripwire_clients::hooks::Client;
 
 /// A client in a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! flags that take a value are listed, and the first word that is neither a flag nor a value is the prompt.
 
 use super::program::Program;
-use crate::hooks::Client;
 use std::ffi::OsString;
+use tripwire_clients::hooks::Client;
 
 /// What a fresh worker is told.
 pub(crate) const CONTINUE: &str = "Read .geometry/MISSION_BRIEFING.md and continue";

@@ -4,11 +4,11 @@
 //! result that says that our program could not be started.
 
 use super::arrange::GUARD_FAILED;
-use crate::hooks::Client;
 use serde::Deserialize;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use tripwire_host::geometry::file;
+use tripwire_clients::hooks::Client;
+use tripwire_fs::file;
 
 /// Bytes that are read at once, so that a large file does not keep the watch.
 const READ_BYTES_MAX: u64 = 8 << 20;

@@ -5,8 +5,8 @@ use super::verify::Verified;
 use serde::Serialize;
 use std::time::Duration;
 use tripwire_core::chain::View;
-use tripwire_host::driver::RecentFinding;
-use tripwire_host::supervised::StopReceipt;
+use tripwire_session::driver::RecentFinding;
+use tripwire_session::supervised::StopReceipt;
 
 /// What a run came to.
 #[derive(Debug, Clone)]

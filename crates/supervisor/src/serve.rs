@@ -1,7 +1,7 @@
 //! The socket on which hooks hand over what the client told them: one thread for each, all of them at one guard.
 
 use super::guard::Guard;
-use crate::socket::{INPUT_BYTES_MAX, Question, SocketError};
+use crate::socket::{self, INPUT_BYTES_MAX, Question, SocketError};
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -52,7 +52,7 @@ fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsi
         Caller::RunsOwnHook => guard.answer(&question),
         Caller::Other => guard.answer_other(&question),
     };
-    reply.write(&mut stream)
+    socket::write_reply(&reply, &mut stream)
 }
 
 /// A question on its way: all of it comes in time, and together with all others it stays within the bound.
@@ -108,7 +108,7 @@ fn caller(stream: &UnixStream, program: &Path) -> Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hooks::Client;
+    use tripwire_clients::hooks::Client;
 
     fn ask(held: &AtomicUsize, until: Instant) -> Result<Question, SocketError> {
         let (mut hook, stream) = UnixStream::pair().unwrap();

@@ -13,22 +13,22 @@ use super::verify::{self, Bench, Verified};
 use super::watch::{Awake, ENGINE_WITHIN, Next, Over, Watch};
 use super::witness::{Shown, Witness};
 use super::{Output, RunError, Teller, Wish, prompt, serve, switches};
-use crate::hooks::Client;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tripwire_clients::hooks::Client;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, HoldReason, StopReason, SwitchReason};
 use tripwire_core::input::{Compaction, EngineSwitched, Fault, HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
-use tripwire_host::clock;
-use tripwire_host::driver::Driver;
-use tripwire_host::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
-use tripwire_host::tree::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
+use tripwire_sandbox::{Receipt, Shield, Tree, TreeExit, TreeSpec, TreeStdio};
+use tripwire_session::driver::Driver;
+use tripwire_session::supervised::{HeldRecord, RunEnd, RunRecord, StopReceipt};
+use tripwire_workspace::clock;
 
 /// What holds processes together before there are any.
 const NOT_CONTAINED: &str = "none";

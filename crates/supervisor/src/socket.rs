@@ -10,11 +10,11 @@
 //!
 //! Lengths are little-endian and bounded; a frame that is not of this form is an error and never a guess.
 
-use crate::hooks::{Client, Reply};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tripwire_clients::hooks::{Client, Reply};
 
 /// The environment variable in which the supervisor names its socket.
 pub const SOCKET_VARIABLE: &str = "TRIPWIRE_SOCKET";
@@ -81,32 +81,30 @@ impl Question {
     }
 }
 
-impl Reply {
-    /// Writes the frame.
-    ///
-    /// # Errors
-    /// When the connection breaks or a text is too long.
-    pub fn write(&self, to: &mut impl Write) -> Result<(), SocketError> {
-        let mut frame = Vec::with_capacity(self.stdout.len().saturating_add(self.stderr.len()).saturating_add(16));
-        frame.extend(REPLY);
-        frame.push(self.exit_code);
-        part(&mut frame, self.stdout.as_bytes(), TEXT_BYTES_MAX)?;
-        part(&mut frame, self.stderr.as_bytes(), TEXT_BYTES_MAX)?;
-        Ok(to.write_all(&frame)?)
-    }
+/// Writes the frame of an answer.
+///
+/// # Errors
+/// When the connection breaks or a text is too long.
+pub fn write_reply(reply: &Reply, to: &mut impl Write) -> Result<(), SocketError> {
+    let mut frame = Vec::with_capacity(reply.stdout.len().saturating_add(reply.stderr.len()).saturating_add(16));
+    frame.extend(REPLY);
+    frame.push(reply.exit_code);
+    part(&mut frame, reply.stdout.as_bytes(), TEXT_BYTES_MAX)?;
+    part(&mut frame, reply.stderr.as_bytes(), TEXT_BYTES_MAX)?;
+    Ok(to.write_all(&frame)?)
+}
 
-    /// Reads the frame.
-    ///
-    /// # Errors
-    /// When it is not one.
-    pub fn read(from: &mut impl Read) -> Result<Self, SocketError> {
-        begins(from, REPLY)?;
-        let mut exit_code = [0_u8];
-        from.read_exact(&mut exit_code)?;
-        let text = |bytes| String::from_utf8(bytes).map_err(|_| SocketError::Frame("text that is not UTF-8"));
-        let stdout = text(take(from, TEXT_BYTES_MAX)?)?;
-        Ok(Self { stdout, stderr: text(take(from, TEXT_BYTES_MAX)?)?, exit_code: exit_code[0] })
-    }
+/// Reads the frame of an answer.
+///
+/// # Errors
+/// When it is not one.
+pub fn read_reply(from: &mut impl Read) -> Result<Reply, SocketError> {
+    begins(from, REPLY)?;
+    let mut exit_code = [0_u8];
+    from.read_exact(&mut exit_code)?;
+    let text = |bytes| String::from_utf8(bytes).map_err(|_| SocketError::Frame("text that is not UTF-8"));
+    let stdout = text(take(from, TEXT_BYTES_MAX)?)?;
+    Ok(Reply { stdout, stderr: text(take(from, TEXT_BYTES_MAX)?)?, exit_code: exit_code[0] })
 }
 
 /// Asks the supervisor and waits for its answer, `within` at most.
@@ -119,7 +117,7 @@ pub fn ask(socket: &Path, question: &Question, within: Duration) -> Result<Reply
     stream.set_write_timeout(Some(within))?;
     let mut bounded = Bounded { stream, until };
     question.write(&mut bounded.stream)?;
-    Reply::read(&mut bounded)
+    read_reply(&mut bounded)
 }
 
 /// A stream whose reads together end in time: a peer that sends a byte now and then must not hold the hook for ever.
@@ -182,7 +180,7 @@ mod tests {
             let (mut stream, _) = listener.accept().unwrap();
             let question = Question::read(&mut stream).unwrap();
             if let Some(reply) = answer(question) {
-                reply.write(&mut stream).unwrap();
+                write_reply(&reply, &mut stream).unwrap();
             } else {
                 std::thread::sleep(Duration::from_secs(2));
             }
@@ -222,7 +220,7 @@ mod tests {
             for end in 0..frame.len() {
                 prop_assert!(Question::read(&mut &frame[..end]).is_err());
             }
-            prop_assert!(Reply::read(&mut input.as_slice()).is_err() || input.starts_with(b"TWR1"));
+            prop_assert!(read_reply(&mut input.as_slice()).is_err() || input.starts_with(b"TWR1"));
         }
     }
 }

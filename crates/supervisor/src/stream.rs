@@ -4,7 +4,6 @@
 //! reason for its end is in it. Where the output is kept for a report, its last text is, too, and nothing passes.
 
 use super::Output;
-use crate::hooks::Client;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read as _, Write as _};
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
+use tripwire_clients::hooks::Client;
 
 /// A line beyond this is passed on and not looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;

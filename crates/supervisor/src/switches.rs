@@ -4,11 +4,11 @@
 use super::Wish;
 use super::arrange::ArrangeError;
 use super::program::Program;
-use crate::hooks::Client;
-use crate::install::{read_settings, settings};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use toml_edit::{DocumentMut, Item};
+use tripwire_clients::hooks::Client;
+use tripwire_clients::install::{read_settings, settings};
 
 /// Claude Code runs no hooks with these.
 const CLAUDE_FLAGS: [&str; 2] = ["--bare", "--safe-mode"];

@@ -5,18 +5,18 @@ use super::program::Program;
 use super::records::{Entry, Record};
 use super::stream::Passing;
 use super::watch::Over;
-use crate::hooks::Client;
-use crate::hooks::protected::Homes;
-use crate::install::read_settings;
-use crate::transcripts::{self, Place};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tripwire_host::geometry::wall_clock::WallClock;
-use tripwire_host::tree::TreeExit;
+use tripwire_clients::hooks::Client;
+use tripwire_clients::hooks::protected::Homes;
+use tripwire_clients::install::read_settings;
+use tripwire_clients::transcripts::{self, Place};
+use tripwire_sandbox::TreeExit;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// How many files and folders of a workspace are looked at; in a larger one nobody can say that nothing was done.
 const ENTRIES_MAX: usize = 1_000_000;
@@ -221,7 +221,7 @@ fn purpose(client: Client, own: &[OsString]) -> Purpose {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_host::clock;
+    use tripwire_workspace::clock;
 
     fn purpose_of(line: &str) -> Purpose {
         let command: Vec<OsString> = line.split(' ').map(OsString::from).collect();

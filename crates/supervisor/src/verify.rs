@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use tripwire_core::chain::event::{AgentEvent, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::input::{Claim, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{RawCall, observe};
 use tripwire_core::units::Count;
-use tripwire_host::tree::{TreeError, TreeExit, TreeSpec, TreeStdio, interrupts};
-use tripwire_host::workspace::hash::workspace_hash;
+use tripwire_observe::{RawCall, observe};
+use tripwire_sandbox::{TreeError, TreeExit, TreeSpec, TreeStdio, interrupts};
+use tripwire_workspace::hash::workspace_hash;
 
 /// The longest that a test command may take, if no wall clock of the run ends before.
 const TIME_MAX: Duration = Duration::from_secs(3_600);

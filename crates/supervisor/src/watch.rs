@@ -5,12 +5,12 @@ use super::latecomers::{self, Latecomers};
 use super::unasked::Unasked;
 use super::witness::Witness;
 use super::{Presence, Teller};
-use crate::hooks::Client;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tripwire_clients::hooks::Client;
 use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
-use tripwire_host::tree::{Receipt, Tree, TreeError, TreeExit, interrupts};
+use tripwire_sandbox::{Receipt, Tree, TreeError, TreeExit, interrupts};
 
 /// How often the watch looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

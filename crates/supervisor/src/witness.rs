@@ -2,9 +2,9 @@
 
 use super::guard::{Pulse, TestRun};
 use super::records::{Entry, Outcome, Record};
-use crate::hooks::Client;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use tripwire_clients::hooks::Client;
 
 /// How long a call may stand in the client's record before its hook must have announced it.
 pub(crate) const ANNOUNCED_WITHIN: Duration = Duration::from_secs(20);

@@ -8,7 +8,6 @@ mod compare;
 pub mod order;
 mod policy;
 
-use crate::geometry::file::{FileAction, FileError, read_bounded, write_unsynced};
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Bit, Live, MANIFEST_BYTES_MAX, Manifest};
 use crate::geometry::wall_clock::WallClock;
@@ -19,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_fs::file::{FileAction, FileError, read_bounded, write_unsynced};
 
 /// A file whose presence alone says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -353,7 +353,7 @@ fn look_at_manifest(
 
 /// Tells every session that this text of the manifest is ours and no person's. Before it is written: whoever looks in between
 /// sees the text before it.
-pub(crate) fn will_show(layout: &Layout, text: &str) -> Result<(), FileError> {
+pub fn will_show(layout: &Layout, text: &str) -> Result<(), FileError> {
     write_unsynced(&layout.shown_manifest(), digest(text.as_bytes()).as_bytes())
 }
 

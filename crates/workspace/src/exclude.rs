@@ -1,11 +1,11 @@
 //! Keeps `.geometry/` out of a person's commits: one line in git's own exclude file, which is never committed itself.
 
 use super::git;
-use crate::geometry::file::{FileAction, FileError, ReadError, make_folder, read_bounded};
 use crate::geometry::layout::FOLDER;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
+use tripwire_fs::file::{FileAction, FileError, ReadError, make_folder, read_bounded};
 
 /// What was done about the exclude file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +68,8 @@ const EXCLUDE_BYTES_MAX: u64 = 1024 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::TestDir;
-    use crate::workspace::hash::tests::{git, has_git};
+    use crate::hash::tests::{git, has_git};
+    use tripwire_testing::TestDir;
 
     #[test]
     fn the_folder_is_excluded_once_and_a_persons_lines_stay() {

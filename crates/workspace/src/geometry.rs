@@ -3,14 +3,11 @@
 //! Nothing here decides. Each file is a view of the journal, except `MANIFEST.yaml` and the control files, which are
 //! also a person's way in (see [`crate::control`]).
 
-pub mod file;
 pub mod hook_script;
 pub mod layout;
 pub mod manifest;
 pub mod replay_file;
 pub mod reports;
 pub mod safety_log;
-#[cfg(test)]
-pub(crate) mod test_dir;
 pub mod wall_clock;
 pub mod yaml_edit;

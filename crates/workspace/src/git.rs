@@ -13,12 +13,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The nearest ancestor that is a git work tree.
-pub(crate) fn top_level(start: &Path) -> Option<PathBuf> {
+pub fn top_level(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|folder| common_folder(folder).is_some()).map(Path::to_owned)
 }
 
 /// The folder with what all work trees of a repository share, for a folder that has a `.git`.
-pub(crate) fn common_folder(top: &Path) -> Option<PathBuf> {
+pub fn common_folder(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     let own = if dot_git.is_dir() {
         dot_git
@@ -36,8 +36,8 @@ pub(crate) fn common_folder(top: &Path) -> Option<PathBuf> {
 }
 
 /// The text of one of git's small pointer files; no pipe in its place keeps anybody waiting.
-pub(crate) fn short_text(path: &Path) -> Option<String> {
-    let bytes = crate::geometry::file::read_bounded(path, 4_096).ok()?;
+pub fn short_text(path: &Path) -> Option<String> {
+    let bytes = tripwire_fs::file::read_bounded(path, 4_096).ok()?;
     String::from_utf8(bytes).ok()
 }
 
@@ -92,7 +92,7 @@ impl GitError {
 }
 
 /// A work tree to ask.
-pub(crate) struct Repository {
+pub struct Repository {
     root: PathBuf,
     /// Settings that stand above the repository's own, as names and values.
     overrides: Vec<(OsString, &'static str)>,
@@ -100,7 +100,7 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// Prepares the overrides that keep a repository's own programs from running.
-    pub(crate) fn open(root: &Path) -> Result<Self, GitError> {
+    pub fn open(root: &Path) -> Result<Self, GitError> {
         let mut repository = Self { root: root.to_owned(), overrides: Vec::new() };
         let names = repository.ask("config", &["config", "--list", "--name-only", "-z"])?;
         let mut drivers = BTreeSet::new();
@@ -136,7 +136,7 @@ impl Repository {
     }
 
     /// Runs one read-only command.
-    pub(crate) fn ask(&self, name: &'static str, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
+    pub fn ask(&self, name: &'static str, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         let mut command = Command::new("git");
         command
             .env_clear()

@@ -146,8 +146,8 @@ const NESTED_DEPTH_MAX: u32 = 3;
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::geometry::test_dir::{TestDir, skip};
     use std::process::Command;
+    use tripwire_testing::{TestDir, skip};
 
     pub(crate) fn has_git() -> bool {
         let found = Command::new("git").arg("--version").output().is_ok();

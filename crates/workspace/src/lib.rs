@@ -4,21 +4,27 @@
 //! workspace that nobody may write to keeps its state under the user's state folder. A `.geometry` that is not a
 //! plain, writable folder of ours is refused: everything else would let it be pointed somewhere else.
 
+pub mod clock;
+pub mod control;
 pub mod exclude;
-pub(crate) mod git;
+pub mod geometry;
+pub mod git;
 pub mod hash;
+pub mod mode;
 mod own_outputs;
+pub mod policy_file;
 pub mod session;
+pub mod sole;
 pub mod test_command;
 mod walk;
 
-use crate::geometry::file::{FileAction, FileError, make_folder};
 use crate::geometry::layout::{FOLDER, Layout};
 use rustix::fs::{Access, AtFlags, CWD};
 use sha2::{Digest as _, Sha256};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_fs::file::{FileAction, FileError, make_folder};
 
 /// A workspace whose `.geometry/` is there and may be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -236,8 +242,8 @@ fn outside(root: &Path, places: &Places) -> Result<PathBuf, WorkspaceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::{TestDir, as_ordinary_user};
     use std::os::unix::fs::PermissionsExt as _;
+    use tripwire_testing::{TestDir, as_ordinary_user};
 
     fn open(start: &Path) -> Result<Workspace, WorkspaceError> {
         Workspace::open(start, &Places::default())
@@ -334,7 +340,7 @@ mod tests {
     #[test]
     fn a_geometry_of_another_user_is_refused() {
         if !rustix::process::geteuid().is_root() {
-            return crate::geometry::test_dir::skip("giving a folder to another user needs root");
+            return tripwire_testing::skip("giving a folder to another user needs root");
         }
         let dir = TestDir::new();
         let geometry = dir.path().join(".geometry");
@@ -354,7 +360,7 @@ mod tests {
                 let text = String::from_utf8_lossy(&output.stdout);
                 assert!(text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
             }
-            Err(cause) => crate::geometry::test_dir::skip(&format!("cannot run as another user: {cause}")),
+            Err(cause) => tripwire_testing::skip(&format!("cannot run as another user: {cause}")),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Whether hooks bind or only watch: a person's choice, as one word in a file. The workspace's own word comes first, then
 //! the person's for all workspaces; without either, and for any word that is not known, they bind.
 
-use crate::geometry::file::{self, FileError, ReadError};
 use crate::geometry::layout::{Layout, MODE};
 use std::path::{Path, PathBuf};
 use tripwire_core::input::Mode;
+use tripwire_fs::file::{self, FileError, ReadError};
 
 /// More bytes than the longest word has.
 const BYTES_MAX: u64 = 64;
@@ -76,7 +76,7 @@ pub fn wanted(layout: &Layout, state: Option<&Path>) -> Mode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::TestDir;
+    use tripwire_testing::TestDir;
 
     #[test]
     fn the_workspace_is_asked_first_then_the_person_and_nobody_means_armed() {

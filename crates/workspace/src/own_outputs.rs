@@ -36,7 +36,7 @@ fn id(path: &Path) -> Option<FileId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::TestDir;
+    use tripwire_testing::TestDir;
 
     #[test]
     fn what_this_process_writes_is_found_and_what_it_reads_is_not() {

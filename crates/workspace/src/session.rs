@@ -1,11 +1,11 @@
 //! The id of a session: `auto-YYYY-MM-DD-HHMMSS[-n]`, after the wall clock at its start.
 
-use crate::geometry::file::{FileAction, FileError, make_folder};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
+use tripwire_fs::file::{FileAction, FileError, make_folder};
 
 /// A session's id. It becomes a file name, so only the one form is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -129,7 +129,7 @@ const CLAIMS_PER_SECOND_MAX: u32 = 1_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::TestDir;
+    use tripwire_testing::TestDir;
 
     const START: WallClock = WallClock::from_epoch_ms(1_772_289_120_000);
 

@@ -1,10 +1,10 @@
 //! One process at a time runs our own loop of a session: two of them would each believe that the other's calls are lost.
 
-use crate::geometry::file::{self, FileAction, FileError};
 use crate::geometry::layout::Layout;
-use crate::workspace::session::SessionId;
+use crate::session::SessionId;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
+use tripwire_fs::file::{self, FileAction, FileError};
 
 /// The right to run a session's loop, for as long as this value lives; the system takes it back from a dead process.
 #[derive(Debug)]

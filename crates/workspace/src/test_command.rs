@@ -1,9 +1,9 @@
 //! Which command runs a project's tests, where neither a person nor the policy says so: what the project's files show.
 
-use crate::geometry::file::open_regular;
 use std::io::Read as _;
 use std::path::Path;
 use tripwire_core::policy::{Policy, PolicyError};
+use tripwire_fs::file::open_regular;
 
 /// The largest file that is looked into.
 const BYTES_MAX: u64 = 256 * 1_024;

@@ -13,8 +13,8 @@ use super::{
 };
 use serde_json::Value;
 use std::time::{Instant, SystemTime};
+use tripwire_core::prices;
 use tripwire_core::units::Tokens;
-use tripwire_host::prices;
 
 /// The wire formats that we speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 use super::{Answer, Engine, EngineError, EngineKind, Fare, Listener, Place, Question, Spent, Turn};
 use std::time::Instant;
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_host::geometry::manifest::Scalar;
+use tripwire_workspace::geometry::manifest::Scalar;
 
 /// The key of the manifest.
 pub const KEY: &str = "engines.sensitive_paths";

@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_core::effect::Deadlock;
 use tripwire_core::label::Label;
-use tripwire_core::observe::chant::chanted;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{EngineFailure, FailureKind, ReviewAnswer, Reviewed, RunRecord, Spoken};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_observe::chant::chanted;
 
 /// The longest that one answer may take where no wall clock is set.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);

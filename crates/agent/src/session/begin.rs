@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tripwire_authority::identity::{Configuration, Part};
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Policy, PolicyError};
@@ -22,15 +23,14 @@ use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FailureKind, Patience, RUN_VERSION, RunRecord, Setup, Spent};
 use tripwire_core::run::{Next, Run, View, engine_label};
 use tripwire_core::units::Tokens;
-use tripwire_host::clock;
-use tripwire_host::driver::run::again;
-use tripwire_host::driver::{Driver, DriverError, Signing, open_existing};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::identity::{Configuration, Part};
-use tripwire_host::policy_file;
-use tripwire_host::sole::Sole;
-use tripwire_host::transcript::Transcript;
-use tripwire_host::workspace::session::SessionId;
+use tripwire_session::driver::run::again;
+use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
+use tripwire_session::transcript::Transcript;
+use tripwire_workspace::clock;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::policy_file;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::sole::Sole;
 
 /// How long an engine may take to say a word before a session is begun: a model on this machine may have to be loaded
 /// first.

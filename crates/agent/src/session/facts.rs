@@ -2,6 +2,7 @@
 
 use super::{Session, ToldOwned};
 use crate::engine::Fare;
+use tripwire_authority::{Confinement, Need, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
@@ -9,14 +10,13 @@ use tripwire_core::input::{
     Verdict, What,
 };
 use tripwire_core::label::Label;
-use tripwire_core::observe::{RawCall, observe};
+use tripwire_core::prices::{self, Basis, TokenClasses};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Spent, Usage, Work};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
-use tripwire_host::authority::{Confinement, Need, Who};
-use tripwire_host::judge::{self, Judge};
-use tripwire_host::prices::{self, Basis, TokenClasses};
-use tripwire_host::workspace::hash::workspace_hash;
+use tripwire_judge::{self as judge, Judge};
+use tripwire_observe::{RawCall, observe};
+use tripwire_workspace::hash::workspace_hash;
 
 /// What memories are called that a policy does not tell apart: the careful answer.
 const PRIVATE: &str = "private";

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use tripwire_host::geometry::file::{self, FileError, read_bounded};
-use tripwire_host::geometry::layout::Layout;
+use tripwire_fs::file::{self, FileError, read_bounded};
+use tripwire_workspace::geometry::layout::Layout;
 
 /// The largest file of this kind that is read.
 const BYTES_MAX: u64 = 64 * 1_024;

@@ -9,10 +9,10 @@ use serde_json::Value;
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass};
 use tripwire_core::input::Permission;
 use tripwire_core::label;
-use tripwire_core::observe::{Observer, RawCall, observe};
 use tripwire_core::units::RunMillis;
-use tripwire_host::files::Files;
-use tripwire_host::memory::MemoryStore;
+use tripwire_observe::{Observer, RawCall, observe};
+use tripwire_session::files::Files;
+use tripwire_session::memory::MemoryStore;
 
 /// Most bytes of a foreign text that a fault repeats.
 const SHOWN_BYTES: usize = 120;

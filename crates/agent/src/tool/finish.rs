@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::memory::MemoryStore;
+use tripwire_session::memory::MemoryStore;
 
 pub(crate) struct Finish;
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::files::{Files, WorkPath};
-use tripwire_host::memory::MemoryStore;
+use tripwire_session::files::{Files, WorkPath};
+use tripwire_session::memory::MemoryStore;
 
 /// Most entries of one answer.
 const ENTRIES_MAX: usize = 500;

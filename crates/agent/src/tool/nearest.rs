@@ -1,7 +1,7 @@
 //! The names nearest to one that does not exist: most mistakes are a slip of a letter or a wrong folder.
 
 use super::shown::{self, Next};
-use tripwire_host::files::{Files, WorkPath};
+use tripwire_session::files::{Files, WorkPath};
 
 /// How many names an error offers.
 const OFFERED: usize = 3;

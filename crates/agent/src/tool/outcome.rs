@@ -4,10 +4,10 @@ use super::decode::{Decoded, root};
 use crate::engine::{ToolAnswer, ToolCall};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Status};
 use tripwire_core::chain::feedback::ExecutionResult;
-use tripwire_core::observe::{Observer, RawCall};
-use tripwire_host::execution::SpentPermit;
-use tripwire_host::files::Files;
-use tripwire_host::memory::pointer::Pointer;
+use tripwire_observe::{Observer, RawCall};
+use tripwire_session::execution::SpentPermit;
+use tripwire_session::files::Files;
+use tripwire_session::memory::pointer::Pointer;
 
 /// A call that was carried out, or could not be.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::files::FilesError;
-use tripwire_host::memory::{MemoryStore, Visibility};
+use tripwire_session::files::FilesError;
+use tripwire_session::memory::{MemoryStore, Visibility};
 
 /// Bytes at the beginning of a file in which a zero byte means that it is no text.
 const PROBED_BYTES: usize = 8 * 1024;

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::memory::pointer::Pointer;
-use tripwire_host::memory::{Form, MemoryStore, Record, Visibility};
+use tripwire_session::memory::pointer::Pointer;
+use tripwire_session::memory::{Form, MemoryStore, Record, Visibility};
 
 /// Most contents that a listing names.
 const KNOWN_MAX: usize = 50;
@@ -115,7 +115,7 @@ impl Tool for Recall {
         // A content whose record cannot be read counts as private; one that is not there needs no permission to be missed.
         let private = match arguments.pointer.as_deref().map(record) {
             Some(Ok(record)) => record.visibility == Visibility::Private,
-            Some(Err(tripwire_host::memory::MemoryError::Damaged { .. })) => true,
+            Some(Err(tripwire_session::memory::MemoryError::Damaged { .. })) => true,
             Some(Err(_)) | None => false,
         };
         if private {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::record::canonical;
 use tripwire_core::record::chain::Digest;
-use tripwire_host::memory::MemoryStore;
+use tripwire_session::memory::MemoryStore;
 
 /// Tells this digest from all others.
 const DOMAIN: &[u8] = b"tripwire tool registry 1\0";

@@ -12,8 +12,8 @@ use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::label;
 use tripwire_core::units::{RunMillis, Tokens};
-use tripwire_host::execution::SpentPermit;
-use tripwire_host::memory::Visibility;
+use tripwire_session::execution::SpentPermit;
+use tripwire_session::memory::Visibility;
 
 /// What a tool did, its types forgotten.
 pub(super) struct Told {

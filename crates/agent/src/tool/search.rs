@@ -11,8 +11,8 @@ use std::io;
 use std::time::Instant;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::files::{Files, FilesError, WorkPath};
-use tripwire_host::memory::MemoryStore;
+use tripwire_session::files::{Files, FilesError, WorkPath};
+use tripwire_session::memory::MemoryStore;
 
 /// Most matches of one answer.
 const MATCHES_MAX: u64 = 200;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tripwire_core::chain::event::ErrorClass;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::execution::{Ended, ExecutionError, Stream, Work};
-use tripwire_host::memory::{MemoryStore, Visibility};
+use tripwire_session::execution::{Ended, ExecutionError, Stream, Work};
+use tripwire_session::memory::{MemoryStore, Visibility};
 
 /// The most bytes of one stream that are shown.
 const STREAM_BYTES_MAX: usize = TEXT_BYTES_MAX / 2;

@@ -7,7 +7,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::fs::FileType;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use tripwire_host::files::{Files, WorkPath};
+use tripwire_session::files::{Files, WorkPath};
 
 /// Folders that are never walked.
 const SKIPPED: [&str; 2] = [".git", ".geometry"];

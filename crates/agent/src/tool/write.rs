@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_host::files::{Change, Written};
-use tripwire_host::memory::MemoryStore;
+use tripwire_session::files::{Change, Written};
+use tripwire_session::memory::MemoryStore;
 
 pub(crate) struct Write;
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_agent::engine::{Answer, End, Turn, Usage, open};
+use tripwire_core::prices;
 use tripwire_core::units::Tokens;
-use tripwire_host::prices;
 
 fn usage([fresh, read, write, output, reasoning]: [u64; 5]) -> Usage {
     Usage {

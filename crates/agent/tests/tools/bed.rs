@@ -13,9 +13,9 @@ use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::Policy;
 use tripwire_core::units::RunMillis;
-use tripwire_host::execution::sandboxed::{Confinement, SandboxedExecutor};
-use tripwire_host::files::Files;
-use tripwire_host::memory::MemoryStore;
+use tripwire_session::execution::sandboxed::{Confinement, SandboxedExecutor};
+use tripwire_session::files::Files;
+use tripwire_session::memory::MemoryStore;
 
 pub(crate) struct Bed {
     _folder: TempDir,

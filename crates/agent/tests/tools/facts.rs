@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tripwire_agent::tool::{ToolFault, decode};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status};
 use tripwire_core::input::Permission;
-use tripwire_core::observe::{Observer, RawCall, observe};
+use tripwire_observe::{Observer, RawCall, observe};
 
 fn event(bed: &mut Bed, tool: &str, arguments: &Value) -> AgentEvent {
     let ran = bed.run(tool, arguments);

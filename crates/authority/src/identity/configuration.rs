@@ -1,7 +1,6 @@
 //! The parts of an agent's configuration, each with its SHA-256, and the one checksum over all of them.
 
-use crate::authority::{Permissions, Who};
-use crate::geometry::file::open_regular;
+use crate::{Permissions, Who};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tripwire_core::policy::{Policy, Switch, Text};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::open_regular;
 
 /// A part of an agent's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -184,7 +184,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::authority::{self, DEFAULT_POLICIES};
+    use crate::{self as authority, DEFAULT_POLICIES};
 
     fn permissions(more: &str) -> Permissions {
         let text = format!("{DEFAULT_POLICIES}{more}");

@@ -3,8 +3,8 @@
 mod push;
 
 use std::path::Path;
-use tripwire_core::observe::Nature;
 use tripwire_core::policy::Policy;
+use tripwire_observe::Nature;
 
 /// The critical operation that a call is, if it is one. What cannot be told counts as critical.
 #[must_use]
@@ -50,7 +50,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_core::observe::{RawCall, nature};
+    use tripwire_observe::{RawCall, nature};
 
     fn critical(line: &str, branch: &str) -> bool {
         let folder = tempfile::tempdir().unwrap();

@@ -11,12 +11,12 @@
 //! worth nothing, whatever it says.
 
 use super::configuration::{Configuration, Part};
-use crate::geometry::file::{self, FileError, ReadError, read_bounded};
-use crate::geometry::layout::Layout;
-use crate::journal::note::{self, Signer, Verifier};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tripwire_core::record::canonical::{self, CanonicalError};
+use tripwire_fs::file::{self, FileError, ReadError, read_bounded};
+use tripwire_journal::note::{self, Signer, Verifier};
+use tripwire_workspace::geometry::layout::Layout;
 
 /// One configuration that somebody vouches for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -71,7 +71,7 @@ fn place() -> Place {
     place.manifest("roles:\n  hermit: [can_execute_tasks, can_edit_source]\n");
     let policies = format!(
         "{}\nforbid (principal in Role::\"hermit\", action == Action::\"reach\", resource);\n",
-        tripwire_host::authority::DEFAULT_POLICIES
+        tripwire_authority::DEFAULT_POLICIES
     );
     fs::write(place.geometry("policy.cedar"), policies).unwrap();
     place

@@ -2,8 +2,8 @@
 
 use crate::bed::{bed, is_missing, run, shell};
 use std::os::unix::net::UnixListener;
-use tripwire_adapters::hooks::Reply;
-use tripwire_adapters::socket::{Question, SESSION_VARIABLE, SOCKET_VARIABLE};
+use tripwire_clients::hooks::Reply;
+use tripwire_supervisor::socket::{Question, SESSION_VARIABLE, SOCKET_VARIABLE};
 
 #[test]
 fn ctrl_3_the_hook_hands_its_input_over_and_writes_nothing_itself() {
@@ -14,7 +14,7 @@ fn ctrl_3_the_hook_hands_its_input_over_and_writes_nothing_itself() {
         let (mut stream, _) = listener.accept().unwrap();
         let question = Question::read(&mut stream).unwrap();
         let reply = Reply { stdout: "{\"a\":1}".to_owned(), stderr: "why".to_owned(), exit_code: 2 };
-        reply.write(&mut stream).unwrap();
+        tripwire_supervisor::socket::write_reply(&reply, &mut stream).unwrap();
         question
     });
     let input = bed.input("PreToolUse", &shell("ls")).to_string();

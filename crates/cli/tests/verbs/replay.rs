@@ -65,7 +65,7 @@ fn log_4_a_flipped_deleted_moved_or_cut_record_is_named_by_its_index() {
 
 #[test]
 fn replay_1_a_forged_decision_with_a_good_chain_is_found_by_its_index() {
-    use tripwire_host::recording::Recorder;
+    use tripwire_session::formats::recording::Recorder;
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path(), "budgets/tokens-fires");
     let text = std::fs::read_to_string(&file).unwrap();

@@ -3,9 +3,9 @@
 use super::Client;
 use std::path::PathBuf;
 use tripwire_core::record::chain::Digest;
-use tripwire_host::geometry::file::{self, FileError};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::wall_clock::WallClock;
+use tripwire_fs::file::{self, FileError};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,12 +18,12 @@ use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::What;
 use tripwire_core::policy::Switch;
 use tripwire_core::rules::Rule;
-use tripwire_host::driver::{Driver, DriverError, Taken};
-use tripwire_host::foreign::Foreign;
-use tripwire_host::geometry::file;
-use tripwire_host::geometry::wall_clock::WallClock;
-use tripwire_host::judge;
-use tripwire_host::workspace::Workspace;
+use tripwire_fs::file;
+use tripwire_judge as judge;
+use tripwire_session::driver::{Driver, DriverError, Taken};
+use tripwire_session::foreign::Foreign;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// The largest briefing that is put into a fresh context.
 const BRIEFING_BYTES_MAX: u64 = 32 * 1_024;

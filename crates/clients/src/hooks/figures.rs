@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
+use tripwire_core::prices::Basis;
 use tripwire_core::units::Tokens;
-use tripwire_host::prices::Basis;
 
 /// What the transcripts tell that was not told before: the main agent's, then that of the sub-agent that acts.
 pub(super) fn new(call: &HookCall, memory: &mut Memory, window: Option<Tokens>) -> Vec<What> {

@@ -6,14 +6,14 @@ use super::legible;
 use super::memory::Memory;
 use super::protected::{self, Reach};
 use std::path::Path;
+use tripwire_authority::{Confinement, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
 use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Observer, RawCall, observe};
 use tripwire_core::units::RunMillis;
-use tripwire_host::authority::{Confinement, Who};
-use tripwire_host::driver::Driver;
-use tripwire_host::judge::{self, Judge};
+use tripwire_judge::{self as judge, Judge};
+use tripwire_observe::{Observer, RawCall, observe};
+use tripwire_session::driver::Driver;
 
 /// Tools that start a sub-agent, under the names that the clients give them.
 const STARTERS: &[&str] = &["Agent", "Task", "spawn_agent"];
@@ -116,7 +116,7 @@ impl Scene<'_> {
 
     /// The workspace now. Read only around test runs and at the end: it costs processes and many files.
     fn workspace_hash(&self) -> Option<Label> {
-        let hash = tripwire_host::workspace::hash::workspace_hash(self.root).ok()?;
+        let hash = tripwire_workspace::hash::workspace_hash(self.root).ok()?;
         Some(Label::cut(&hash.digest))
     }
 

@@ -10,9 +10,9 @@ mod verbs;
 use super::call::Tool;
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
-use tripwire_host::geometry::layout::FOLDER;
-use tripwire_host::judge::Facts;
-use tripwire_host::workspace::Workspace;
+use tripwire_judge::Facts;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::geometry::layout::FOLDER;
 
 /// Folders of the person and of the clients, as the environment names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

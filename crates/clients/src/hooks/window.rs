@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::Tokens;
-use tripwire_host::geometry::file::{self, FileError};
-use tripwire_host::geometry::layout::Layout;
+use tripwire_fs::file::{self, FileError};
+use tripwire_workspace::geometry::layout::Layout;
 
 fn path(layout: &Layout, session: &str) -> PathBuf {
     let digest = Digest::of(session.as_bytes()).to_string();

@@ -196,7 +196,7 @@ pub fn commands(text: &str, client: Client) -> Result<Vec<String>, SettingsError
 }
 
 /// The setting by which all hooks of a client are switched off, or ours by name, if a text has it.
-pub(crate) fn switched_off(text: &str, client: Client) -> Option<&'static str> {
+pub fn switched_off(text: &str, client: Client) -> Option<&'static str> {
     let value = parse(split_mark(text).1).ok()?.to_serde_value()?;
     match client {
         Client::Claude => (value["disableAllHooks"] == true).then_some("disableAllHooks"),

@@ -6,7 +6,7 @@ use crate::usage;
 use serde_json::Value;
 use std::path::Path;
 use tripwire_core::decision::Price;
-use tripwire_host::prices::Basis;
+use tripwire_core::prices::Basis;
 
 /// A transcript that is being read.
 pub(super) struct Reader {

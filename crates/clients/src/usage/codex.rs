@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::label::Fingerprint;
+use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
-use tripwire_host::prices::TokenClasses;
 
 #[derive(Deserialize)]
 struct Line<'a> {

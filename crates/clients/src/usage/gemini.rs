@@ -4,8 +4,8 @@ use super::count::Count;
 use super::{Answer, News, may_answer};
 use serde::Deserialize;
 use std::borrow::Cow;
+use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
-use tripwire_host::prices::TokenClasses;
 
 #[derive(Deserialize)]
 struct Line<'a> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
-use tripwire_host::geometry::file;
+use tripwire_fs::file;
 
 /// The most that is read in one go; the rest comes at the next look.
 const BYTES_MAX: u64 = 32 << 20;

@@ -5,7 +5,7 @@ mod mutated;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tripwire_adapters::hooks::{self, Answer, Client, Event, HookCall, Repeat, Source, Turn};
+use tripwire_clients::hooks::{self, Answer, Client, Event, HookCall, Repeat, Source, Turn};
 
 /// An event with the fields that the client sends with it.
 fn input(event: &str, more: &Value) -> Vec<u8> {

@@ -20,7 +20,7 @@ pub(super) struct Row {
 
 impl Row {
     /// The prices that hold for so much input.
-    pub(super) fn rates_for(&self, input: tripwire_core::units::Tokens) -> &Rates {
+    pub(super) fn rates_for(&self, input: crate::units::Tokens) -> &Rates {
         match &self.long {
             Some((above, rates)) if input.get() > *above => rates,
             Some(_) | None => &self.rates,

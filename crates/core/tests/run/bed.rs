@@ -8,7 +8,6 @@ use tripwire_core::input::{
     AdvisorReply, Authority, Claim, Compaction, Grant, Input, Permission, Request, ReviewVerdict, Verdict, What,
 };
 use tripwire_core::label::Label;
-use tripwire_core::observe::{RawCall, observe};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::ending::Ending;
@@ -20,6 +19,7 @@ use tripwire_core::run::record::{
 };
 use tripwire_core::run::{Next, Recitation, Run, RunInput, Saying, Told, View};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_observe::{RawCall, observe};
 
 /// What an engine does when it is asked.
 #[derive(Debug, Clone)]

@@ -9,9 +9,9 @@ use tripwire_core::decision::Level;
 use tripwire_core::effect::Effect;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::policy::Policy;
 use tripwire_core::units::{Count, RunMillis, Tokens};
+use tripwire_observe::{Observer, RawCall};
 
 /// Random numbers that are the same for the same seed, everywhere.
 pub(crate) struct Dice(u64);

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tripwire_adapters::allowlist::{Limits, Stage, Verdict};
+use tripwire_egress::{Limits, Stage, Verdict};
 
 use crate::support::{
     PATIENCE, Plan, RawServer, World, connect_head, hello_for, hello_message, read_answer, read_rest, record, records,

@@ -1,6 +1,6 @@
 //! Each rule about the ClientHello in pairs: it fires, and it stays quiet beside.
 
-use tripwire_adapters::allowlist::{HelloError, HelloProgress, read_client_hello};
+use tripwire_egress::{HelloError, HelloProgress, read_client_hello};
 
 use crate::support::{handshake, hello_for, hello_message, real_hello, record, records, sni};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tripwire_adapters::allowlist::{Limits, Verdict};
+use tripwire_egress::{Limits, Verdict};
 
 use crate::support::{
     KeptLog, PATIENCE, Pki, Plan, RawServer, TableResolver, TlsServer, World, connect_head, hello_for, read_answer,

@@ -1,7 +1,7 @@
 //! Properties of the two readers: arbitrary bytes never panic, and no cut of a stream changes the answer.
 
 use proptest::prelude::*;
-use tripwire_adapters::allowlist::{HeadProgress, HelloProgress, classify, read_client_hello, read_head};
+use tripwire_egress::{HeadProgress, HelloProgress, classify, read_client_hello, read_head};
 
 use crate::support::{hello_message, records, sni};
 
@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn an_ipv6_address_is_public_only_in_the_global_block(bits in any::<u128>()) {
         let address = std::net::Ipv6Addr::from(bits);
-        let public = classify(address.into()) == tripwire_adapters::allowlist::AddressClass::Public;
+        let public = classify(address.into()) == tripwire_egress::AddressClass::Public;
         prop_assert!(!public || (address.segments()[0] & 0xe000) == 0x2000);
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use tripwire_adapters::allowlist::{Limits, Verdict};
+use tripwire_egress::{Limits, Verdict};
 
 use crate::support::{
     PATIENCE, Plan, RawServer, TableResolver, World, connect_head, hello_for, read_answer, read_rest,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use tripwire_adapters::allowlist::{
+use tripwire_egress::{
     AllowList, HostName, Limits, Port, Proxy, ProxyConfig, ProxyHandle, RequestLog, RequestRecord, Resolver, Stage,
     Summary,
 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use tripwire_adapters::allowlist::{Stage, Verdict};
+use tripwire_egress::{Stage, Verdict};
 
 use crate::support::{
     Pki, Plan, RawServer, TlsServer, World, connect_head, hello_for, hello_message, read_rest, real_hello, record,

@@ -1,7 +1,7 @@
 //! Tests of `file.rs`.
 
 use super::*;
-use crate::geometry::test_dir::{TestDir, as_ordinary_user, tiny_disk};
+use tripwire_testing::{TestDir, as_ordinary_user, tiny_disk};
 
 #[test]
 fn a_replaced_file_holds_the_new_contents_and_leaves_no_draft() {

@@ -6,11 +6,11 @@
 use super::delete::{self, Manner};
 use super::literal::{Language, Literal, Runs, Skeleton};
 use super::value;
-use crate::judge::call::Call;
-use crate::judge::field::{Field, Origin};
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::stream::Stream;
-use crate::judge::walk::Walker;
+use crate::call::Call;
+use crate::field::{Field, Origin};
+use crate::hold::{FloorRule, Hold};
+use crate::stream::Stream;
+use crate::walk::Walker;
 
 /// Calls that delete a folder with everything in it.
 const REMOVERS: [&str; 16] = [
@@ -112,7 +112,7 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
             }
         }
     } else {
-        given.iter().map(crate::judge::invoke::as_text).collect()
+        given.iter().map(crate::invoke::as_text).collect()
     };
     judge_text(walker, call, &texts.join("\n"), language)
 }
@@ -133,8 +133,8 @@ fn awk(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     if call.option(&["-f", "--file"]).is_some() {
         return None;
     }
-    let (_, rest) = crate::judge::wrappers::rest_of(call.args.get(1..)?, &["-F", "-v"], 0);
-    let code = crate::judge::invoke::as_text(rest.first()?);
+    let (_, rest) = crate::wrappers::rest_of(call.args.get(1..)?, &["-F", "-v"], 0);
+    let code = crate::invoke::as_text(rest.first()?);
     judge_text(walker, call, &code, Language::Awk)
 }
 
@@ -342,7 +342,7 @@ fn piped(skeleton: &Skeleton) -> Vec<String> {
 /// What a deletion deletes: a text, a home, or something unknown.
 fn target(walker: &Walker<'_>, skeleton: &Skeleton, from: usize) -> Field {
     let Some(first) = arguments(skeleton, from).into_iter().next() else {
-        return crate::judge::expand::unknown(Origin::Output);
+        return crate::expand::unknown(Origin::Output);
     };
     let text: String = first.texts.iter().map(|literal| literal.text.as_str()).collect();
     let home = walker.state.variable("HOME");
@@ -357,7 +357,7 @@ fn target(walker: &Walker<'_>, skeleton: &Skeleton, from: usize) -> Field {
     let several = first.texts.len() > 1 && !first.code.is_empty();
     let joined = several || first.code.contains("join") || first.code.contains('+') || text.contains("${");
     if first.texts.is_empty() || joined {
-        return crate::judge::expand::unknown(Origin::Variable(first.code));
+        return crate::expand::unknown(Origin::Variable(first.code));
     }
     Field::of(&text)
 }

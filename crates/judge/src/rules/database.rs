@@ -2,11 +2,11 @@
 
 use super::literal::{Language, Skeleton};
 use super::sql;
-use crate::judge::call::Call;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::stream::Stream;
-use crate::judge::walk::Walker;
-use crate::judge::world::{Spot, Zone};
+use crate::call::Call;
+use crate::hold::{FloorRule, Hold};
+use crate::stream::Stream;
+use crate::walk::Walker;
+use crate::world::{Spot, Zone};
 
 /// Clients that speak SQL: their options that carry statements, and those that name files of statements.
 const CLIENTS: [(&str, &[&str], &[&str]); 15] = [
@@ -101,9 +101,9 @@ fn hosted(walker: &Walker<'_>, call: &Call, words: &[String]) -> Option<Hold> {
 }
 
 /// The statements that the output of a client would be: `select 'drop table ' || name …`.
-pub(in crate::judge) fn generated(call: &Call) -> Option<String> {
+pub(crate) fn generated(call: &Call) -> Option<String> {
     let (_, statements, _) = CLIENTS.iter().find(|(own, ..)| *own == call.name())?;
-    let texts = call.options(statements).iter().map(crate::judge::invoke::as_text).collect::<Vec<_>>().join(";");
+    let texts = call.options(statements).iter().map(crate::invoke::as_text).collect::<Vec<_>>().join(";");
     sql::generated(&texts)
 }
 
@@ -114,16 +114,16 @@ fn client_call(walker: &Walker<'_>, call: &Call, client: &str, options: (&[&str]
     let (statements, files) = options;
     let dialect =
         if matches!(client, "mysql" | "mariadb" | "mycli") { sql::Dialect::MySql } else { sql::Dialect::Other };
-    let mut texts: Vec<String> = call.options(statements).iter().map(crate::judge::invoke::as_text).collect();
+    let mut texts: Vec<String> = call.options(statements).iter().map(crate::invoke::as_text).collect();
     let operands = call.operands();
     match client {
         "sqlite3" | "duckdb" => {
             let values = ["-c", "-s", "-cmd", "-init", "-separator", "-newline", "-nullvalue", "-vfs", "-maxsize"];
-            let (_, operands) = crate::judge::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
+            let (_, operands) = crate::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
             if operands.first().is_none_or(|file| is_throwaway(walker, file)) {
                 return None;
             }
-            texts.extend(operands.iter().skip(1).map(crate::judge::invoke::as_text));
+            texts.extend(operands.iter().skip(1).map(crate::invoke::as_text));
         }
         "bq" | "turso" => texts.extend(operands.iter().map(|field| field.text())),
         _ => {}
@@ -156,7 +156,7 @@ fn included(walker: &Walker<'_>, text: &str) -> Vec<String> {
 
 /// A database in memory or below the temporary folder. Of one that is not there nobody knows where it is: it may be
 /// made by a program that the line starts first.
-fn is_throwaway(walker: &Walker<'_>, file: &crate::judge::field::Field) -> bool {
+fn is_throwaway(walker: &Walker<'_>, file: &crate::field::Field) -> bool {
     if file.known().is_some_and(|name| matches!(name.as_str(), ":memory:" | "")) {
         return true;
     }
@@ -178,7 +178,7 @@ fn keys(call: &Call) -> bool {
         }
     };
     let values = ["-h", "-p", "-s", "-a", "-u", "-n", "-r", "-i", "-d", "-D", "-X", "--user", "--pass"];
-    let (_, command) = crate::judge::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
+    let (_, command) = crate::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
     let command: Vec<String> = command
         .iter()
         .flat_map(|field| field.text().split_whitespace().map(str::to_owned).collect::<Vec<_>>())

@@ -1,18 +1,18 @@
 //! Deleting: `rm`, `unlink`, `shred`, `find -delete`, `rsync --delete`, moving a home away.
 
-use crate::judge::call::{Call, Place};
-use crate::judge::effect::Effect;
-use crate::judge::field::Field;
-use crate::judge::find::{Action, Search};
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::losses::{self, Losses};
-use crate::judge::walk::Walker;
-use crate::judge::world::{Last, Spot, Zone};
+use crate::call::{Call, Place};
+use crate::effect::Effect;
+use crate::field::Field;
+use crate::find::{Action, Search};
+use crate::hold::{FloorRule, Hold};
+use crate::losses::{self, Losses};
+use crate::walk::Walker;
+use crate::world::{Last, Spot, Zone};
 use std::path::{Path, PathBuf};
 
 /// How a deletion goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::judge) enum Manner {
+pub(crate) enum Manner {
     /// Folders with everything in them.
     Recursive,
     /// Single files.
@@ -46,7 +46,7 @@ fn owned(fields: Vec<&Field>) -> Vec<Field> {
 }
 
 /// Judges a deletion of what these arguments name.
-pub(in crate::judge) fn fields(walker: &Walker<'_>, place: Place, manner: Manner, targets: &[Field]) -> Option<Hold> {
+pub(crate) fn fields(walker: &Walker<'_>, place: Place, manner: Manner, targets: &[Field]) -> Option<Hold> {
     match place {
         Place::Container => return None,
         Place::Remote => return remote(manner, targets),
@@ -160,7 +160,7 @@ fn judge_spots(walker: &Walker<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Op
     }
     let few = manner == Manner::Files && !whole && swept < UNKNOWN_FILES_MAX;
     if few {
-        work.effect.untracked = crate::judge::effect::Names::default();
+        work.effect.untracked = crate::effect::Names::default();
     }
     if work.is_empty() {
         return None;
@@ -266,10 +266,7 @@ fn execute(walker: &mut Walker<'_>, call: &Call, command: &[Field], hits: &[Fiel
     let sample: Vec<Field> = hits.iter().take(256).cloned().collect();
     let one_by_one = command.iter().any(|field| field.text() != "{}" && field.text().contains("{}"));
     let calls: Vec<Vec<Field>> = if one_by_one {
-        sample
-            .iter()
-            .map(|hit| command.iter().map(|field| crate::judge::invoke::fill(field, "{}", hit)).collect())
-            .collect()
+        sample.iter().map(|hit| command.iter().map(|field| crate::invoke::fill(field, "{}", hit)).collect()).collect()
     } else {
         vec![
             command

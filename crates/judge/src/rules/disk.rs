@@ -1,10 +1,10 @@
 //! Disk tools: partitions, file systems, volumes, secure erasure.
 
-use crate::judge::call::{Call, Place};
-use crate::judge::field::Field;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::walk::Walker;
-use crate::judge::world::{Spot, Zone};
+use crate::call::{Call, Place};
+use crate::field::Field;
+use crate::hold::{FloorRule, Hold};
+use crate::walk::Walker;
+use crate::world::{Spot, Zone};
 
 /// Judges a call of a disk tool.
 pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {

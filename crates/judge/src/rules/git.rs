@@ -4,13 +4,13 @@
 //! changes, untracked files, stashes, unmerged branches, the reflog itself, and other people's branches on a remote.
 
 use super::{git_branch, git_clean, git_modules, git_options, git_past, git_paths as paths, git_programs};
-use crate::judge::call::{Call, Place};
-use crate::judge::effect::Effect;
-use crate::judge::field::Field;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::repository::Repo;
-use crate::judge::walk::Walker;
-use crate::judge::world::{Last, Spot};
+use crate::call::{Call, Place};
+use crate::effect::Effect;
+use crate::field::Field;
+use crate::hold::{FloorRule, Hold};
+use crate::repository::Repo;
+use crate::walk::Walker;
+use crate::world::{Last, Spot};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -147,7 +147,7 @@ fn git_folder(value: Option<&Field>, folder: Option<PathBuf>) -> Option<PathBuf>
 
 /// An alias is a git command, or with `!` a shell command.
 fn run_alias(walker: &mut Walker<'_>, text: &str, git: &Git) {
-    let rest: Vec<String> = git.call.args.iter().skip(1).map(crate::judge::invoke::as_text).collect();
+    let rest: Vec<String> = git.call.args.iter().skip(1).map(crate::invoke::as_text).collect();
     let code = match text.strip_prefix('!') {
         Some(code) => format!("{code} {}", rest.join(" ")),
         None => format!("git {text} {}", rest.join(" ")),
@@ -189,7 +189,7 @@ fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
         "bisect" => nested(walker, git, "run"),
         "rebase" => {
             if let Some(code) = git.call.option(&["-x", "--exec"]) {
-                let _written = walker.code(&crate::judge::invoke::as_text(&code), &git.call.stdin, git.call.place);
+                let _written = walker.code(&crate::invoke::as_text(&code), &git.call.stdin, git.call.place);
             }
             None
         }
@@ -278,8 +278,8 @@ fn nested(walker: &mut Walker<'_>, git: &Git, word: &str) -> Option<Hold> {
     let rest: Vec<Field> = git.call.args.iter().skip(at + 1).cloned().collect();
     let text = match rest.as_slice() {
         [] => return None,
-        [code] => crate::judge::invoke::as_text(code),
-        words => crate::judge::invoke::as_code(words),
+        [code] => crate::invoke::as_text(code),
+        words => crate::invoke::as_code(words),
     };
     let _written = walker.code(&text, &git.call.stdin, git.call.place);
     None

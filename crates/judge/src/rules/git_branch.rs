@@ -2,12 +2,12 @@
 
 use super::git::Git;
 use super::push::operands;
-use crate::counted::counted;
-use crate::judge::effect::Effect;
-use crate::judge::field::Field;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::past::Head;
-use crate::judge::repository::Repo;
+use crate::effect::Effect;
+use crate::field::Field;
+use crate::hold::{FloorRule, Hold};
+use crate::past::Head;
+use crate::repository::Repo;
+use tripwire_core::counted::counted;
 
 /// Options of `git checkout`, `git switch` and `git branch` that take a value which is no branch.
 const VALUES: [&str; 4] = ["--conflict", "--pathspec-from-file", "-u", "--set-upstream-to"];

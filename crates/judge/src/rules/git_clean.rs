@@ -3,13 +3,13 @@
 use super::git::Git;
 use super::git_paths::{Answer, answers, status};
 use super::pathspec::{Pathspecs, ignores};
-use crate::counted::counted;
-use crate::judge::effect::Effect;
-use crate::judge::field::Field;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::losses;
-use crate::judge::walk::Walker;
+use crate::effect::Effect;
+use crate::field::Field;
+use crate::hold::{FloorRule, Hold};
+use crate::losses;
+use crate::walk::Walker;
 use std::path::Path;
+use tripwire_core::counted::counted;
 
 /// `git clean`: untracked files, and with `-x` ignored ones, except what a build makes again.
 pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
@@ -126,7 +126,7 @@ fn is_guard(file: &Path) -> bool {
 }
 
 /// The guard's folder in a workspace.
-const GUARD: &str = crate::geometry::layout::FOLDER;
+const GUARD: &str = tripwire_workspace::geometry::layout::FOLDER;
 const GUARD_CLEANED: &str =
     "it deletes `.geometry/`, the guard's own records; `git clean` with the folders that are meant leaves them";
 const GUARD_STASHED: &str = "it moves `.geometry/`, the guard's own records, into a stash; `git stash -u` leaves them";

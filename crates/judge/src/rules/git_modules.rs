@@ -3,11 +3,11 @@
 use super::git::Git;
 use super::pathspec::Pathspecs;
 use super::push::operands;
-use crate::judge::effect::Effect;
-use crate::judge::field::Field;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::repository::Repo;
-use crate::judge::walk::Walker;
+use crate::effect::Effect;
+use crate::field::Field;
+use crate::hold::{FloorRule, Hold};
+use crate::repository::Repo;
+use crate::walk::Walker;
 use std::path::PathBuf;
 
 /// Deepest nesting of submodules that is followed.
@@ -82,8 +82,8 @@ fn foreach(walker: &mut Walker<'_>, git: &Git) {
     let code: Vec<Field> = git.call.args.iter().skip(at + 1).skip_while(option).cloned().collect();
     let text = match code.as_slice() {
         [] => return,
-        [code] => crate::judge::invoke::as_text(code),
-        words => crate::judge::invoke::as_code(words),
+        [code] => crate::invoke::as_text(code),
+        words => crate::invoke::as_code(words),
     };
     let deep = git.call.has_any(&["--recursive"]);
     let modules = git.repo.as_ref().map(|repo| inside(repo, if deep { DEPTH_MAX } else { 1 })).unwrap_or_default();

@@ -8,13 +8,13 @@ use super::git::Git;
 use super::git_branch;
 use super::pathspec::Pathspecs;
 use super::push::operands;
-use crate::judge::call::Call;
-use crate::judge::field::Field;
-use crate::judge::losses;
-use crate::judge::past::{Head, Keeps, Operation, Past};
-use crate::judge::repository::{Origin, Repo, Status};
-use crate::judge::walk::Walker;
-use crate::judge::world::Last;
+use crate::call::Call;
+use crate::field::Field;
+use crate::losses;
+use crate::past::{Head, Keeps, Operation, Past};
+use crate::repository::{Origin, Repo, Status};
+use crate::walk::Walker;
+use crate::world::Last;
 use std::path::{Path, PathBuf};
 
 /// Options of `git commit` that take a value.
@@ -94,7 +94,7 @@ fn note_config(walker: &mut Walker<'_>, git: &Git) {
     if git.call.has_any(&asks) || git.call.has_short(&['f', 'l', 'e']) {
         return;
     }
-    let words: Vec<String> = git.call.operands().iter().map(|field| crate::judge::invoke::as_text(field)).collect();
+    let words: Vec<String> = git.call.operands().iter().map(|field| crate::invoke::as_text(field)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "set").collect();
     let [key, text] = words.as_slice() else { return };
     if let Some(name) = key.strip_prefix("alias.") {
@@ -141,7 +141,7 @@ fn clone_name(url: &str) -> String {
 fn rebased_branch(repo: &Repo) -> Option<String> {
     let own = repo.own_folder()?;
     let names = ["rebase-merge/head-name", "rebase-apply/head-name"].map(|name| own.join(name));
-    let text = names.iter().find_map(|name| crate::workspace::git::short_text(name))?;
+    let text = names.iter().find_map(|name| tripwire_workspace::git::short_text(name))?;
     text.trim().strip_prefix("refs/heads/").map(str::to_owned)
 }
 

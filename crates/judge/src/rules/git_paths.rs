@@ -2,15 +2,15 @@
 
 use super::git::Git;
 use super::pathspec::Pathspecs;
-use crate::counted::counted;
-use crate::judge::call::{Call, Place};
-use crate::judge::effect::Effect;
-use crate::judge::field::Field;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::repository::Status;
-use crate::judge::stream::{Since, Stream};
-use crate::judge::walk::Walker;
+use crate::call::{Call, Place};
+use crate::effect::Effect;
+use crate::field::Field;
+use crate::hold::{FloorRule, Hold};
+use crate::repository::Status;
+use crate::stream::{Since, Stream};
+use crate::walk::Walker;
 use std::path::{Path, PathBuf};
+use tripwire_core::counted::counted;
 
 /// Which changes a command throws away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Programs that git starts because a variable or a setting of the line names them.
 
 use super::git::Git;
-use crate::judge::invoke::as_text;
-use crate::judge::stream::Stream;
-use crate::judge::walk::Walker;
+use crate::invoke::as_text;
+use crate::stream::Stream;
+use crate::walk::Walker;
 
 /// Variables whose text git hands to a shell.
 const VARIABLES: [&str; 9] = [

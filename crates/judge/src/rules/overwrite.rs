@@ -3,14 +3,14 @@
 //! Writing new content into a file of the workspace is everyday work and passes, also when the file is dirty. Emptying
 //! a file with uncommitted changes does not, nor does overwriting git's own files, files outside, or a device.
 
-use crate::judge::call::{Call, Place};
-use crate::judge::field::Field;
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::losses;
-use crate::judge::shell::RedirectKind;
-use crate::judge::walk::Walker;
-use crate::judge::world::{Last, Spot, Zone};
+use crate::call::{Call, Place};
+use crate::field::Field;
+use crate::hold::{FloorRule, Hold};
+use crate::losses;
+use crate::walk::Walker;
+use crate::world::{Last, Spot, Zone};
 use std::path::Path;
+use tripwire_shell::RedirectKind;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Writing {
 
 impl Walker<'_> {
     /// Judges a redirection of output.
-    pub(in crate::judge) fn judge_redirect(
+    pub(crate) fn judge_redirect(
         &self,
         kind: &RedirectKind,
         target: &Field,
@@ -114,7 +114,7 @@ fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold
         {
             let reason = format!("it overwrites `{shown}`, outside the workspace");
             let effect =
-                crate::judge::effect::Effect { targets: vec![losses::count(walker.world, path)], ..Default::default() };
+                crate::effect::Effect { targets: vec![losses::count(walker.world, path)], ..Default::default() };
             Some(Hold::with(FloorRule::Overwrite, reason, effect))
         }
         Zone::Inside if writing == Writing::Emptied && full => {

@@ -4,10 +4,10 @@
 //! what is in `docs`, `':/'` everything from the top.
 
 use super::git::Git;
-use crate::judge::field::{Field, fits};
-use crate::judge::state::plain;
-use crate::judge::walk::Walker;
-use crate::judge::world::{Last, Whole};
+use crate::field::{Field, fits};
+use crate::state::plain;
+use crate::walk::Walker;
+use crate::world::{Last, Whole};
 use std::path::{Path, PathBuf};
 
 /// The paths that a command names.

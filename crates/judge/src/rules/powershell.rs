@@ -4,11 +4,11 @@
 //! comes out of a listing through a pipe is judged as everything in the folder that is listed.
 
 use super::delete::{self, Manner};
-use crate::judge::call::Call;
-use crate::judge::expand::unknown;
-use crate::judge::field::{Field, Origin};
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::walk::Walker;
+use crate::call::Call;
+use crate::expand::unknown;
+use crate::field::{Field, Origin};
+use crate::hold::{FloorRule, Hold};
+use crate::walk::Walker;
 
 /// Names of the command that deletes.
 const REMOVERS: [&str; 7] = ["remove-item", "ri", "rm", "rmdir", "rd", "del", "erase"];
@@ -28,7 +28,7 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         return Some(Hold::plain(FloorRule::PipeToShell, reason));
     }
     let at = words.iter().position(|word| word.len() > 1 && "-command".starts_with(word.as_str()))?;
-    let code: Vec<String> = call.args.iter().skip(at + 2).map(crate::judge::invoke::as_text).collect();
+    let code: Vec<String> = call.args.iter().skip(at + 2).map(crate::invoke::as_text).collect();
     let mut piped = Vec::new();
     for command in commands(walker, &code.join(" ")) {
         let Command { words, joined } = command;

@@ -5,11 +5,11 @@
 //! protected branch it counts as force, on any other branch both pass.
 
 use super::git::Git;
-use crate::judge::call::{Call, Place};
-use crate::judge::effect::Effect;
-use crate::judge::field::{Atom, Field, fits};
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::walk::Walker;
+use crate::call::{Call, Place};
+use crate::effect::Effect;
+use crate::field::{Atom, Field, fits};
+use crate::hold::{FloorRule, Hold};
+use crate::walk::Walker;
 
 /// Branches that are protected everywhere.
 const PROTECTED: [&str; 3] = ["main", "master", "release/*"];

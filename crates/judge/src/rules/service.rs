@@ -1,7 +1,7 @@
 //! Services: clusters, clouds, containers with data, packages and repositories that others rely on.
 
-use crate::judge::call::Call;
-use crate::judge::hold::{FloorRule, Hold};
+use crate::call::Call;
+use crate::hold::{FloorRule, Hold};
 
 /// Judges a call of a service's client.
 pub(super) fn judge(call: &Call) -> Option<Hold> {

@@ -1,8 +1,8 @@
 //! The machine itself: its power, its users, all its processes, its firewall, its schedule.
 
-use crate::judge::call::{Call, Place};
-use crate::judge::hold::{FloorRule, Hold};
-use crate::judge::walk::Walker;
+use crate::call::{Call, Place};
+use crate::hold::{FloorRule, Hold};
+use crate::walk::Walker;
 
 /// Judges a call that may end the machine or what others run on it.
 pub(super) fn judge(_walker: &Walker<'_>, call: &Call) -> Option<Hold> {

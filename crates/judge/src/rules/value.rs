@@ -4,13 +4,13 @@
 //! Whatever is finer is unknown, and a deletion of something unknown is held.
 
 use super::literal::{Language, Skeleton};
-use crate::judge::call::{Call, Place};
-use crate::judge::expand::unknown;
-use crate::judge::field::{Atom, Field, Origin};
-use crate::judge::find::Search;
-use crate::judge::state::path_field;
-use crate::judge::stream::Stream;
-use crate::judge::walk::Walker;
+use crate::call::{Call, Place};
+use crate::expand::unknown;
+use crate::field::{Atom, Field, Origin};
+use crate::find::Search;
+use crate::state::path_field;
+use crate::stream::Stream;
+use crate::walk::Walker;
 
 /// Deepest nesting of expressions and variables inside each other.
 const DEPTH_MAX: usize = 10;

@@ -3,10 +3,10 @@
 //! bash says which texts are command lines. tree-sitter says which commands with which words a text holds. Each
 //! difference has a name and a reason here, and a difference that no longer occurs fails the test as well.
 
-use crate::judge::shell::{self, Command, Compound, Piece, Redirect, RedirectKind, Script, Word};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tree_sitter::{Node, Parser};
+use tripwire_shell::{self as shell, Command, Compound, Piece, Redirect, RedirectKind, Script, Word};
 
 /// One command: its words, where they are plain text.
 type Words = Vec<Option<String>>;
@@ -44,9 +44,9 @@ const CORPUS: &str = include_str!("corpus.txt");
 
 fn texts() -> Vec<String> {
     let tables = [
-        include_str!("../../../tests/judge/lines.jsonl"),
-        include_str!("../../../tests/judge/more.jsonl"),
-        include_str!("../../../tests/judge/git_lines.jsonl"),
+        include_str!("../../tests/judge/lines.jsonl"),
+        include_str!("../../tests/judge/more.jsonl"),
+        include_str!("../../tests/judge/git_lines.jsonl"),
     ];
     let of_table = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();

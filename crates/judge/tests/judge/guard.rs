@@ -2,7 +2,7 @@
 
 use super::situations::{Situation, git_in};
 use std::fs;
-use tripwire_host::judge::Answer;
+use tripwire_judge::Answer;
 
 /// A repository without anything else that could be lost, with the guard's folder in it.
 fn guarded() -> Situation {

@@ -4,7 +4,7 @@ use super::situations::Situation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use tripwire_host::judge::Answer;
+use tripwire_judge::Answer;
 
 /// One line of the table.
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use super::lines::{Line, table};
 use super::situations::Situation;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
-use tripwire_host::judge::{Answer, Facts, Judge};
+use tripwire_judge::{Answer, Facts, Judge};
 
 /// No judgement may use more of a processor, however busy the machine is with other things.
 const TIME_MAX: Duration = Duration::from_secs(20);

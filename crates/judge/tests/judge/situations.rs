@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use tripwire_host::judge::{Facts, Judge};
+use tripwire_judge::{Facts, Judge};
 
 /// A workspace, a home and a neighbour below one temporary folder.
 pub(crate) struct Situation {

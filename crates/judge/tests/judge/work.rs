@@ -3,7 +3,7 @@
 use super::situations::{Situation, git_in};
 use std::fs;
 use std::time::{Duration, SystemTime};
-use tripwire_host::judge::{Answer, Facts, Judge, Verdict};
+use tripwire_judge::{Answer, Facts, Judge, Verdict};
 
 fn held(verdict: &Verdict) -> &'static str {
     match (verdict.verdict, verdict.rule) {

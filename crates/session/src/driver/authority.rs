@@ -4,23 +4,23 @@
 //! granted is looked up again: a claim can only make the answer stricter, never looser.
 
 use super::{Driver, DriverError};
-use crate::authority::{self, Confinement, Need, Permissions, Who, needs};
 use crate::execution::{self, ExecutionError, SpentPermit};
-use crate::geometry::layout::Layout;
-use crate::geometry::manifest::Manifest;
-use crate::geometry::wall_clock::WallClock;
-use crate::identity::{Configuration, FrozenIdentity, critical};
-use crate::policy_file::PolicyFileError;
-use crate::storage::Storage;
-use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use tripwire_authority::identity::{Configuration, FrozenIdentity, critical};
+use tripwire_authority::{self as authority, Confinement, Need, Permissions, Who, needs};
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Nature, RawCall, nature};
 use tripwire_core::policy::{Policy, Switch};
+use tripwire_journal::storage::Storage;
+use tripwire_observe::{Nature, RawCall, nature};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::policy_file::PolicyFileError;
+use tripwire_workspace::session::SessionId;
 
 /// Why something was not permitted.
 #[derive(Debug, thiserror::Error)]

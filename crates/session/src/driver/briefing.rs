@@ -2,18 +2,18 @@
 
 use super::{objective, words};
 use crate::body::ReadBody;
-use crate::geometry::file::{FileError, read_bounded};
-use crate::geometry::layout::Layout;
-use crate::geometry::reports::{FileSeen, MissionBriefing, Report};
-use crate::geometry::wall_clock::WallClock;
-use crate::journal::Turn;
-use crate::storage::Storage;
-use crate::workspace::session::SessionId;
 use std::collections::BTreeSet;
 use tripwire_core::chain::event::{AgentEvent, Flag};
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::Effect;
 use tripwire_core::input::{Input, What};
+use tripwire_fs::file::{FileError, read_bounded};
+use tripwire_journal::Turn;
+use tripwire_journal::storage::Storage;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::reports::{FileSeen, MissionBriefing, Report};
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
 
 /// Journal records that are looked back on: inputs and decisions, one after the other.
 const RECORDS_MAX: u64 = 200;

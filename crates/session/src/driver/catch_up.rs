@@ -3,13 +3,13 @@
 use super::DriverError;
 use super::state::{Kept, StateFile};
 use crate::body::ReadBody;
-use crate::geometry::layout::Layout;
-use crate::journal::{Journal, Turn};
-use crate::storage::Storage;
-use crate::workspace::session::SessionId;
 use tripwire_core::chain::Step;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
+use tripwire_journal::storage::Storage;
+use tripwire_journal::{Journal, Turn};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// Inputs of other processes with what was decided on them, oldest first.
 pub(super) type Followed = Vec<(Input, Decision)>;
@@ -35,7 +35,7 @@ pub(super) fn stored<S: Storage>(
     known: u64,
 ) -> Result<Option<Kept>, DriverError> {
     let Some(file) = StateFile::load(layout, session)?.filter(|file| file.records > known) else { return Ok(None) };
-    let at_place = |place: crate::journal::Place| place.tail_hash() == file.hash;
+    let at_place = |place: tripwire_journal::Place| place.tail_hash() == file.hash;
     let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
     Ok(if fits { file.kept(layout, session)? } else { None })
 }

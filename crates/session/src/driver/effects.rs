@@ -4,20 +4,20 @@
 //! written does not stop the guard: the journal is the truth, and the notice tells the person.
 
 use super::recent::{Memo, Progress};
-use crate::control::{self, ControlFile, Presence, Seen};
-use crate::geometry::file::FileError;
-use crate::geometry::layout::Layout;
-use crate::geometry::manifest::store;
-use crate::geometry::manifest::{Bit, Live, Manifest};
-use crate::geometry::reports::{BlockerReport, Checkpoint, Report as File};
-use crate::geometry::safety_log::{ActionTaken, Entry, EventType, LogError, SafetyLog};
-use crate::geometry::wall_clock::WallClock;
-use crate::geometry::yaml_edit::{Edit, NewValue};
-use crate::workspace::session::SessionId;
 use tripwire_core::chain::View;
 use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
 use tripwire_core::effect::Effect;
 use tripwire_core::input::Report;
+use tripwire_fs::file::FileError;
+use tripwire_workspace::control::{self, ControlFile, Presence, Seen};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::store;
+use tripwire_workspace::geometry::manifest::{Bit, Live, Manifest};
+use tripwire_workspace::geometry::reports::{BlockerReport, Checkpoint, Report as File};
+use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, LogError, SafetyLog};
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
+use tripwire_workspace::session::SessionId;
 
 /// What came of carrying effects out.
 #[derive(Debug, Default)]

@@ -1,17 +1,17 @@
 //! Why a session cannot be driven, and what to do about it.
 
 use super::state::StateError;
-use crate::authority::AuthorityError;
 use crate::body::SessionBodyError;
-use crate::control::ControlError;
-use crate::geometry::file::FileError;
-use crate::geometry::safety_log::LogError;
-use crate::identity::ConfigurationError;
-use crate::journal::JournalError;
-use crate::policy_file::PolicyFileError;
+use tripwire_authority::AuthorityError;
+use tripwire_authority::identity::ConfigurationError;
 use tripwire_core::chain::SnapshotError;
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
+use tripwire_fs::file::FileError;
+use tripwire_journal::JournalError;
+use tripwire_workspace::control::ControlError;
+use tripwire_workspace::geometry::safety_log::LogError;
+use tripwire_workspace::policy_file::PolicyFileError;
 
 /// Why a session cannot be driven. Every one of these means: nothing happens.
 #[derive(Debug, thiserror::Error)]

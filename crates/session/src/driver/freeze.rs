@@ -3,17 +3,17 @@
 use super::DriverError;
 use super::words::in_short;
 use crate::body::{ReadBody, ReadDecision};
-use crate::geometry::layout::Layout;
-use crate::geometry::replay_file::{self, REPLAY_FORMAT, ReplayHeader, Transition};
-use crate::identity::Part;
-use crate::journal::{Journal, Place, Record};
 use crate::replay::event_text;
-use crate::storage::Storage;
-use crate::workspace::session::SessionId;
 use serde::Deserialize;
 use std::cell::Cell;
+use tripwire_authority::identity::Part;
 use tripwire_core::input::Input;
 use tripwire_core::record::parity::Parity;
+use tripwire_journal::storage::Storage;
+use tripwire_journal::{Journal, Place, Record};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::replay_file::{self, REPLAY_FORMAT, ReplayHeader, Transition};
+use tripwire_workspace::session::SessionId;
 
 /// Records that are frozen without being asked for: ending a session must not take long.
 pub const RECORDS_MAX: u64 = 50_000;

@@ -1,12 +1,12 @@
 //! The policy that a session froze, read without opening the session: for the moment in which it cannot be opened.
 
 use crate::body::ReadBody;
-use crate::geometry::file;
-use crate::geometry::layout::Layout;
-use crate::journal::line::{self, Tail};
-use crate::workspace::session::SessionId;
 use std::io::{BufRead as _, BufReader, Read as _};
 use tripwire_core::policy::Policy;
+use tripwire_fs::file;
+use tripwire_journal::line::{self, Tail};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// The longest first record that is read.
 const BYTES_MAX: u64 = 1 << 20;

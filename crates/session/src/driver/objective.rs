@@ -1,10 +1,10 @@
 //! What a person asked for, in the person's own words: a fresh worker knows nothing else (CTX-3).
 
-use crate::geometry::file::{self, FileError, read_bounded};
-use crate::geometry::layout::Layout;
-use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
 use tripwire_core::label;
+use tripwire_fs::file::{self, FileError, read_bounded};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// The most that is kept of one prompt.
 const PROMPT_BYTES_MAX: usize = 32 * 1_024;
@@ -53,7 +53,7 @@ fn load(layout: &Layout, session: &SessionId) -> Option<Said> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::wall_clock::WallClock;
+    use tripwire_workspace::geometry::wall_clock::WallClock;
 
     #[test]
     fn ctx_3_the_first_and_the_newest_words_of_a_person_are_kept_and_ours_are_not() {

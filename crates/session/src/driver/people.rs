@@ -1,12 +1,12 @@
 //! What people did with files, as inputs of the engine.
 
-use crate::control::{ControlFact, ControlFile, Counter, ManifestBit};
-use crate::geometry::manifest::Bit;
 use tripwire_core::input::{
     Counter as EngineCounter, CounterEdit, DirtyBitsEdit, Fault, HumanAct, PolicyDrift, Report, What,
 };
 use tripwire_core::label::Label;
 use tripwire_core::units::Count;
+use tripwire_workspace::control::{ControlFact, ControlFile, Counter, ManifestBit};
+use tripwire_workspace::geometry::manifest::Bit;
 
 /// The inputs that a look at the control files asks for, in the order in which they were found.
 pub(super) fn inputs(facts: &[ControlFact]) -> Vec<What> {

@@ -2,10 +2,6 @@
 
 use super::{Driver, DriverError, append, catch_up, head_of};
 use crate::body::{self, ReadBody};
-use crate::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
-use crate::geometry::wall_clock::WallClock;
-use crate::journal::{Batch, Durability, Entry as JournalEntry, Journal};
-use crate::storage::Storage;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,6 +11,10 @@ use tripwire_core::input::Input;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FaultKind, RUN_VERSION, RunRecord};
 use tripwire_core::run::{Run, RunInput, View};
+use tripwire_journal::storage::Storage;
+use tripwire_journal::{Batch, Durability, Entry as JournalEntry, Journal};
+use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Records that are read at once.
 const PAGE: usize = 512;

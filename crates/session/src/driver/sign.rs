@@ -4,14 +4,14 @@
 //! the first record, at each doubling and then every [`EVERY`] records bounds that to half of a short session and to
 //! [`EVERY`] records of a long one.
 
-use crate::geometry::layout::Layout;
-use crate::journal::keys::KeyHome;
-use crate::journal::{JournalError, SessionPaths, Turn};
-use crate::storage::Storage;
-use crate::workspace::session::SessionId;
 use std::path::PathBuf;
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::{Effect, ExitStatus};
+use tripwire_journal::keys::KeyHome;
+use tripwire_journal::storage::Storage;
+use tripwire_journal::{JournalError, SessionPaths, Turn};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
 
 /// Records between two checkpoints of a long session.
 pub const EVERY: u64 = 256;

@@ -5,15 +5,15 @@
 
 use super::recent::Memo;
 use super::{DriverError, Frozen};
-use crate::control::Seen;
-use crate::geometry::file::{self, ReadError, read_bounded};
-use crate::geometry::layout::Layout;
-use crate::geometry::wall_clock::WallClock;
-use crate::workspace::session::SessionId;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::{self, ReadError, read_bounded};
+use tripwire_workspace::control::Seen;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
 
 /// The version of the file; a newer one is refused, an unreadable one is rebuilt.
 const VERSION: u32 = 3;

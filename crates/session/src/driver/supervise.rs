@@ -2,11 +2,11 @@
 
 use super::time::{since, stamped};
 use super::{Driver, DriverError, catch_up, effects, people};
-use crate::control;
-use crate::geometry::wall_clock::WallClock;
-use crate::storage::Storage;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
+use tripwire_journal::storage::Storage;
+use tripwire_workspace::control;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 impl<S: Storage> Driver<S> {
     /// Whether people did something that no input has taken in yet. It costs a few looks at files, and journals nothing.
@@ -47,8 +47,8 @@ impl<S: Storage> Driver<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::layout::Layout;
     use tripwire_core::input::What;
+    use tripwire_workspace::geometry::layout::Layout;
 
     #[test]
     fn ctrl_1_an_opinion_knows_a_pause_and_leaves_no_trace() {

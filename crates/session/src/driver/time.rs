@@ -1,9 +1,9 @@
 //! When an input happened: the session's own time, and the inputs that carry it themselves.
 
-use crate::geometry::wall_clock::WallClock;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::input::What;
 use tripwire_core::units::RunMillis;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// An event carries its time itself; no other input does.
 pub(super) fn stamped(what: What, at: RunMillis) -> What {

@@ -1,15 +1,15 @@
 //! Views that are rebuilt from the journals when a crash or a person has spoilt them.
 
 use super::{DriverError, effects, head_of, open_existing, run};
-use crate::geometry::layout::Layout;
-use crate::geometry::safety_log::{Entry, SafetyLog};
-use crate::geometry::wall_clock::WallClock;
-use crate::journal::Journal;
-use crate::storage::Storage;
-use crate::workspace::session::SessionId;
 use tripwire_core::chain::Chain;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
+use tripwire_journal::Journal;
+use tripwire_journal::storage::Storage;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::safety_log::{Entry, SafetyLog};
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
 
 /// Records that are read at once.
 const PAGE: usize = 512;
@@ -19,7 +19,7 @@ const PAGE: usize = 512;
 /// # Errors
 /// When the folder cannot be read; a folder that is not there has no sessions.
 pub fn sessions(layout: &Layout) -> Result<Vec<SessionId>, DriverError> {
-    use crate::geometry::file::{FileAction, FileError};
+    use tripwire_fs::file::{FileAction, FileError};
     let folder = layout.journal();
     let listed = match std::fs::read_dir(&folder) {
         Ok(listed) => listed,

@@ -1,10 +1,10 @@
 //! Paths as tools get them: made relative to the workspace, and judged by their names.
 
 use super::error::FilesError;
-use crate::geometry::layout::FOLDER;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use tripwire_sandbox::{HIDDEN_NAMES, PROTECTED_NAMES};
+use tripwire_workspace::geometry::layout::FOLDER;
 
 /// A path inside the workspace: relative, without `.` and `..`, `/` between its parts; `.` is the workspace itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

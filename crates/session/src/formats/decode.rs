@@ -4,16 +4,16 @@
 //! call (`tool`, `args`, `output`, `error`, `exitCode`) from which the facts are computed here, or a full input
 //! `{"at":…,"what":{…}}` as the journal holds it.
 
-use crate::scenario::{Expect, Header};
+use crate::formats::scenario::{Expect, Header};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::chain::event::{Action, AgentEvent, Flags, Gain, Outcome};
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::sketch::Sketch;
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_observe::{Observer, RawCall};
 
 /// Why a line is no input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

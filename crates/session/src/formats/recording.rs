@@ -1,6 +1,6 @@
 //! A session in one file: the records of a run with their hash chain, written by `decide --record`.
 
-use crate::lines::{LineError, Lines};
+use crate::formats::lines::{LineError, Lines};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::io::{self, BufRead, Write};

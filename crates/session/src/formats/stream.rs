@@ -1,12 +1,12 @@
 //! A stream of lines as a source of inputs: decoded one by one, in order of time, bad lines named.
 
-use crate::decode::{Content, DecodeError, Line, decode};
-use crate::lines::{LineError, Lines};
-use crate::scenario::{Expect, Header};
+use crate::formats::decode::{Content, DecodeError, Line, decode};
+use crate::formats::lines::{LineError, Lines};
+use crate::formats::scenario::{Expect, Header};
 use std::io::BufRead;
 use tripwire_core::input::Input;
-use tripwire_core::observe::Observer;
 use tripwire_core::units::RunMillis;
+use tripwire_observe::Observer;
 
 /// Why a line of the stream is not taken.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Past runs of other people's agents, judged as if they had been guarded: which level would have fired, and where.
 
-use crate::lines::{LineError, Lines};
+use crate::formats::lines::{LineError, Lines};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -11,9 +11,9 @@ use tripwire_core::decision::{Decision, Level, Price};
 use tripwire_core::effect::Effect;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
-use tripwire_core::observe::{Observer, RawCall};
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_observe::{Observer, RawCall};
 
 /// The time between two events of a trace that tells none: slow enough to be no runaway.
 const UNTIMED_STEP_MS: u64 = 5_000;
@@ -161,7 +161,7 @@ fn read(trace: &[u8], line: u64) -> Result<Trace<'_>, TraceError> {
     serde_json::from_slice(trace).map_err(|error| TraceError::Trace {
         line,
         column: error.column(),
-        problem: crate::decode::problem(&error),
+        problem: crate::formats::decode::problem(&error),
     })
 }
 

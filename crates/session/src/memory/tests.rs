@@ -1,7 +1,7 @@
 //! Exact bytes or a clear error, in every case.
 
 use super::*;
-use crate::geometry::test_dir::{TestDir, as_ordinary_user, tiny_disk};
+use tripwire_testing::{TestDir, as_ordinary_user, tiny_disk};
 
 fn store(dir: &TestDir) -> MemoryStore {
     MemoryStore::at(&dir.path().join("memory"))

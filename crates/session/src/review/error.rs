@@ -3,12 +3,12 @@
 use super::answer::AnswerError;
 use crate::driver::DriverError;
 use crate::execution::ExecutionError;
-use crate::geometry::file::FileError;
-use crate::policy_file::PolicyFileError;
 use std::path::PathBuf;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::FileError;
 use tripwire_sandbox::{ApplyError, StageError};
+use tripwire_workspace::policy_file::PolicyFileError;
 
 /// Why the review gate did nothing.
 #[derive(Debug, thiserror::Error)]

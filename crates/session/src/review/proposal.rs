@@ -1,14 +1,14 @@
 //! Proposals on disk, one small file each: what was proposed, and what became of it.
 
 use super::error::ReviewError;
-use crate::geometry::file::{self, FileAction, FileError, read_bounded};
-use crate::geometry::layout::Layout;
-use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tripwire_core::input::Verdict;
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::{self, FileAction, FileError, read_bounded};
 use tripwire_sandbox::ChangeSet;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// A change set that was put before a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! Claude Code: one settings file given by flag. What the person gave by the same flag is merged into it.
 
 use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene, relaxed, write};
-use crate::hooks::Client;
-use crate::install::settings::events;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use tripwire_clients::hooks::Client;
+use tripwire_clients::install::settings::events;
 
 const FLAG: &str = "--settings";
 
@@ -86,7 +86,7 @@ fn add_hooks(settings: &mut Map<String, Value>, command: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervisor::folder::RunFolder;
+    use crate::folder::RunFolder;
 
     fn arranged(command: &[&str], cwd: &std::path::Path) -> (Result<Arranged, ArrangeError>, Value) {
         let base = tempfile::tempdir().unwrap();

@@ -5,11 +5,11 @@
 //! whatever hooks a repository brings along.
 
 use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene};
-use crate::codex_hooks::{self, Listed, NO_TERMINALS, SOURCE_GIVEN, toml_text};
-use crate::hooks::Client;
-use crate::install::settings::events;
 use std::ffi::OsString;
 use std::process::Command;
+use tripwire_clients::codex_hooks::{self, Listed, NO_TERMINALS, SOURCE_GIVEN, toml_text};
+use tripwire_clients::hooks::Client;
+use tripwire_clients::install::settings::events;
 
 /// Adds the hooks to the command line.
 pub(super) fn arrange(scene: &Scene<'_>, arguments: usize, arranged: &mut Arranged) -> Result<(), ArrangeError> {

@@ -1,11 +1,11 @@
 //! Gemini CLI: a home of the run's own, in which everything but the settings is a link to the person's.
 
 use super::{ArrangeError, Arranged, HOOK_TIMEOUT_SECONDS, Scene, relaxed, set, write};
-use crate::hooks::Client;
-use crate::install::settings::events;
 use serde_json::{Map, Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_clients::hooks::Client;
+use tripwire_clients::install::settings::events;
 
 /// The variable that tells the client where its home is.
 const HOME_VARIABLE: &str = "GEMINI_CLI_HOME";
@@ -95,7 +95,7 @@ fn file_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Arrang
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervisor::folder::RunFolder;
+    use crate::folder::RunFolder;
 
     #[test]
     fn the_runs_home_has_the_persons_files_by_link_and_the_hooks_in_its_own_settings() {

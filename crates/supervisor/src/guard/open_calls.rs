@@ -3,8 +3,8 @@
 //! Whatever runs in the client's tree can call the run's own hook, so a result alone proves nothing. One that nobody
 //! asked for is not taken in, and one that tells of another call than the one that was asked for counts as that one's.
 
-use crate::hooks::Tool;
 use std::collections::VecDeque;
+use tripwire_clients::hooks::Tool;
 use tripwire_core::record::chain::Digest;
 
 /// Calls that are remembered; a client has few of them open at once, and the oldest were never run.

@@ -1,14 +1,14 @@
 //! The pulse: what can be seen of the guard at any moment without waiting for it.
 
-use crate::hooks::{Event, HookCall, Reply};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
+use tripwire_clients::hooks::{Event, HookCall, Reply};
 use tripwire_core::chain::View;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
 use tripwire_core::units::RunMillis;
-use tripwire_host::driver::{Driver, RecentFinding, Taken};
+use tripwire_session::driver::{Driver, RecentFinding, Taken};
 
 /// Announced calls that are remembered; a client has few of them open at once.
 const ANNOUNCED_MAX: usize = 10_000;
@@ -215,8 +215,8 @@ impl Pulse {
 
     /// The pulse of a session in a folder that is thrown away, whose hooks announced these calls.
     pub(crate) fn announcing(calls: &[&str]) -> Self {
-        use tripwire_host::geometry::layout::Layout;
-        use tripwire_host::geometry::wall_clock::WallClock;
+        use tripwire_workspace::geometry::layout::Layout;
+        use tripwire_workspace::geometry::wall_clock::WallClock;
         let folder = tempfile::tempdir().unwrap();
         let now = WallClock::from_epoch_ms(1_790_000_000_000);
         let driver = Driver::begin(&Layout::at(folder.path()), now, |_| Ok(())).unwrap();

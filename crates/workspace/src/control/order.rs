@@ -1,10 +1,10 @@
 //! `STOP` and `PAUSE` as a person or a command writes them: the presence is the order, the contents only explain it.
 
-use crate::geometry::file::{self, Draft, FileError, Published, Removed};
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use tripwire_fs::file::{self, Draft, FileError, Published, Removed};
 
 /// An order that a person may give by a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The policy file after the session began: an edit is told as drift and never applied.
 
 use super::{ControlError, ControlFact, Mark, stat};
-use crate::geometry::file::read_bounded;
 use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::read_bounded;
 
 /// What was last seen of the policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

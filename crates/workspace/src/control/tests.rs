@@ -2,11 +2,11 @@
 
 use super::order::{Given, Order};
 use super::*;
-use crate::geometry::file::Removed;
 use crate::geometry::manifest::{store, template};
-use crate::geometry::test_dir::{TestDir, skip};
 use crate::geometry::yaml_edit::{Edit, NewValue};
 use std::process::Command;
+use tripwire_fs::file::Removed;
+use tripwire_testing::{TestDir, skip};
 
 struct Person {
     layout: Layout,

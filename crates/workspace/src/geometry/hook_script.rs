@@ -3,9 +3,9 @@
 //! Clients call `tripwire hook`; this script is the seed's own enforcement, kept for people and for clients without
 //! one. It fails closed: a percentage that cannot be read blocks, with a reason.
 
-use super::file::{self, FileError};
 use super::layout::Layout;
 use super::manifest::Thresholds;
+use tripwire_fs::file::{self, FileError};
 
 /// Writes the script, executable, with the thresholds of this session.
 pub fn write(layout: &Layout, thresholds: &Thresholds) -> Result<(), FileError> {
@@ -113,10 +113,10 @@ exit 0
 mod tests {
     use super::*;
     use crate::geometry::manifest::{Manifest, template};
-    use crate::geometry::test_dir::{TestDir, skip};
     use crate::geometry::yaml_edit::{self, Edit, NewValue};
     use std::path::Path;
     use std::process::Command;
+    use tripwire_testing::{TestDir, skip};
 
     /// Runs the script in each shell of this machine, without any program on the path; all must agree.
     fn run(layout: &Layout, context_pct: Option<&str>) -> (i32, String) {

@@ -1,31 +1,13 @@
 //! The names inside `.geometry/`, in one place: the seed's and ours.
 
-use crate::workspace::session::SessionId;
+use crate::session::SessionId;
 use std::path::{Path, PathBuf};
+use tripwire_journal::names;
 
 /// The folder's name in a workspace.
 pub const FOLDER: &str = ".geometry";
 /// The file that says whether hooks bind, here and in a person's own state.
 pub(crate) const MODE: &str = "mode";
-/// Beside a journal's segments: what of them is durable.
-pub(crate) const HEAD: &str = "HEAD";
-/// Beside a journal's segments: the folder of its signed checkpoints.
-pub(crate) const CHECKPOINTS: &str = "checkpoints";
-/// How a segment's name ends.
-pub(crate) const SEGMENT_SUFFIX: &str = ".jsonl";
-/// How a checkpoint's name ends.
-pub(crate) const NOTE_SUFFIX: &str = ".note";
-
-/// The name of a journal's segment, counted from 1.
-pub(crate) fn segment(number: u64) -> String {
-    format!("{number:08}{SEGMENT_SUFFIX}")
-}
-
-/// The name of the checkpoint over so many records.
-pub(crate) fn note(size: u64) -> String {
-    format!("{size:016}{NOTE_SUFFIX}")
-}
-
 /// A `.geometry/` folder and the paths of everything in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -34,7 +16,7 @@ pub struct Layout {
 
 /// Declares one path method per name, so that no name is spelled twice.
 macro_rules! paths {
-    ($($(#[$doc:meta])* $method:ident => $name:literal;)*) => {
+    ($($(#[$doc:meta])* $method:ident => $name:expr;)*) => {
         impl Layout {
             $($(#[$doc])* #[must_use] pub fn $method(&self) -> PathBuf { self.folder.join($name) })*
         }
@@ -71,9 +53,9 @@ paths! {
     /// The hook that enforces the context gate.
     compaction_hook => "hooks/compaction-gate-enforcement.sh";
     /// Journals, one folder per session.
-    journal => "journal";
+    journal => names::JOURNAL;
     /// Contents too large for a journal's line, shared by all sessions.
-    blobs => "blobs";
+    blobs => names::BLOBS;
     /// The memory store.
     memory => "memory";
     /// Snapshots that can be rebuilt from the journal.
@@ -104,32 +86,38 @@ impl Layout {
     }
 
     /// A session's journal.
-    pub(crate) fn journal_of(&self, session: &SessionId) -> PathBuf {
+    #[must_use]
+    pub fn journal_of(&self, session: &SessionId) -> PathBuf {
         self.journal().join(session.as_str())
     }
 
     /// The file in which a session's journal begins.
-    pub(crate) fn first_segment(&self, session: &SessionId) -> PathBuf {
-        self.journal_of(session).join(segment(1))
+    #[must_use]
+    pub fn first_segment(&self, session: &SessionId) -> PathBuf {
+        self.journal_of(session).join(names::segment(1))
     }
 
     /// A session's state, to be rebuilt from its journal.
-    pub(crate) fn state_of(&self, session: &SessionId) -> PathBuf {
+    #[must_use]
+    pub fn state_of(&self, session: &SessionId) -> PathBuf {
         self.state().join(format!("{session}.state"))
     }
 
     /// The record of a session's supervised run.
-    pub(crate) fn run_of(&self, session: &SessionId) -> PathBuf {
+    #[must_use]
+    pub fn run_of(&self, session: &SessionId) -> PathBuf {
         self.state().join(format!("{session}.run"))
     }
 
     /// What a person asked a session for.
-    pub(crate) fn objective_of(&self, session: &SessionId) -> PathBuf {
+    #[must_use]
+    pub fn objective_of(&self, session: &SessionId) -> PathBuf {
         self.state().join(format!("{session}.objective"))
     }
 
     /// The lock of the one process that runs a session's loop.
-    pub(crate) fn loop_of(&self, session: &SessionId) -> PathBuf {
+    #[must_use]
+    pub fn loop_of(&self, session: &SessionId) -> PathBuf {
         self.state().join(format!("{session}.loop"))
     }
 
@@ -162,7 +150,6 @@ mod tests {
             (layout.run_of(&session), "/g/state/auto-2026-01-02-030405.run"),
             (layout.loop_of(&session), "/g/state/auto-2026-01-02-030405.loop"),
             (layout.mode(), "/g/mode"),
-            (PathBuf::from(note(7)), "0000000000000007.note"),
         ] {
             assert_eq!(path, Path::new(name));
         }

@@ -33,7 +33,7 @@ pub const MANIFEST_BYTES_MAX: u64 = 256 * 1024;
 impl Manifest {
     /// Reads a manifest from its file.
     pub fn load(file: &Path) -> Result<Self, ManifestError> {
-        let bytes = super::file::read_bounded(file, MANIFEST_BYTES_MAX)
+        let bytes = tripwire_fs::file::read_bounded(file, MANIFEST_BYTES_MAX)
             .map_err(|error| ManifestError::new(file, None, error.into()))?;
         Self::parse(file, bytes)
     }
@@ -41,7 +41,7 @@ impl Manifest {
     /// Reads a manifest from bytes; `file` only names it in errors.
     pub fn parse(file: &Path, bytes: Vec<u8>) -> Result<Self, ManifestError> {
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MANIFEST_BYTES_MAX {
-            let too_big = super::file::ReadError::TooBig { path: file.to_owned(), limit: MANIFEST_BYTES_MAX };
+            let too_big = tripwire_fs::file::ReadError::TooBig { path: file.to_owned(), limit: MANIFEST_BYTES_MAX };
             return Err(ManifestError::new(file, None, too_big.into()));
         }
         let text = String::from_utf8(bytes).map_err(|error| {

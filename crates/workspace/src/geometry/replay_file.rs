@@ -2,11 +2,11 @@
 //!
 //! Written and read as a stream of lines inside one JSON document: a session of a million inputs costs no memory.
 
-use super::file::{Draft, FileError, ReadError, make_folder, read_bounded};
 use super::layout::Layout;
-use crate::workspace::session::SessionId;
+use crate::session::SessionId;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tripwire_fs::file::{Draft, FileError, ReadError, make_folder, read_bounded};
 
 /// The facts about a frozen session; the first three are the seed's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,8 +177,8 @@ const WRITE_BYTES: usize = 64 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::TestDir;
     use crate::geometry::wall_clock::WallClock;
+    use tripwire_testing::TestDir;
 
     fn header() -> ReplayHeader {
         ReplayHeader {

@@ -3,9 +3,9 @@
 //! What an agent wrote is quoted, never woven in: a line from outside stays one line, a text from outside stands in a
 //! fence that it cannot close. A report thus cannot be made to say "delete this file" by the agent it reports on.
 
-use super::file::{self, FileError, Removed};
 use super::layout::Layout;
 use super::wall_clock::WallClock;
+use tripwire_fs::file::{self, FileError, Removed};
 
 /// The state at the iteration cap (`CHECKPOINT.md`), in the seed's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -268,7 +268,7 @@ const LINE_CHARS_MAX: usize = 500;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::test_dir::TestDir;
+    use tripwire_testing::TestDir;
 
     const AT: WallClock = WallClock::from_epoch_ms(1_772_292_600_000);
 

@@ -4,13 +4,13 @@
 //! positioned write. The log is a view of the journal: when its end is not as this file writes it (a crash, an
 //! editor), an append refuses and the caller rebuilds it from the journal's entries.
 
-use super::file::{Draft, FileAction, FileError, Published, open_read_write};
 use super::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use tripwire_fs::file::{Draft, FileAction, FileError, Published, open_read_write};
 
 /// What happened. The loop names and the three events of the seed keep their spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Repositories that try to make git run something, and honest ones beside them.
 
 use super::*;
-use crate::geometry::test_dir::TestDir;
-use crate::workspace::hash::tests::{git, has_git};
+use crate::hash::tests::{git, has_git};
 use std::os::unix::fs::PermissionsExt as _;
+use tripwire_testing::TestDir;
 
 /// A program that leaves a mark when it is run.
 fn trap(dir: &TestDir) -> (PathBuf, PathBuf) {

@@ -1,10 +1,10 @@
 //! What a `git push` reaches, read from its words and from what the repository says about pushes. Whatever can make it
 //! reach a branch that nobody named counts as every branch.
 
-use crate::geometry::file::read_bounded;
-use crate::workspace::git::{common_folder, short_text, top_level};
 use std::path::{Path, PathBuf};
-use tripwire_core::observe::{RawCall, nature};
+use tripwire_fs::file::read_bounded;
+use tripwire_observe::{RawCall, nature};
+use tripwire_workspace::git::{common_folder, short_text, top_level};
 
 /// A push.
 pub(super) struct Push {

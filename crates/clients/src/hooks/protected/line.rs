@@ -3,9 +3,9 @@
 
 use super::{Entry, Reach, followed, plain, verbs};
 use std::path::{Path, PathBuf};
-use tripwire_host::geometry::layout::FOLDER;
-use tripwire_host::judge::paths::{Doing, Relation, Step, Word};
-use tripwire_host::judge::{Facts, Judge};
+use tripwire_judge::paths::{Doing, Relation, Step, Word};
+use tripwire_judge::{Facts, Judge};
+use tripwire_workspace::geometry::layout::FOLDER;
 
 /// Names that speak for a word whose beginning cannot be known: nothing else is called so.
 const TELLING: &[&str] = &[FOLDER, ".claude", ".codex", ".gemini", "STOP", "PAUSE", "MANIFEST.yaml"];

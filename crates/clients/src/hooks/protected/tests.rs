@@ -1,7 +1,7 @@
 //! What is out of reach, and what looks like it and is not.
 
 use super::*;
-use tripwire_host::workspace::Places;
+use tripwire_workspace::Places;
 
 struct Bed {
     folder: tempfile::TempDir,

@@ -1,8 +1,8 @@
 //! What can be wrong with a manifest: always with the file, where possible with the line and the key, and with a fix.
 
-use crate::geometry::file::ReadError;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use tripwire_fs::file::ReadError;
 
 /// A manifest that is not accepted. Nothing is guessed: the guard holds until a person has fixed it.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Writing a manifest that a person may be editing at the same moment, without losing either side.
 
 use super::{MANIFEST_BYTES_MAX, Manifest, ManifestError};
-use crate::geometry::file::{Accept, Draft, FileError, lock_folder_of, read_bounded};
 use crate::geometry::yaml_edit::{self, Edit, EditError};
 use std::path::{Path, PathBuf};
+use tripwire_fs::file::{Accept, Draft, FileError, lock_folder_of, read_bounded};
 
 /// Why a manifest was not written; the file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub fn update(read: &Manifest, edits: &[Edit]) -> Result<Manifest, UpdateError> 
 }
 
 /// As [`update`], with something to do with the new text before it is there.
-pub(crate) fn update_after(
+pub fn update_after(
     read: &Manifest,
     edits: &[Edit],
     before: impl FnOnce(&str) -> Result<(), FileError>,
@@ -84,8 +84,8 @@ pub(crate) fn update_after(
 mod tests {
     use super::*;
     use crate::geometry::manifest::template;
-    use crate::geometry::test_dir::TestDir;
     use crate::geometry::yaml_edit::NewValue;
+    use tripwire_testing::TestDir;
 
     fn fresh(dir: &TestDir) -> Manifest {
         let file = dir.path().join("MANIFEST.yaml");

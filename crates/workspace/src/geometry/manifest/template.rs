@@ -1,7 +1,7 @@
 //! The manifest that a new workspace gets: the seed's configuration reference, word for word.
 
-use crate::geometry::file::{Draft, FileError};
 use std::path::Path;
+use tripwire_fs::file::{Draft, FileError};
 
 /// The fresh manifest. Our own sections are left out: their defaults belong to the policy, which prints them.
 pub const FRESH: &str = r#"# .geometry/MANIFEST.yaml - Safety section
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::geometry::manifest::keys::SEED_KEYS;
     use crate::geometry::manifest::tree;
-    use crate::geometry::test_dir::TestDir;
+    use tripwire_testing::TestDir;
 
     #[test]
     fn the_fresh_manifest_holds_every_key_of_the_seed_and_nothing_else() {

@@ -1,7 +1,7 @@
 //! Tests of `safety_log.rs`.
 
 use super::*;
-use crate::geometry::test_dir::{TestDir, tiny_disk};
+use tripwire_testing::{TestDir, tiny_disk};
 
 fn entry(count: u64) -> Entry {
     Entry::new(WallClock::from_epoch_ms(1_772_292_600_000), EventType::SoftLoop, ActionTaken::ContinuedMonitoring)

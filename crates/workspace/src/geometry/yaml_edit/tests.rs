@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::geometry::manifest::{Manifest, template};
-use crate::geometry::test_dir::{TestDir, skip};
 use std::path::Path;
 use std::process::Command;
+use tripwire_testing::{TestDir, skip};
 
 fn number(path: &'static str, value: u64) -> Edit {
     Edit::new(path, NewValue::Number(value))

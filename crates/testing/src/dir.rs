@@ -7,10 +7,16 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A folder of one test.
-pub(crate) struct TestDir(PathBuf);
+#[derive(Debug)]
+pub struct TestDir(PathBuf);
 
 impl TestDir {
-    pub(crate) fn new() -> Self {
+    /// A fresh one below the system's temporary folder.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    #[must_use]
+    pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = format!("tripwire-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().canonicalize().unwrap().join(name);
@@ -18,12 +24,24 @@ impl TestDir {
         Self(path)
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.0
     }
 
-    pub(crate) fn read_only(&self) {
+    /// Takes everybody's right to write in it.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn read_only(&self) {
         std::fs::set_permissions(&self.0, std::fs::Permissions::from_mode(0o555)).unwrap();
+    }
+}
+
+impl Default for TestDir {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -35,10 +53,13 @@ impl Drop for TestDir {
 }
 
 /// A mounted file system of one mebibyte, unmounted when dropped.
-pub(crate) struct TinyDisk(TestDir);
+#[derive(Debug)]
+pub struct TinyDisk(TestDir);
 
 impl TinyDisk {
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is mounted.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 }
@@ -50,7 +71,8 @@ impl Drop for TinyDisk {
 }
 
 /// A tiny disk, or nothing with a loud word about what was not tested.
-pub(crate) fn tiny_disk() -> Option<TinyDisk> {
+#[must_use]
+pub fn tiny_disk() -> Option<TinyDisk> {
     let dir = TestDir::new();
     let mounted = rustix::process::geteuid().is_root()
         && Command::new("mount")
@@ -67,12 +89,15 @@ pub(crate) fn tiny_disk() -> Option<TinyDisk> {
 
 /// Says on standard error that a test could not run here, so that a skipped test is never silent.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-pub(crate) fn skip(why: &str) {
+pub fn skip(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
 
 /// Runs a test's body without root's power to write everywhere: as root it runs this test again as another user.
-pub(crate) fn as_ordinary_user(test: &str, body: impl FnOnce()) {
+///
+/// # Panics
+/// When the test fails as that user, or `test` does not name one.
+pub fn as_ordinary_user(test: &str, body: impl FnOnce()) {
     if !rustix::process::geteuid().is_root() {
         return body();
     }

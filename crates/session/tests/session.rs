@@ -4,20 +4,20 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use tripwire_authority::identity::Configuration;
 use tripwire_core::chain::event::{AgentEvent, Flag, Flags};
 use tripwire_core::decision::FindingKind;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
-use tripwire_host::bundle;
-use tripwire_host::driver::{Driver, Signing, open_existing};
-use tripwire_host::geometry::layout::Layout;
-use tripwire_host::geometry::wall_clock::WallClock;
-use tripwire_host::identity::Configuration;
-use tripwire_host::journal::keys::KeyHome;
-use tripwire_host::journal::verify::{Trust, verify};
-use tripwire_host::journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
-use tripwire_host::replay;
-use tripwire_host::storage::Disk;
+use tripwire_journal::bundle;
+use tripwire_journal::keys::KeyHome;
+use tripwire_journal::storage::Disk;
+use tripwire_journal::verify::{Trust, verify};
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
+use tripwire_session::driver::{Driver, Signing, open_existing};
+use tripwire_session::replay;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 struct Place {
     folder: tempfile::TempDir,
@@ -35,7 +35,7 @@ fn at(seconds: u64) -> WallClock {
     WallClock::from_epoch_ms(1_790_000_000_000 + seconds * 1_000)
 }
 
-fn overrides(taken: &tripwire_host::driver::Taken) -> usize {
+fn overrides(taken: &tripwire_session::driver::Taken) -> usize {
     let decisions = taken.before.iter().chain([&taken.decision]);
     decisions.flat_map(|decision| &decision.findings).filter(|found| found.kind == FindingKind::ManualOverride).count()
 }
@@ -106,7 +106,7 @@ fn replay_1_an_input_that_a_crash_left_alone_is_decided_by_the_next_process_and_
     let act = What::Human(HumanAct::Other(Label::cut("said and not heard")));
     let mut text = String::new();
     let input = tripwire_core::input::Input { at: tripwire_core::units::RunMillis::new(2_000), what: act };
-    tripwire_host::body::write_input(&input, &mut text).unwrap();
+    tripwire_session::body::write_input(&input, &mut text).unwrap();
     append(&mut journal, text);
     driver.take(What::Tick, at(3)).unwrap();
     assert_eq!(driver.view().inputs.get(), 3);

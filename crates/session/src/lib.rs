@@ -1,0 +1,16 @@
+//! Drives a session: the one writer of its journal, and everything that reads it back.
+
+pub mod body;
+pub mod driver;
+pub mod ended;
+pub mod execution;
+pub mod files;
+pub mod foreign;
+pub mod formats;
+pub mod memory;
+pub mod notify;
+pub mod replay;
+pub mod review;
+pub mod staging;
+pub mod supervised;
+pub mod transcript;
