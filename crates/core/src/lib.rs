@@ -22,6 +22,7 @@ pub mod counted;
 pub mod decision;
 pub mod effect;
 pub mod enforcement;
+pub mod explain;
 pub mod input;
 pub mod label;
 pub mod limits;
