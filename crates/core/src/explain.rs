@@ -9,14 +9,14 @@ pub trait Explain: core::error::Error {
     fn hint(&self) -> Cow<'_, str>;
 
     /// What kind of failure it is, from which a command's exit code follows.
-    fn class(&self) -> ErrorKind {
-        ErrorKind::BadInput
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::BadInput
     }
 }
 
 /// The kinds of failures that a caller treats apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ErrorKind {
+pub enum ExitClass {
     /// Wrong usage or bad input; nothing was done with it.
     BadInput,
     /// Something waits for a person.
