@@ -1,8 +1,10 @@
 //! What went wrong, for a person: what, where, why, and the next command.
 
-use crate::agent_worker::WorkerError;
-use crate::denial::Denial;
+pub(crate) mod denial;
+
+use crate::error::denial::Denial;
 use crate::exit::Exit;
+use crate::verbs::agent::worker::WorkerError;
 use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_agent::engine::EngineError;

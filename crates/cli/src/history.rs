@@ -1,6 +1,6 @@
 //! A session's journal as people look at it: inputs with their decisions, one by one, from any place on.
 
-use crate::problem::Problem;
+use crate::error::Problem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tripwire_core::input::Input;

@@ -1,8 +1,10 @@
 //! Printing: data to stdout, talk to stderr.
 
+pub(crate) mod decision;
+pub(crate) mod terminal;
+
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::problem::Problem;
-use crate::terminal;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;

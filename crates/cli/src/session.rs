@@ -1,9 +1,9 @@
 //! What the verbs of agents share: the session in which a role asks, and how a refusal is printed.
 
-use crate::denial::Denial;
+use crate::error::Problem;
+use crate::error::denial::Denial;
 use crate::exit::Exit;
-use crate::output::{self, Form, Out};
-use crate::problem::Problem;
+use crate::print::{self, Form, Out};
 use tripwire_authority::identity::Configuration;
 use tripwire_authority::{Need, Who};
 use tripwire_core::chain::event::Action;
@@ -17,7 +17,7 @@ use tripwire_workspace::clock;
 /// The newest session of a workspace, or a new one for this role.
 pub(crate) fn session(workspace: &Workspace, role: Option<&str>) -> Result<Driver, Problem> {
     let layout = workspace.layout();
-    let signing = crate::place::signing(workspace);
+    let signing = crate::workspace::signing(workspace);
     let driver = match views::newest(layout)? {
         Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
         None => {
@@ -56,6 +56,6 @@ pub(crate) fn told(done: Result<Exit, Problem>, form: Form) -> Result<Exit, Prob
     let mut out = Out::lock();
     out.line(&as_json(decision).to_string())?;
     out.flush()?;
-    output::say(&format!("error: {}", decision.reason));
+    print::say(&format!("error: {}", decision.reason));
     Ok(Exit::Refused)
 }

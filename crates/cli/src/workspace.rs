@@ -1,7 +1,7 @@
 //! Which workspace and which session a verb is about; the environment is read here and nowhere else.
 
-use crate::output;
-use crate::problem::Problem;
+use crate::error::Problem;
+use crate::print;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use tripwire_clients::hooks::protected::Homes;
@@ -114,7 +114,7 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
 /// Keeps `.geometry/` out of the person's commits. A repository that cannot be told so is no reason to do nothing.
 pub(crate) fn keep_out_of_commits(workspace: &Workspace) {
     if let Err(error) = exclude::exclude_geometry(workspace.root()) {
-        output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+        print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What permissions, reviews and identity have against a verb, for a person: why, and the next command.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::problem::Problem;
 use tripwire_authority::AuthorityError;
 use tripwire_authority::current::CurrentError;
 use tripwire_authority::identity::{ConfigurationError, GoldError};

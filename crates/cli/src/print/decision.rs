@@ -1,6 +1,6 @@
 //! Decisions for a person: one line for what the agent did and the answer, and below it the reasons and what follows.
 
-use crate::output;
+use crate::print;
 use tripwire_core::chain::event::{Action, AgentEvent};
 use tripwire_core::counted::counted;
 use tripwire_core::decision::{ActivityMode, Decision, Finding, Level};
@@ -49,7 +49,7 @@ fn is_sent_back(what: &What, decision: &Decision) -> bool {
 
 /// A text below the line it belongs to.
 fn wrapped(text: &str) -> Vec<String> {
-    output::wrap(text, INDENT, HANGING)
+    print::wrap(text, INDENT, HANGING)
 }
 
 /// The sum of a run: how much was refused, how far up the ladder it went, and how to learn more.
@@ -201,7 +201,7 @@ fn effect(effect: &Effect) -> String {
 
 /// Cuts a text in the middle and takes line breaks out of it.
 fn shortened(text: &str) -> String {
-    let letters: Vec<char> = output::harmless(text).replace('\n', " ").chars().collect();
+    let letters: Vec<char> = print::harmless(text).replace('\n', " ").chars().collect();
     if letters.len() <= WHAT_COLUMNS {
         return letters.into_iter().collect();
     }

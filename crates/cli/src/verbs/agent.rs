@@ -1,15 +1,19 @@
 //! `tripwire agent`: our own agent loop, from an objective to an exit code.
 
-use crate::agent_example::Example;
-use crate::agent_print::{Printer, Shown};
-use crate::agent_worker::{self, Team, WorkerError};
+pub(crate) mod example;
+pub(crate) mod report;
+pub(crate) mod worker;
+
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Form, Out};
-use crate::place::{self, Acting, Where};
-use crate::problem::Problem;
-use crate::replay_agent::AgentParity;
-use crate::run_limits;
-use crate::terminal;
+use crate::limits;
+use crate::print::terminal;
+use crate::print::{self, Form, Out};
+use crate::verbs::agent::example::Example;
+use crate::verbs::agent::report::{Printer, Shown};
+use crate::verbs::agent::worker::{Team, WorkerError};
+use crate::verbs::replay::agent::AgentParity;
+use crate::workspace::{self, Acting, Where};
 use clap::Args;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -75,7 +79,7 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     limits: LimitArgs,
     /// The command that runs the tests; by default the policy's, else what the project's files show.
-    #[arg(long, value_name = "COMMAND", value_parser = run_limits::test_command)]
+    #[arg(long, value_name = "COMMAND", value_parser = limits::test_command)]
     verify: Option<String>,
     /// Record the answers as a cassette that `scripted:FILE` plays.
     #[arg(long, value_name = "FILE")]
@@ -89,7 +93,7 @@ pub(crate) struct AgentArgs {
 struct LimitArgs {
     /// Which reading of the loop rules holds: `strict` or `balanced`.
     #[arg(long, value_name = "NAME")]
-    profile: Option<crate::policy::ProfileName>,
+    profile: Option<crate::verbs::policy::ProfileName>,
     /// Iterations before a checkpoint waits for a person.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_iterations: Option<u32>,
@@ -97,10 +101,10 @@ struct LimitArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_steps: Option<u32>,
     /// How long the session may take: `90s`, `15m`, `2h`.
-    #[arg(long, value_name = "SPAN", value_parser = run_limits::span)]
+    #[arg(long, value_name = "SPAN", value_parser = limits::span)]
     max_runtime: Option<Duration>,
     /// What the session may cost: `5usd`.
-    #[arg(long, value_name = "AMOUNT", value_parser = run_limits::budget)]
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     budget: Option<u64>,
 }
 
@@ -122,7 +126,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
         None => {
             let start = Start::of(args)?;
             if args.engine.is_none() {
-                output::say(NO_ENGINE);
+                print::say(NO_ENGINE);
             }
             Ok(begin(args, start)?.0)
         }
@@ -167,11 +171,11 @@ impl Start {
 /// Refuses what a worker cannot be or do, before anything is made.
 fn workers_fit(args: &AgentArgs, names: &Remembered, objective: &str) -> Result<(), Problem> {
     for (aside, part) in [(&names.advisor, "advisor"), (&names.reviewer, "reviewer")] {
-        if let Some(name) = aside.clone().filter(|name| agent_worker::command(name).is_some()) {
+        if let Some(name) = aside.clone().filter(|name| worker::command(name).is_some()) {
             return Err(WorkerError::Aside { name, part }.into());
         }
     }
-    let worker = names.engines.iter().find(|name| agent_worker::command(name).is_some());
+    let worker = names.engines.iter().find(|name| worker::command(name).is_some());
     let Some(name) = worker.cloned() else { return Ok(()) };
     let bytes = objective.len();
     match (&names.reviewer, &args.record) {
@@ -196,7 +200,7 @@ fn task(file: &Path) -> Result<String, Problem> {
     use std::io::{Error, ErrorKind, Read as _};
     let wrong = |error| Problem::open(file, error);
     let mut text = String::new();
-    output::open(file)?.take(TASK_BYTES_MAX + 1).read_to_string(&mut text).map_err(wrong)?;
+    print::open(file)?.take(TASK_BYTES_MAX + 1).read_to_string(&mut text).map_err(wrong)?;
     if u64::try_from(text.len()).unwrap_or(u64::MAX) > TASK_BYTES_MAX {
         return Err(wrong(Error::from(ErrorKind::FileTooLarge)));
     }
@@ -212,11 +216,11 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     let mut engines = engines(args, &names, &workspace)?;
     engines.probe(&interrupted, runtime_max)?;
-    let workspace = Workspace::open(workspace.root(), &place::places())?;
+    let workspace = Workspace::open(workspace.root(), &workspace::places())?;
     say_where(args, &workspace);
     // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
     if let Err(error) = exclude::exclude_geometry(workspace.root()) {
-        output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+        print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
     let plan = plan(objective, engines, &workspace);
     let mut printer = Printer::new(shown(args));
@@ -231,7 +235,7 @@ fn say_where(args: &AgentArgs, workspace: &Workspace) {
     let Some(given) = args.place.given() else { return };
     if given.canonicalize().is_ok_and(|given| given != workspace.root()) {
         let (root, given) = (workspace.root().display(), given.display());
-        output::say(&format!(
+        print::say(&format!(
             "note: the workspace is `{root}`, to which `{given}` belongs, and the agent works in all of it; with a \
              `.geometry` folder of its own `{given}` is a workspace by itself"
         ));
@@ -266,7 +270,7 @@ fn plan(objective: String, engines: Engines, workspace: &Workspace) -> Plan {
         patience: if std::io::stderr().is_terminal() { Patience::Wait } else { Patience::Leave },
         root: workspace.root().to_owned(),
         layout: workspace.layout().clone(),
-        signing: place::signing(workspace),
+        signing: workspace::signing(workspace),
     }
 }
 
@@ -310,7 +314,7 @@ fn engines(args: &AgentArgs, names: &Remembered, workspace: &Workspace) -> Resul
     let sensitive = sensitive_paths(workspace.layout())?;
     let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
     let opened = |name: &String| {
-        let engine = match agent_worker::command(name) {
+        let engine = match worker::command(name) {
             Some(command) => team.open(name, command).map_err(Problem::Worker),
             None => open(name, &environment).map_err(Problem::Engine),
         };
@@ -341,7 +345,7 @@ fn worker_settings(args: &AgentArgs, workspace: &Workspace) -> Vec<(String, Stri
     let mut settings = Vec::new();
     let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
     if let Some(profile) = args.limits.profile {
-        set("profile", crate::words::name(&Profile::from(profile)));
+        set("profile", crate::print::decision::name(&Profile::from(profile)));
     }
     if let Some(role) = args.acting.named() {
         set("identity.role", role);
@@ -396,7 +400,7 @@ fn leave(workspace: &Workspace, left: &Left, mut printer: Printer) -> Result<Exi
     let parity = AgentParity::of(workspace, &left.session)?;
     printer.end();
     let mut out = Out::lock();
-    let report = crate::agent_print::report(left, exit, &parity, &printer);
+    let report = crate::verbs::agent::report::report(left, exit, &parity, &printer);
     let columns = terminal::columns_of_output().filter(|_| !printer.writes_json());
     for line in terminal::fit(report, columns) {
         out.line(&line)?;

@@ -1,11 +1,11 @@
 //! `tripwire allow`: a person lets one held command pass once.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::Out;
 use crate::person;
-use crate::place::{self, Which};
-use crate::problem::Problem;
-use crate::step;
+use crate::print::Out;
+use crate::verbs::step;
+use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
 use tripwire_core::input::{HumanAct, What};
@@ -80,7 +80,7 @@ fn holder(args: &AllowArgs, workspace: &Workspace, code: &str) -> Result<(Sessio
             return Err(Problem::AmbiguousCode { code: code.to_owned() });
         }
         if same == 1 {
-            return Ok((session, driver.signed_by(place::signing(workspace))));
+            return Ok((session, driver.signed_by(workspace::signing(workspace))));
         }
         waiting.extend(codes.iter().map(Label::to_string));
     }

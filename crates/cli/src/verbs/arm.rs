@@ -1,10 +1,10 @@
 //! `tripwire arm` and `disarm`: whether the hooks bind or only watch.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{Form, Out};
 use crate::person;
-use crate::place::{self, Where};
-use crate::problem::Problem;
+use crate::print::{Form, Out};
+use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::json;
 use tripwire_core::input::{HumanAct, Mode, What};
@@ -56,10 +56,10 @@ pub(crate) fn disarm(args: &DisarmArgs) -> Result<Exit, Problem> {
 fn choose(args: &ChoiceArgs, mode: Mode) -> Result<Exit, Problem> {
     let choice = if args.project {
         let workspace = args.place.open()?;
-        place::keep_out_of_commits(&workspace);
+        workspace::keep_out_of_commits(&workspace);
         Choice::of_workspace(workspace.layout())
     } else {
-        Choice::of_person(&place::state_home().ok_or(Problem::NoHome)?)
+        Choice::of_person(&workspace::state_home().ok_or(Problem::NoHome)?)
     };
     choice.write(mode)?;
     let journaled = journal(args, mode)?;
@@ -85,15 +85,15 @@ fn journal(args: &ChoiceArgs, mode: Mode) -> Result<Option<String>, Problem> {
     let workspace = args.place.look()?;
     let layout = workspace.layout();
     // A word of the workspace's own may say otherwise: then nothing changes here.
-    if tripwire_workspace::mode::wanted(layout, place::state_home().as_deref()) != mode {
+    if tripwire_workspace::mode::wanted(layout, workspace::state_home().as_deref()) != mode {
         return Ok(None);
     }
     let Some(session) = views::newest(layout)? else { return Ok(None) };
-    let mut driver = Driver::resume(layout, &session)?.signed_by(place::signing(&workspace));
+    let mut driver = Driver::resume(layout, &session)?.signed_by(workspace::signing(&workspace));
     if driver.view().guard == mode {
         return Ok(None);
     }
     let taken = driver.take_now(What::Human(HumanAct::SetMode(mode)), clock::now)?;
-    crate::step::tell(&driver, &taken);
+    crate::verbs::step::tell(&driver, &taken);
     Ok(Some(session.to_string()))
 }

@@ -1,7 +1,7 @@
 //! `tripwire completions`: what a shell needs to complete the command.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::problem::Problem;
 use clap::Args;
 use clap_complete::Shell;
 
@@ -16,7 +16,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Problem> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut crate::command(), "tripwire", &mut text);
-    let mut out = crate::output::Out::lock();
+    let mut out = crate::print::Out::lock();
     out.line(String::from_utf8_lossy(&text).trim_end())?;
     out.flush()?;
     Ok(Exit::Done)

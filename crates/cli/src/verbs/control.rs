@@ -1,12 +1,12 @@
 //! `tripwire stop`, `pause`, `resume` and `ack`: people's controls, as commands. They need no daemon and no session.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{Form, Out};
+use crate::limits;
 use crate::person;
-use crate::place::{self, Which};
-use crate::problem::Problem;
-use crate::run_limits;
-use crate::step;
+use crate::print::{Form, Out};
+use crate::verbs::step;
+use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     restart: bool,
     /// Raise the money budget by so much, such as `5usd`.
-    #[arg(long, value_name = "AMOUNT", value_parser = run_limits::budget)]
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     raise_budget: Option<u64>,
     #[command(flatten)]
     form: Form,
@@ -195,9 +195,9 @@ pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
 /// Writes the file first: it binds even if the journal cannot be written.
 fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
     let workspace = args.which.place.open()?;
-    let note = Note::new(&place::who(), clock::now(), &args.reason);
+    let note = Note::new(&workspace::who(), clock::now(), &args.reason);
     let given = order.give(workspace.layout(), &note)?;
-    place::keep_out_of_commits(&workspace);
+    workspace::keep_out_of_commits(&workspace);
     let journaled = After::of(&args.which, &workspace).and_then(|mut after| after.take(What::Tick).map(|()| after));
     match journaled {
         Ok(after) => Ok((given, after)),
@@ -335,7 +335,7 @@ impl After {
         let driver = match session {
             Some(session) => {
                 let driver = Driver::resume(workspace.layout(), &session)?;
-                Some(driver.signed_by(place::signing(workspace)))
+                Some(driver.signed_by(workspace::signing(workspace)))
             }
             None => None,
         };

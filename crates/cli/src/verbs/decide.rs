@@ -1,10 +1,10 @@
 //! `tripwire decide`: events in, decisions out.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Out};
-use crate::policy::Chosen;
-use crate::problem::Problem;
-use crate::words::{self, Summary};
+use crate::print::decision::{self, Summary};
+use crate::print::{self, Out};
+use crate::verbs::policy::Chosen;
 use clap::Args;
 use std::fs::File;
 use std::io::BufWriter;
@@ -67,12 +67,12 @@ enum Form {
 
 /// Runs the verb.
 pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
-    let name = output::name(&args.file);
+    let name = print::name(&args.file);
     let wrong = |error| Problem::Stream { file: name.clone(), error };
-    let mut inputs = Inputs::new(output::open(&args.file)?);
+    let mut inputs = Inputs::new(print::open(&args.file)?);
     let header = match inputs.header() {
         Err(error) if args.lenient && !error.is_final() => {
-            output::say(&format!("skipped: {name}: {error}"));
+            print::say(&format!("skipped: {name}: {error}"));
             None
         }
         other => other.map_err(wrong)?,
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
             Ok(None) => break,
             Err(error) if args.lenient && !error.is_final() => {
                 session.out.flush()?;
-                output::say(&format!("skipped: {name}: {error}"));
+                print::say(&format!("skipped: {name}: {error}"));
             }
             Err(error) => {
                 session.out.flush()?;
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
             (_, true, _) => Form::Json,
             (_, false, true) => Form::Words,
             (true, false, false) => Form::Nothing,
-            (false, false, false) if output::is_terminal() => Form::Words,
+            (false, false, false) if print::is_terminal() => Form::Words,
             (false, false, false) => Form::Json,
         };
         let recorder = match &args.record {
@@ -155,12 +155,12 @@ impl<'a> Session<'a> {
     fn begin(&mut self, header: Option<&Header>) -> Result<(), Problem> {
         if self.form == Form::Words {
             if let Some(header) = header {
-                for line in output::wrap(&header.title, "", "") {
+                for line in print::wrap(&header.title, "", "") {
                     self.out.line(&line)?;
                 }
                 self.out.line("")?;
             }
-            self.out.line(words::HEAD)?;
+            self.out.line(decision::HEAD)?;
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
             }
             Form::Words => {
                 self.summary.add(decision);
-                for line in words::decision(&item.input, decision) {
+                for line in decision::decision(&item.input, decision) {
                     self.out.line(&line)?;
                 }
             }
@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
     fn tell(&mut self, text: &str) -> Result<(), Problem> {
         match self.form {
             Form::Json => {
-                output::say(text);
+                print::say(text);
                 Ok(())
             }
             Form::Words | Form::Nothing => self.out.line(text),
@@ -232,11 +232,11 @@ impl<'a> Session<'a> {
             let digests = std::mem::take(&mut self.parity).finish();
             let (events, decisions) = (digests.events, digests.decisions);
             self.out.line(&self.summary.line())?;
-            let line = crate::replay::parity_line(&events, &decisions);
+            let line = crate::verbs::replay::parity_line(&events, &decisions);
             self.out.line(&line)?;
         }
         if self.args.check {
-            let (name, checked, mismatches) = (output::name(&self.args.file), self.checked, self.mismatches);
+            let (name, checked, mismatches) = (print::name(&self.args.file), self.checked, self.mismatches);
             self.tell(&match (checked, mismatches) {
                 (0, _) => format!("{name}: no line expects anything"),
                 (_, 0) => {

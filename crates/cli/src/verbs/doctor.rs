@@ -1,11 +1,12 @@
 //! `tripwire doctor`: one line per promise, with what was seen and what to do.
 
-use crate::doctor_workspace;
+pub(crate) mod checks;
+
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Out};
-use crate::place::{self, Where};
-use crate::problem::Problem;
-use crate::sandbox;
+use crate::print::{self, Out};
+use crate::verbs::sandbox;
+use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::Path;
@@ -39,7 +40,7 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 enum DoctorPart {
     /// The sandbox alone: one line per layer.
-    Sandbox(crate::sandbox_args::Output),
+    Sandbox(crate::verbs::sandbox::args::Output),
 }
 
 /// Runs the verb.
@@ -49,14 +50,14 @@ pub(crate) fn run(args: &DoctorArgs) -> ExitCode {
     }
     match promises(args).and_then(|promises| print(args, &promises)) {
         Ok(exit) => exit.into(),
-        Err(problem) => output::problem(&problem).into(),
+        Err(problem) => print::problem(&problem).into(),
     }
 }
 
 fn promises(args: &DoctorArgs) -> Result<Vec<Promise>, Problem> {
     let workspace = args.place.look()?;
     let program = std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
-    let homes = place::homes();
+    let homes = workspace::homes();
     let search = std::env::var_os("PATH");
     let patient = Patient { homes: &homes, workspace: workspace.root(), program: &program, search: search.as_deref() };
     let found = install::detect(search.clone());
@@ -64,8 +65,8 @@ fn promises(args: &DoctorArgs) -> Result<Vec<Promise>, Problem> {
     for client in Client::ALL {
         promises.extend(patient.client(client, found.iter().find(|found| found.client == client)));
     }
-    promises.extend(doctor_workspace::promises(&workspace));
-    promises.extend(doctor_workspace::sandbox());
+    promises.extend(checks::promises(&workspace));
+    promises.extend(checks::sandbox());
     if args.live {
         promises.extend(canaries(&found, &program));
     }
@@ -81,7 +82,7 @@ fn canaries(found: &[Found], program: &Path) -> Vec<Promise> {
             promises.push(Promise::off(&id, "not sent: the client is not on the search path", ""));
             continue;
         };
-        output::say(&format!("sending canaries through {}", client.name()));
+        print::say(&format!("sending canaries through {}", client.name()));
         match canary::send(found, program) {
             Ok(sent) => promises.extend(sent),
             Err(error) => promises.push(Promise::broken(&id, error.to_string(), "make the folder in TMPDIR writable")),
@@ -103,9 +104,9 @@ fn print(args: &DoctorArgs, promises: &[Promise]) -> Result<Exit, Problem> {
     } else {
         for promise in promises {
             let Promise { id, state, proof, fix } = promise;
-            out.line(&output::harmless(&format!("{id:<20} {:<7} {proof}", state.word())))?;
+            out.line(&print::harmless(&format!("{id:<20} {:<7} {proof}", state.word())))?;
             if !fix.is_empty() {
-                out.line(&output::harmless(&format!("{:28} -> {fix}", "")))?;
+                out.line(&print::harmless(&format!("{:28} -> {fix}", "")))?;
             }
         }
         out.line(&match broken {

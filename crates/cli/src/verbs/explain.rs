@@ -1,10 +1,10 @@
 //! `tripwire explain`: what a rule is, its threshold, where it comes from, and an example of each kind.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Out};
-use crate::place::Where;
-use crate::policy::Chosen;
-use crate::problem::Problem;
+use crate::print::{self, Out};
+use crate::verbs::policy::Chosen;
+use crate::workspace::Where;
 use clap::Args;
 use serde_json::json;
 use tripwire_core::policy::{Policy, SettingRow};
@@ -54,9 +54,9 @@ pub(crate) fn in_force(entry: &Entry, policy: &Policy) -> Vec<SettingRow> {
 
 fn in_words(entry: &Entry, policy: &Policy) -> String {
     const HANGING: &str = "           ";
-    let part = |label: &str, text: &str| output::wrap(text, &format!("{label:<11}"), HANGING);
+    let part = |label: &str, text: &str| print::wrap(text, &format!("{label:<11}"), HANGING);
     let mut lines = vec![format!("{}: {}", entry.id, entry.title), String::new()];
-    lines.extend(output::wrap(entry.what, "", ""));
+    lines.extend(print::wrap(entry.what, "", ""));
     lines.push(String::new());
     lines.extend(part("threshold", entry.threshold));
     lines.extend(in_force(entry, policy).iter().map(|row| format!("{HANGING}{} = {}", row.path, row.value)));

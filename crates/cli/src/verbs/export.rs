@@ -1,9 +1,9 @@
 //! `tripwire export`: a session in one file, for another machine, or as the seed's frozen replay.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{Form, Out};
-use crate::place::{self, Which};
-use crate::problem::Problem;
+use crate::print::{Form, Out};
+use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
 use std::fs::File;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit, Problem> {
         out.flush()?;
         return Ok(Exit::Done);
     };
-    let key = place::key_home().map(|home| home.verifier()).transpose()?.flatten();
+    let key = workspace::key_home().map(|home| home.verifier()).transpose()?.flatten();
     let created = File::create_new(file).map_err(|error| Problem::open(file, error))?;
     let mut writer = BufWriter::new(created);
     let written = bundle::write(&mut journal, key.as_ref(), &mut writer)

@@ -1,8 +1,8 @@
 //! `tripwire hook`: what a client calls for each event. It never crashes and never prints what a client would reject.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::Out;
-use crate::problem::Problem;
+use crate::print::Out;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::Read;
@@ -105,7 +105,7 @@ fn fit_word(client: Client, input: &[u8]) -> Result<(), String> {
 /// Says what the client is to hear.
 fn speak(reply: &Reply) -> Result<Exit, Problem> {
     if !reply.stderr.is_empty() {
-        crate::output::say(&reply.stderr);
+        crate::print::say(&reply.stderr);
     }
     if !reply.stdout.is_empty() {
         let mut out = Out::lock();
@@ -169,15 +169,15 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
-    let homes = crate::place::homes();
+    let homes = crate::workspace::homes();
     let desk = Desk { workspace, homes: &homes, clock: clock::now };
-    let mut driver = session(call, workspace)?.signed_by(crate::place::signing(workspace));
+    let mut driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
     let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
     loop {
         let handled = desk.handle(call, &mut driver, attempt)?;
         for taken in &handled.taken {
-            crate::step::tell(&driver, taken);
+            crate::verbs::step::tell(&driver, taken);
         }
         match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
             Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
@@ -190,10 +190,10 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
 /// The session that the supervisor named, else the one that belongs to the client's.
 fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError> {
     match named_session() {
-        Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::place::role_variable())),
+        Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::workspace::role_variable())),
         None => {
             let foreign = Foreign { client: call.client.name(), session: &call.session };
-            let role = crate::place::role_variable();
+            let role = crate::workspace::role_variable();
             let mut driver = match foreign.known(workspace.layout()) {
                 Some(session) => Driver::resume(workspace.layout(), &session)?.acting_as(role),
                 None => begin(&foreign, workspace, role.as_deref())?,
@@ -208,14 +208,14 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
 fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Result<Driver, DriverError> {
     // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
     if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
-        crate::output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+        crate::print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
-    foreign.open_in((workspace, crate::place::signing(workspace)), clock::now(), role)
+    foreign.open_in((workspace, crate::workspace::signing(workspace)), clock::now(), role)
 }
 
 /// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.
 fn follow_choice(driver: &mut Driver, workspace: &Workspace) -> Result<(), DriverError> {
-    let wanted = mode::wanted(workspace.layout(), crate::place::state_home().as_deref());
+    let wanted = mode::wanted(workspace.layout(), crate::workspace::state_home().as_deref());
     if driver.view().guard != wanted {
         driver.take_now(What::Human(HumanAct::SetMode(wanted)), clock::now)?;
     }
@@ -256,5 +256,5 @@ fn project(call: &HookCall) -> PathBuf {
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {
-    Workspace::open(start, &crate::place::places()).map_err(|error| format!("{error}; {}", error.hint()))
+    Workspace::open(start, &crate::workspace::places()).map_err(|error| format!("{error}; {}", error.hint()))
 }

@@ -1,10 +1,10 @@
 //! `tripwire identity`: what an agent is made of, and who vouches for it.
 
-use crate::denial::Denial;
+use crate::error::Problem;
+use crate::error::denial::Denial;
 use crate::exit::Exit;
-use crate::output::{self, Form, Out};
-use crate::place::{self, Acting, Where};
-use crate::problem::Problem;
+use crate::print::{self, Form, Out};
+use crate::workspace::{self, Acting, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -142,12 +142,12 @@ impl Source {
 }
 
 fn home() -> Result<KeyHome, Problem> {
-    Ok(place::key_home().ok_or(Denial::NoHome)?)
+    Ok(workspace::key_home().ok_or(Denial::NoHome)?)
 }
 
 fn show(args: &ShowArgs) -> Result<Exit, Problem> {
     let running = args.source.read()?;
-    let key = place::key_home().and_then(|home| home.for_identity().verifier().ok().flatten());
+    let key = workspace::key_home().and_then(|home| home.for_identity().verifier().ok().flatten());
     let parts: Vec<(&str, String)> =
         running.parts.iter().map(|(part, digest)| (part.name(), digest.to_string())).collect();
     let mut out = Out::lock();
@@ -189,7 +189,7 @@ fn sign(args: &SignArgs) -> Result<Exit, Problem> {
     let is_new = keys.secret_path().symlink_metadata().is_err();
     let signer = keys.signer(running.workspace.root())?;
     if is_new {
-        output::say(&format!("note: made a signing key at `{}`; keep it to yourself", keys.secret_path().display()));
+        print::say(&format!("note: made a signing key at `{}`; keep it to yourself", keys.secret_path().display()));
     }
     gold.add(GoldEntry {
         at: clock::now().to_string(),
@@ -200,7 +200,7 @@ fn sign(args: &SignArgs) -> Result<Exit, Problem> {
     gold.save(layout, &signer)?;
     let edit = Edit::new("identity.agent_checksum", NewValue::Text(running.checksum.clone()));
     if let Err(error) = store::update(&running.manifest, &[edit]) {
-        output::say(&format!("note: MANIFEST.yaml does not name the checksum: {error}; {}", error.hint()));
+        print::say(&format!("note: MANIFEST.yaml does not name the checksum: {error}; {}", error.hint()));
     }
     let (checksum, entries) = (&running.checksum, gold.entries().len());
     let key = signer.verifier().to_string();

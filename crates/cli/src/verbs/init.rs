@@ -1,10 +1,10 @@
 //! `tripwire init`: our hooks into the settings of the clients that are here, and out again.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::hook::ClientName;
-use crate::output::{self, Form, Out};
-use crate::place::{self, Where};
-use crate::problem::Problem;
+use crate::print::{self, Form, Out};
+use crate::verbs::hook::ClientName;
+use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
@@ -95,8 +95,8 @@ fn is_refused(said: &Said) -> Result<bool, Problem> {
         return Ok(false);
     }
     drop(out);
-    if !output::is_terminal() {
-        output::say("nothing was changed: the diff went into a pipe; `tripwire init --yes` writes it");
+    if !print::is_terminal() {
+        print::say("nothing was changed: the diff went into a pipe; `tripwire init --yes` writes it");
         return Ok(true);
     }
     let mut terminal = std::io::stderr().lock();
@@ -106,7 +106,7 @@ fn is_refused(said: &Said) -> Result<bool, Problem> {
     let read = std::io::stdin().lock().read_line(&mut answer);
     let agreed = read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes");
     if !agreed {
-        output::say("nothing was changed");
+        print::say("nothing was changed");
     }
     Ok(!agreed)
 }
@@ -147,7 +147,7 @@ impl Plan {
             Some(workspace) => {
                 (Scope::Project(workspace.root().to_owned()), Some(Choice::of_workspace(workspace.layout())))
             }
-            None => (Scope::User, place::state_home().map(|state| Choice::of_person(&state))),
+            None => (Scope::User, workspace::state_home().map(|state| Choice::of_person(&state))),
         };
         let program =
             std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
@@ -155,7 +155,7 @@ impl Plan {
     }
 
     fn file(&self, client: Client) -> Result<PathBuf, InstallError> {
-        install::settings_file(client, &self.scope, &place::homes())
+        install::settings_file(client, &self.scope, &workspace::homes())
     }
 
     /// All changes, planned before any is carried out: one bad file must not leave half of them behind.
@@ -191,7 +191,7 @@ impl Plan {
     }
 
     fn codex(&self) -> Result<CodexFiles, InstallError> {
-        CodexFiles::find(&self.scope, &place::homes())
+        CodexFiles::find(&self.scope, &workspace::homes())
     }
 
     /// Codex skips hooks that it does not trust, without a word: so they are trusted here, by the hashes that it tells.
@@ -269,7 +269,7 @@ impl Plan {
             None => {
                 choice.write(Mode::Observe)?;
                 if let Some(workspace) = &self.workspace {
-                    place::keep_out_of_commits(workspace);
+                    workspace::keep_out_of_commits(workspace);
                 }
                 Mode::Observe
             }

@@ -1,9 +1,9 @@
 //! `tripwire judge`: what a command line would destroy for good, without running it.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Out};
-use crate::place::Where;
-use crate::problem::Problem;
+use crate::print::{self, Out};
+use crate::workspace::Where;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
@@ -61,9 +61,9 @@ fn tell(verdict: &Verdict, out: &mut Out) -> Result<(), Problem> {
         Answer::Pass => "pass".to_owned(),
         Answer::Hold => format!("hold [{}]", verdict.rule.map_or("", |rule| rule.name())),
     };
-    out.line(&output::harmless(&format!("{word}: {}", verdict.reason)))?;
+    out.line(&print::harmless(&format!("{word}: {}", verdict.reason)))?;
     if let Some(effect) = &verdict.effect {
-        out.line(&output::harmless(&format!("  would hit: {}", effect.line())))?;
+        out.line(&print::harmless(&format!("  would hit: {}", effect.line())))?;
     }
     for segment in verdict.segments.iter().filter(|_| verdict.segments.len() > 1) {
         let mark = match segment.verdict {
@@ -71,7 +71,7 @@ fn tell(verdict: &Verdict, out: &mut Out) -> Result<(), Problem> {
             Answer::Hold => "hold",
         };
         let first = segment.command.lines().next().unwrap_or_default();
-        out.line(&output::harmless(&format!("  {mark}  {first}")))?;
+        out.line(&print::harmless(&format!("  {mark}  {first}")))?;
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ struct Question {
 
 /// Answers line by line; a line that is no question is answered with what is wrong with it.
 fn stream(facts: Facts, out: &mut Out) -> Result<Exit, Problem> {
-    let mut input = output::open(Path::new("-"))?;
+    let mut input = print::open(Path::new("-"))?;
     let mut exit = Exit::Done;
     let mut judge = Judge::new(facts.clone());
     let mut number = 0_u64;

@@ -1,10 +1,10 @@
 //! `tripwire log`: what happened in a session, filtered, and followed while it happens.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::journaled::{Pair, Pairs};
-use crate::output::{self, Form, Out};
-use crate::place::Which;
-use crate::problem::Problem;
+use crate::history::{Pair, Pairs};
+use crate::print::{self, Form, Out};
+use crate::workspace::Which;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &LogArgs) -> Result<Exit, Problem> {
         let mut pairs = Pairs::after(&journal, at.0, at.1);
         while let Some(pair) = pairs.next_pair()? {
             if is_wanted(args, since, &pair) {
-                out.line(&if args.form.json { as_json(&pair)? } else { output::harmless(&in_words(&pair)) })?;
+                out.line(&if args.form.json { as_json(&pair)? } else { print::harmless(&in_words(&pair)) })?;
             }
         }
         at = (pairs.place, pairs.number());

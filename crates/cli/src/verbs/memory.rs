@@ -1,10 +1,10 @@
 //! `tripwire memory`: originals kept whole, compressed forms that point to them, exact bytes back.
 
-use crate::authority;
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Form as Printed, Out};
-use crate::place::{Acting, Where};
-use crate::problem::Problem;
+use crate::print::{self, Form as Printed, Out};
+use crate::session;
+use crate::workspace::{Acting, Where};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
@@ -114,9 +114,9 @@ impl From<FormName> for Form {
 /// Runs the verb.
 pub(crate) fn run(args: &MemoryArgs) -> Result<Exit, Problem> {
     match &args.act {
-        Act::Put(args) => authority::told(put(args), args.form),
-        Act::Compress(args) => authority::told(compress(args), Printed { json: args.json }),
-        Act::Get(args) => authority::told(get(args), Printed { json: args.json }),
+        Act::Put(args) => session::told(put(args), args.form),
+        Act::Compress(args) => session::told(compress(args), Printed { json: args.json }),
+        Act::Get(args) => session::told(get(args), Printed { json: args.json }),
         Act::List(args) => list(args),
     }
 }
@@ -185,14 +185,14 @@ fn list(args: &ListArgs) -> Result<Exit, Problem> {
     let mut listed = store(workspace.layout()).list()?;
     let hidden = Door::of(&workspace, &args.acting)?.hide(&mut listed);
     if hidden > 0 {
-        output::say(&format!("note: {hidden} private contents are not shown to this role"));
+        print::say(&format!("note: {hidden} private contents are not shown to this role"));
     }
     let mut out = Out::lock();
     for content in &listed {
         out.line(&if args.json { as_json(content) } else { in_words(content) })?;
     }
     if listed.is_empty() && !args.json {
-        output::say("nothing is stored; put something with `tripwire memory put FILE`");
+        print::say("nothing is stored; put something with `tripwire memory put FILE`");
     }
     out.flush()?;
     Ok(Exit::Done)
@@ -236,7 +236,7 @@ struct Door(Option<Driver>);
 impl Door {
     fn of(workspace: &Workspace, acting: &Acting) -> Result<Self, Problem> {
         let role = acting.named();
-        role.map(|role| authority::session(workspace, Some(&role))).transpose().map(Self)
+        role.map(|role| session::session(workspace, Some(&role))).transpose().map(Self)
     }
 
     /// Asks for the right to store something.
@@ -255,7 +255,7 @@ impl Door {
     fn ask(&mut self, tool: &str, permission: Permission, visibility: Visibility) -> Result<(), Problem> {
         let Some(driver) = &mut self.0 else { return Ok(()) };
         let resource = visible(visibility);
-        authority::ask(driver, tool, Some(resource), &[Need::new(permission, resource)])
+        session::ask(driver, tool, Some(resource), &[Need::new(permission, resource)])
     }
 
     /// Takes out of a listing what the role may not see, and says how much that was.
@@ -285,7 +285,7 @@ fn store(layout: &tripwire_workspace::geometry::layout::Layout) -> MemoryStore {
 fn read(file: &Path) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(ENTRY_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
-    output::open(file)?.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Problem::open(file, error))?;
+    print::open(file)?.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Problem::open(file, error))?;
     if bytes.len() > ENTRY_BYTES_MAX {
         return Err(MemoryError::TooLarge { bytes: bytes.len() }.into());
     }

@@ -1,10 +1,10 @@
 //! `tripwire not-a-loop`: a false alarm becomes a scenario that is checked for ever.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::journaled::{Pair, Pairs};
-use crate::output::Out;
-use crate::place::Which;
-use crate::problem::Problem;
+use crate::history::{Pair, Pairs};
+use crate::print::Out;
+use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
 use std::fs::OpenOptions;

@@ -1,10 +1,10 @@
 //! `tripwire policy`: the effective policy, where each value came from, and whether a file is good.
 
-use crate::denial::Denial;
+use crate::error::Problem;
+use crate::error::denial::Denial;
 use crate::exit::Exit;
-use crate::output::{self, Out};
-use crate::place::Where;
-use crate::problem::Problem;
+use crate::print::{self, Out};
+use crate::workspace::Where;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
     let lines = chosen.loaded()?.lines;
     let policy = chosen.policy(None)?;
     let hash = policy.hash()?;
-    let file = chosen.policy.as_deref().map(output::name).unwrap_or_default();
+    let file = chosen.policy.as_deref().map(print::name).unwrap_or_default();
     let mut out = Out::lock();
     let origin = |path: &str, source: &str| {
         if path == "profile" && args.chosen.profile.is_some() {
@@ -195,7 +195,7 @@ fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
     let manifest = Manifest::load(file).map_err(PolicyFileError::from)?;
     let roles = authority::of_manifest(&manifest)?;
     let hash = loaded.policy.hash()?;
-    let (set, name) = (loaded.lines.len(), output::name(file));
+    let (set, name) = (loaded.lines.len(), print::name(file));
     let mut out = Out::lock();
     out.line(&match args.json {
         true => json!({"ok": true, "set": set, "roles": roles.len(), "policyHash": hash.to_string()}).to_string(),
@@ -212,7 +212,7 @@ fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
 fn check_cedar(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let checked = authority::check(file, &current::roles(&Layout::at(folder))?)?;
-    let (name, held, count) = (output::name(file), checked.examples, checked.failed.len());
+    let (name, held, count) = (print::name(file), checked.examples, checked.failed.len());
     let mut out = Out::lock();
     if args.json {
         let failed: Vec<_> =

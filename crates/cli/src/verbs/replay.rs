@@ -1,11 +1,12 @@
 //! `tripwire replay`: the same events, the same decisions, or the first index that differs.
 
+pub(crate) mod agent;
+
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Out};
-use crate::policy::Chosen;
-use crate::problem::Problem;
-use crate::replay_agent;
-use crate::words;
+use crate::print::decision;
+use crate::print::{self, Out};
+use crate::verbs::policy::Chosen;
 use clap::Args;
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -37,13 +38,13 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "SESSION|FILE")]
     file: PathBuf,
     #[command(flatten)]
-    place: crate::place::Where,
+    place: crate::workspace::Where,
     /// List the decisions that this policy would change.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// The profile for a plain stream of events.
     #[arg(long, value_name = "NAME")]
-    profile: Option<crate::policy::ProfileName>,
+    profile: Option<crate::verbs::policy::ProfileName>,
     /// Write JSON.
     #[arg(long)]
     json: bool,
@@ -58,10 +59,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     {
         let place = args.place.look()?;
         let journal = open_existing(place.layout(), &session)?;
-        let compared = replay_agent::compare(&journal, place.layout(), &session)?;
+        let compared = agent::compare(&journal, place.layout(), &session)?;
         return of_journal(args, &journal, other.as_ref(), compared.as_ref());
     }
-    let mut reader = output::open(&args.file)?;
+    let mut reader = print::open(&args.file)?;
     let mut first = Vec::new();
     reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).map_err(|error| Problem::open(&args.file, error))?;
     let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     if is_bundle {
         let unpacked = bundle::unpack(whole)?;
         if let Some(problem) = &unpacked.problem {
-            output::say(&format!("warning: {}: {problem}; see `tripwire verify`", output::name(&args.file)));
+            print::say(&format!("warning: {}: {problem}; see `tripwire verify`", print::name(&args.file)));
         }
         let journal = Journal::open_existing(Disk, unpacked.paths()?, Options::default())?;
         let exit = of_journal(args, &journal, other.as_ref(), None)?;
@@ -100,7 +101,7 @@ fn of_journal(
     other: Option<&Policy>,
     transcript: Option<&Compared>,
 ) -> Result<Exit, Problem> {
-    let wrong = |error| Problem::Replay { file: output::name(Path::new(journal.paths().session())), error };
+    let wrong = |error| Problem::Replay { file: print::name(Path::new(journal.paths().session())), error };
     match other {
         Some(other) => changes(args, |tell| replay::session_under(journal, other, tell).map_err(wrong)),
         None => parity(args, &replay::session(journal).map_err(wrong)?, transcript),
@@ -119,21 +120,21 @@ fn changes(
 
 fn parity(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>) -> Result<Exit, Problem> {
     if replayed.recomputed.events.count == 0 {
-        return Err(Problem::Empty { file: output::name(&args.file) });
+        return Err(Problem::Empty { file: print::name(&args.file) });
     }
     let mut out = Out::lock();
     print(args, replayed, transcript, &mut out)?;
     out.flush()?;
-    Ok(if is_equal(replayed) && transcript.is_none_or(replay_agent::holds) { Exit::Done } else { Exit::DoesNotHold })
+    Ok(if is_equal(replayed) && transcript.is_none_or(agent::holds) { Exit::Done } else { Exit::DoesNotHold })
 }
 
 fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {
-    Problem::Replay { file: output::name(&args.file), error }
+    Problem::Replay { file: print::name(&args.file), error }
 }
 
 /// A plain stream with the policy that it asks for.
 fn stream<R: BufRead>(args: &ReplayArgs, reader: R) -> Result<(Inputs<R>, Policy), Problem> {
-    let file = output::name(&args.file);
+    let file = print::name(&args.file);
     let mut inputs = Inputs::new(reader);
     let header = inputs.header().map_err(|error| Problem::Stream { file: file.clone(), error })?;
     let policy = Chosen::of_profile(args.profile).policy(header.as_deref().map(|header| (header, file.as_str())))?;
@@ -147,7 +148,7 @@ fn each<R: BufRead>(
     mut take: impl FnMut(&Input) -> Result<(), ReplayError>,
 ) -> Result<u64, Problem> {
     let mut count = 0;
-    let bad = |error| Problem::Stream { file: output::name(&args.file), error };
+    let bad = |error| Problem::Stream { file: print::name(&args.file), error };
     while let Some(item) = inputs.next_input().map_err(bad)? {
         take(&item.input).map_err(|error| wrong(args, error))?;
         count += 1;
@@ -205,13 +206,13 @@ fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, 
             "decisionsSha256": replayed.recomputed.decisions.sha256.to_string(),
             "equal": is_equal(replayed),
             "firstDifference": difference.map(|difference| difference.index),
-            "transcript": transcript.map(replay_agent::as_json),
+            "transcript": transcript.map(agent::as_json),
         });
         return out.line(&line.to_string());
     }
     let line = parity_line(&replayed.recomputed.events, &replayed.recomputed.decisions);
     if let Some(transcript) = transcript {
-        out.line(&replay_agent::in_words(transcript))?;
+        out.line(&agent::in_words(transcript))?;
     }
     match difference {
         None if is_equal(replayed) => out.line(&format!("{line} · equal")),
@@ -236,7 +237,7 @@ fn in_words(change: &Change) -> String {
     let tell = |decision: &Decision| {
         let safety = &decision.safety;
         let answer = if safety.allowed { "allowed" } else { safety.reason.as_ref() };
-        let level = decision.level().map(|level| format!(", {}", words::name(&level))).unwrap_or_default();
+        let level = decision.level().map(|level| format!(", {}", decision::name(&level))).unwrap_or_default();
         format!("{answer}{level} [{}]", safety.rule.id())
     };
     format!("decision {}: {} -> {}", change.before.i, tell(&change.before), tell(&change.after))

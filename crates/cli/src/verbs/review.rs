@@ -1,11 +1,11 @@
 //! `tripwire review`: a staged change is proposed, reviewed and applied, and nothing else is.
 
-use crate::authority;
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Form, Out};
 use crate::person;
-use crate::place::{self, Acting, Where};
-use crate::problem::Problem;
+use crate::print::{self, Form, Out};
+use crate::session;
+use crate::workspace::{self, Acting, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Read as _;
@@ -94,12 +94,12 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<Exit, Problem> {
         Act::Propose(args) => propose(args),
         Act::Show(args) => show(args),
         Act::Decide(args) => decide(args),
-        Act::Apply(args) => authority::told(apply(args), args.form),
+        Act::Apply(args) => session::told(apply(args), args.form),
     }
 }
 
 fn gate(workspace: &Workspace) -> Gate {
-    Gate::of(workspace, &place::places())
+    Gate::of(workspace, &workspace::places())
 }
 
 fn propose(args: &ProposeArgs) -> Result<Exit, Problem> {
@@ -132,7 +132,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
             })?;
         }
         if listed.is_empty() && !args.form.json {
-            output::say("nothing was proposed; stage a change and run `tripwire review propose`");
+            print::say("nothing was proposed; stage a change and run `tripwire review propose`");
         }
     }
     out.flush()?;
@@ -145,8 +145,8 @@ fn decide(args: &DecideArgs) -> Result<Exit, Problem> {
     let workspace = args.place.open()?;
     let gate = gate(&workspace);
     let asked = args.digest.as_deref().map(|text| digest(&gate, text)).transpose()?;
-    let mut driver = authority::session(&workspace, None)?;
-    let by = args.by.clone().unwrap_or_else(place::who);
+    let mut driver = session::session(&workspace, None)?;
+    let by = args.by.clone().unwrap_or_else(workspace::who);
     let (proposal, verdict) = gate.decide(&mut driver, asked, (&text, &by), clock::now)?;
     if args.form.json {
         return print(&as_json(&proposal, None).to_string());
@@ -162,7 +162,7 @@ fn apply(args: &ApplyArgs) -> Result<Exit, Problem> {
     let workspace = args.place.open()?;
     let gate = gate(&workspace);
     let asked = args.digest.as_deref().map(|text| digest(&gate, text)).transpose()?;
-    let mut driver = authority::session(&workspace, args.acting.named().as_deref())?;
+    let mut driver = session::session(&workspace, args.acting.named().as_deref())?;
     let role = driver.role().to_owned();
     let applied = gate.apply(&mut driver, Who::role(&role), asked, clock::now)?;
     if args.form.json {
@@ -206,7 +206,7 @@ fn as_json(proposal: &Proposal, is_staged: Option<bool>) -> serde_json::Value {
 fn read(file: &Path) -> Result<String, Problem> {
     let limit = u64::try_from(ANSWER_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
-    output::open(file)?.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Problem::open(file, error))?;
+    print::open(file)?.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Problem::open(file, error))?;
     if bytes.len() > ANSWER_BYTES_MAX {
         return Err(ReviewError::Answer(AnswerError::TooLong).into());
     }

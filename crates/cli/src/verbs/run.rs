@@ -1,12 +1,13 @@
 //! `tripwire run`: someone else's agent under the guard, for one run, with nothing installed.
 
+pub(crate) mod report;
+
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output;
-use crate::place::{self, Where};
-use crate::problem::Problem;
-use crate::run_limits::{self, TimeOfDay};
-use crate::run_print;
-use crate::terminal;
+use crate::limits::{self, TimeOfDay};
+use crate::print;
+use crate::print::terminal;
+use crate::workspace::{self, Where};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -33,16 +34,16 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     place: Where,
     /// The most that the run may cost, such as `5usd`.
-    #[arg(long, value_name = "AMOUNT", value_parser = run_limits::budget)]
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     budget: Option<u64>,
     /// The longest that the run may take, such as `2h` or `90m`.
-    #[arg(long, value_name = "SPAN", value_parser = run_limits::span)]
+    #[arg(long, value_name = "SPAN", value_parser = limits::span)]
     max_runtime: Option<Duration>,
     /// When the run ends at the latest, by local time, such as `07:00`.
-    #[arg(long, value_name = "TIME", value_parser = run_limits::time_of_day)]
+    #[arg(long, value_name = "TIME", value_parser = limits::time_of_day)]
     until: Option<TimeOfDay>,
     /// The command that proves the work; run at the end, and named to the agent.
-    #[arg(long, value_name = "COMMAND", value_parser = run_limits::test_command)]
+    #[arg(long, value_name = "COMMAND", value_parser = limits::test_command)]
     verify: Option<String>,
     /// The engine to go on with when this one has no room: a client's name or its command line; may be given again.
     #[arg(long, value_name = "CLIENT")]
@@ -86,12 +87,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let wish = wish(args)?;
     let _terminal = terminal::Kept::now();
     let report = supervisor::run(&wish, Arc::new(Voice)).map_err(Problem::Run)?;
-    let exit = run_print::exit_of(&report);
+    let exit = report::exit_of(&report);
     if args.json {
-        output::say(&run_print::json(&report, exit));
+        print::say(&report::json(&report, exit));
     } else {
-        let lines = terminal::fit(run_print::lines(&report, exit), terminal::columns_of_talk());
-        lines.iter().for_each(|line| output::say(line));
+        let lines = terminal::fit(report::lines(&report, exit), terminal::columns_of_talk());
+        lines.iter().for_each(|line| print::say(line));
     }
     Ok(exit)
 }
@@ -111,24 +112,24 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         client: args.client.map(ClientName::client),
         cwd,
         env: std::env::vars_os().collect(),
-        homes: place::homes(),
-        hidden: place::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
+        homes: workspace::homes(),
+        hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
         kept: kept(),
-        temporary: place::temporary(),
+        temporary: workspace::temporary(),
         program: std::env::current_exe().map_err(setup("find our own program"))?,
         settings,
         verify: args.verify.clone(),
         fallbacks: args.engine_fallback.iter().map(words).collect(),
         output: Output::Passed,
         presence: if person { Presence::Terminal } else { Presence::Headless },
-        signing: place::signing(&workspace),
+        signing: workspace::signing(&workspace),
         workspace,
     })
 }
 
 /// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
 pub(crate) fn kept() -> Vec<PathBuf> {
-    let homes = place::homes();
+    let homes = workspace::homes();
     let below = |given: &Option<PathBuf>, name: &str| given.clone().or_else(|| Some(homes.home.as_ref()?.join(name)));
     let mut kept: Vec<PathBuf> =
         below(&homes.state, ".local/state").map(|state| state.join("tripwire")).into_iter().collect();
@@ -170,11 +171,11 @@ struct Voice;
 
 impl Teller for Voice {
     fn say(&self, line: &str) {
-        output::say(line);
+        print::say(line);
     }
 
     fn taken(&self, driver: &Driver, taken: &Taken) {
-        crate::step::tell(driver, taken);
+        crate::verbs::step::tell(driver, taken);
     }
 }
 

@@ -1,5 +1,9 @@
 //! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged; and the layers for `tripwire doctor`.
 
+pub(crate) mod args;
+pub(crate) mod network;
+pub(crate) mod report;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -16,13 +20,12 @@ use tripwire_core::input::Permission;
 use tripwire_session::review;
 use tripwire_workspace::Workspace;
 
-use crate::authority;
-use crate::denial::Denial;
-use crate::place;
-use crate::problem::Problem;
-use crate::sandbox_args::{ExecArgs, Output, ProfileName};
-use crate::sandbox_network::{self, Allowed, NoNetwork};
-use crate::sandbox_print as print;
+use crate::error::Problem;
+use crate::error::denial::Denial;
+use crate::session;
+use crate::verbs::sandbox::args::{ExecArgs, Output, ProfileName};
+use crate::verbs::sandbox::network::{Allowed, NoNetwork};
+use crate::workspace;
 
 /// Exit codes of the sandbox verbs; a command that ran hands its own code on instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,26 +111,26 @@ pub(crate) fn exec(args: &ExecArgs) -> ExitCode {
     let form = args.output.form();
     let access = match permitted(args) {
         Ok(access) => access,
-        Err(problem) => return print::denied(form, &problem),
+        Err(problem) => return report::denied(form, &problem),
     };
     let stage = args.stage.then(|| stage_dir(&args.workspace));
     let spec = match specify(args, stage.as_deref()) {
         Ok(spec) => spec.workspace_access(access),
-        Err(error) => return print::not_asked_for(form, &error),
+        Err(error) => return report::not_asked_for(form, &error),
     };
     let allowed = Allowed { hosts: &args.allow_host, loopback_ports: &args.allow_loopback_port };
-    let (spec, _network) = match sandbox_network::open(spec, allowed) {
+    let (spec, _network) = match network::open(spec, allowed) {
         Ok(opened) => opened,
-        Err(NoNetwork::BadHost(error)) => return print::bad_host(form, &error),
-        Err(NoNetwork::NotServed(cause)) => return print::not_run_for_network(form, &cause),
+        Err(NoNetwork::BadHost(error)) => return report::bad_host(form, &error),
+        Err(NoNetwork::NotServed(cause)) => return report::not_run_for_network(form, &cause),
     };
     match spec.run() {
         Outcome::Ran(report) => {
             let staged =
                 stage.as_deref().map(|dir| Stage::open(dir, &args.workspace).and_then(|stage| stage.changes()));
-            print::report(form, &report, staged)
+            report::report(form, &report, staged)
         }
-        Outcome::NotRun(refused) => print::not_run(form, &refused),
+        Outcome::NotRun(refused) => report::not_run(form, &refused),
     }
 }
 
@@ -176,14 +179,14 @@ fn budgets(args: &ExecArgs) -> Budgets {
 
 /// The stage of a workspace.
 fn stage_dir(workspace: &Path) -> PathBuf {
-    review::stage_dir(&place::places(), workspace)
+    review::stage_dir(&workspace::places(), workspace)
 }
 
 /// What a role may do in the sandbox: run at all, reach these hosts, and write to the workspace or only look.
 fn permitted(args: &ExecArgs) -> Result<WorkspaceAccess, Problem> {
     let Some(role) = args.acting.named() else { return Ok(WorkspaceAccess::Write) };
-    let workspace = Workspace::open(&args.workspace, &place::places())?;
-    let mut driver = authority::session(&workspace, Some(&role))?;
+    let workspace = Workspace::open(&args.workspace, &workspace::places())?;
+    let mut driver = session::session(&workspace, Some(&role))?;
     let mut needs = vec![Need::new(Permission::CanExecuteTasks, EXEC)];
     needs.extend(args.write.iter().map(|path| Need::new(Permission::Write, &path.to_string_lossy())));
     needs.extend(args.allow_host.iter().map(|host| {
@@ -192,7 +195,7 @@ fn permitted(args: &ExecArgs) -> Result<WorkspaceAccess, Problem> {
     }));
     // The last need is the one that is named when all are granted.
     needs.reverse();
-    authority::ask(&mut driver, EXEC, None, &needs)?;
+    session::ask(&mut driver, EXEC, None, &needs)?;
     let permissions = driver.frozen().permissions.as_ref();
     Ok(match permissions.map(|permissions| permissions.writing(Who::role(&role))) {
         Some(Writing::Workspace) => WorkspaceAccess::Write,
@@ -206,36 +209,36 @@ const EXEC: &str = "sandbox.exec";
 fn diff(args: &StageArgs) -> ExitCode {
     let form = args.output.form();
     match Stage::open(&stage_dir(&args.workspace), &args.workspace).and_then(|stage| stage.changes()) {
-        Ok(changes) => print::changes(form, &changes),
-        Err(error) => print::stage_error(&error),
+        Ok(changes) => report::changes(form, &changes),
+        Err(error) => report::stage_error(&error),
     }
 }
 
 fn apply(args: &ApplyArgs) -> ExitCode {
     let form = args.stage.output.form();
     if let Err(problem) = no_review_required(&args.stage.workspace) {
-        return print::denied(form, &problem);
+        return report::denied(form, &problem);
     }
     let stage = match Stage::open(&stage_dir(&args.stage.workspace), &args.stage.workspace) {
         Ok(stage) => stage,
-        Err(error) => return print::stage_error(&error),
+        Err(error) => return report::stage_error(&error),
     };
     match stage.apply(&args.digest) {
-        Ok(changes) => print::changes(form, &changes),
-        Err(error) => print::apply_error(&error),
+        Ok(changes) => report::changes(form, &changes),
+        Err(error) => report::apply_error(&error),
     }
 }
 
 /// Where a review is required, only the review gate applies a change set.
 fn no_review_required(workspace: &Path) -> Result<(), Problem> {
-    let workspace = Workspace::locate(workspace, &place::places())?;
+    let workspace = Workspace::locate(workspace, &workspace::places())?;
     if review::is_required(workspace.layout())? { Err(Denial::ReviewRequired.into()) } else { Ok(()) }
 }
 
 fn discard(args: &StageArgs) -> ExitCode {
     match Stage::open(&stage_dir(&args.workspace), &args.workspace).and_then(Stage::discard) {
-        Ok(()) => print::discarded(args.output.form()),
-        Err(error) => print::stage_error(&error),
+        Ok(()) => report::discarded(args.output.form()),
+        Err(error) => report::stage_error(&error),
     }
 }
 
@@ -253,5 +256,5 @@ pub(crate) fn layers() -> Vec<LayerCheck> {
 
 /// Runs `doctor sandbox`.
 pub(crate) fn doctor(output: Output) -> ExitCode {
-    print::doctor(output.form(), &layers())
+    report::doctor(output.form(), &layers())
 }

@@ -1,12 +1,13 @@
 //! `tripwire scan`: what the policy would have done with past runs.
 
+pub(crate) mod transcripts;
+
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::hook::ClientName;
-use crate::output::{self, Form, Out};
-use crate::place;
-use crate::policy::Chosen;
-use crate::problem::Problem;
-use crate::scan_transcripts;
+use crate::print::{self, Form, Out};
+use crate::verbs::hook::ClientName;
+use crate::verbs::policy::Chosen;
+use crate::workspace;
 use clap::Args;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -38,10 +39,10 @@ pub(crate) struct ScanArgs {
 /// Runs the verb.
 pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
     let Some(file) = &args.traces else {
-        let workspace = Workspace::locate(Path::new("."), &place::places())?;
+        let workspace = Workspace::locate(Path::new("."), &workspace::places())?;
         let policy = args.chosen.or_manifest(workspace.layout()).policy(None)?;
         let clients: Vec<_> = args.client.iter().map(|client| client.client()).collect();
-        return scan_transcripts::run(&clients, &policy, Form { json: args.json });
+        return transcripts::run(&clients, &policy, Form { json: args.json });
     };
     let policy = args.chosen.policy(None)?;
     let reader = unpacked(file)?;
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
     });
     printed?;
     out.flush()?;
-    scanned.map_err(|error| Problem::Trace { file: output::name(file), error })?;
+    scanned.map_err(|error| Problem::Trace { file: print::name(file), error })?;
     if !args.json {
         out.line(&summary.line())?;
         out.flush()?;
@@ -76,7 +77,7 @@ fn print(args: &ScanArgs, trace: &Scanned, out: &mut Out) -> Result<(), Problem>
         Level::Hold => ("held", trace.levels.hold),
         Level::Stop => ("stopped", trace.levels.stop),
     };
-    let trace_id = output::harmless(&trace.trace_id);
+    let trace_id = print::harmless(&trace.trace_id);
     out.line(&format!("{trace_id}: {name} at event {} of {} [{rule}]", at.unwrap_or_default(), trace.events))
 }
 
@@ -108,7 +109,7 @@ impl Summary {
 
 /// Opens a trace file, unpacking it on the way.
 fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
-    let reader = output::open(file)?;
+    let reader = print::open(file)?;
     if file.extension().is_none_or(|extension| extension != "zst") {
         return Ok(reader);
     }

@@ -1,10 +1,10 @@
 //! `tripwire status`: one screen, from the state file, whatever the length of the journal.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::Out;
-use crate::place::Which;
-use crate::problem::Problem;
-use crate::terminal;
+use crate::print::Out;
+use crate::print::terminal;
+use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
 use tripwire_authority::identity::Part;

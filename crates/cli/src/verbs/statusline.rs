@@ -1,9 +1,9 @@
 //! `tripwire statusline`: one line about the session for Claude Code's status bar. It never fails loudly.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::Out;
-use crate::place::places;
-use crate::problem::Problem;
+use crate::print::Out;
+use crate::workspace::places;
 use clap::Args;
 use std::io::Read;
 use tripwire_clients::hooks::{Client, window};

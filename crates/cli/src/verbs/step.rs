@@ -1,9 +1,9 @@
 //! `tripwire step`: the guard for anything that has no client of ours: inputs in, decisions out, all of it journaled.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Form, Out};
-use crate::place::{self, Acting, Which};
-use crate::problem::Problem;
+use crate::print::{self, Form, Out};
+use crate::workspace::{self, Acting, Which};
 use clap::{Args, ValueEnum};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -55,8 +55,8 @@ enum Times {
 
 /// Runs the verb.
 pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
-    let name = output::name(&args.file);
-    let mut inputs = Inputs::new(output::open(&args.file)?);
+    let name = print::name(&args.file);
+    let mut inputs = Inputs::new(print::open(&args.file)?);
     let workspace = args.which.place.open()?;
     let mut driver = session(args, &workspace)?;
     let mut out = Out::lock();
@@ -96,13 +96,13 @@ fn authorize(args: &StepArgs, driver: &Driver, root: &Path, what: &mut What) {
 fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
     let layout = workspace.layout();
     let meant = if args.new { None } else { args.which.find_if_any(layout)? };
-    let signing = place::signing(workspace);
+    let signing = workspace::signing(workspace);
     Ok(match meant {
         Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
         None => {
             // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
             if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
-                output::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+                print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
             let change = |policy: &mut Policy| policy.set_role(args.acting.named().as_deref());
             Driver::begin_signed((layout, signing), clock::now(), Configuration::default(), change)?
@@ -116,16 +116,16 @@ fn print(
     (input, decision): (&Input, &Decision),
     out: &mut Out,
 ) -> Result<(), Problem> {
-    if args.form.json || !output::is_terminal() {
+    if args.form.json || !print::is_terminal() {
         return out.line(&canonical::to_string(&DecisionRecord::new(driver.session().as_str(), decision))?);
     }
-    crate::words::decision(input, decision).iter().try_for_each(|line| out.line(line))
+    crate::print::decision::decision(input, decision).iter().try_for_each(|line| out.line(line))
 }
 
 /// Tells a person what has to be told: on stderr, and by the policy's command, which nobody waits for.
 pub(crate) fn tell(driver: &Driver, taken: &Taken) {
     for notice in &taken.notices {
-        output::say(&format!("note: {notice}"));
+        print::say(&format!("note: {notice}"));
     }
     let command = driver.policy().notify.command.as_str();
     if command.trim().is_empty() {
@@ -143,7 +143,7 @@ pub(crate) fn tell(driver: &Driver, taken: &Taken) {
                 .spawn()
         });
         if let Err(error) = started {
-            output::say(&format!("note: the command `{command}` could not be started: {error}"));
+            print::say(&format!("note: the command `{command}` could not be started: {error}"));
         }
     }
 }

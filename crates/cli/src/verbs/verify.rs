@@ -1,9 +1,9 @@
 //! `tripwire verify`: the whole chain, its checkpoints and its signatures, or the first bad index.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Form, Out};
-use crate::place::{self, Where};
-use crate::problem::Problem;
+use crate::print::{self, Form, Out};
+use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Problem> {
 
 /// The sessions that were here, by the word of this person's key, and are not any more.
 fn lost(layout: &Layout) -> Vec<(String, PathBuf)> {
-    place::key_home().map(|home| home.lost(layout.folder())).unwrap_or_default()
+    workspace::key_home().map(|home| home.lost(layout.folder())).unwrap_or_default()
 }
 
 fn gone(note: &Path) -> String {
@@ -133,7 +133,7 @@ fn of_session(layout: &Layout, session: &SessionId, named: Option<&Verifier>) ->
     if !paths.dir().is_dir() {
         return Err(JournalError::NoSession(session.to_string()).into());
     }
-    let home = place::key_home();
+    let home = workspace::key_home();
     let own = home.as_ref().map(|home| home.verifier()).transpose()?.flatten();
     let key = match (named, &own) {
         (Some(_), _) => KeyFrom::Named,
@@ -146,8 +146,8 @@ fn of_session(layout: &Layout, session: &SessionId, named: Option<&Verifier>) ->
 }
 
 fn of_bundle(file: &Path, named: Option<&Verifier>) -> Result<Verified, Problem> {
-    let unpacked = bundle::unpack(output::open(file)?)?;
-    let own = place::key_home().map(|home| home.verifier()).transpose()?.flatten();
+    let unpacked = bundle::unpack(print::open(file)?)?;
+    let own = workspace::key_home().map(|home| home.verifier()).transpose()?.flatten();
     let key = match (named, &unpacked.key) {
         (Some(_), _) => KeyFrom::Named,
         (None, Some(key)) if own.as_ref() == Some(key) => KeyFrom::ThisMachine,

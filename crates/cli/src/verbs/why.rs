@@ -1,11 +1,11 @@
 //! `tripwire why`: what one decision rests on.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::explain::in_force;
-use crate::journaled::{self, Pair};
-use crate::output::{self, Out};
-use crate::place::Which;
-use crate::problem::Problem;
+use crate::history::{self, Pair};
+use crate::print::{self, Out};
+use crate::verbs::explain::in_force;
+use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -38,16 +38,16 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
         session: session.to_string(),
         count: driver.view().inputs.get(),
     };
-    let pair = journaled::find(journal, args.decision)?.ok_or_else(none)?;
+    let pair = history::find(journal, args.decision)?.ok_or_else(none)?;
     let mut evidence = Vec::new();
     for number in evidence_of(&pair) {
         // Evidence of a decision is older than the decision, so it is there.
-        evidence.extend(journaled::find(journal, number)?);
+        evidence.extend(history::find(journal, number)?);
     }
-    let hash = journaled::head(journal)?.policy_hash.to_string();
+    let hash = history::head(journal)?.policy_hash.to_string();
     let answer = Answer { pair, evidence, hash, policy: driver.policy(), session: session.as_str() };
     let mut out = Out::lock();
-    out.line(&if args.json { answer.as_json()? } else { output::harmless(&answer.in_words()) })?;
+    out.line(&if args.json { answer.as_json()? } else { print::harmless(&answer.in_words()) })?;
     out.flush()?;
     Ok(Exit::Done)
 }

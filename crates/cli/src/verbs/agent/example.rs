@@ -3,23 +3,23 @@
 //! It is compiled into the command, so that it plays on a machine that has nothing else, and it never touches the
 //! repository: everything happens in a folder of its own, which stays so that its journal can be looked at.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output;
-use crate::problem::Problem;
+use crate::print;
 use std::path::{Path, PathBuf};
 use tripwire_agent::session::Left;
 use tripwire_workspace::{Places, Workspace};
 
 /// The files of the example; the last two are the cassettes, which lie beside the workspace.
 const FILES: [(&str, &str); 6] = [
-    ("work/sum.sh", include_str!("../../../examples/broken-sum/sum.sh")),
-    ("work/test.sh", include_str!("../../../examples/broken-sum/test.sh")),
+    ("work/sum.sh", include_str!("../../../../../examples/broken-sum/sum.sh")),
+    ("work/test.sh", include_str!("../../../../../examples/broken-sum/test.sh")),
     ("work/TASK.md", TASK),
-    ("work/.geometry/MANIFEST.yaml", include_str!("../../../examples/broken-sum/MANIFEST.yaml")),
-    (CASSETTE, include_str!("../../../examples/broken-sum/cassette.jsonl")),
-    (ADVISOR, include_str!("../../../examples/broken-sum/advisor.jsonl")),
+    ("work/.geometry/MANIFEST.yaml", include_str!("../../../../../examples/broken-sum/MANIFEST.yaml")),
+    (CASSETTE, include_str!("../../../../../examples/broken-sum/cassette.jsonl")),
+    (ADVISOR, include_str!("../../../../../examples/broken-sum/advisor.jsonl")),
 ];
-const TASK: &str = include_str!("../../../examples/broken-sum/TASK.md");
+const TASK: &str = include_str!("../../../../../examples/broken-sum/TASK.md");
 const CASSETTE: &str = "cassette.jsonl";
 const ADVISOR: &str = "advisor.jsonl";
 
@@ -53,7 +53,7 @@ impl Example {
 
     /// Says what will happen, plays it, and says how to look at it afterwards.
     pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<(Exit, Left), Problem>) -> Result<Exit, Problem> {
-        output::say(&format!("{INTRODUCTION}\nIt works in {}\n", self.folder.display()));
+        print::say(&format!("{INTRODUCTION}\nIt works in {}\n", self.folder.display()));
         let (exit, left) = play(&self)?;
         let (work, folder) = (self.folder.join("work"), self.folder.display());
         let telling = left.telling.map_or(0, |decision| decision.get());
@@ -64,7 +64,7 @@ impl Example {
             ("verify".to_owned(), "that nobody changed a record"),
         ];
         let lines: String = verbs.iter().map(|(verb, what)| format!("  tripwire {verb:<34} {what}\n")).collect();
-        output::say(&format!(
+        print::say(&format!(
             "\nEverything is still there. Look at it:\n\n  cd {}\n{lines}\nand when you have seen enough: rm -r {folder}",
             work.display()
         ));

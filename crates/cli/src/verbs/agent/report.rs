@@ -1,10 +1,10 @@
 //! A session of our own loop as it happens: a story in lines, one line that is rewritten on a terminal, or JSON.
 
 use crate::exit::Exit;
-use crate::output;
-use crate::replay_agent::AgentParity;
-use crate::terminal;
-use crate::words::name;
+use crate::print;
+use crate::print::decision::name;
+use crate::print::terminal;
+use crate::verbs::replay::agent::AgentParity;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Printer {
 
     fn print(&mut self, text: &str) {
         self.end();
-        let text = output::harmless(text);
+        let text = print::harmless(text);
         // The whole text is in the transcript; here a glance is enough.
         let text = terminal::columns_of_output().map_or_else(|| text.clone(), |columns| terminal::cut(&text, columns));
         // A reader who has seen enough must not end the session.
@@ -104,7 +104,7 @@ impl Audience for Printer {
 
     fn notice(&mut self, text: &str) {
         self.end();
-        output::say(&format!("note: {text}"));
+        print::say(&format!("note: {text}"));
     }
 }
 
@@ -113,14 +113,14 @@ pub(crate) fn aside(text: &str) {
     if std::io::stderr().is_terminal() {
         draw("");
     }
-    output::say(text);
+    print::say(text);
 }
 
 /// Rewrites the last line of the terminal.
 fn draw(text: &str) {
     // A line that fills the last column is broken by some terminals, and each beat would leave half of it behind.
     let room = terminal::columns_of_talk().unwrap_or(STATUS_COLUMNS).saturating_sub(1);
-    let cut = terminal::cut(&output::harmless(text), room);
+    let cut = terminal::cut(&print::harmless(text), room);
     let mut err = std::io::stderr().lock();
     drop(write!(err, "\r\u{1b}[K{cut}"));
     drop(err.flush());

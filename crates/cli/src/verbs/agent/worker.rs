@@ -3,7 +3,7 @@
 //! What the person's words leave open is set here: the client runs headless, tells its end as a stream, and may edit files
 //! in the workspace by its own rules. Whoever wants it to do more writes the client's own flags.
 
-use crate::place;
+use crate::workspace;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -141,7 +141,10 @@ impl Worker for Supervised {
     fn work(&mut self, order: &Order<'_>) -> Result<Done, String> {
         match supervisor::run(&self.wish(order), Arc::new(Voice)) {
             Ok(report) => {
-                crate::agent_print::aside(&format!("note: the session that guarded this turn is {}", report.session));
+                crate::verbs::agent::report::aside(&format!(
+                    "note: the session that guarded this turn is {}",
+                    report.session
+                ));
                 Ok(done(&report))
             }
             // A person's order came first: the gate of the loop knows it as well, and says what follows.
@@ -165,10 +168,10 @@ impl Supervised {
             client: Some(self.program.client),
             cwd: workspace.root().to_owned(),
             env: self.env.clone(),
-            homes: place::homes(),
-            hidden: place::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-            kept: crate::run::kept(),
-            temporary: place::temporary(),
+            homes: workspace::homes(),
+            hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
+            kept: crate::verbs::run::kept(),
+            temporary: workspace::temporary(),
             program: self.ours.clone(),
             settings,
             verify: None,
@@ -176,7 +179,7 @@ impl Supervised {
             // A worker that is held ends its turn: the loop asks the advisor or the next engine.
             presence: Presence::Headless,
             output: Output::Kept,
-            signing: place::signing(&workspace),
+            signing: workspace::signing(&workspace),
             workspace,
         }
     }
@@ -274,11 +277,11 @@ struct Voice;
 
 impl Teller for Voice {
     fn say(&self, line: &str) {
-        crate::agent_print::aside(line);
+        crate::verbs::agent::report::aside(line);
     }
 
     fn taken(&self, driver: &Driver, taken: &Taken) {
-        crate::step::tell(driver, taken);
+        crate::verbs::step::tell(driver, taken);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What `tripwire doctor` says about the workspace and the machine; nothing is changed.
 
-use crate::place;
-use crate::policy::Chosen;
-use crate::sandbox;
-use crate::verify;
+use crate::verbs::policy::Chosen;
+use crate::verbs::sandbox;
+use crate::verbs::verify;
+use crate::workspace;
 use tripwire_authority::current;
 use tripwire_clients::checkup::Promise;
 use tripwire_core::input::Mode;
@@ -38,7 +38,7 @@ pub(crate) fn sandbox() -> Vec<Promise> {
 }
 
 fn how(layout: &Layout) -> Promise {
-    match mode::wanted(layout, place::state_home().as_deref()) {
+    match mode::wanted(layout, workspace::state_home().as_deref()) {
         Mode::Armed => Promise::kept("mode", format!("{}: what the policy refuses is refused", word(Mode::Armed))),
         Mode::Observe => {
             let proof = format!("{}: hooks decide and write down, and refuse only the floor", word(Mode::Observe));
@@ -90,7 +90,7 @@ fn journal(layout: &Layout) -> Promise {
 
 /// Whoever works in the workspace must not be able to sign in the person's name.
 fn key(workspace: &Workspace) -> Promise {
-    let Some(home) = place::key_home() else {
+    let Some(home) = workspace::key_home() else {
         return Promise::broken("key", "`HOME` is not set, so journals are not signed", "set HOME");
     };
     let file = home.secret_path();

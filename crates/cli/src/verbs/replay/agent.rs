@@ -1,7 +1,7 @@
 //! The proof behind a session of our own loop: its decisions taken again, and its loop run again without model or tools.
 
-use crate::problem::Problem;
-use crate::replay::{is_equal, parity_line};
+use crate::error::Problem;
+use crate::verbs::replay::{is_equal, parity_line};
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
 use tripwire_journal::Journal;

@@ -1,8 +1,8 @@
 //! The report of a run: in words for a person, as one object for a machine, as an exit code for a script.
 
 use crate::exit::Exit;
-use crate::run::is_proved;
-use crate::words::name;
+use crate::print::decision::name;
+use crate::verbs::run::is_proved;
 use serde_json::json;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::place::Acting;
-use crate::run_limits;
-use crate::sandbox_print as print;
+use crate::limits;
+use crate::verbs::sandbox::report;
+use crate::workspace::Acting;
 
 /// Seconds until the whole tree is ended, unless told otherwise.
 const TIMEOUT_SECONDS: f64 = 120.0;
@@ -25,8 +25,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn form(self) -> print::Form {
-        if self.json { print::Form::Json } else { print::Form::Text }
+    pub(crate) fn form(self) -> report::Form {
+        if self.json { report::Form::Json } else { report::Form::Text }
     }
 }
 
@@ -55,20 +55,20 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<OsString>,
     /// Seconds until the whole tree is ended.
-    #[arg(long, value_name = "SECS", default_value_t = TIMEOUT_SECONDS, value_parser = run_limits::seconds,
+    #[arg(long, value_name = "SECS", default_value_t = TIMEOUT_SECONDS, value_parser = limits::seconds,
           allow_negative_numbers = true)]
     pub(crate) timeout: f64,
     /// Memory of the whole tree, in bytes or such as `100M`.
-    #[arg(long, value_name = "SIZE", value_parser = run_limits::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
     pub(crate) memory: Option<u64>,
     /// Processes and threads of the whole tree.
-    #[arg(long, value_name = "N", value_parser = run_limits::processes)]
+    #[arg(long, value_name = "N", value_parser = limits::processes)]
     pub(crate) pids: Option<u64>,
     /// The largest single file; follows `--disk` where that is raised.
-    #[arg(long, value_name = "SIZE", value_parser = run_limits::size)]
+    #[arg(long, value_name = "SIZE", value_parser = limits::size)]
     pub(crate) file_size: Option<u64>,
     /// All files written.
-    #[arg(long, value_name = "SIZE", value_parser = run_limits::size)]
+    #[arg(long, value_name = "SIZE", value_parser = limits::size)]
     pub(crate) disk: Option<u64>,
     /// Number of files written.
     #[arg(long, value_name = "N")]
@@ -163,11 +163,11 @@ impl Given {
             "--hide" => more(&mut self.hide, PathBuf::from(value(next)?)),
             "--allow-host" => more(&mut self.allow_host, value(next)?.to_str()?.to_owned()),
             "--env" => more(&mut self.env, value(next)?.to_owned()),
-            "--timeout" => once(&mut self.timeout, read(next, run_limits::seconds)?),
-            "--memory" => once(&mut self.memory, read(next, run_limits::memory)?),
-            "--pids" => once(&mut self.pids, read(next, run_limits::processes)?),
-            "--file-size" => once(&mut self.file_size, read(next, run_limits::size)?),
-            "--disk" => once(&mut self.disk, read(next, run_limits::size)?),
+            "--timeout" => once(&mut self.timeout, read(next, limits::seconds)?),
+            "--memory" => once(&mut self.memory, read(next, limits::memory)?),
+            "--pids" => once(&mut self.pids, read(next, limits::processes)?),
+            "--file-size" => once(&mut self.file_size, read(next, limits::size)?),
+            "--disk" => once(&mut self.disk, read(next, limits::size)?),
             "--inodes" => once(&mut self.inodes, value(next)?.to_str()?.parse().ok()?),
             "--stage" => once(&mut self.stage, ()),
             "--profile" => once(&mut self.profile, ProfileName::from_str(value(next)?.to_str()?, false).ok()?),

@@ -63,7 +63,7 @@ fn tell(record: &RequestRecord) {
     let verdict = serde_json::to_value(record.verdict).ok();
     let verdict = verdict.as_ref().and_then(|verdict| verdict.as_str()).unwrap_or("refused");
     let (up, down, ms) = (record.bytes_up, record.bytes_down, record.ms);
-    crate::output::say(&format!(
+    crate::print::say(&format!(
         "network: {host}{port} {verdict} ({}), {up} bytes up, {down} bytes down, {ms} ms",
         record.reason
     ));

@@ -11,9 +11,9 @@ use tripwire_sandbox::{
     NotRun, Report, SpecError, StageError,
 };
 
-use crate::denial::Denial;
-use crate::problem::Problem;
-use crate::sandbox::SandboxExit;
+use crate::error::Problem;
+use crate::error::denial::Denial;
+use crate::verbs::sandbox::SandboxExit;
 
 /// The most bytes that a captured stream takes in the JSON text; bytes that are no UTF-8 grow when they are shown.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
@@ -310,9 +310,9 @@ pub(crate) fn denied(form: Form, problem: &Problem) -> ExitCode {
     if let (Form::Json, Problem::Denial(denial)) = (form, problem)
         && let Denial::Refused(decision) = denial.as_ref()
     {
-        out(&crate::authority::as_json(decision).to_string());
+        out(&crate::session::as_json(decision).to_string());
     }
-    crate::output::problem(problem).into()
+    crate::print::problem(problem).into()
 }
 
 /// One line per layer.

@@ -1,9 +1,9 @@
 //! `tripwire scan` without `--traces`: the transcripts of the clients on this machine, and what the policy would have saved.
 
+use crate::error::Problem;
 use crate::exit::Exit;
-use crate::output::{self, Form, Out};
-use crate::place;
-use crate::problem::Problem;
+use crate::print::{self, Form, Out};
+use crate::workspace;
 use serde_json::{Value, json};
 use std::path::Path;
 use tripwire_clients::hooks::Client;
@@ -18,7 +18,7 @@ const SKIPPED_NAMED_MAX: usize = 5;
 
 /// Judges the transcripts of these clients; of all, if none is named.
 pub(crate) fn run(clients: &[Client], policy: &Policy, form: Form) -> Result<Exit, Problem> {
-    let mut places = transcripts::places(&place::homes());
+    let mut places = transcripts::places(&workspace::homes());
     if places.is_empty() {
         return Err(Problem::NoHome);
     }
@@ -27,7 +27,7 @@ pub(crate) fn run(clients: &[Client], policy: &Policy, form: Form) -> Result<Exi
     for place in &places {
         let files = place.files();
         if files.is_cut {
-            output::say(&format!("note: `{}` holds more than is looked at", place.folder.display()));
+            print::say(&format!("note: `{}` holds more than is looked at", place.folder.display()));
         }
         for file in &files.paths {
             let judged = Past::read(place.client, file).and_then(|past| Ok((past.judge(policy)?, past)));
@@ -38,10 +38,8 @@ pub(crate) fn run(clients: &[Client], policy: &Policy, form: Form) -> Result<Exi
         }
     }
     if told.sum.runs == 0 && told.skipped.is_empty() {
-        output::say("no transcripts are here; looked in:");
-        places
-            .iter()
-            .for_each(|place| output::say(&format!("  {:<7} {}", place.client.name(), place.folder.display())));
+        print::say("no transcripts are here; looked in:");
+        places.iter().for_each(|place| print::say(&format!("  {:<7} {}", place.client.name(), place.folder.display())));
     }
     told.end()?;
     Ok(Exit::Done)
@@ -99,7 +97,7 @@ impl Told {
             &dollars(past.spent),
             &dollars(judged.saved),
             rule,
-            &output::harmless(&past.session),
+            &print::harmless(&past.session),
         ]))
     }
 
@@ -121,10 +119,10 @@ impl Told {
         }
         self.out.flush()?;
         for skipped in self.skipped.iter().take(SKIPPED_NAMED_MAX) {
-            output::say(&format!("skipped {skipped}"));
+            print::say(&format!("skipped {skipped}"));
         }
         if self.skipped.len() > SKIPPED_NAMED_MAX {
-            output::say(&format!("skipped {} in all; `--json` names each", counted(self.skipped.len(), "file")));
+            print::say(&format!("skipped {} in all; `--json` names each", counted(self.skipped.len(), "file")));
         }
         Ok(())
     }
