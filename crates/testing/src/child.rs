@@ -6,22 +6,24 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Waits until it ends or the time is over, and gives back how it ended and what it said on each stream.
-pub(crate) fn wait(mut child: Child, at_most: Duration) -> (ExitStatus, String, String) {
+///
+/// # Panics
+/// When the child cannot be waited for or ended.
+#[must_use]
+pub fn wait(mut child: Child, at_most: Duration) -> (ExitStatus, String, String) {
     let stdout = child.stdout.take().map(read);
     let stderr = child.stderr.take().map(read);
     let start = Instant::now();
     let status = loop {
-        if let Some(status) = child.try_wait().expect("it can be waited for") {
+        if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
         if start.elapsed() > at_most {
-            child.kill().expect("it can be ended");
+            child.kill().unwrap();
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    let said = |reader: Option<JoinHandle<String>>| {
-        reader.map(|reader| reader.join().expect("its output")).unwrap_or_default()
-    };
+    let said = |reader: Option<JoinHandle<String>>| reader.map(|reader| reader.join().unwrap()).unwrap_or_default();
     (status, said(stdout), said(stderr))
 }
 

@@ -1,23 +1,18 @@
 //! `tripwire doctor`: through the binary, in a throw-away home.
-#![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
-#![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
 
-#[path = "support/programs.rs"]
-mod programs;
-
-use programs::write_program;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use tripwire_testing::write_program;
 
 const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
 
 /// A person with a home, a workspace, and clients that only tell their version.
-struct Person(tempfile::TempDir);
+struct DoctorFixture(tempfile::TempDir);
 
-impl Person {
+impl DoctorFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["home", "work/.git", "bin"] {
@@ -82,11 +77,11 @@ impl Person {
 
 #[test]
 fn after_init_every_promise_about_clients_and_workspace_holds() {
-    let person = Person::new();
-    person.done(&["init", "--yes"]);
-    person.done(&["arm"]);
-    person.session();
-    let (_, checks) = person.checks();
+    let fixture = DoctorFixture::new();
+    fixture.done(&["init", "--yes"]);
+    fixture.done(&["arm"]);
+    fixture.session();
+    let (_, checks) = fixture.checks();
     for (id, words) in [
         ("claude", "1.2.3 of claude"),
         ("claude.hooks.user", "calls this program"),
@@ -104,67 +99,67 @@ fn after_init_every_promise_about_clients_and_workspace_holds() {
     }
     let codex = checks.iter().find(|check| check["id"] == "codex").unwrap();
     assert_eq!(codex["status"], "off", "{codex}");
-    let text = String::from_utf8(person.run(&["doctor"]).stdout).unwrap();
+    let text = String::from_utf8(fixture.run(&["doctor"]).stdout).unwrap();
     assert!(text.lines().any(|line| line.starts_with("claude ") && line.contains("1.2.3")), "{text}");
 }
 
 #[test]
 fn without_anything_nothing_is_promised_and_nothing_is_written() {
-    let person = Person::new();
+    let fixture = DoctorFixture::new();
     for id in ["claude.hooks", "gemini.hooks", "journal", "key", "git"] {
-        assert_eq!(person.check(id)["status"], "off", "{id}: {}", person.check(id));
+        assert_eq!(fixture.check(id)["status"], "off", "{id}: {}", fixture.check(id));
     }
-    assert!(!person.path("work/.geometry").exists(), "a look makes nothing");
-    assert_eq!(fs::read_dir(person.path("home")).unwrap().count(), 0, "a look makes nothing");
+    assert!(!fixture.path("work/.geometry").exists(), "a look makes nothing");
+    assert_eq!(fs::read_dir(fixture.path("home")).unwrap().count(), 0, "a look makes nothing");
 }
 
 #[test]
 fn a_promise_that_is_not_kept_ends_with_1_and_names_the_fix() {
-    let person = Person::new();
-    person.done(&["init", "--yes"]);
-    person.session();
-    let settings = person.path("home/.claude/settings.json");
+    let fixture = DoctorFixture::new();
+    fixture.done(&["init", "--yes"]);
+    fixture.session();
+    let settings = fixture.path("home/.claude/settings.json");
     let right = fs::read_to_string(&settings).unwrap();
     fs::write(&settings, right.replace(TRIPWIRE, "/old/tripwire")).unwrap();
-    let check = person.check("claude.hooks.user");
+    let check = fixture.check("claude.hooks.user");
     assert_eq!(check["status"], "broken", "{check}");
     assert!(check["remediation"].as_str().unwrap().contains("tripwire init --client claude"), "{check}");
-    let output = person.run(&["doctor"]);
+    let output = fixture.run(&["doctor"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("BROKEN") && text.contains("not kept"), "{text}");
     fs::write(&settings, "{ nonsense").unwrap();
-    assert_eq!(person.check("claude.hooks.user")["status"], "broken");
+    assert_eq!(fixture.check("claude.hooks.user")["status"], "broken");
     fs::write(&settings, right).unwrap();
-    assert_eq!(person.check("claude.hooks.user")["status"], "ok");
+    assert_eq!(fixture.check("claude.hooks.user")["status"], "ok");
 }
 
 #[test]
 fn a_damaged_journal_policy_permission_and_exclude_file_are_seen() {
-    let person = Person::new();
-    person.session();
-    assert_eq!(person.check("journal")["status"], "ok");
-    fs::write(person.path("work/.git/info/exclude"), "").unwrap();
-    fs::write(person.path("work/.geometry/policy.cedar"), "permit nonsense").unwrap();
-    let journal = person.path("work/.geometry/journal");
+    let fixture = DoctorFixture::new();
+    fixture.session();
+    assert_eq!(fixture.check("journal")["status"], "ok");
+    fs::write(fixture.path("work/.git/info/exclude"), "").unwrap();
+    fs::write(fixture.path("work/.geometry/policy.cedar"), "permit nonsense").unwrap();
+    let journal = fixture.path("work/.geometry/journal");
     let session = fs::read_dir(journal).unwrap().next().unwrap().unwrap().path();
     let segment = session.join("00000001.jsonl");
     let text = fs::read_to_string(&segment).unwrap();
     fs::write(&segment, text.replacen("\"i\":1", "\"i\":7", 1)).unwrap();
     for id in ["journal", "permissions", "git"] {
-        let check = person.check(id);
+        let check = fixture.check(id);
         assert_eq!(check["status"], "broken", "{check}");
         assert!(!check["remediation"].as_str().unwrap().is_empty(), "{check}");
     }
-    fs::write(person.path("work/.geometry/MANIFEST.yaml"), "safety: [").unwrap();
-    assert_eq!(person.check("policy")["status"], "broken", "{}", person.check("policy"));
+    fs::write(fixture.path("work/.geometry/MANIFEST.yaml"), "safety: [").unwrap();
+    assert_eq!(fixture.check("policy")["status"], "broken", "{}", fixture.check("policy"));
 }
 
 #[test]
 fn a_key_inside_the_workspace_is_seen() {
-    let person = Person::new();
+    let fixture = DoctorFixture::new();
     let output =
-        person.command(&["doctor", "--json"]).env("XDG_STATE_HOME", person.path("work/state")).output().unwrap();
+        fixture.command(&["doctor", "--json"]).env("XDG_STATE_HOME", fixture.path("work/state")).output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let check = report["checks"].as_array().unwrap().iter().find(|check| check["id"] == "key").unwrap().clone();
     assert_eq!((output.status.code(), &check["status"]), (Some(1), &json!("broken")), "{check}");
@@ -172,96 +167,38 @@ fn a_key_inside_the_workspace_is_seen() {
 
 #[test]
 fn bad_usage_is_refused() {
-    let person = Person::new();
+    let fixture = DoctorFixture::new();
     for (arguments, code) in [
         (&["doctor", "--nonsense"][..], 2),
         (&["doctor", "teeth"], 2),
         (&["doctor", "--workspace", "/nowhere/at/all"], 2),
     ] {
-        let output = person.run(arguments);
+        let output = fixture.run(arguments);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         assert!(!output.stderr.is_empty());
     }
 }
 
-/// The clients that are installed for tests, as links on a search path; the ones that are not are said loudly.
-fn with_real_clients(person: &Person) -> Vec<&'static str> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    let folder = variable("TRIPWIRE_CLIENTS")
-        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("tripwire-clients")))
-        .or_else(|| variable("HOME").map(|home| home.join(".cache/tripwire-clients")))
-        .unwrap_or_default();
-    let children =
-        |path: PathBuf| fs::read_dir(path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let claude = children(folder.join("claude/node_modules/@anthropic-ai")).map(|package| package.join("claude"));
-    let codex = children(folder.join("codex/node_modules/@openai")).flat_map(|package| {
-        children(package.join("vendor")).map(|platform| platform.join("bin/codex")).collect::<Vec<_>>()
-    });
-    let gemini = folder.join("gemini/node_modules/@google/gemini-cli/bundle/gemini.js");
-    let mut found = Vec::new();
-    let programs = [
-        ("claude", claude.into_iter().find(|program| program.is_file())),
-        ("codex", codex.into_iter().find(|program| program.is_file())),
-        ("gemini", Some(gemini).filter(|script| script.is_file())),
-    ];
-    for (name, program) in programs {
-        let link = person.path("bin").join(name);
-        drop(fs::remove_file(&link));
-        let Some(program) = program else {
-            eprintln!("SKIPPED, NOT TESTED: {name} is not in `{}`; `.ci/run` installs it", folder.display());
-            continue;
-        };
-        let script = if name == "gemini" {
-            format!("#!/bin/sh\nexec node '{}' \"$@\"\n", program.display())
-        } else {
-            format!("#!/bin/sh\nexec '{}' \"$@\"\n", program.display())
-        };
-        write_program(&link, &script).unwrap();
-        found.push(name);
-    }
-    found
-}
-
-#[test]
-fn live_canaries_prove_deny_and_stop_on_the_real_clients_and_touch_nothing() {
-    let person = Person::new();
-    let clients = with_real_clients(&person);
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", person.path("bin").display());
-    let output = person.command(&["doctor", "--live", "--json"]).env("PATH", path).output().unwrap();
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let checks = report["checks"].as_array().unwrap();
-    for client in clients {
-        for canary in ["shell", "edit", "stop"] {
-            let id = format!("{client}.live.{canary}");
-            let check = checks.iter().find(|check| check["id"] == id.as_str());
-            assert_eq!(check.map(|check| &check["status"]), Some(&json!("ok")), "{id}: {check:?}\n{report}");
-        }
-    }
-    assert!(!person.path("work/.geometry").exists(), "the canaries have a workspace of their own");
-    let made: Vec<_> = fs::read_dir(person.path("home")).unwrap().collect();
-    assert!(made.is_empty(), "the canaries have a home of their own: {made:?}");
-}
-
 #[test]
 fn a_client_is_asked_for_its_version_in_an_empty_environment_and_a_home_of_its_own() {
-    let person = Person::new();
+    let fixture = DoctorFixture::new();
     let script = "#!/bin/sh\ntouch \"$HOME/made-here\"\necho \"1.2.3 secret=$SECRET\"\n";
-    fs::write(person.path("bin/claude"), script).unwrap();
-    let path = format!("{}:/usr/bin:/bin", person.path("bin").display());
-    let output = person.command(&["doctor", "--json"]).env("PATH", path).env("SECRET", "hunter2").output().unwrap();
+    write_program(&fixture.path("bin/claude"), script).unwrap();
+    let path = format!("{}:/usr/bin:/bin", fixture.path("bin").display());
+    let output = fixture.command(&["doctor", "--json"]).env("PATH", path).env("SECRET", "hunter2").output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let claude = report["checks"].as_array().unwrap().iter().find(|check| check["id"] == "claude").unwrap();
     assert!(claude["summary"].as_str().unwrap().starts_with("1.2.3 secret= at"), "{claude}");
-    assert_eq!(fs::read_dir(person.path("home")).unwrap().count(), 0, "nothing is made in the person's home");
+    assert_eq!(fs::read_dir(fixture.path("home")).unwrap().count(), 0, "nothing is made in the person's home");
 }
 
 #[test]
 fn live_without_clients_or_with_bad_words_says_so() {
-    let person = Person::new();
+    let fixture = DoctorFixture::new();
     for name in ["claude", "gemini"] {
-        fs::remove_file(person.path("bin").join(name)).unwrap();
+        fs::remove_file(fixture.path("bin").join(name)).unwrap();
     }
-    let output = person.run(&["doctor", "--live"]);
+    let output = fixture.run(&["doctor", "--live"]);
     let text = String::from_utf8(output.stdout).unwrap();
     for client in ["claude", "codex", "gemini"] {
         let line =
@@ -269,16 +206,16 @@ fn live_without_clients_or_with_bad_words_says_so() {
         assert!(line.contains(" off ") && line.contains("not on the search path"), "{line}");
     }
     for words in [&["doctor", "--live", "sandbox"][..], &["doctor", "--live=yes"], &["doctor", "--live", "claude"]] {
-        assert_eq!(person.run(words).status.code(), Some(2), "{words:?}");
+        assert_eq!(fixture.run(words).status.code(), Some(2), "{words:?}");
     }
 }
 
 #[test]
 fn a_client_that_does_nothing_proves_nothing() {
-    let person = Person::new();
-    fs::remove_file(person.path("bin/gemini")).unwrap();
-    let path = format!("{}:/usr/bin:/bin", person.path("bin").display());
-    let output = person.command(&["doctor", "--live", "--json"]).env("PATH", path).output().unwrap();
+    let fixture = DoctorFixture::new();
+    fs::remove_file(fixture.path("bin/gemini")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", fixture.path("bin").display());
+    let output = fixture.command(&["doctor", "--live", "--json"]).env("PATH", path).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let check = |id: &str| report["checks"].as_array().unwrap().iter().find(|check| check["id"] == id).cloned();

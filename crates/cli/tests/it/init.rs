@@ -1,16 +1,11 @@
 //! `tripwire init`, `arm` and `disarm`: through the binary, in a throw-away home.
-#![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
-#![expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
 
-#[path = "support/programs.rs"]
-mod programs;
-
-use programs::write_program;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use tripwire_testing::write_program;
 
 const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
 const OWN: &str = "{\n  \"model\": \"m\",\n  \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\"}]}]}\n}\n";
@@ -277,68 +272,4 @@ fn arm_without_a_home_and_with_a_bad_flag_is_told() {
     assert_eq!(homeless.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&homeless.stderr).contains("`HOME` is not set"));
     assert_eq!(person.run(&["disarm", "--never"]).status.code(), Some(2));
-}
-
-/// A person with the real client; none if it is not installed.
-fn with_codex() -> Option<Person> {
-    let clients = std::env::var_os("TRIPWIRE_CLIENTS").map(PathBuf::from);
-    let clients = clients.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/tripwire-clients")));
-    let package = clients.map(|clients| clients.join("codex/node_modules/@openai"));
-    let platforms = package.iter().filter_map(|package| fs::read_dir(package).ok()).flatten().flatten();
-    let vendors =
-        platforms.filter_map(|platform| fs::read_dir(platform.path().join("vendor")).ok()).flatten().flatten();
-    let Some(codex) = vendors.map(|vendor| vendor.path().join("bin/codex")).find(|codex| codex.is_file()) else {
-        eprintln!("SKIPPED: codex is not installed; `.ci/run` installs it");
-        return None;
-    };
-    let person = Person::new();
-    std::os::unix::fs::symlink(codex, person.0.path().join("bin/codex")).unwrap();
-    fs::create_dir_all(person.home(".codex")).unwrap();
-    Some(person)
-}
-
-/// The real client lists hooks and takes the marks that `init` writes.
-#[test]
-fn codex_trusts_what_init_wrote() {
-    let Some(person) = with_codex() else { return };
-    let config = "model = \"m\" # mine\n";
-    fs::write(person.home(".codex/config.toml"), config).unwrap();
-    let shown = person.done(&["init", "--print"]);
-    assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
-    let said = person.done(&["init"]);
-    for diff in [&shown, &said] {
-        assert_eq!(diff.matches("+trusted_hash = \"sha256:").count(), 10, "{diff}");
-        assert!(diff.contains("+unified_exec_tty = false") && diff.contains("features.unified_exec_tty"), "{diff}");
-    }
-    assert!(!said.contains("NOT YET"), "{said}");
-    let marked = text(&person.home(".codex/config.toml")).unwrap();
-    assert!(marked.starts_with(config) && marked.matches("trusted_hash = \"sha256:").count() == 10, "{marked}");
-    let again = person.done(&["init"]);
-    assert!(again.contains("nothing to do") && !again.contains("NOT YET"), "{again}");
-    assert_eq!(text(&person.home(".codex/config.toml")).unwrap(), marked);
-    person.done(&["init", "--remove"]);
-    assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
-    assert!(!person.home(".codex/hooks.json").exists());
-}
-
-#[test]
-fn codex_trusts_the_hooks_of_a_project_in_the_persons_configuration_or_it_is_said() {
-    let Some(person) = with_codex() else { return };
-    let root = person.work().canonicalize().unwrap();
-    let trusting = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", root.display());
-    for (config, trusts) in [("model = \"m\"\n", false), (trusting.as_str(), true)] {
-        fs::write(person.home(".codex/config.toml"), config).unwrap();
-        let said = person.done(&["init", "--project", "--client", "codex"]);
-        assert_eq!(said.contains("NOT YET     codex does not trust these hooks"), !trusts, "{said}");
-        assert!(!person.work().join(".codex/config.toml").exists(), "codex reads no trust there");
-        let marked = text(&person.home(".codex/config.toml")).unwrap();
-        assert_eq!(marked.matches("trusted_hash = \"sha256:").count(), 10, "{marked}");
-        let report: Value = serde_json::from_slice(&person.run(&["doctor", "--json"]).stdout).unwrap();
-        let checks = report["checks"].as_array().unwrap();
-        let trust = checks.iter().find(|check| check["id"] == "codex.hooks.project.trust").unwrap();
-        assert_eq!(trust["status"], if trusts { "ok" } else { "broken" }, "{trust}");
-        person.done(&["init", "--project", "--remove"]);
-        assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
-        assert!(!person.work().join(".codex/hooks.json").exists());
-    }
 }

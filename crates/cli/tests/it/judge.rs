@@ -1,5 +1,4 @@
 //! `tripwire judge` and `tripwire allow` through the binary: success, refusal, broken input, and a hook between them.
-#![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
 
 use serde_json::{Value, json};
 use std::fs;

@@ -1,5 +1,4 @@
 //! `tripwire scan` on the clients' own transcripts: through the binary, in a throw-away home.
-#![expect(clippy::unwrap_used, reason = "a broken premise must end the test")]
 
 use serde_json::{Value, json};
 use std::fs;

@@ -1,12 +1,9 @@
 //! The verbs on a real workspace, through the binary: each with its success, its refusal and its broken input.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test ends at the first surprise")]
-
-#[path = "../support/programs.rs"]
-mod programs;
 
 mod broken;
 mod control;
 mod export;
+pub(crate) mod fixture;
 mod help;
 mod log;
 mod memory;
@@ -16,6 +13,5 @@ mod replay;
 mod status;
 mod step;
 mod storm;
-mod support;
 mod verify;
 mod why;

@@ -1,6 +1,6 @@
 //! `kill -9` at any moment, then `--resume`: nothing is lost, and nothing runs twice without being said.
 
-use crate::support::{Bed, of_kind, shell, untested, until};
+use crate::agent::fixture::{AgentFixture, of_kind, shell, untested, until};
 use serde_json::{Value, json};
 
 /// Steps that leave a line.
@@ -13,9 +13,9 @@ fn answers() -> Vec<Value> {
 
 /// What a session that was killed and taken up has done: each line once, or told as unknown.
 #[track_caller]
-fn check(bed: &Bed, killed_at: usize) {
-    let log = bed.read("log");
-    let transcript = bed.transcript();
+fn check(fixture: &AgentFixture, killed_at: usize) {
+    let log = fixture.read("log");
+    let transcript = fixture.transcript();
     let unknown: Vec<&Value> =
         of_kind(&transcript, "result").into_iter().filter(|line| line["how"] == "unknown").collect();
     assert!(unknown.len() <= 1, "killed at {killed_at}: {unknown:?}");
@@ -35,7 +35,7 @@ fn check(bed: &Bed, killed_at: usize) {
 
 #[test]
 fn a_kill_after_any_number_of_records_loses_nothing_and_repeats_nothing_in_silence() {
-    let whole = Bed::new();
+    let whole = AgentFixture::new();
     whole.agent(&answers(), &[]).ended(4);
     let records = whole.journal().len();
     // Every record count would take minutes; these hit each kind of record, in the first step and in later ones.
@@ -52,35 +52,35 @@ fn a_kill_after_any_number_of_records_loses_nothing_and_repeats_nothing_in_silen
 /// Kills a session as soon as it has written so many records, takes it up again, and looks at what came of it.
 #[track_caller]
 fn kill_and_resume(killed_at: usize) {
-    let bed = Bed::new();
-    let running = bed.start(&answers(), &[]);
-    until("the record is written", || !bed.sessions().is_empty() && bed.journal().len() >= killed_at);
+    let fixture = AgentFixture::new();
+    let running = fixture.start(&answers(), &[]);
+    until("the record is written", || !fixture.sessions().is_empty() && fixture.journal().len() >= killed_at);
     running.kill();
-    let session = bed.sessions().pop().unwrap();
-    if bed.journal().len() < 2 {
+    let session = fixture.sessions().pop().unwrap();
+    if fixture.journal().len() < 2 {
         // Killed before the loop had begun: there is nothing to go on with, and that is said.
-        assert_eq!(bed.run(&["agent", "--resume", &session]).code, 2);
+        assert_eq!(fixture.run(&["agent", "--resume", &session]).code, 2);
         return;
     }
-    let run = bed.run(&["agent", "--resume", &session]);
+    let run = fixture.run(&["agent", "--resume", &session]);
     let over = run.code == 2 && run.stderr.contains("is over");
     assert!(run.code == 4 || over, "killed at {killed_at}: {}\n{}", run.code, run.stderr);
-    check(&bed, killed_at);
-    bed.run(&["replay", &session]).ended(0);
-    bed.run(&["verify"]).ended(0);
+    check(&fixture, killed_at);
+    fixture.run(&["replay", &session]).ended(0);
+    fixture.run(&["verify"]).ended(0);
 }
 
 #[test]
 fn a_call_that_was_running_at_the_kill_is_told_as_unknown_and_not_run_again() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let seen = json!({"expect": "started, result unknown (interrupted)", "text": "I look first.", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
-    let running = bed.start(&[shell("echo begun >> log; sleep 600"), seen], &[]);
-    until("the command runs", || bed.read("log") == "begun\n");
+    let running = fixture.start(&[shell("echo begun >> log; sleep 600"), seen], &[]);
+    until("the command runs", || fixture.read("log") == "begun\n");
     running.kill();
-    let session = bed.sessions().pop().unwrap();
-    bed.run(&["agent", "--resume", &session]).ended(0);
-    assert_eq!(bed.read("log"), "begun\n", "it ran once");
-    let transcript = bed.transcript();
+    let session = fixture.sessions().pop().unwrap();
+    fixture.run(&["agent", "--resume", &session]).ended(0);
+    assert_eq!(fixture.read("log"), "begun\n", "it ran once");
+    let transcript = fixture.transcript();
     assert_eq!(of_kind(&transcript, "resumed").len(), 1);
     assert_eq!(of_kind(&transcript, "result")[0]["how"], "unknown");
 }

@@ -1,6 +1,6 @@
 //! Models that degenerate, as small ones do: whatever one says for ever, the loop ends by itself with a clear status.
 
-use crate::support::{Bed, Run, of_kind};
+use crate::agent::fixture::{AgentFixture, AgentRun, of_kind};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -59,23 +59,23 @@ fn called(tool: &str, arguments: &str) -> Vec<Value> {
     vec![json!({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": function}]})]
 }
 
-fn play(speech: Speech) -> (Bed, Run, usize) {
-    let bed = Bed::new();
-    bed.file("a.txt", "always the same\n");
+fn play(speech: Speech) -> (AgentFixture, AgentRun, usize) {
+    let fixture = AgentFixture::new();
+    fixture.file("a.txt", "always the same\n");
     let (engine, asked) = server(speech);
     let run =
-        bed.run(&["agent", "--objective", "say something sensible", "--engine", &engine, "--max-runtime", "100s"]);
+        fixture.run(&["agent", "--objective", "say something sensible", "--engine", &engine, "--max-runtime", "100s"]);
     let count = asked.load(Ordering::SeqCst);
-    (bed, run, count)
+    (fixture, run, count)
 }
 
 #[test]
 fn tool_2_a_model_that_only_chants_ends_after_its_repairs() {
-    let (bed, run, asked) = play(|_| vec![json!({"content": "the the the ".repeat(400)})]);
+    let (fixture, run, asked) = play(|_| vec![json!({"content": "the the the ".repeat(400)})]);
     run.ended(3);
     assert_eq!(asked, 4, "the question whether it is there, the first answer, two repairs");
     assert!(run.stdout.contains("SYSTEM_ERROR") && run.stdout.contains("no tool call"), "{}", run.stdout);
-    assert_eq!(of_kind(&bed.transcript(), "fault").len(), 3);
+    assert_eq!(of_kind(&fixture.transcript(), "fault").len(), 3);
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn tool_2_a_model_that_only_makes_broken_calls_ends_after_its_repairs() {
 
 #[test]
 fn loop_1_a_model_that_makes_one_good_call_for_ever_is_stopped() {
-    let (bed, run, asked) = play(|_| called("shell", "{\"command\": \"cat a.txt\"}"));
+    let (fixture, run, asked) = play(|_| called("shell", "{\"command\": \"cat a.txt\"}"));
     run.ended(3);
     assert!(asked <= 6, "{asked}");
-    assert_eq!(of_kind(&bed.transcript(), "override").len(), 1);
+    assert_eq!(of_kind(&fixture.transcript(), "override").len(), 1);
     assert!(run.stdout.contains("SYSTEM_ERROR"), "{}", run.stdout);
 }
 
@@ -111,13 +111,13 @@ fn loop_1_a_model_that_never_finishes_is_held() {
 
 #[test]
 fn prog_1_a_model_that_reads_another_page_for_ever_runs_out_of_iterations_or_is_held() {
-    let bed = Bed::new();
-    bed.file("a.txt", "always the same\n");
+    let fixture = AgentFixture::new();
+    fixture.file("a.txt", "always the same\n");
     let (engine, asked) = server(|number| {
         let path = format!("a{number}.txt");
         called("read_file", &json!({"path": path}).to_string())
     });
-    let run = bed.run(&["agent", "--objective", "x", "--engine", &engine, "--max-iterations", "3"]);
+    let run = fixture.run(&["agent", "--objective", "x", "--engine", &engine, "--max-iterations", "3"]);
     assert!([3, 5, 7, 8].contains(&run.code), "{}\n{}", run.code, run.stdout);
     assert!(asked.load(Ordering::SeqCst) <= 32, "{asked:?}");
 }
@@ -156,13 +156,13 @@ fn chanter() -> (String, Arc<AtomicUsize>) {
 
 #[test]
 fn loop_2_an_answer_that_chants_for_ever_is_cut_off_and_sent_back() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let (engine, asked) = chanter();
-    let run = bed.run(&["agent", "--objective", "list the files", "--engine", &engine, "--max-runtime", "100s"]);
+    let run = fixture.run(&["agent", "--objective", "list the files", "--engine", &engine, "--max-runtime", "100s"]);
     run.ended(3);
     assert_eq!(asked.load(Ordering::SeqCst), 4, "the question whether it is there, the first answer, two repairs");
     assert!(run.stdout.contains("cut off at the limit of output"), "{}", run.stdout);
-    let transcript = bed.transcript();
+    let transcript = fixture.transcript();
     let answers = of_kind(&transcript, "answer");
     assert!(answers.iter().all(|line| line["end"] == "outputLimit" && line["text"].as_str().unwrap().len() < 8_192));
     assert!(

@@ -1,49 +1,49 @@
 //! Engines that fail, and the advisor: announced, journaled, and never silent (RUN-4, RUN-5).
 
-use crate::support::{Bed, finish, of_kind, shell, untested};
+use crate::agent::fixture::{AgentFixture, finish, of_kind, shell, untested};
 use serde_json::json;
 
 #[test]
 fn run_4_an_engine_that_cannot_go_on_is_left_for_the_next_one_and_the_switch_is_announced() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let gone = json!({"error": {"kind": "keyRefused", "said": "revoked"}});
-    let second = bed.cassette("second.jsonl", &[finish()]);
-    let run = bed.agent(&[shell("echo a"), gone], &["--fallback", &second]);
+    let second = fixture.cassette("second.jsonl", &[finish()]);
+    let run = fixture.agent(&[shell("echo a"), gone], &["--fallback", &second]);
     run.ended(0);
-    let transcript = bed.transcript();
+    let transcript = fixture.transcript();
     let switch = of_kind(&transcript, "engineSwitch")[0];
     assert_eq!((&switch["from"], &switch["to"]), (&json!("scripted:model.jsonl"), &json!("scripted:second.jsonl")));
     assert!(run.stdout.contains("switch:"), "{}", run.stdout);
-    assert!(bed.safety_log().contains("ENGINE_SWITCH"));
+    assert!(fixture.safety_log().contains("ENGINE_SWITCH"));
 }
 
 #[test]
 fn run_4_a_short_overload_is_waited_for_and_written_down() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let busy = json!({"error": {"kind": "overloaded", "said": "busy", "retryAfterMs": 50}});
-    bed.agent(&[busy, finish()], &[]).ended(0);
-    let transcript = bed.transcript();
+    fixture.agent(&[busy, finish()], &[]).ended(0);
+    let transcript = fixture.transcript();
     assert_eq!(of_kind(&transcript, "engineError")[0]["trouble"], "overloaded");
     assert!(of_kind(&transcript, "engineSwitch").is_empty());
 }
 
 #[test]
 fn run_4_a_long_rate_limit_parks_the_session_and_it_can_be_taken_up() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let limited = json!({"error": {"kind": "rateLimited", "said": "come back later", "retryAfterMs": 7_200_000}});
     let answers = untested(vec![shell("echo a >> log"), limited, shell("echo b >> log")]);
-    let run = bed.agent(&answers, &[]);
+    let run = fixture.agent(&answers, &[]);
     run.ended(75);
     assert!(run.stdout.contains("come back later"), "{}", run.stdout);
-    let session = bed.sessions().pop().unwrap();
-    bed.run(&["agent", "--resume", &session]).ended(4);
-    assert_eq!(bed.read("log"), "a\nb\n");
+    let session = fixture.sessions().pop().unwrap();
+    fixture.run(&["agent", "--resume", &session]).ended(4);
+    assert_eq!(fixture.read("log"), "a\nb\n");
 }
 
 #[test]
 fn run_4_a_cassette_at_its_end_ends_the_session_with_a_clear_word() {
-    let bed = Bed::new();
-    let run = bed.agent(&[shell("echo a")], &[]);
+    let fixture = AgentFixture::new();
+    let run = fixture.agent(&[shell("echo a")], &[]);
     run.ended(3);
     assert!(run.stdout.contains("all 1 answers are played"), "{}", run.stdout);
 }
@@ -58,36 +58,36 @@ fn circling() -> Vec<serde_json::Value> {
 
 #[test]
 fn run_5_a_held_loop_without_an_advisor_ends_with_7_and_resume_goes_on() {
-    let bed = Bed::new();
-    bed.file("state", "unchanged\n");
-    std::fs::create_dir(bed.geometry()).unwrap();
-    std::fs::write(bed.geometry().join("MANIFEST.yaml"), "gate:\n  cooldown_duration_ms: 100\n").unwrap();
-    let run = bed.agent(&circling(), &[]);
+    let fixture = AgentFixture::new();
+    fixture.file("state", "unchanged\n");
+    std::fs::create_dir(fixture.geometry()).unwrap();
+    std::fs::write(fixture.geometry().join("MANIFEST.yaml"), "gate:\n  cooldown_duration_ms: 100\n").unwrap();
+    let run = fixture.agent(&circling(), &[]);
     run.ended(7);
     assert!(run.stdout.contains("held for a loop"), "{}", run.stdout);
-    let session = bed.sessions().pop().unwrap();
+    let session = fixture.sessions().pop().unwrap();
     assert!(
         run.stdout.contains(&format!("`tripwire resume`, then `tripwire agent --resume {session}`")),
         "{}",
         run.stdout
     );
-    assert_eq!(bed.run(&["agent", "--resume", &session]).code, 7, "nobody gave a new approach");
-    bed.run(&["resume"]).ended(0);
-    bed.run(&["agent", "--resume", &session]).ended(0);
+    assert_eq!(fixture.run(&["agent", "--resume", &session]).code, 7, "nobody gave a new approach");
+    fixture.run(&["resume"]).ended(0);
+    fixture.run(&["agent", "--resume", &session]).ended(0);
 }
 
 #[test]
 fn run_5_the_advisor_is_asked_with_the_deadlock_and_its_words_travel_in_the_override() {
-    let bed = Bed::new();
-    bed.file("state", "unchanged\n");
-    std::fs::create_dir(bed.geometry()).unwrap();
-    std::fs::write(bed.geometry().join("MANIFEST.yaml"), "gate:\n  cooldown_duration_ms: 100\n").unwrap();
+    let fixture = AgentFixture::new();
+    fixture.file("state", "unchanged\n");
+    std::fs::create_dir(fixture.geometry()).unwrap();
+    std::fs::write(fixture.geometry().join("MANIFEST.yaml"), "gate:\n  cooldown_duration_ms: 100\n").unwrap();
     let advice = json!({"expect": ["DEADLOCK TYPE: HARD_LOOP", "cat state"], "text": "leave the file alone"});
-    let advisor = bed.cassette("advisor.jsonl", &[advice]);
+    let advisor = fixture.cassette("advisor.jsonl", &[advice]);
     let mut answers = circling();
     answers[7]["expect"] = json!(["LOOP_OVERRIDE", "leave the file alone"]);
-    bed.agent(&answers, &["--advisor", &advisor]).ended(0);
-    let transcript = bed.transcript();
+    fixture.agent(&answers, &["--advisor", &advisor]).ended(0);
+    let transcript = fixture.transcript();
     assert_eq!(of_kind(&transcript, "advice")[0]["text"], "leave the file alone");
     let told = of_kind(&transcript, "override");
     assert_eq!(told.last().unwrap()["advice"], "leave the file alone");
@@ -95,23 +95,23 @@ fn run_5_the_advisor_is_asked_with_the_deadlock_and_its_words_travel_in_the_over
 
 #[test]
 fn run_5_an_advisor_that_does_not_answer_leaves_the_loop_held() {
-    let bed = Bed::new();
-    bed.file("state", "unchanged\n");
-    let mute = bed.cassette("advisor.jsonl", &[json!({"error": {"kind": "unreachable", "said": "gone"}})]);
-    bed.agent(&circling(), &["--advisor", &mute]).ended(7);
+    let fixture = AgentFixture::new();
+    fixture.file("state", "unchanged\n");
+    let mute = fixture.cassette("advisor.jsonl", &[json!({"error": {"kind": "unreachable", "said": "gone"}})]);
+    fixture.agent(&circling(), &["--advisor", &mute]).ended(7);
 }
 
 #[test]
 fn run_4_who_names_no_engine_is_told_loudly_and_who_names_one_is_not() {
-    let bed = Bed::new();
-    let run = bed.run(&["agent", "--objective", "write a poem"]);
+    let fixture = AgentFixture::new();
+    let run = fixture.run(&["agent", "--objective", "write a poem"]);
     run.ended(3);
     for words in ["WARNING: no engine was named", "`anthropic:MODEL`", "`claude`", "tripwire agent --example"] {
         assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
     }
-    let session = bed.sessions().pop().unwrap();
+    let session = fixture.sessions().pop().unwrap();
     assert!(run.stdout.contains(&format!("`tripwire agent --resume {session} --engine NAME`")), "{}", run.stdout);
-    let named = Bed::new().agent(&[finish()], &[]);
+    let named = AgentFixture::new().agent(&[finish()], &[]);
     named.ended(0);
     assert!(!named.stderr.contains("no engine was named"), "{}", named.stderr);
 }

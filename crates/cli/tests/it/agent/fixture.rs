@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A workspace with room beside it for cassettes and a home.
-pub(crate) struct Bed {
+pub(crate) struct AgentFixture {
     folder: TempDir,
 }
 
 /// How long a run may take before the test itself fails; far beyond what a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-impl Bed {
+impl AgentFixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
@@ -69,12 +69,12 @@ impl Bed {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
-        Run::of(&self.command(arguments).output().unwrap())
+    pub(crate) fn run(&self, arguments: &[&str]) -> AgentRun {
+        AgentRun::of(&self.command(arguments).output().unwrap())
     }
 
     /// Plays a cassette to its end.
-    pub(crate) fn agent(&self, answers: &[Value], more: &[&str]) -> Run {
+    pub(crate) fn agent(&self, answers: &[Value], more: &[&str]) -> AgentRun {
         let engine = self.cassette("model.jsonl", answers);
         let mut arguments = vec!["agent", "--objective", "reach the aim", "--engine", &engine];
         arguments.extend(more);
@@ -136,8 +136,8 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub(crate) fn end(mut self) -> Run {
-        Run::of(&self.child.take().unwrap().wait_with_output().unwrap())
+    pub(crate) fn end(mut self) -> AgentRun {
+        AgentRun::of(&self.child.take().unwrap().wait_with_output().unwrap())
     }
 
     pub(crate) fn kill(mut self) {
@@ -162,13 +162,13 @@ impl Drop for Running {
 
 /// What a run gave.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct AgentRun {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Run {
+impl AgentRun {
     fn of(output: &Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),

@@ -1,7 +1,7 @@
 //! Lines of the documents that no other file here holds: the loop's definition of done, the stop semantics, the fallbacks.
 //! Which line is held by which test stands in `docs/reference/seeds.md`.
 
-use crate::support::{Bed, call, finish, of_kind, shell, untested};
+use crate::agent::fixture::{AgentFixture, call, finish, of_kind, shell, untested};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -65,8 +65,8 @@ fn answer(mut stream: TcpStream, delta: &Value) {
 
 #[test]
 fn run_1_every_question_of_a_run_carries_the_same_prompt_and_the_same_tools() {
-    let bed = Bed::new();
-    bed.file("a.txt", "x\n");
+    let fixture = AgentFixture::new();
+    fixture.file("a.txt", "x\n");
     let (engine, asked) = provider(&[
         ("list", "{}"),
         ("read_file", r#"{"path":"a.txt"}"#),
@@ -74,7 +74,7 @@ fn run_1_every_question_of_a_run_carries_the_same_prompt_and_the_same_tools() {
         ("shell", r#"{"command":"false"}"#),
         ("finish", r#"{"summary":"x"}"#),
     ]);
-    bed.run(&["agent", "--objective", "look", "--engine", &engine]).ended(0);
+    fixture.run(&["agent", "--objective", "look", "--engine", &engine]).ended(0);
     let asked = asked.lock().unwrap();
     let questions = &asked[1..];
     assert_eq!(questions.len(), 5);
@@ -92,33 +92,33 @@ fn run_1_every_question_of_a_run_carries_the_same_prompt_and_the_same_tools() {
 
 #[test]
 fn run_2_nothing_of_a_turn_runs_behind_an_error_and_nothing_is_retried_in_silence() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let calls = ["echo one >> log; exit 9", "echo two >> log"];
     let calls: Vec<Value> = calls.iter().map(|line| json!({"tool": "shell", "arguments": {"command": line}})).collect();
     let both = json!({"text": "both", "calls": calls});
     let seen = json!({"expect": ["\"exit_code\":9", "look at the error of the call before it first"], "text": "I see.", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
-    let run = bed.agent(&[both, seen, finish(), finish()], &[]);
+    let run = fixture.agent(&[both, seen, finish(), finish()], &[]);
     assert!(run.code == 0 || run.code == 4, "{}", run.stdout);
-    assert_eq!(bed.read("log"), "one\n", "the first ran once, the second did not run");
+    assert_eq!(fixture.read("log"), "one\n", "the first ran once, the second did not run");
 }
 
 #[test]
 fn term_1_max_steps_ends_nothing_where_it_is_marked_soft() {
-    let bed = Bed::new();
-    std::fs::create_dir(bed.geometry()).unwrap();
-    std::fs::write(bed.geometry().join("MANIFEST.yaml"), "limits:\n  max_steps_soft: true\n").unwrap();
+    let fixture = AgentFixture::new();
+    std::fs::create_dir(fixture.geometry()).unwrap();
+    std::fs::write(fixture.geometry().join("MANIFEST.yaml"), "limits:\n  max_steps_soft: true\n").unwrap();
     let answers: Vec<Value> = (0..4).map(|n| shell(&format!("echo {n}"))).chain([finish()]).collect();
-    bed.agent(&answers, &["--max-steps", "2", "--max-iterations", "1"]).ended(0);
+    fixture.agent(&answers, &["--max-steps", "2", "--max-iterations", "1"]).ended(0);
 }
 
 #[test]
 fn run_4_verification_that_failed_more_than_three_times_takes_the_next_engine() {
     let write = |text: &str| call("write", json!({"path": "a.sh", "content": text}));
     let first = [write("a"), finish(), finish(), write("b"), finish(), finish(), finish(), finish()];
-    let bed = Bed::new();
-    let second = bed.cassette("second.jsonl", &[write("true"), shell("sh a.sh"), finish()]);
-    bed.agent(&first, &["--verify", "sh a.sh", "--fallback", &second]).ended(0);
-    let transcript = bed.transcript();
+    let fixture = AgentFixture::new();
+    let second = fixture.cassette("second.jsonl", &[write("true"), shell("sh a.sh"), finish()]);
+    fixture.agent(&first, &["--verify", "sh a.sh", "--fallback", &second]).ended(0);
+    let transcript = fixture.transcript();
     let switch = of_kind(&transcript, "engineSwitch")[0];
     assert_eq!(
         (&switch["reason"], &switch["to"]),
@@ -130,39 +130,39 @@ fn run_4_verification_that_failed_more_than_three_times_takes_the_next_engine() 
 fn run_4_three_failed_verifications_are_not_too_many() {
     let write = |text: &str| call("write", json!({"path": "a.sh", "content": text}));
     let first = [write("a"), finish(), finish(), write("true"), finish(), shell("sh a.sh"), finish()];
-    let bed = Bed::new();
-    let second = bed.cassette("second.jsonl", &[finish()]);
-    bed.agent(&first, &["--verify", "sh a.sh", "--fallback", &second]).ended(0);
-    assert!(of_kind(&bed.transcript(), "engineSwitch").is_empty());
+    let fixture = AgentFixture::new();
+    let second = fixture.cassette("second.jsonl", &[finish()]);
+    fixture.agent(&first, &["--verify", "sh a.sh", "--fallback", &second]).ended(0);
+    assert!(of_kind(&fixture.transcript(), "engineSwitch").is_empty());
 }
 
 #[test]
 fn run_4_an_exhausted_context_begins_anew_and_then_takes_the_next_engine() {
     let full = || json!({"error": {"kind": "contextExhausted", "said": "too long"}});
-    let bed = Bed::new();
-    let second = bed.cassette("second.jsonl", &[finish()]);
-    bed.agent(&[shell("echo a"), full(), full()], &["--fallback", &second]).ended(0);
-    let transcript = bed.transcript();
+    let fixture = AgentFixture::new();
+    let second = fixture.cassette("second.jsonl", &[finish()]);
+    fixture.agent(&[shell("echo a"), full(), full()], &["--fallback", &second]).ended(0);
+    let transcript = fixture.transcript();
     assert_eq!((of_kind(&transcript, "freshContext").len(), of_kind(&transcript, "engineSwitch").len()), (1, 1));
-    assert!(bed.geometry().join("MISSION_BRIEFING.md").exists());
+    assert!(fixture.geometry().join("MISSION_BRIEFING.md").exists());
 }
 
 #[test]
 fn run_4_what_is_sensitive_goes_to_a_local_engine_and_to_no_other() {
-    let bed = Bed::new();
-    bed.file("kernel/key.txt", "a-secret\n");
-    std::fs::create_dir(bed.geometry()).unwrap();
+    let fixture = AgentFixture::new();
+    fixture.file("kernel/key.txt", "a-secret\n");
+    std::fs::create_dir(fixture.geometry()).unwrap();
     let manifest = "engines:\n  sensitive_paths:\n    - kernel\n";
-    std::fs::write(bed.geometry().join("MANIFEST.yaml"), manifest).unwrap();
+    std::fs::write(fixture.geometry().join("MANIFEST.yaml"), manifest).unwrap();
     let gone = json!({"error": {"kind": "keyRefused", "said": "revoked"}});
-    let first = bed.cassette("model.jsonl", &[call("read_file", json!({"path": "kernel/key.txt"})), gone]);
-    let local = bed.cassette("local.jsonl", &[finish()]);
+    let first = fixture.cassette("model.jsonl", &[call("read_file", json!({"path": "kernel/key.txt"})), gone]);
+    let local = fixture.cassette("local.jsonl", &[finish()]);
     // Nobody is at that address, and nobody is asked there.
     let remote = "openai-chat:m@https://model.invalid/v1";
     let arguments = ["agent", "--objective", "x", "--engine", &first, "--fallback", remote, "--fallback", &local];
-    let output = bed.command(&arguments).env("OPENAI_API_KEY", "a-fake-key").output().unwrap();
+    let output = fixture.command(&arguments).env("OPENAI_API_KEY", "a-fake-key").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
-    let transcript = bed.transcript();
+    let transcript = fixture.transcript();
     let errors = of_kind(&transcript, "engineError");
     assert!(errors.iter().any(|line| line["said"].as_str().unwrap().contains("sensitive path `kernel`")), "{errors:?}");
     let switches: Vec<&Value> = of_kind(&transcript, "engineSwitch").iter().map(|line| &line["to"]).collect();
@@ -171,12 +171,12 @@ fn run_4_what_is_sensitive_goes_to_a_local_engine_and_to_no_other() {
 
 #[test]
 fn run_1_the_transcript_only_ever_grows() {
-    let bed = Bed::new();
-    let mut running = bed.start(&untested((0..3).map(|n| shell(&format!("echo {n} >> log"))).collect()), &[]);
+    let fixture = AgentFixture::new();
+    let mut running = fixture.start(&untested((0..3).map(|n| shell(&format!("echo {n} >> log"))).collect()), &[]);
     let mut before = String::new();
     while !running.is_over() {
-        if bed.geometry().join("transcripts").exists() && !bed.sessions().is_empty() {
-            let now = std::fs::read_dir(bed.geometry().join("transcripts")).unwrap().next();
+        if fixture.geometry().join("transcripts").exists() && !fixture.sessions().is_empty() {
+            let now = std::fs::read_dir(fixture.geometry().join("transcripts")).unwrap().next();
             // It is first written under another name, which may be gone by now.
             let now = now.and_then(|entry| std::fs::read_to_string(entry.unwrap().path()).ok()).unwrap_or_default();
             assert!(now.starts_with(&before), "a line was changed or taken away");
@@ -184,5 +184,5 @@ fn run_1_the_transcript_only_ever_grows() {
         }
     }
     running.end().ended(4);
-    assert!(bed.transcript_text().starts_with(&before) && before.lines().count() > 5);
+    assert!(fixture.transcript_text().starts_with(&before) && before.lines().count() > 5);
 }

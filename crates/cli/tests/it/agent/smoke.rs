@@ -1,6 +1,6 @@
 //! The five smoke tests of the agent loop's document.
 
-use crate::support::{Bed, call, finish, of_kind, shell, untested};
+use crate::agent::fixture::{AgentFixture, call, finish, of_kind, shell, untested};
 use serde_json::{Value, json};
 
 /// A session with a bit of everything: reads, an edit, a failing command, a claim too early.
@@ -15,11 +15,11 @@ fn story() -> Vec<Value> {
     ]
 }
 
-fn played() -> Bed {
-    let bed = Bed::new();
-    bed.file("test.sh", "[ \"$(sh src/sum.sh 2 3)\" = 5 ]\n");
-    bed.agent(&story(), &["--verify", "sh test.sh"]).ended(0);
-    bed
+fn played() -> AgentFixture {
+    let fixture = AgentFixture::new();
+    fixture.file("test.sh", "[ \"$(sh src/sum.sh 2 3)\" = 5 ]\n");
+    fixture.agent(&story(), &["--verify", "sh test.sh"]).ended(0);
+    fixture
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn run_1_many_runs_of_one_cassette_give_one_transcript() {
         finish(),
     ];
     let played = || {
-        let bed = Bed::new();
-        let run = bed.agent(&answers, &[]);
+        let fixture = AgentFixture::new();
+        let run = fixture.agent(&answers, &[]);
         assert!(run.code == 0 || run.code == 4, "{}", run.stdout);
-        bed.transcript_text()
+        fixture.transcript_text()
     };
     let first = played();
     for run in 1..runs {
@@ -73,7 +73,7 @@ fn run_1_many_runs_of_one_cassette_give_one_transcript() {
 #[test]
 fn run_1_another_tool_output_gives_another_transcript() {
     let one = played();
-    let two = Bed::new();
+    let two = AgentFixture::new();
     two.file("test.sh", "echo extra; [ \"$(sh src/sum.sh 2 3)\" = 5 ]\n");
     two.agent(&story(), &["--verify", "sh test.sh"]).ended(0);
     assert_ne!(one.transcript_text(), two.transcript_text());
@@ -81,12 +81,12 @@ fn run_1_another_tool_output_gives_another_transcript() {
 
 #[test]
 fn run_2_smoke_2_error_append() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let failing = shell("echo partial; echo 'the reason: ü' >&2; exit 7");
     // The second answer is played only if the model was shown the error, word for word.
     let seen = json!({"expect": ["the reason: ü", "partial", "\"exit_code\":7"], "text": "I see it.", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
-    bed.agent(&[failing, seen], &[]).ended(0);
-    let transcript = bed.transcript();
+    fixture.agent(&[failing, seen], &[]).ended(0);
+    let transcript = fixture.transcript();
     let result = of_kind(&transcript, "result")[0];
     assert_eq!(result["exitCode"], 7);
     assert!(result["text"].as_str().unwrap().contains("the reason: ü"), "{result}");
@@ -94,70 +94,75 @@ fn run_2_smoke_2_error_append() {
 
 #[test]
 fn mem_1_smoke_3_memory_reversibility() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let note: String = (0..5_000).map(|n| format!("line {n} of a long note\n")).collect();
-    let run = bed.agent(&[call("remember", json!({"text": note})), finish()], &[]);
+    let run = fixture.agent(&[call("remember", json!({"text": note})), finish()], &[]);
     run.ended(0);
-    let transcript = bed.transcript();
+    let transcript = fixture.transcript();
     let text = of_kind(&transcript, "result")[0]["text"].as_str().unwrap().to_owned();
     let pointer = serde_json::from_str::<Value>(&text).unwrap()["pointer"].as_str().unwrap().to_owned();
-    let got = bed.command(&["memory", "get", &pointer]).output().unwrap();
+    let got = fixture.command(&["memory", "get", &pointer]).output().unwrap();
     assert_eq!(got.stdout, note.as_bytes(), "{}", String::from_utf8_lossy(&got.stderr));
 }
 
 #[test]
 fn box_1_smoke_4_sandbox_enforcement() {
-    let bed = Bed::new();
-    let secret = bed.beside("secret.txt");
+    let fixture = AgentFixture::new();
+    let secret = fixture.beside("secret.txt");
     std::fs::write(&secret, "the-secret-content").unwrap();
     let read = format!("cat {}; echo code $?", secret.display());
-    let write = format!("echo x > {}; echo code $?", bed.beside("planted").display());
-    bed.agent(&[shell(&read), shell(&write), finish()], &[]).ended(0);
-    let text = bed.transcript_text();
+    let write = format!("echo x > {}; echo code $?", fixture.beside("planted").display());
+    fixture.agent(&[shell(&read), shell(&write), finish()], &[]).ended(0);
+    let text = fixture.transcript_text();
     assert!(!text.contains("the-secret-content"), "{text}");
-    assert!(!bed.beside("planted").exists());
+    assert!(!fixture.beside("planted").exists());
     assert!(text.contains("code 1") || text.contains("code 2"), "the shell says that it was denied: {text}");
 }
 
 #[test]
 fn box_4_the_budgets_of_the_policy_are_those_of_the_shell() {
     for (manifest, written) in [("", 3_000_000), ("sandbox:\n  disk_mib: 1\n", 1_048_576)] {
-        let bed = Bed::new();
-        std::fs::create_dir(bed.geometry()).unwrap();
-        std::fs::write(bed.geometry().join("MANIFEST.yaml"), manifest).unwrap();
-        bed.agent(&untested(vec![shell("head -c 3000000 /dev/zero > big")]), &[]).ended(4);
-        assert_eq!(std::fs::metadata(bed.work().join("big")).unwrap().len(), written, "{}", bed.transcript_text());
+        let fixture = AgentFixture::new();
+        std::fs::create_dir(fixture.geometry()).unwrap();
+        std::fs::write(fixture.geometry().join("MANIFEST.yaml"), manifest).unwrap();
+        fixture.agent(&untested(vec![shell("head -c 3000000 /dev/zero > big")]), &[]).ended(4);
+        assert_eq!(
+            std::fs::metadata(fixture.work().join("big")).unwrap().len(),
+            written,
+            "{}",
+            fixture.transcript_text()
+        );
     }
 }
 
 #[test]
 fn ctrl_3_no_tool_of_the_loop_writes_to_the_guards_files() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     let answers = [
         call("write", json!({"path": ".geometry/PAUSE", "content": "x"})),
         shell("touch .geometry/STOP"),
         shell("rm -rf .geometry/journal"),
         finish(),
     ];
-    bed.agent(&answers, &[]).ended(0);
-    assert!(!bed.transcript_text().contains(bed.work().to_str().unwrap()), "{}", bed.transcript_text());
-    assert!(!bed.geometry().join("PAUSE").exists() && !bed.geometry().join("STOP").exists());
-    assert_eq!(bed.run(&["verify"]).code, 0);
+    fixture.agent(&answers, &[]).ended(0);
+    assert!(!fixture.transcript_text().contains(fixture.work().to_str().unwrap()), "{}", fixture.transcript_text());
+    assert!(!fixture.geometry().join("PAUSE").exists() && !fixture.geometry().join("STOP").exists());
+    assert_eq!(fixture.run(&["verify"]).code, 0);
 }
 
 #[test]
 fn run_3_smoke_5_objective_recitation_cadence() {
-    let bed = Bed::new();
+    let fixture = AgentFixture::new();
     for name in ["a", "b", "c", "d", "e", "f"] {
-        bed.file(name, name);
+        fixture.file(name, name);
     }
     let mut answers: Vec<Value> =
         ["a", "b", "c", "d", "e", "f"].iter().map(|name| call("read_file", json!({"path": name}))).collect();
     answers.push(finish());
-    bed.agent(&answers, &[]).ended(0);
-    let recited = of_kind(&bed.transcript(), "recited").len();
+    fixture.agent(&answers, &[]).ended(0);
+    let recited = of_kind(&fixture.transcript(), "recited").len();
     assert!(recited >= 2, "{recited}");
-    let todo = std::fs::read_to_string(bed.geometry().join("todo.md")).unwrap();
+    let todo = std::fs::read_to_string(fixture.geometry().join("todo.md")).unwrap();
     for part in ["reach the aim", "Last Completed Step", "read_file", "Next Step"] {
         assert!(todo.contains(part), "{part}: {todo}");
     }

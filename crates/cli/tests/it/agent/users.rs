@@ -1,6 +1,6 @@
 //! The users' scenario for our own loop: everything that goes wrong in one night, in one session.
 
-use crate::support::{Bed, call, finish, of_kind};
+use crate::agent::fixture::{AgentFixture, call, finish, of_kind};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -45,13 +45,13 @@ fn night() -> Vec<Value> {
     ]
 }
 
-fn played() -> Bed {
-    let bed = Bed::new();
-    bed.file("long.txt", &(1..=2_000).map(|n| format!("line {n}\n")).collect::<String>());
-    let second = bed.cassette("second.jsonl", &night());
+fn played() -> AgentFixture {
+    let fixture = AgentFixture::new();
+    fixture.file("long.txt", &(1..=2_000).map(|n| format!("line {n}\n")).collect::<String>());
+    let second = fixture.cassette("second.jsonl", &night());
     let arguments =
         ["agent", "--objective", "survive the night", "--engine", "anthropic:some-model", "--fallback", &second];
-    let output = bed
+    let output = fixture
         .command(&arguments)
         .env("ANTHROPIC_API_KEY", "a-fake-key")
         .env("ANTHROPIC_BASE_URL", overloaded_provider())
@@ -60,7 +60,7 @@ fn played() -> Bed {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{out}\n{err}");
     assert!(out.contains("switch: scripted:second.jsonl goes on for anthropic:some-model"), "{out}");
-    bed
+    fixture
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A new door adds rows to `ROWS`; a permission without a row fails the last test.
 
-use crate::support::{Place, Said};
+use crate::session::fixture::{Place, Said};
 use serde_json::json;
 use std::fs;
 use tripwire_core::input::Permission;
@@ -93,7 +93,7 @@ fn hook(place: &Place, role: &str, tool: &str, input: serde_json::Value) -> Trie
                       "tool_input": input, "tool_use_id": "t"});
     let mut command = place.command(&["hook", "claude"]);
     command.env("TRIPWIRE_ROLE", role);
-    let said = Said::of(crate::support::feed(command, call.to_string().as_bytes()));
+    let said = Said::of(crate::session::fixture::feed(command, call.to_string().as_bytes()));
     tried((&said, said.code == 0 && !said.out.contains("deny")))
 }
 
@@ -141,7 +141,7 @@ fn can_confine() -> bool {
     place.manifest("");
     let can = confined(&place, "developer", &[], "true").done;
     if !can {
-        crate::support::skip("the sandbox does not run here, so its rows are not tried");
+        crate::session::fixture::skip("the sandbox does not run here, so its rows are not tried");
     }
     can
 }

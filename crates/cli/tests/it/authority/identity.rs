@@ -1,6 +1,6 @@
 //! `tripwire identity`, and critical operations at the door of a hook.
 
-use crate::support::{Place, Said, feed};
+use crate::session::fixture::{Place, Said, feed};
 use serde_json::json;
 use std::fs;
 

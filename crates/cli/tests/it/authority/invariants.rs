@@ -1,6 +1,6 @@
 //! The four invariants of the seed, each with what happens when it is violated, through the binary.
 
-use crate::support::{Place, Said};
+use crate::session::fixture::{Place, Said};
 use serde_json::json;
 
 fn request(at: u64, role: &str) -> String {

@@ -1,6 +1,6 @@
 //! The policy file: written when it is missing, checked, frozen, and refused when it is broken.
 
-use crate::support::Place;
+use crate::session::fixture::Place;
 use std::fs;
 
 fn edited(place: &Place, change: impl FnOnce(String) -> String) {

@@ -1,6 +1,6 @@
 //! `tripwire review`: proposed, answered, applied; and everything that must not be applied.
 
-use crate::support::{Place, Said, skip};
+use crate::session::fixture::{Place, Said, skip};
 use std::fs;
 use std::process::Stdio;
 

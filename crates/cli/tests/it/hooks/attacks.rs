@@ -1,12 +1,12 @@
 //! What an agent can put in the way of its guard, each with the honest neighbour that must stay quiet.
 
-use crate::bed::{Bed, bed, run, shell};
-use crate::programs::write_program;
+use crate::hooks::fixture::{HookFixture, fixture, run, shell};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_testing::write_program;
 
 fn git(folder: &Path, words: &[&str]) {
     let mut git = Command::new("git");
@@ -18,8 +18,8 @@ fn git(folder: &Path, words: &[&str]) {
 }
 
 /// A repository with one committed file, and a program beside it that leaves a mark when it is run.
-fn trapped(bed: &Bed) -> (String, std::path::PathBuf) {
-    let (root, mark) = (bed.root(), bed.root().join("../sprung"));
+fn trapped(fixture: &HookFixture) -> (String, std::path::PathBuf) {
+    let (root, mark) = (fixture.root(), fixture.root().join("../sprung"));
     git(&root, &["init", "-q"]);
     fs::write(root.join("a"), "one\n").unwrap();
     git(&root, &["add", "a"]);
@@ -34,12 +34,12 @@ fn pipe(path: &Path) {
 }
 
 /// Calls the hook for a tool as a client with this patience would.
-fn within(bed: &Bed, client: &str, seconds: &str, call: &Value) -> (std::process::Output, Duration) {
+fn within(fixture: &HookFixture, client: &str, seconds: &str, call: &Value) -> (std::process::Output, Duration) {
     let event = if client == "gemini" { "BeforeTool" } else { "PreToolUse" };
-    let mut command = bed.command(&["hook", client]);
+    let mut command = fixture.command(&["hook", client]);
     command.env("TRIPWIRE_HOOK_SECONDS", seconds).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let start = Instant::now();
-    (run(command, bed.input(event, call).to_string().as_bytes()), start.elapsed())
+    (run(command, fixture.input(event, call).to_string().as_bytes()), start.elapsed())
 }
 
 fn is_refused(output: &std::process::Output) -> bool {
@@ -48,9 +48,9 @@ fn is_refused(output: &std::process::Output) -> bool {
 
 #[test]
 fn floor_1_asking_git_runs_nothing_of_the_repositorys() {
-    let bed = bed("claude");
-    let (trap, mark) = trapped(&bed);
-    let root = bed.root();
+    let fixture = fixture("claude");
+    let (trap, mark) = trapped(&fixture);
+    let root = fixture.root();
     git(&root, &["config", "filter.a=b.clean", &trap]);
     fs::write(root.join(".gitattributes"), "* filter=a=b\n").unwrap();
     git(&root, &["config", "core.fsmonitor", &trap]);
@@ -65,21 +65,21 @@ fn floor_1_asking_git_runs_nothing_of_the_repositorys() {
     fs::write(root.join("sub/f"), "2\n").unwrap();
     fs::write(root.join("a"), "two\n").unwrap();
     drop(fs::remove_file(&mark));
-    let (held, _) = within(&bed, "claude", "90", &shell("git checkout -- ."));
+    let (held, _) = within(&fixture, "claude", "90", &shell("git checkout -- ."));
     assert!(is_refused(&held) && String::from_utf8_lossy(&held.stdout).contains("uncommitted"), "{held:?}");
-    let (held, _) = within(&bed, "claude", "90", &shell("git reset --hard --recurse-submodules"));
+    let (held, _) = within(&fixture, "claude", "90", &shell("git reset --hard --recurse-submodules"));
     assert!(is_refused(&held), "{held:?}");
     assert!(!mark.exists(), "a program of the repository was run");
 }
 
 #[test]
 fn floor_1_a_clean_repository_with_a_filter_stays_quiet() {
-    let bed = bed("claude");
-    let (trap, mark) = trapped(&bed);
-    git(&bed.root(), &["config", "filter.lfs.clean", &trap]);
-    git(&bed.root(), &["config", "filter.lfs.required", "true"]);
-    fs::write(bed.root().join(".git/info/attributes"), "* filter=lfs\n").unwrap();
-    let (output, _) = within(&bed, "claude", "90", &shell("git checkout -- ."));
+    let fixture = fixture("claude");
+    let (trap, mark) = trapped(&fixture);
+    git(&fixture.root(), &["config", "filter.lfs.clean", &trap]);
+    git(&fixture.root(), &["config", "filter.lfs.required", "true"]);
+    fs::write(fixture.root().join(".git/info/attributes"), "* filter=lfs\n").unwrap();
+    let (output, _) = within(&fixture, "claude", "90", &shell("git checkout -- ."));
     assert!(output.status.success() && output.stdout.is_empty() && !mark.exists(), "{output:?}");
 }
 
@@ -87,10 +87,10 @@ fn floor_1_a_clean_repository_with_a_filter_stays_quiet() {
 fn const_5_a_client_that_keeps_its_pipe_open_hears_a_refusal() {
     use std::io::Write as _;
     for client in ["claude", "codex", "gemini"] {
-        let bed = bed(client);
-        let whole = bed.input("PreToolUse", &shell("ls")).to_string();
+        let fixture = fixture(client);
+        let whole = fixture.input("PreToolUse", &shell("ls")).to_string();
         for text in ["", whole.as_str()] {
-            let mut command = bed.command(&["hook", client]);
+            let mut command = fixture.command(&["hook", client]);
             let mut child = command.env("TRIPWIRE_HOOK_SECONDS", "1").spawn().unwrap();
             let mut open = child.stdin.take().unwrap();
             open.write_all(text.as_bytes()).unwrap();
@@ -113,12 +113,12 @@ fn floor_1_a_command_is_judged_at_every_tool() {
         ("codex", "write_stdin", json!({"session_id": 1, "chars": "rm -rf ~\n"})),
         ("gemini", "run_shell_command", json!({"command": "rm -rf ~"})),
     ] {
-        let bed = bed(client);
+        let fixture = fixture(client);
         let (output, _) =
-            within(&bed, client, "90", &json!({"tool_name": tool, "tool_input": input, "tool_use_id": "t"}));
+            within(&fixture, client, "90", &json!({"tool_name": tool, "tool_input": input, "tool_use_id": "t"}));
         assert!(is_refused(&output), "{tool} {input}: {output:?}");
     }
-    let bed = bed("claude");
+    let fixture = fixture("claude");
     for (tool, input) in [
         ("Monitor", json!({"command": "tail -f log", "description": "rm -rf ~"})),
         ("Write", json!({"file_path": "x.sh", "content": "rm -rf ~"})),
@@ -126,7 +126,7 @@ fn floor_1_a_command_is_judged_at_every_tool() {
         ("mcp__jira__create_issue", json!({"text": "rm -rf ~"})),
     ] {
         let (output, _) =
-            within(&bed, "claude", "90", &json!({"tool_name": tool, "tool_input": input, "tool_use_id": "t"}));
+            within(&fixture, "claude", "90", &json!({"tool_name": tool, "tool_input": input, "tool_use_id": "t"}));
         assert!(output.status.success() && output.stdout.is_empty(), "{tool}: {output:?}");
     }
 }
@@ -135,9 +135,9 @@ fn floor_1_a_command_is_judged_at_every_tool() {
 fn const_5_pipes_in_the_place_of_files_keep_no_hook_waiting() {
     for name in ["transcript", "AGENTS.md", "CLAUDE.md", ".mcp.json"] {
         for client in ["claude", "codex", "gemini"] {
-            let bed = bed(client);
-            pipe(&if name == "transcript" { bed.transcript() } else { bed.root().join(name) });
-            let (output, took) = within(&bed, client, "90", &shell("rm -rf ~"));
+            let fixture = fixture(client);
+            pipe(&if name == "transcript" { fixture.transcript() } else { fixture.root().join(name) });
+            let (output, took) = within(&fixture, client, "90", &shell("rm -rf ~"));
             assert!(is_refused(&output) && took < Duration::from_secs(40), "{name} {client} {took:?}: {output:?}");
         }
     }
@@ -146,15 +146,15 @@ fn const_5_pipes_in_the_place_of_files_keep_no_hook_waiting() {
 #[test]
 fn const_5_a_hook_that_is_stuck_refuses_before_its_client_gives_up() {
     for client in ["claude", "codex", "gemini"] {
-        let bed = bed(client);
-        trapped(&bed);
-        fs::write(bed.root().join("a"), "two\n").unwrap();
+        let fixture = fixture(client);
+        trapped(&fixture);
+        fs::write(fixture.root().join("a"), "two\n").unwrap();
         let call = shell("git checkout -- .");
-        let (quick, _) = within(&bed, client, "90", &call);
+        let (quick, _) = within(&fixture, client, "90", &call);
         assert!(is_refused(&quick), "{quick:?}");
         // git itself reads this file, and waits for whoever never writes to it.
-        pipe(&bed.root().join(".git/info/attributes"));
-        let (output, took) = within(&bed, client, "8", &call);
+        pipe(&fixture.root().join(".git/info/attributes"));
+        let (output, took) = within(&fixture, client, "8", &call);
         assert!(is_refused(&output), "{client} after {took:?}: {output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("no answer in 3 s"), "{output:?}");
         assert!(took < Duration::from_secs(30), "{client}: {took:?}");

@@ -9,20 +9,20 @@ use std::process::{Command, Output, Stdio};
 pub(crate) const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
 
 /// A workspace with a home beside it.
-pub(crate) struct Bed {
+pub(crate) struct HookFixture {
     folder: tempfile::TempDir,
     client: &'static str,
 }
 
 /// A workspace in which this client works.
-pub(crate) fn bed(client: &'static str) -> Bed {
+pub(crate) fn fixture(client: &'static str) -> HookFixture {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir_all(folder.path().join("work/.geometry")).unwrap();
     fs::create_dir(folder.path().join("home")).unwrap();
-    Bed { folder, client }
+    HookFixture { folder, client }
 }
 
-impl Bed {
+impl HookFixture {
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().join("work")
     }

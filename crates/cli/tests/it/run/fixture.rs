@@ -1,12 +1,12 @@
 //! A workspace, a throw-away home and a client made of a shell script.
 
-use crate::programs::write_program;
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_testing::write_program;
 
 pub(crate) const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
 /// The longest that anything here may take on a loaded machine.
@@ -35,14 +35,14 @@ tool() {
 "#;
 
 /// Where a test takes place.
-pub(crate) struct Bed {
+pub(crate) struct RunFixture {
     place: tempfile::TempDir,
     home: tempfile::TempDir,
     tools: tempfile::TempDir,
 }
 
 /// A run that has ended.
-pub(crate) struct Ran {
+pub(crate) struct RunEnd {
     /// The exit code.
     pub(crate) code: Option<i32>,
     /// The client's own output.
@@ -53,7 +53,7 @@ pub(crate) struct Ran {
     pub(crate) report: Value,
 }
 
-impl Ran {
+impl RunEnd {
     fn of(output: &Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let report = stderr.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
@@ -69,16 +69,16 @@ impl Ran {
     }
 }
 
-impl Bed {
+impl RunFixture {
     /// A client that does this.
     pub(crate) fn new(script: &str) -> Self {
-        let bed = Self {
+        let fixture = Self {
             place: tempfile::tempdir().unwrap(),
             home: tempfile::tempdir().unwrap(),
             tools: tempfile::tempdir().unwrap(),
         };
-        bed.add_client("claude", script);
-        bed
+        fixture.add_client("claude", script);
+        fixture
     }
 
     /// Another client beside it.
@@ -131,12 +131,12 @@ impl Bed {
     }
 
     /// Runs the client with these words to its end.
-    pub(crate) fn run_with(&self, words: &[&str]) -> Ran {
+    pub(crate) fn run_with(&self, words: &[&str]) -> RunEnd {
         finish(self.told(&[], words).spawn().unwrap())
     }
 
     /// Runs the client to its end.
-    pub(crate) fn run(&self, flags: &[&str]) -> Ran {
+    pub(crate) fn run(&self, flags: &[&str]) -> RunEnd {
         let child = self.command(flags).spawn().unwrap();
         finish(child)
     }
@@ -157,7 +157,7 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Waits for a run to end.
-pub(crate) fn finish(mut child: Child) -> Ran {
+pub(crate) fn finish(mut child: Child) -> RunEnd {
     let read = |pipe: Option<Box<dyn std::io::Read + Send>>| {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -177,7 +177,7 @@ pub(crate) fn finish(mut child: Child) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    Ran::of(&Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() })
+    RunEnd::of(&Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() })
 }
 
 /// Processes whose command line holds this word.

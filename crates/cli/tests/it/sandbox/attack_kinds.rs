@@ -1,16 +1,12 @@
 //! More attacks of each kind: what is planted for later, races, the kernel's interfaces, and budgets; as root and as an
 //! ordinary user. Where an attack aims at a later act of the person, the test performs that act on the host.
-#![cfg(target_os = "linux")]
-#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
-
-mod sandbox_common;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-use sandbox_common::{Host, everybody, has, marked};
+use crate::sandbox::host::{Host, everybody, has, marked};
 
 /// One attack. `{top}` in the scripts is the throw-away host's folder; a line with `PWNED` on stdout is a success, and so is
 /// the file `home/pwned`, which the planted commands make.
@@ -313,7 +309,7 @@ fn box_1_records_of_living_runs_cannot_be_forged() {
         let run = |script: &str| {
             let mut command = host.command(host.binary());
             command.args(["sandbox", "exec", "--json", "--workspace"]).arg(&host.top);
-            sandbox_common::parse(&command.args(["--", "bash", "-c", script]).output().expect("the binary"))
+            crate::sandbox::host::parse(&command.args(["--", "bash", "-c", script]).output().expect("the binary"))
         };
         let script = format!("printf '{}/home\\0empty' > run/tripwire/run-1-1-0 && echo PWNED", host.top.display());
         let answer = run(&script);

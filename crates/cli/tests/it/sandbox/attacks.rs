@@ -1,12 +1,8 @@
 //! Attacks on the sandbox, each judged by what it printed and by what it did to the host; as root and as an ordinary user.
-#![cfg(target_os = "linux")]
-#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
-
-mod sandbox_common;
 
 use std::fs;
 
-use sandbox_common::{Host, everybody, has};
+use crate::sandbox::host::{Host, everybody, has};
 use serde_json::Value;
 
 /// One attack. `{top}` in the script is the throw-away host's folder.

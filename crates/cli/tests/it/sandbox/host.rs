@@ -1,11 +1,4 @@
 //! What the sandbox tests share: a throw-away host, the binary as root and as an ordinary user, and its JSON answer.
-#![allow(
-    clippy::allow_attributes,
-    dead_code,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "test support: each file uses its own part of it, and a broken premise must end the test"
-)]
 
 use std::fs;
 use std::io::Write as _;
@@ -16,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
+use tripwire_testing::copy_program;
 
 /// Who runs the binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +72,7 @@ impl Host {
         fs::write(top.join("outside/startup.sh"), "echo PWNED-startup\n").expect("write");
         // The build folder may be out of the ordinary user's reach.
         let binary = top.join("tripwire");
-        fs::copy(env!("CARGO_BIN_EXE_tripwire"), &binary).expect("copy the binary");
+        copy_program(Path::new(env!("CARGO_BIN_EXE_tripwire")), &binary).expect("copy the binary");
         fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("mode");
         let host = Self { who, top, binary };
         host.shell_on_host(

@@ -1,9 +1,6 @@
 //! Harmless work still works, answers are exact, budgets hold and nothing outlives a run; as root and as an ordinary user.
-#![cfg(target_os = "linux")]
 
-mod sandbox_common;
-
-use sandbox_common::{Host, everybody, has, marked};
+use crate::sandbox::host::{Host, everybody, has, marked};
 use serde_json::Value;
 
 /// Harmless work, with what must be on its output.

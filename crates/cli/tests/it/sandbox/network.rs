@@ -1,8 +1,6 @@
 //! `--allow-host` through the binary: what is named is reached, everything else is refused, as root and as a user.
 
-mod sandbox_common;
-
-use sandbox_common::{Host, everybody};
+use crate::sandbox::host::{Host, everybody};
 use serde_json::Value;
 use std::io::Read as _;
 use std::net::TcpListener;
@@ -109,7 +107,7 @@ fn box_1_no_spelling_of_a_request_gets_past_the_list() {
 
 #[test]
 fn box_1_another_name_inside_the_tunnel_and_ways_around_the_proxy_reach_nobody() {
-    if !sandbox_common::has("python3") {
+    if !crate::sandbox::host::has("python3") {
         return;
     }
     // A hello of TLS for another name, for none, and for the right one with a second name behind it.

@@ -1,13 +1,9 @@
 //! What a command leaves for others to trip over, and secrets under other names: judged by using git on the host afterwards, as
 //! root and as an ordinary user.
-#![cfg(target_os = "linux")]
-#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
-
-mod sandbox_common;
 
 use std::fs;
 
-use sandbox_common::{Host, everybody, has, parse};
+use crate::sandbox::host::{Host, everybody, has, parse};
 
 const EVIL: &str = "printf '#!/bin/sh\\ntouch {out}/pwned\\n' > evil.sh; chmod 755 evil.sh; ";
 const GIT: &str = "git -c user.name=t -c user.email=t@t";

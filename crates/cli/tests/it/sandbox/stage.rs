@@ -1,19 +1,15 @@
 //! Staged runs: the workspace stays as it was until exactly the reviewed change set is applied; as root and as an ordinary user.
-#![cfg(target_os = "linux")]
-#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
-
-mod sandbox_common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use sandbox_common::{Host, everybody, parse};
+use crate::sandbox::host::{Host, everybody, parse};
 use serde_json::Value;
 
 const WORK: &str = "echo new > added; echo more >> kept; rm -r gone; mkdir -p deep/er && echo x > deep/er/f; \
                     ln -s added link; chmod 700 mode; rm -r swap && echo file > swap; rm -rf again && mkdir again && echo y > again/z";
 
-fn prepared(who: sandbox_common::Who) -> Host {
+fn prepared(who: crate::sandbox::host::Who) -> Host {
     let host = Host::new(who);
     let made = host
         .command("bash")

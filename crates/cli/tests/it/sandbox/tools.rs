@@ -1,13 +1,9 @@
 //! Real tool chains inside the sandbox, and the doctor; as root and as an ordinary user.
-#![cfg(target_os = "linux")]
-#![expect(clippy::expect_used, reason = "a broken premise must end the test")]
-
-mod sandbox_common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sandbox_common::{Host, Who, everybody, has, parse, say};
+use crate::sandbox::host::{Host, Who, everybody, has, parse, say};
 use serde_json::Value;
 
 #[test]
@@ -117,7 +113,7 @@ fn cargo_builds_and_tests_a_crate() {
             "pub fn two() -> u8 { 2 }\n#[test]\nfn works() { assert_eq!(two(), 2); }\n",
         )
         .expect("write");
-        if who == Who::User && sandbox_common::is_root() {
+        if who == Who::User && crate::sandbox::host::is_root() {
             assert!(
                 std::process::Command::new("chown")
                     .args(["-R", "61234:61234"])
@@ -145,7 +141,7 @@ enum Lent {
 
 impl Lent {
     fn to(who: Who, toolchain: &Path) -> Option<Self> {
-        if who == Who::Root || !sandbox_common::is_root() || reachable(toolchain) {
+        if who == Who::Root || !crate::sandbox::host::is_root() || reachable(toolchain) {
             return Some(Self::InPlace(toolchain.to_path_buf()));
         }
         let copy = std::env::temp_dir().join(format!("tw-toolchain-{}", std::process::id()));
@@ -276,17 +272,17 @@ fn ctrl_4_a_killed_launcher_leaves_no_process_and_the_next_start_sweeps() {
             .spawn()
             .expect("the binary");
         let start = std::time::Instant::now();
-        while sandbox_common::marked(&marker).len() < 19 && start.elapsed().as_secs() < 20 {
+        while crate::sandbox::host::marked(&marker).len() < 19 && start.elapsed().as_secs() < 20 {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         child.kill().expect("SIGKILL");
         child.wait().expect("reaped");
         let start = std::time::Instant::now();
-        while !sandbox_common::marked(&marker).is_empty() && start.elapsed().as_secs() < 10 {
+        while !crate::sandbox::host::marked(&marker).is_empty() && start.elapsed().as_secs() < 10 {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         say(&format!("{who:?}: launcher killed, everything gone after {} ms", start.elapsed().as_millis()));
-        assert!(sandbox_common::marked(&marker).is_empty(), "{who:?}");
+        assert!(crate::sandbox::host::marked(&marker).is_empty(), "{who:?}");
         assert!(host.ws().join(".vscode").exists(), "the placeholder was left by the kill");
         assert_eq!(host.exec("true")["exit_code"], 0);
         assert!(!host.ws().join(".vscode").exists(), "{who:?}: the next start swept it");

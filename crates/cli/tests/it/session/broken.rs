@@ -1,6 +1,6 @@
 //! Broken surroundings: nothing goes through, and the person is told the cause and the fix (CONST-5).
 
-use crate::support::{Place, Said, calls, feed, of_version, skip};
+use crate::session::fixture::{Place, Said, calls, feed, of_version, skip};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;

@@ -1,6 +1,6 @@
 //! `tripwire stop`, `pause`, `resume` and `ack`.
 
-use crate::support::{Place, call, calls};
+use crate::session::fixture::{Place, call, calls};
 use std::fs;
 
 #[test]

@@ -1,6 +1,6 @@
 //! `tripwire export`, and what another machine makes of the file.
 
-use crate::support::{Place, calls};
+use crate::session::fixture::{Place, calls};
 use std::fs;
 
 fn exported() -> (Place, String) {

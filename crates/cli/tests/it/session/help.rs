@@ -1,6 +1,6 @@
 //! `tripwire --help` lists what is tested, and nothing else.
 
-use crate::support::Place;
+use crate::session::fixture::Place;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

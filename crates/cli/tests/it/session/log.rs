@@ -1,6 +1,6 @@
 //! `tripwire log`.
 
-use crate::support::{Place, call, calls};
+use crate::session::fixture::{Place, call, calls};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 

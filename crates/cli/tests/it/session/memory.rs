@@ -1,6 +1,6 @@
 //! `tripwire memory`.
 
-use crate::support::{Place, Said, feed};
+use crate::session::fixture::{Place, Said, feed};
 use std::fs;
 use std::path::PathBuf;
 

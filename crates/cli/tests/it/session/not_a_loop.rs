@@ -1,6 +1,6 @@
 //! `tripwire not-a-loop`.
 
-use crate::support::{Place, call, calls};
+use crate::session::fixture::{Place, call, calls};
 
 #[test]
 fn loop_3_a_false_alarm_becomes_a_scenario_that_fails_until_the_rule_is_tuned() {

@@ -1,9 +1,9 @@
 //! `notify.command` of the frozen policy.
 
-use crate::programs::write_program;
-use crate::support::{Place, calls};
+use crate::session::fixture::{Place, calls};
 use std::fs;
 use std::time::{Duration, Instant};
+use tripwire_testing::write_program;
 
 fn with_command(place: &Place, script: &str) {
     let path = place.path().join("tell");
@@ -33,7 +33,7 @@ fn a_hold_runs_the_command_with_the_message_and_a_clean_environment() {
     fs::write(place.geometry("PAUSE"), "").unwrap();
     let mut command = place.command(&["step", "-"]);
     command.env("SECRET", "token");
-    let output = crate::support::feed(command, calls(1).as_bytes());
+    let output = crate::session::fixture::feed(command, calls(1).as_bytes());
     assert_eq!(output.status.code(), Some(5));
     let text = told(&place).unwrap();
     assert!(text.contains(&place.session()) && text.contains("paused by a person"), "{text}");

@@ -1,6 +1,6 @@
 //! `tripwire replay` on sessions.
 
-use crate::support::{Place, call, calls};
+use crate::session::fixture::{Place, call, calls};
 use std::fs;
 
 #[test]

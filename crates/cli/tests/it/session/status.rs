@@ -1,6 +1,6 @@
 //! `tripwire status`.
 
-use crate::support::{Place, call, calls, of_version};
+use crate::session::fixture::{Place, call, calls, of_version};
 use std::fs;
 
 #[test]
@@ -84,14 +84,14 @@ fn a_narrow_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole() {
     let whole = place.run(&["status"]).ended(5);
     assert!(whole.out.lines().any(|line| line.chars().count() > 60), "{}", whole.out);
     if !std::path::Path::new("/usr/bin/script").exists() {
-        return crate::support::skip("there is no `script` to make a terminal with");
+        return crate::session::fixture::skip("there is no `script` to make a terminal with");
     }
     let mut command = place.command(&[]);
     let line = format!("stty cols 60; '{}' status", env!("CARGO_BIN_EXE_tripwire"));
     let mut typed = std::process::Command::new("/usr/bin/script");
     typed.args(["-qec", &line, "/dev/null"]).current_dir(place.work()).stdin(std::process::Stdio::null());
     typed.envs(command.stdin(std::process::Stdio::null()).get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said = crate::support::Said::of(typed.output().unwrap());
+    let said = crate::session::fixture::Said::of(typed.output().unwrap());
     let is_path = |line: &str| line.split_whitespace().any(|word| word.starts_with('/'));
     assert!(said.out.contains("waits") && said.out.contains("ended"), "{}", said.out);
     assert!(said.out.lines().all(|line| line.trim_end().chars().count() <= 60 || is_path(line)), "{}", said.out);

@@ -1,6 +1,6 @@
 //! Many short processes on one session at the same time, as hooks are.
 
-use crate::support::{Place, call, calls, feed};
+use crate::session::fixture::{Place, call, calls, feed};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,6 +1,6 @@
 //! `tripwire verify`: what was changed, removed or cut is found, also by someone who can recompute the chain.
 
-use crate::support::{Place, calls};
+use crate::session::fixture::{Place, calls};
 use std::fs;
 
 fn damaged(place: &Place, words: &str) {

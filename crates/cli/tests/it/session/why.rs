@@ -1,6 +1,6 @@
 //! `tripwire why`.
 
-use crate::support::{Place, call, calls};
+use crate::session::fixture::{Place, call, calls};
 
 #[test]
 fn const_4_a_decision_can_always_say_why() {

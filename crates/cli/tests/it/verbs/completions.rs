@@ -1,6 +1,6 @@
 //! `tripwire completions`: what a shell needs.
 
-use crate::support::run;
+use crate::verbs::support::run;
 
 #[test]
 fn each_shell_gets_every_verb() {

@@ -1,6 +1,6 @@
 //! `tripwire decide`: decisions in JSON and in words, recordings, checks, and the same bytes every time.
 
-use crate::support::{EVENT, decide, root, run, scenario};
+use crate::verbs::support::{EVENT, decide, root, run, scenario};
 
 /// One decision to the byte: what a reader on another machine must get too.
 const DECISION: &str = r#"{"activity":{"intensity":"NORMAL","mode":"WORKING","reason":"regular, controlled event flow","since":0},"effects":[],"findings":[],"i":0,"intent":{"confidence":1,"intent":"CONTINUE","reason":"working: nothing speaks against going on"},"runId":"decide","safety":{"allowed":true,"health":1,"reason":"nothing speaks against it","remainingBudget":49998,"rule":"GATE-1"},"stepId":1}"#;
@@ -149,7 +149,7 @@ fn lenient_reports_bad_lines_and_decides_on_the_others() {
 
 #[test]
 fn a_reader_that_has_seen_enough_ends_the_run_quietly() {
-    let mut child = crate::support::start(&["decide", &scenario("loops/alike-outputs-fires")]);
+    let mut child = crate::verbs::support::start(&["decide", &scenario("loops/alike-outputs-fires")]);
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));

@@ -1,6 +1,6 @@
 //! `tripwire explain`: a rule that a decision named, in words.
 
-use crate::support::run;
+use crate::verbs::support::run;
 use serde_json::Value;
 
 #[test]

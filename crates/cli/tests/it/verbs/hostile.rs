@@ -1,6 +1,6 @@
 //! Input from people who make mistakes and from agents that mean harm: named, bounded, never half-decided.
 
-use crate::support::{EVENT, decide, peak_kb, run, start};
+use crate::verbs::support::{EVENT, decide, peak_kb, run, start};
 use std::io::{BufRead, BufReader, Read, Write};
 
 #[test]

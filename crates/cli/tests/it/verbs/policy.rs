@@ -1,6 +1,6 @@
 //! `tripwire policy`: what is in force, where it came from, and whether a file is good.
 
-use crate::support::run;
+use crate::verbs::support::run;
 use serde_json::Value;
 
 #[test]

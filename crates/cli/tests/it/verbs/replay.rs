@@ -1,6 +1,6 @@
 //! `tripwire replay`: equal, or the first index that differs; and what another policy would change.
 
-use crate::support::{EVENT, Ran, run, scenario};
+use crate::verbs::support::{EVENT, VerbEnd, run, scenario};
 use std::path::Path;
 
 /// Records a scenario and gives the file's name.
@@ -26,7 +26,7 @@ fn replay_1_a_recording_replays_equal_with_the_hashes_of_the_live_run() {
 }
 
 /// Replays a changed recording.
-fn changed(folder: &Path, change: impl Fn(&[&str]) -> Vec<String>) -> Ran {
+fn changed(folder: &Path, change: impl Fn(&[&str]) -> Vec<String>) -> VerbEnd {
     let text = std::fs::read_to_string(folder.join("recorded.jsonl")).unwrap();
     let file = folder.join("changed.jsonl");
     std::fs::write(&file, change(&text.lines().collect::<Vec<_>>()).join("\n")).unwrap();

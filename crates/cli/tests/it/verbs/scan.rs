@@ -1,6 +1,6 @@
 //! `tripwire scan`: past runs judged as if they had been guarded.
 
-use crate::support::run;
+use crate::verbs::support::run;
 use serde_json::{Value, json};
 
 /// A trace of calls with one output each.

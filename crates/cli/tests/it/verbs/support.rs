@@ -9,13 +9,13 @@ pub(crate) const EVENT: &str = r#"{"timestamp":5,"tokenCount":2,"toolCalls":1,"l
 
 /// What one run said and how it ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct VerbEnd {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Ran {
+impl VerbEnd {
     /// A refusal: exit code 2, nothing on stdout, `error:` and `hint:` on stderr, and these words in it.
     pub(crate) fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, 2, "{self:?}");
@@ -52,7 +52,7 @@ pub(crate) fn start(arguments: &[&str]) -> Child {
 }
 
 /// Runs the binary on this input.
-pub(crate) fn run(arguments: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn run(arguments: &[&str], input: &[u8]) -> VerbEnd {
     let mut child = start(arguments);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[&str], input: &[u8]) -> Ran {
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    Ran {
+    VerbEnd {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &[&str], input: &[u8]) -> Ran {
 }
 
 /// Decides on this input.
-pub(crate) fn decide(input: &[u8]) -> Ran {
+pub(crate) fn decide(input: &[u8]) -> VerbEnd {
     run(&["decide"], input)
 }
 

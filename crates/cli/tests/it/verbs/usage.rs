@@ -1,6 +1,6 @@
 //! Help, version and wrong usage.
 
-use crate::support::run;
+use crate::verbs::support::run;
 
 /// What surrounds the list of verbs, and one verb of it.
 const HEAD: &str = "\

@@ -2,7 +2,6 @@
 
 use crate::support::clients::{Client, Kind, Run, User};
 use crate::support::model::Model;
-use crate::waiting;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
 /// The longest that anything is waited for on a loaded machine.
 const TIME_MAX: Duration = Duration::from_secs(240);
 
-pub(crate) struct Bed {
+pub(crate) struct AgentFixture {
     folder: tempfile::TempDir,
     kind: Kind,
     client: Client,
@@ -21,13 +20,13 @@ pub(crate) struct Bed {
 }
 
 /// A run that has ended.
-pub(crate) struct Ran {
+pub(crate) struct AgentEnd {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl AgentEnd {
     #[track_caller]
     pub(crate) fn ended(&self, code: i32) -> &Self {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
@@ -35,7 +34,7 @@ impl Ran {
     }
 }
 
-impl Bed {
+impl AgentFixture {
     /// A workspace with these files; nothing if the client is not installed.
     pub(crate) fn new(kind: Kind, model: Model, files: &[(&str, &str)]) -> Option<Self> {
         let client = Client::find(kind)?;
@@ -95,7 +94,7 @@ impl Bed {
         command
     }
 
-    pub(crate) fn run(&self, flags: &[&str]) -> Ran {
+    pub(crate) fn run(&self, flags: &[&str]) -> AgentEnd {
         finish(self.start(flags))
     }
 
@@ -137,7 +136,7 @@ pub(crate) fn of_kind<'a>(transcript: &'a [Value], kind: &str) -> Vec<&'a Value>
 }
 
 /// Waits for a run to end.
-pub(crate) fn finish(child: Child) -> Ran {
-    let (status, stdout, stderr) = waiting::wait(child, TIME_MAX);
-    Ran { code: status.code(), stdout, stderr }
+pub(crate) fn finish(child: Child) -> AgentEnd {
+    let (status, stdout, stderr) = tripwire_testing::wait(child, TIME_MAX);
+    AgentEnd { code: status.code(), stdout, stderr }
 }

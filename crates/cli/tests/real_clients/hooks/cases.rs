@@ -6,14 +6,14 @@ use std::fs;
 use std::process::Output;
 
 /// A run with hooks that has ended.
-pub(crate) struct Ran {
+pub(crate) struct HookedRun {
     pub(crate) place: tempfile::TempDir,
     /// The bodies of the model requests.
     pub(crate) asked: Vec<String>,
     pub(crate) output: Output,
 }
 
-impl Ran {
+impl HookedRun {
     /// Whether a file of the workspace exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.place.path().join(path).exists()
@@ -31,7 +31,7 @@ impl Ran {
 }
 
 /// Runs a client with our hook on a script, in a workspace that holds these files.
-pub(crate) fn guarded(client: &Client, files: &[(&str, &str)], model: Model, user: User) -> Ran {
+pub(crate) fn guarded(client: &Client, files: &[(&str, &str)], model: Model, user: User) -> HookedRun {
     let place = tempfile::tempdir().expect("a workspace");
     fs::create_dir(place.path().join(".geometry")).expect("a folder");
     for (path, text) in files {
@@ -39,7 +39,7 @@ pub(crate) fn guarded(client: &Client, files: &[(&str, &str)], model: Model, use
     }
     let hook = format!("{} hook {}", env!("CARGO_BIN_EXE_tripwire"), client.name());
     let output = client.run(Run { workspace: place.path(), hook: Some(&hook), model: &model.url, user });
-    Ran { place, asked: model.asked(), output }
+    HookedRun { place, asked: model.asked(), output }
 }
 
 /// The client, as whoever may run it here.
@@ -100,7 +100,7 @@ pub(crate) fn distinct_work(kind: Kind) {
 }
 
 /// A loop of twelve identical calls.
-pub(crate) fn loop_of_twelve(client: &Client, user: User) -> Ran {
+pub(crate) fn loop_of_twelve(client: &Client, user: User) -> HookedRun {
     guarded(client, &[], Model::repeating("echo tick", 12), user)
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn loop_of_twelve(client: &Client, user: User) -> Ran {
 const TEN_CENTS: &str = "money:\n  budget_micro_usd: 100000\n";
 
 /// Twenty different calls, each answer of so many tokens, with ten cents to spend.
-pub(crate) fn with_ten_cents(client: &Client, output: u64) -> Ran {
+pub(crate) fn with_ten_cents(client: &Client, output: u64) -> HookedRun {
     let turns: Vec<Turn> = (0..20).map(|n| Turn::Shell(format!("echo {n}"))).collect();
     let usage = Usage { fresh: 1_000, read: 0, write: 0, output };
     guarded(client, &[(".geometry/MANIFEST.yaml", TEN_CENTS)], Model::costing(turns, usage), User::Same)

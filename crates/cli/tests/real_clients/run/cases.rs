@@ -1,11 +1,11 @@
 //! The cases that every client has to pass under the supervisor, and what each of them shows.
 
-use crate::bed::{Bed, Ran, finish, last_text, some_users, users};
-use crate::programs::write_program;
+use crate::run::fixture::{RunEnd, RunFixture, finish, last_text, some_users, users};
 use crate::support::clients::Kind;
 use crate::support::model::{Model, Turn, Usage};
 use std::fs;
 use std::time::Duration;
+use tripwire_testing::write_program;
 
 fn shell(command: impl Into<String>) -> Turn {
     Turn::Shell(command.into())
@@ -18,15 +18,15 @@ fn say(text: &str) -> Turn {
 /// The same call twelve times: told at the third or fourth, stopped by the sixth model call, nobody left.
 pub(crate) fn identical_loop(kind: Kind) {
     for (client, user) in users(kind) {
-        let bed = Bed::new(&client, user, Model::repeating("echo tick", 12), &[]);
-        let ran = bed.run(&[]);
+        let fixture = RunFixture::new(&client, user, Model::repeating("echo tick", 12), &[]);
+        let ran = fixture.run(&[]);
         ran.ended(7);
         assert_eq!(ran.report["clients"][0], client.name());
-        let asked = bed.model.asked();
+        let asked = fixture.model.asked();
         assert!(asked.len() <= 6, "{user:?}: {} requests where 13 were scripted", asked.len());
         let told = asked.iter().position(|body| body.contains("LOOP_OVERRIDE"));
         assert!(told.is_some_and(|request| request == 3 || request == 4), "{user:?}: told in request {told:?}");
-        assert!(bed.geometry("BLOCKER_REPORT.md").contains("Blocker Report"), "{user:?}");
+        assert!(fixture.geometry("BLOCKER_REPORT.md").contains("Blocker Report"), "{user:?}");
         assert!(ran.stderr.contains("identical actions"), "{user:?}: {}", ran.stderr);
     }
 }
@@ -38,7 +38,8 @@ pub(crate) fn distinct_work(kind: Kind) {
             let part = |n| Turn::Write(format!("part_{n:02}.txt"), format!("part {n} of 40, {}", n * n));
             Model::scripted((0..40).map(part).collect())
         };
-        let (guarded, alone) = (Bed::new(&client, user, script(), &[]), Bed::new(&client, user, script(), &[]));
+        let (guarded, alone) =
+            (RunFixture::new(&client, user, script(), &[]), RunFixture::new(&client, user, script(), &[]));
         let ran = guarded.run(&[]);
         let output = alone.run_alone();
         ran.ended(0);
@@ -57,11 +58,11 @@ pub(crate) fn distinct_work(kind: Kind) {
 pub(crate) fn polling(kind: Kind) {
     for (client, user) in some_users(kind) {
         let poll = "#!/bin/sh\nn=$(cat n)\necho $((n + 1)) > n\necho \"$n of 12 done\"\n";
-        let bed = Bed::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
-        let ran = bed.run(&[]);
+        let fixture = RunFixture::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
+        let ran = fixture.run(&[]);
         ran.ended(0);
         assert!(!ran.held(), "{user:?}: {}", ran.stderr);
-        assert_eq!(bed.model.asked().len(), 13, "{user:?}");
+        assert_eq!(fixture.model.asked().len(), 13, "{user:?}");
     }
 }
 
@@ -70,11 +71,11 @@ pub(crate) fn claims_without_tests(kind: Kind) {
     for (client, user) in some_users(kind) {
         let turns =
             vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
-        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
-        let ran = bed.run(&[]);
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let ran = fixture.run(&[]);
         ran.ended(4);
         assert_eq!(ran.report["verdict"], "UNVERIFIED");
-        let asked = bed.model.asked();
+        let asked = fixture.model.asked();
         assert_eq!(asked.len(), 4, "{user:?}: sent back twice: {}", ran.stderr);
         assert!(asked[2].contains("haven't run tests"), "{user:?}: the agent is told why");
     }
@@ -87,11 +88,11 @@ pub(crate) fn tests_pass(kind: Kind) {
         // A test command that is known by its name and needs nothing installed.
         let files =
             [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo running && echo '=== 1 passed in 0.12s ==='\n")];
-        let bed = Bed::new(&client, user, Model::scripted(turns), &files);
-        let ran = bed.run(&[]);
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &files);
+        let ran = fixture.run(&[]);
         ran.ended(0);
         assert_eq!(ran.report["verdict"], "VERIFIED", "{user:?}: {}", ran.stderr);
-        assert_eq!(bed.model.asked().len(), 3, "{user:?}: accepted at the first attempt");
+        assert_eq!(fixture.model.asked().len(), 3, "{user:?}: accepted at the first attempt");
     }
 }
 
@@ -99,14 +100,14 @@ pub(crate) fn tests_pass(kind: Kind) {
 pub(crate) fn stop_in_the_middle(kind: Kind) {
     for (client, user) in users(kind) {
         let turns = (0..60).map(|n| shell(format!("sleep 0.2; echo step {n}"))).collect();
-        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
-        let child = bed.start(&[]);
-        bed.wait_for_requests(3);
-        let before = bed.model.asked().len();
-        fs::write(bed.place.path().join(".geometry/STOP"), "").expect("the order");
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let child = fixture.start(&[]);
+        fixture.wait_for_requests(3);
+        let before = fixture.model.asked().len();
+        fs::write(fixture.place.path().join(".geometry/STOP"), "").expect("the order");
         let ran = finish(child);
         ran.ended(10);
-        let after = bed.model.asked().len();
+        let after = fixture.model.asked().len();
         assert!(after <= before + 1, "{user:?}: {before} requests before the order, {after} in all");
     }
 }
@@ -116,19 +117,19 @@ pub(crate) fn pause_and_resume(kind: Kind) {
     for (client, user) in some_users(kind) {
         let turns: Vec<Turn> = (0..8).map(|n| shell(format!("./step {n}"))).collect();
         let step = "#!/bin/sh\nsleep 0.1\necho $1 >> steps\n";
-        let bed = Bed::new(&client, user, Model::scripted(turns), &[("step", step)]);
-        let child = bed.start(&[]);
-        bed.wait_for_requests(3);
-        assert!(bed.verb(&["pause"]).status().expect("the verb").success());
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[("step", step)]);
+        let child = fixture.start(&[]);
+        fixture.wait_for_requests(3);
+        assert!(fixture.verb(&["pause"]).status().expect("the verb").success());
         std::thread::sleep(Duration::from_millis(800));
-        let asked = bed.model.asked().len();
+        let asked = fixture.model.asked().len();
         std::thread::sleep(Duration::from_secs(20));
-        assert_eq!(bed.model.asked().len(), asked, "nothing is asked while everything stands still");
-        assert!(bed.verb(&["resume"]).status().expect("the verb").success());
+        assert_eq!(fixture.model.asked().len(), asked, "nothing is asked while everything stands still");
+        assert!(fixture.verb(&["resume"]).status().expect("the verb").success());
         let ran = finish(child);
         ran.ended(0);
-        assert_eq!(bed.model.asked().len(), 9, "{}", ran.stderr);
-        let steps = fs::read_to_string(bed.place.path().join("steps")).expect("the steps");
+        assert_eq!(fixture.model.asked().len(), 9, "{}", ran.stderr);
+        let steps = fs::read_to_string(fixture.place.path().join("steps")).expect("the steps");
         assert_eq!(steps, "0\n1\n2\n3\n4\n5\n6\n7\n", "each step was made once");
     }
 }
@@ -142,13 +143,13 @@ pub(crate) fn out_of_reach(kind: Kind) {
             shell("rm -rf .geometry"),
             shell("touch went-on"),
         ];
-        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
-        let ran = bed.run(&[]);
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let ran = fixture.run(&[]);
         ran.ended(0);
-        assert!(!bed.geometry("MANIFEST.yaml").contains("profile: strict"), "{user:?}");
-        assert!(bed.geometry("safety_log.json").contains("PERMISSION_DENIED"), "{user:?}: it is logged");
-        assert!(bed.place.path().join("went-on").exists(), "{user:?}: everything else may be done: {}", ran.stderr);
-        assert!(!bed.place.path().join(".claude").exists() && !bed.place.path().join(".gemini").exists());
+        assert!(!fixture.geometry("MANIFEST.yaml").contains("profile: strict"), "{user:?}");
+        assert!(fixture.geometry("safety_log.json").contains("PERMISSION_DENIED"), "{user:?}: it is logged");
+        assert!(fixture.place.path().join("went-on").exists(), "{user:?}: everything else may be done: {}", ran.stderr);
+        assert!(!fixture.place.path().join(".claude").exists() && !fixture.place.path().join(".gemini").exists());
     }
 }
 
@@ -157,10 +158,10 @@ pub(crate) fn budget(kind: Kind) {
     for (client, user) in some_users(kind) {
         let dear = Usage { fresh: 20_000, read: 0, write: 0, output: 10_000 };
         let turns = (0..12).map(|n| shell(format!("echo step {n}"))).collect();
-        let bed = Bed::new(&client, user, Model::costing(turns, dear), &[]);
-        let ran = bed.run(&["--budget", "0.20usd"]);
+        let fixture = RunFixture::new(&client, user, Model::costing(turns, dear), &[]);
+        let ran = fixture.run(&["--budget", "0.20usd"]);
         ran.ended(6);
-        assert!(bed.model.asked().len() <= 5, "{} requests: {}", bed.model.asked().len(), ran.stderr);
+        assert!(fixture.model.asked().len() <= 5, "{} requests: {}", fixture.model.asked().len(), ran.stderr);
         assert!(ran.report["spent"]["micro_usd"].as_u64().is_some_and(|spent| spent >= 200_000), "{}", ran.stderr);
     }
 }
@@ -173,17 +174,17 @@ const REPLACEMENTS: [(&str, &str); 3] =
 pub(crate) fn broken_hook(kind: Kind) {
     for (client, user) in some_users(kind) {
         for (name, replacement) in REPLACEMENTS {
-            let bed = Bed::new(&client, user, Model::scripted(touching(40)), &[]);
-            let child = bed.start(&[]);
-            bed.wait_for_requests(3);
-            let program = bed.guards_program();
+            let fixture = RunFixture::new(&client, user, Model::scripted(touching(40)), &[]);
+            let child = fixture.start(&[]);
+            fixture.wait_for_requests(3);
+            let program = fixture.guards_program();
             fs::remove_file(&program).expect("our program in the run's folder");
             if !replacement.is_empty() {
                 write_program(&program, replacement).expect("a program that is not ours");
             }
             let ran = finish(child);
-            does_not_hold(&bed, &ran, name);
-            assert!(calls(&bed) <= 6, "{name}: {} calls ran: {}", calls(&bed), ran.stderr);
+            does_not_hold(&fixture, &ran, name);
+            assert!(calls(&fixture) <= 6, "{name}: {} calls ran: {}", calls(&fixture), ran.stderr);
         }
     }
 }
@@ -191,36 +192,36 @@ pub(crate) fn broken_hook(kind: Kind) {
 /// A journal whose lock somebody else holds: the call does not run, and the run ends with 9.
 pub(crate) fn locked_journal(kind: Kind) {
     for (client, user) in some_users(kind) {
-        let bed = Bed::new(&client, user, Model::scripted(touching(40)), &[]);
-        let child = bed.start(&[]);
-        bed.wait_for_requests(3);
-        let journal = fs::read_dir(bed.place.path().join(".geometry/journal")).expect("the journal");
+        let fixture = RunFixture::new(&client, user, Model::scripted(touching(40)), &[]);
+        let child = fixture.start(&[]);
+        fixture.wait_for_requests(3);
+        let journal = fs::read_dir(fixture.place.path().join(".geometry/journal")).expect("the journal");
         let session = journal.filter_map(Result::ok).next().expect("a session").path();
         let head = fs::File::options().read(true).write(true).open(session.join("HEAD")).expect("its head");
         head.lock().expect("the lock");
-        let before = calls(&bed);
+        let before = calls(&fixture);
         let ran = finish(child);
         // A call that was decided before the lock was taken may have run.
-        assert!(calls(&bed) <= before + 1, "{user:?}: {before}, then {} calls: {}", calls(&bed), ran.stderr);
+        assert!(calls(&fixture) <= before + 1, "{user:?}: {before}, then {} calls: {}", calls(&fixture), ran.stderr);
         head.unlock().expect("the lock");
-        does_not_hold(&bed, &ran, "locked");
+        does_not_hold(&fixture, &ran, "locked");
     }
 }
 
 /// A disk without room: the call does not run, and the run ends with 9.
 pub(crate) fn full_disk(kind: Kind) {
     for (client, user) in users(kind).into_iter().take(1) {
-        let bed = Bed::new(&client, user, Model::scripted(touching(60)), &[]);
-        let Some(_disk) = bed.small_disk("192k") else { return };
-        let ran = bed.run(&[]);
-        assert!(calls(&bed) >= 1, "some calls fit the journal: {}", ran.stderr);
-        assert!(calls(&bed) < 60, "the disk was never full: {}", ran.stderr);
-        does_not_hold(&bed, &ran, "full");
-        let journal = fs::read_dir(bed.place.path().join(".geometry/journal")).expect("the journal");
+        let fixture = RunFixture::new(&client, user, Model::scripted(touching(60)), &[]);
+        let Some(_disk) = fixture.small_disk("192k") else { return };
+        let ran = fixture.run(&[]);
+        assert!(calls(&fixture) >= 1, "some calls fit the journal: {}", ran.stderr);
+        assert!(calls(&fixture) < 60, "the disk was never full: {}", ran.stderr);
+        does_not_hold(&fixture, &ran, "full");
+        let journal = fs::read_dir(fixture.place.path().join(".geometry/journal")).expect("the journal");
         let session = journal.filter_map(Result::ok).next().expect("a session").path();
         let text = fs::read_to_string(session.join("00000001.jsonl")).expect("its records");
         let asked = text.matches("\"request\":").count();
-        assert!(asked >= calls(&bed), "no call ran that is not in the journal: {asked} of {}", calls(&bed));
+        assert!(asked >= calls(&fixture), "no call ran that is not in the journal: {asked} of {}", calls(&fixture));
     }
 }
 
@@ -229,13 +230,13 @@ fn touching(count: usize) -> Vec<Turn> {
 }
 
 /// How many of these calls ran.
-fn calls(bed: &Bed) -> usize {
-    bed.tree().keys().filter(|path| path.starts_with("ran-")).count()
+fn calls(fixture: &RunFixture) -> usize {
+    fixture.tree().keys().filter(|path| path.starts_with("ran-")).count()
 }
 
-fn does_not_hold(bed: &Bed, ran: &Ran, name: &str) {
+fn does_not_hold(fixture: &RunFixture, ran: &RunEnd, name: &str) {
     ran.ended(9);
-    let status = bed.verb(&["status"]).output().expect("the verb");
+    let status = fixture.verb(&["status"]).output().expect("the verb");
     assert_eq!(status.status.code(), Some(9), "{name}: {}", ran.stderr);
     let told = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(told.contains("BROKEN"), "{name}: {told}");
@@ -245,10 +246,10 @@ fn does_not_hold(bed: &Bed, ran: &Ran, name: &str) {
 pub(crate) fn unknown_tool(kind: Kind) {
     for (client, user) in some_users(kind) {
         let turns = vec![Turn::Call("no_such_tool".to_owned(), "{}".to_owned()), shell("touch went-on")];
-        let bed = Bed::new(&client, user, Model::scripted(turns), &[]);
-        let ran = bed.run(&[]);
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let ran = fixture.run(&[]);
         ran.ended(0);
-        assert!(bed.place.path().join("went-on").exists(), "{}", ran.stderr);
+        assert!(fixture.place.path().join("went-on").exists(), "{}", ran.stderr);
     }
 }
 
@@ -256,10 +257,10 @@ pub(crate) fn unknown_tool(kind: Kind) {
 pub(crate) fn no_terminals() {
     for (client, user) in some_users(Kind::Codex) {
         let typed = Turn::Call("exec_command".to_owned(), r#"{"cmd":"touch opened; bash","tty":true}"#.to_owned());
-        let bed = Bed::new(&client, user, Model::scripted(vec![typed, shell("touch went-on")]), &[]);
-        let ran = bed.run(&[]);
-        assert!(!bed.place.path().join("opened").exists(), "{}", ran.stderr);
-        assert!(bed.place.path().join("went-on").exists(), "{}", ran.stderr);
+        let fixture = RunFixture::new(&client, user, Model::scripted(vec![typed, shell("touch went-on")]), &[]);
+        let ran = fixture.run(&[]);
+        assert!(!fixture.place.path().join("opened").exists(), "{}", ran.stderr);
+        assert!(fixture.place.path().join("went-on").exists(), "{}", ran.stderr);
         ran.ended(0);
     }
 }

@@ -1,9 +1,7 @@
 //! A real client under the supervisor: started, perhaps disturbed, and read at its end.
 
-use crate::programs::write_program;
 use crate::support::clients::{Client, Kind, Run, SOMEONE, User};
 use crate::support::model::Model;
-use crate::waiting;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,13 +9,14 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_testing::write_program;
 
 const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
 /// The longest that a run may take on a loaded machine.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// A workspace with a client and its model.
-pub(crate) struct Bed {
+pub(crate) struct RunFixture {
     pub(crate) place: tempfile::TempDir,
     home: tempfile::TempDir,
     temporary: tempfile::TempDir,
@@ -27,14 +26,14 @@ pub(crate) struct Bed {
 }
 
 /// A run that has ended.
-pub(crate) struct Ran {
+pub(crate) struct RunEnd {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) report: Value,
 }
 
-impl Ran {
+impl RunEnd {
     /// The run ended with this code, and its receipt says that nobody is left.
     pub(crate) fn ended(&self, code: i32) {
         assert_eq!((self.code, &self.report["exit"]), (Some(code), &code.into()), "{}", self.stderr);
@@ -48,7 +47,7 @@ impl Ran {
     }
 }
 
-impl Bed {
+impl RunFixture {
     /// A workspace with these files.
     pub(crate) fn new(client: &Client, user: User, model: Model, files: &[(&str, &str)]) -> Self {
         let place = tempfile::tempdir().expect("a workspace");
@@ -109,7 +108,7 @@ impl Bed {
     }
 
     /// Runs the client under the guard to its end.
-    pub(crate) fn run(&self, flags: &[&str]) -> Ran {
+    pub(crate) fn run(&self, flags: &[&str]) -> RunEnd {
         finish(self.start(flags))
     }
 
@@ -163,10 +162,10 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
 }
 
 /// Waits for a run to end.
-pub(crate) fn finish(child: Child) -> Ran {
-    let (status, stdout, stderr) = waiting::wait(child, TIME_MAX);
+pub(crate) fn finish(child: Child) -> RunEnd {
+    let (status, stdout, stderr) = tripwire_testing::wait(child, TIME_MAX);
     let report = stderr.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
-    Ran { code: status.code(), stdout, stderr, report: report.unwrap_or_default() }
+    RunEnd { code: status.code(), stdout, stderr, report: report.unwrap_or_default() }
 }
 
 /// The client, as whoever may run it here.

@@ -93,7 +93,7 @@ impl Client {
 
     /// Whether an ordinary user can be tested here: only root can become one, and the programs must be within reach.
     pub(crate) fn serves_ordinary_users(&self, hook: &str) -> bool {
-        let program = PathBuf::from(self.program.last().expect("a program"));
+        let program = self.program();
         let mut test = Command::new("test");
         test.arg("-r").arg(&program).arg("-a").arg("-x").arg(hook).uid(SOMEONE).gid(SOMEONE);
         let serves = test.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
@@ -114,6 +114,17 @@ impl Client {
             Kind::Codex => "codex",
             Kind::Gemini => "gemini",
         }
+    }
+
+    /// The file that is the client: its program, or the script that its interpreter runs.
+    pub(crate) fn program(&self) -> PathBuf {
+        PathBuf::from(self.program.last().expect("a program"))
+    }
+
+    /// A script that starts it.
+    pub(crate) fn launcher(&self) -> String {
+        let words: Vec<String> = self.program.iter().map(|word| format!("'{}'", word.to_string_lossy())).collect();
+        format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))
     }
 
     /// Runs the client headless against a model on loopback.
