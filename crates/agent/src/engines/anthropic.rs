@@ -5,10 +5,11 @@
 
 use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo::{self, arguments};
-use super::kept::Kept;
+use super::opaque::OpaqueParts;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolAnswer, ToolCall, Turn, Usage};
+use crate::engines::engine::{Question, ToolAnswer, Turn};
+use tripwire_core::run::record::{AnswerEnd, Call, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use tripwire_core::units::Tokens;
 
 /// The request for one question. Prompt, registry and conversation only ever grow at the end, so both are marked for the
 /// cache.
-pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
+pub(super) fn body(model: &str, question: &Question<'_>, kept: &OpaqueParts) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for turn in question.turns {
         let (role, blocks) = match turn {
@@ -56,7 +57,7 @@ pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
 }
 
 /// What the model said, with its own signed thinking where we still have it.
-fn said(text: &str, calls: &[ToolCall], kept: &Kept) -> Vec<Value> {
+fn said(text: &str, calls: &[Call], kept: &OpaqueParts) -> Vec<Value> {
     if let Some(blocks) = calls.first().and_then(|first| kept.of(&first.id)) {
         return blocks.to_vec();
     }
@@ -82,7 +83,7 @@ fn result_block(result: &ToolAnswer) -> Value {
 /// Reads the event stream.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    usage: WireUsage,
+    usage: AnthropicUsage,
     /// The blocks as they came, so that thinking can go back unchanged.
     blocks: BTreeMap<u64, Value>,
     thinks: bool,
@@ -90,7 +91,7 @@ pub(super) struct Messages {
 
 impl Decoder for Messages {
     fn event(&mut self, event: &Event, draft: &mut Draft) -> Result<(), Fault> {
-        let wire: Wire = chunk(&event.data)?;
+        let wire: MessagesEvent = chunk(&event.data)?;
         match wire.kind.as_str() {
             "message_start" => {
                 let message = wire.message.unwrap_or_default();
@@ -147,7 +148,7 @@ impl Messages {
         Ok(())
     }
 
-    fn extend(&mut self, index: u64, delta: &WireDelta, draft: &mut Draft) -> Result<(), Fault> {
+    fn extend(&mut self, index: u64, delta: &BlockDelta, draft: &mut Draft) -> Result<(), Fault> {
         let mut append = |field: &str, text: &str| {
             if let Some(Value::Object(block)) = self.blocks.get_mut(&index) {
                 match block.get_mut(field) {
@@ -187,36 +188,36 @@ impl Messages {
     }
 }
 
-fn end(reason: &str) -> End {
+fn end(reason: &str) -> AnswerEnd {
     match reason {
-        "end_turn" | "tool_use" | "stop_sequence" | "pause_turn" => End::Finished,
-        "max_tokens" => End::OutputLimit,
-        "refusal" => End::Refused,
-        other => End::Other(other.to_owned()),
+        "end_turn" | "tool_use" | "stop_sequence" | "pause_turn" => AnswerEnd::Finished,
+        "max_tokens" => AnswerEnd::OutputLimit,
+        "refusal" => AnswerEnd::Refused,
+        _ => AnswerEnd::Other,
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Wire {
+struct MessagesEvent {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
     index: u64,
-    message: Option<WireMessage>,
+    message: Option<MessageStart>,
     content_block: Option<Value>,
-    delta: Option<WireDelta>,
-    usage: Option<WireUsage>,
+    delta: Option<BlockDelta>,
+    usage: Option<AnthropicUsage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct WireMessage {
+struct MessageStart {
     model: Option<String>,
-    usage: Option<WireUsage>,
+    usage: Option<AnthropicUsage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct WireDelta {
+struct BlockDelta {
     #[serde(rename = "type")]
     kind: String,
     text: String,
@@ -228,21 +229,21 @@ struct WireDelta {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct WireUsage {
+struct AnthropicUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    output_tokens_details: Option<WireOutput>,
+    output_tokens_details: Option<AnthropicOutput>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct WireOutput {
+struct AnthropicOutput {
     thinking_tokens: Option<u64>,
 }
 
-impl WireUsage {
+impl AnthropicUsage {
     /// Takes over what a later figure says; what it leaves out stays.
     fn take(&mut self, later: Option<Self>) {
         let Some(later) = later else { return };

@@ -3,10 +3,11 @@
 use super::limits::{ARGUMENT_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
 use super::refusal::{Fault, excerpt};
 use super::sse::Event;
-use super::{Answer, End, Spent, ToolCall, Usage};
+use tripwire_core::run::record::{Answer, AnswerEnd, Call, Spent, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use tripwire_core::label::Label;
 use tripwire_core::units::Tokens;
 
 /// How an id begins that was made here, because the provider gave none.
@@ -38,13 +39,13 @@ pub(super) enum Came {
 pub(super) struct Draft {
     text: String,
     told: usize,
-    calls: BTreeMap<u64, ToolCall>,
+    calls: BTreeMap<u64, Call>,
     /// The tokens, once the provider told them.
     pub(super) usage: Option<Usage>,
     /// The model's own name.
     pub(super) model: String,
     /// Why it ended, once the provider told it.
-    pub(super) end: Option<End>,
+    pub(super) end: Option<AnswerEnd>,
     /// How much of it came.
     pub(super) came: Came,
     /// Bytes of thinking that are no part of the text.
@@ -71,11 +72,11 @@ impl Draft {
     }
 
     /// The call at a place of the answer, made when it is first named.
-    pub(super) fn call(&mut self, index: u64) -> Result<&mut ToolCall, Fault> {
+    pub(super) fn call(&mut self, index: u64) -> Result<&mut Call, Fault> {
         if self.calls.len() >= CALLS_MAX && !self.calls.contains_key(&index) {
             return Err(Fault::Broken(format!("it asks for more than {CALLS_MAX} calls")));
         }
-        let empty = || ToolCall { id: String::new(), tool: String::new(), arguments: String::new() };
+        let empty = || Call { id: String::new(), tool: String::new(), arguments: String::new() };
         Ok(self.calls.entry(index).or_insert_with(empty))
     }
 
@@ -101,10 +102,10 @@ impl Draft {
 
     /// What an answer used that does not become whole. `guess` is an estimate of the whole from sizes; what the provider
     /// told counts more, but its figure for the output is old wherever more than that came since.
-    pub(super) fn spent(&self, guess: impl FnOnce(&str, &[ToolCall]) -> Usage) -> Spent {
-        let calls: Vec<ToolCall> = self.calls.values().cloned().collect();
+    pub(super) fn spent(&self, engine: Label, guess: impl FnOnce(&str, &[Call]) -> Usage) -> Spent {
+        let calls: Vec<Call> = self.calls.values().cloned().collect();
         let guess = guess(&self.text, &calls);
-        let thought = Tokens::new(u64::try_from(self.thought_bytes.div_ceil(3)).unwrap_or(u64::MAX));
+        let thought = Tokens::estimate(self.thought_bytes);
         let (usage, estimated) = match self.usage {
             None => (Usage { reasoning: thought, ..guess }, true),
             Some(told) if self.end.is_some() => (told, false),
@@ -114,7 +115,7 @@ impl Draft {
                 (Usage { output, reasoning, ..told }, estimated)
             }
         };
-        Spent { model: self.model.clone(), usage, estimated }
+        Spent { engine, estimated, model: Label::cut(&self.model), usage }
     }
 
     /// Whether it is whole and can be used.
@@ -138,12 +139,13 @@ impl Draft {
     /// for the ids of calls that came without one.
     pub(super) fn finish(
         self,
+        engine: Label,
         turn: usize,
-        estimate: impl FnOnce(&str, &[ToolCall]) -> Usage,
+        estimate: impl FnOnce(&str, &[Call]) -> Usage,
     ) -> Result<Answer, Fault> {
         self.check()?;
-        let end = self.end.unwrap_or(End::Finished);
-        let mut calls: Vec<ToolCall> = self.calls.into_values().collect();
+        let end = self.end.unwrap_or(AnswerEnd::Finished);
+        let mut calls: Vec<Call> = self.calls.into_values().collect();
         let mut ids = BTreeSet::new();
         for (index, call) in calls.iter_mut().enumerate() {
             // Results are told apart by these ids, so an empty or repeated one gets one of ours.
@@ -157,7 +159,7 @@ impl Draft {
             }
         }
         let usage = self.usage.unwrap_or_else(|| estimate(&self.text, &calls));
-        Ok(Answer { text: self.text, calls, usage, model: self.model, end, work: None })
+        Ok(Answer { calls, end, engine, model: Label::cut(&self.model), text: self.text, usage, work: None })
     }
 }
 
@@ -171,37 +173,37 @@ pub(super) fn chunk<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Fault> {
 mod tests {
     use super::*;
 
-    fn none(_: &str, _: &[ToolCall]) -> Usage {
+    fn none(_: &str, _: &[Call]) -> Usage {
         Usage::default()
     }
 
     #[test]
     fn without_the_end_mark_there_is_no_answer() {
-        let mut draft = Draft { end: Some(End::Finished), ..Draft::default() };
+        let mut draft = Draft { end: Some(AnswerEnd::Finished), ..Draft::default() };
         draft.say("half").unwrap();
-        let Err(Fault::Broken(why)) = draft.finish(3, none) else { panic!("taken for whole") };
+        let Err(Fault::Broken(why)) = draft.finish(Label::default(), 3, none) else { panic!("taken for whole") };
         assert_eq!(why, "the stream ended without its end mark, after 4 bytes of text and 0 calls");
         let whole = Draft { came: Came::Whole, ..Draft::default() };
-        assert!(whole.finish(3, none).is_err(), "the mark alone does not say how it ended");
+        assert!(whole.finish(Label::default(), 3, none).is_err(), "the mark alone does not say how it ended");
     }
 
     #[test]
     fn gate_8_what_was_told_counts_and_the_rest_is_estimated_and_flagged() {
         let tokens = Tokens::new;
-        let guess = |text: &str, _: &[ToolCall]| Usage {
+        let guess = |text: &str, _: &[Call]| Usage {
             fresh_input: tokens(9),
             output: tokens(text.len() as u64),
             ..Usage::default()
         };
         let told = Usage { cache_read: tokens(100_000), output: tokens(1), ..Usage::default() };
         let mut draft = Draft { usage: Some(told), ..Draft::default() };
-        assert_eq!(draft.spent(guess), Spent { model: String::new(), usage: told, estimated: false });
+        assert_eq!(draft.spent(Label::default(), guess), Spent { engine: Label::default(), model: Label::default(), usage: told, estimated: false });
         draft.say("0123456789").unwrap();
-        let spent = draft.spent(guess);
+        let spent = draft.spent(Label::default(), guess);
         assert_eq!((spent.usage, spent.estimated), (Usage { output: tokens(10), ..told }, true));
-        draft.end = Some(End::Finished);
-        assert!(!draft.spent(guess).estimated, "the figure of an ended answer is the last one");
-        let silent = Draft { thought_bytes: 30, ..Draft::default() }.spent(guess);
+        draft.end = Some(AnswerEnd::Finished);
+        assert!(!draft.spent(Label::default(), guess).estimated, "the figure of an ended answer is the last one");
+        let silent = Draft { thought_bytes: 30, ..Draft::default() }.spent(Label::default(), guess);
         assert_eq!((silent.usage.fresh_input, silent.usage.reasoning, silent.estimated), (tokens(9), tokens(10), true));
     }
 
@@ -229,8 +231,8 @@ mod tests {
         "first".clone_into(&mut draft.call(1).unwrap().tool);
         assert_eq!(draft.next_call(), 5);
         draft.came = Came::Whole;
-        draft.end = Some(End::Finished);
-        let answer = draft.finish(3, none).unwrap();
+        draft.end = Some(AnswerEnd::Finished);
+        let answer = draft.finish(Label::default(), 3, none).unwrap();
         let tools: Vec<_> = answer.calls.iter().map(|call| (call.tool.as_str(), call.arguments.as_str())).collect();
         assert_eq!(tools, [("first", "{}"), ("second", "{}")]);
         assert_eq!((answer.calls[0].id.as_str(), answer.calls[1].id.as_str()), ("made_3_0", "made_3_1"));

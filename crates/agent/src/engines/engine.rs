@@ -1,35 +1,10 @@
-//! Engines: what answers when our own loop asks a model.
-//!
-//! The words here belong to no provider. Each engine translates them into its own wire format and back; nothing of a
-//! wire format is seen outside `engine/`.
+//! What an engine is asked, and what it is.
 
-pub mod cassette;
-pub mod open;
-pub mod scripted;
-pub mod secret;
-pub mod sensitive;
-
-mod anthropic;
-mod draft;
-mod echo;
-mod gemini;
-mod hint;
-mod http;
-mod kept;
-mod limits;
-mod openai_chat;
-mod openai_responses;
-mod refusal;
-mod retry;
-mod sse;
-mod wire;
-
-pub use open::open;
-
+use super::error::EngineError;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_core::prices::TokenClasses;
-use tripwire_core::run::record::Work;
+use tripwire_core::run::fallback::Seat;
+use tripwire_core::run::record::{Answer, Call, Spent};
 use tripwire_core::units::{MicroUsd, Tokens};
 
 /// One question to a model: the frozen prompt and registry, and the whole conversation so far.
@@ -66,21 +41,10 @@ pub enum Turn {
         /// Its text.
         text: String,
         /// The calls that it asked for.
-        calls: Vec<ToolCall>,
+        calls: Vec<Call>,
     },
     /// The results of those calls, one for each, in order.
     Results(Vec<ToolAnswer>),
-}
-
-/// A call that a model asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolCall {
-    /// The id by which the answer names it; made here where the provider gives none.
-    pub id: String,
-    /// The tool's name as the model wrote it; it may be unknown.
-    pub tool: String,
-    /// The arguments as the model wrote them; they may be no JSON at all.
-    pub arguments: String,
 }
 
 /// The result of one call, as the model will see it.
@@ -94,72 +58,6 @@ pub struct ToolAnswer {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
-}
-
-/// The tokens of one answer, in classes that do not overlap, whatever the provider's own arithmetic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Input that no cache had.
-    pub fresh_input: Tokens,
-    /// Input read from a cache.
-    pub cache_read: Tokens,
-    /// Input written to a cache.
-    pub cache_write: Tokens,
-    /// Output, without reasoning where that is told apart.
-    pub output: Tokens,
-    /// Reasoning.
-    pub reasoning: Tokens,
-}
-
-impl Usage {
-    /// The same figures as the price table takes them. Our engines never ask for a cache that outlives the usual minutes.
-    #[must_use]
-    pub const fn classes(&self) -> TokenClasses {
-        TokenClasses {
-            fresh_input: self.fresh_input,
-            cache_read: self.cache_read,
-            cache_write: self.cache_write,
-            cache_write_long: Tokens::ZERO,
-            output: self.output,
-            reasoning: self.reasoning,
-        }
-    }
-
-    /// The context in use: everything that went in, cached or not.
-    #[must_use]
-    pub const fn context(&self) -> Tokens {
-        self.fresh_input.plus(self.cache_read).plus(self.cache_write)
-    }
-}
-
-/// What a model answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Its text.
-    pub text: String,
-    /// The calls that it asks for, in its order.
-    pub calls: Vec<ToolCall>,
-    /// What it cost.
-    pub usage: Usage,
-    /// The model's own name as the provider gave it.
-    pub model: String,
-    /// Why it ended.
-    pub end: End,
-    /// What a worker did with hands of its own; none for a model.
-    pub work: Option<Work>,
-}
-
-/// Why an answer ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// The model was done, or waits for results.
-    Finished,
-    /// The limit of output was reached.
-    OutputLimit,
-    /// The provider or the model refused.
-    Refused,
-    /// Something else, in the provider's word.
-    Other(String),
 }
 
 /// What is heard while an answer comes in. Something is heard at least every [`HEARTBEAT`], if only silence, so that a
@@ -178,178 +76,14 @@ pub const HEARTBEAT: Duration = Duration::from_millis(100);
 /// Hears an answer come in, and may cut it off.
 pub type Listener<'a> = dyn FnMut(Heard<'_>) -> ControlFlow<()> + 'a;
 
-/// Why there is no answer. Each is a reason by which a fallback chain may choose.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EngineError {
-    /// No key was given.
-    #[error("no key for `{engine}`: the variable `{variable}` is not set")]
-    NoKey {
-        /// The engine.
-        engine: String,
-        /// The variable that would hold it.
-        variable: String,
-    },
-    /// The key is refused.
-    #[error("`{engine}` refuses the key: {said}")]
-    KeyRefused {
-        /// The engine.
-        engine: String,
-        /// The provider's words, without the key.
-        said: String,
-    },
-    /// The model is not known there.
-    #[error("`{engine}` does not know this model: {said}")]
-    UnknownModel {
-        /// The engine.
-        engine: String,
-        /// The provider's words.
-        said: String,
-    },
-    /// The host cannot be reached.
-    #[error("`{engine}` cannot be reached: {why}")]
-    Unreachable {
-        /// The engine.
-        engine: String,
-        /// Why.
-        why: String,
-    },
-    /// The provider is overloaded, with an error status or inside a stream that began well.
-    #[error("`{engine}` is overloaded: {said}")]
-    Overloaded {
-        /// The engine.
-        engine: String,
-        /// The provider's words.
-        said: String,
-        /// How long to wait, where it said so.
-        retry_after: Option<Duration>,
-    },
-    /// A rate limit or a quota is reached.
-    #[error("`{engine}` limits the rate: {said}")]
-    RateLimited {
-        /// The engine.
-        engine: String,
-        /// The provider's words.
-        said: String,
-        /// How long to wait, where it said so.
-        retry_after: Option<Duration>,
-    },
-    /// The conversation is longer than the model's window.
-    #[error("the context is too long for `{engine}`: {said}")]
-    ContextExhausted {
-        /// The engine.
-        engine: String,
-        /// The provider's words.
-        said: String,
-    },
-    /// The request was refused for another reason.
-    #[error("`{engine}` refuses the request with status {status}: {said}")]
-    Refused {
-        /// The engine.
-        engine: String,
-        /// The HTTP status.
-        status: u16,
-        /// The provider's words.
-        said: String,
-    },
-    /// The answer broke off or is not understood.
-    #[error("the answer of `{engine}` is broken: {why}")]
-    Broken {
-        /// The engine.
-        engine: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A cassette has no answer left, or none for this question.
-    #[error("the cassette `{engine}` cannot go on: {why}")]
-    CassetteEnded {
-        /// The engine.
-        engine: String,
-        /// Why.
-        why: String,
-    },
-    /// The question touches a path that only a local engine may hear of; nothing was sent.
-    #[error("`{engine}` is not on this machine, and the work touches the sensitive path `{path}`")]
-    TooSensitive {
-        /// The engine.
-        engine: String,
-        /// The path.
-        path: String,
-    },
-    /// A worker could not be started; nothing ran.
-    #[error("`{engine}` could not be started: {why}")]
-    NotStarted {
-        /// The engine.
-        engine: String,
-        /// Why, with what to do about it.
-        why: String,
-    },
-    /// The deadline came first.
-    #[error("`{engine}` did not answer before the deadline")]
-    Deadline {
-        /// The engine.
-        engine: String,
-    },
-    /// The listener cut it off.
-    #[error("the answer of `{engine}` was cut off")]
-    Cut {
-        /// The engine.
-        engine: String,
-    },
-}
-
-impl EngineError {
-    /// The same error with an engine's name put to it.
-    #[must_use]
-    pub fn by(mut self, name: &str) -> Self {
-        let engine = match &mut self {
-            Self::NoKey { engine, .. }
-            | Self::KeyRefused { engine, .. }
-            | Self::UnknownModel { engine, .. }
-            | Self::Unreachable { engine, .. }
-            | Self::Overloaded { engine, .. }
-            | Self::RateLimited { engine, .. }
-            | Self::ContextExhausted { engine, .. }
-            | Self::Refused { engine, .. }
-            | Self::Broken { engine, .. }
-            | Self::CassetteEnded { engine, .. }
-            | Self::TooSensitive { engine, .. }
-            | Self::NotStarted { engine, .. }
-            | Self::Deadline { engine }
-            | Self::Cut { engine } => engine,
-        };
-        name.clone_into(engine);
-        self
-    }
-}
-
-/// Where an engine's model runs. Sensitive paths only ever go to a local one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// On this machine: a cassette, or a server on the loopback address.
-    Local,
-    /// Anywhere else.
-    Remote,
-}
-
-/// What a question used although no answer came of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spent {
-    /// The model's own name, as far as it was told.
-    pub model: String,
-    /// The tokens.
-    pub usage: Usage,
-    /// Whether a part of them was estimated, because the provider had not told it yet.
-    pub estimated: bool,
-}
-
 /// What an engine's tokens cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fare {
+pub enum CallCost {
     /// Nothing: a cassette.
     Free,
     /// The list price where the model has one, as behind a proxy on this machine; a model of this machine has none.
     IfListed,
-    /// Always something: a model without a list price costs the dearest.
+    /// Always something: a model without a list price costs the highest known price.
     Full,
 }
 
@@ -371,19 +105,19 @@ pub trait Engine: Send {
     fn window(&self) -> Option<Tokens>;
 
     /// Where its model runs; remote unless the engine knows better, because that is the careful answer.
-    fn place(&self) -> Place {
-        Place::Remote
+    fn place(&self) -> Seat {
+        Seat::Remote
     }
 
     /// What its tokens cost.
-    fn fare(&self) -> Fare {
+    fn call_cost(&self) -> CallCost {
         match self.place() {
-            Place::Local => Fare::IfListed,
-            Place::Remote => Fare::Full,
+            Seat::Local => CallCost::IfListed,
+            Seat::Remote => CallCost::Full,
         }
     }
 
-    /// What the last question used, if it gave no answer; told once.
+    /// What the last question used, if it gave no answer; given once.
     fn spent(&mut self) -> Option<Spent> {
         None
     }

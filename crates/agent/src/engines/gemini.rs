@@ -5,11 +5,12 @@
 
 use super::draft::{Came, Decoder, Draft, MADE_ID, chunk};
 use super::echo::{self, arguments};
-use super::kept::Kept;
+use super::opaque::OpaqueParts;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolAnswer, ToolCall, Turn, Usage};
+use crate::engines::engine::{Question, ToolAnswer, Turn};
+use tripwire_core::run::record::{AnswerEnd, Call, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tripwire_core::units::Tokens;
@@ -18,7 +19,7 @@ use tripwire_core::units::Tokens;
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The request for one question.
-pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
+pub(super) fn body(model: &str, question: &Question<'_>, kept: &OpaqueParts) -> Value {
     let mut contents: Vec<Value> = Vec::new();
     for turn in question.turns {
         let (role, parts) = match turn {
@@ -47,7 +48,7 @@ pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
 }
 
 /// What the model said, with its own signatures where we still have them.
-fn said(model: &str, text: &str, calls: &[ToolCall], kept: &Kept) -> Vec<Value> {
+fn said(model: &str, text: &str, calls: &[Call], kept: &OpaqueParts) -> Vec<Value> {
     if let Some(parts) = calls.first().and_then(|first| kept.of(&first.id)) {
         return parts.to_vec();
     }
@@ -95,7 +96,7 @@ pub(super) struct Contents {
 
 impl Decoder for Contents {
     fn event(&mut self, event: &Event, draft: &mut Draft) -> Result<(), Fault> {
-        let wire: Wire = chunk(&event.data)?;
+        let wire: ContentsChunk = chunk(&event.data)?;
         if wire.error.is_some_and(|error| !error.is_null()) {
             let body: Value = chunk(&event.data)?;
             return Err(Fault::Said(Refusal::read(200, &body, &event.data)));
@@ -108,7 +109,7 @@ impl Decoder for Contents {
         }
         if let Some(reason) = wire.prompt_feedback.and_then(|feedback| feedback.block_reason) {
             draft.say(&format!("the question was blocked: {reason}"))?;
-            draft.end = Some(End::Refused);
+            draft.end = Some(AnswerEnd::Refused);
         }
         // Only one candidate was asked for.
         let Some(candidate) = wire.candidates.into_iter().flatten().next() else { return Ok(()) };
@@ -160,20 +161,20 @@ impl Contents {
     }
 }
 
-fn end(reason: &str) -> End {
+fn end(reason: &str) -> AnswerEnd {
     match reason {
-        "STOP" => End::Finished,
-        "MAX_TOKENS" => End::OutputLimit,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => End::Refused,
-        other => End::Other(other.to_owned()),
+        "STOP" => AnswerEnd::Finished,
+        "MAX_TOKENS" => AnswerEnd::OutputLimit,
+        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => AnswerEnd::Refused,
+        _ => AnswerEnd::Other,
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
+struct ContentsChunk {
     candidates: Option<Vec<Candidate>>,
-    usage_metadata: Option<WireUsage>,
+    usage_metadata: Option<GeminiUsage>,
     model_version: Option<String>,
     prompt_feedback: Option<Feedback>,
     error: Option<Value>,
@@ -199,7 +200,7 @@ struct Feedback {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WireUsage {
+struct GeminiUsage {
     prompt_token_count: u64,
     cached_content_token_count: u64,
     candidates_token_count: u64,
@@ -207,7 +208,7 @@ struct WireUsage {
     tool_use_prompt_token_count: u64,
 }
 
-impl WireUsage {
+impl GeminiUsage {
     fn neutral(&self) -> Usage {
         let usage = inside(Inside {
             input: self.prompt_token_count,

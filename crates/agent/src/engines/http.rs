@@ -1,19 +1,21 @@
 //! An engine over HTTP: one question out, one event stream in, whatever the dialect.
 
 use super::draft::{Came, Decoder, Draft};
-use super::kept::Kept;
+use super::opaque::OpaqueParts;
 use super::limits::{ERROR_BODY_BYTES_MAX, ERROR_BODY_PATIENCE, SILENCE_MAX};
-use super::refusal::{Asked, Fault, Refusal, excerpt};
+use super::refusal::{Target, Fault, Refusal, excerpt};
 use super::secret::Secret;
-use super::sse::Reader;
-use super::wire::{Head, Line, Post};
-use super::{
-    Answer, Engine, EngineError, Heard, Listener, Place, Question, Spent, ToolCall, Turn, Usage, anthropic, gemini,
-    openai_chat, openai_responses, retry,
-};
+use super::sse::EventReader;
+use super::http_call::{Head, HttpCall, Post};
+use crate::engines::engine::{Engine, Heard, Listener, Question, Turn};
+use crate::engines::error::EngineError;
+use tripwire_core::run::fallback::Seat;
+use tripwire_core::run::record::{Answer, Call, Spent, Usage};
+use super::{anthropic, gemini, openai_chat, openai_responses, retry};
 use serde_json::Value;
 use std::time::{Instant, SystemTime};
 use tripwire_core::prices;
+use tripwire_core::run::engine_label;
 use tripwire_core::units::Tokens;
 
 /// The wire formats that we speak.
@@ -35,7 +37,7 @@ pub(super) struct Address {
     /// The address up to where the dialect's own path begins, without a slash at the end.
     pub(super) base: String,
     /// Whether that is on this machine.
-    pub(super) place: Place,
+    pub(super) place: Seat,
     /// The key, where there is one.
     pub(super) key: Option<Secret>,
 }
@@ -47,7 +49,7 @@ pub(super) struct HttpEngine {
     dialect: Dialect,
     model: String,
     address: Address,
-    kept: Kept,
+    kept: OpaqueParts,
     /// What the last question used, if it gave no answer.
     spent: Option<Spent>,
 }
@@ -55,7 +57,7 @@ pub(super) struct HttpEngine {
 impl HttpEngine {
     /// An engine; nothing is sent before it is asked.
     pub(super) fn new(name: &str, dialect: Dialect, model: &str, address: Address) -> Self {
-        Self { name: name.to_owned(), dialect, model: model.to_owned(), address, kept: Kept::default(), spent: None }
+        Self { name: name.to_owned(), dialect, model: model.to_owned(), address, kept: OpaqueParts::default(), spent: None }
     }
 
     fn post(&self, question: &Question<'_>) -> Post {
@@ -83,8 +85,8 @@ impl HttpEngine {
         };
         let url = format!("{}{path}", self.address.base);
         let silence_max = match self.address.place {
-            Place::Remote => Some(SILENCE_MAX),
-            Place::Local => None,
+            Seat::Remote => Some(SILENCE_MAX),
+            Seat::Local => None,
         };
         Post { url, headers, body: body.to_string().into_bytes(), place: self.address.place, silence_max }
     }
@@ -115,13 +117,13 @@ impl HttpEngine {
         deadline: Instant,
         listener: &mut Listener<'_>,
     ) -> Result<(), Fault> {
-        let asked = Asked { url: post.url.clone(), model: self.model.clone() };
-        let mut line = Line::open(post, deadline)?;
+        let asked = Target { url: post.url.clone(), model: self.model.clone() };
+        let mut line = HttpCall::open(post, deadline)?;
         let head = line.head(listener)?;
         if head.status != 200 || !may_stream(&head) {
             return Err(refused(&mut line, &head, asked, listener));
         }
-        let (mut reader, mut decoder) = (Reader::default(), self.decoder());
+        let (mut reader, mut decoder) = (EventReader::default(), self.decoder());
         let mut opening = Vec::new();
         while let Some(bytes) = line.bytes(listener)? {
             if draft.came == Came::Nothing && opening.len() < ERROR_BODY_BYTES_MAX {
@@ -150,7 +152,7 @@ impl HttpEngine {
         Ok(())
     }
 
-    fn tell(&self, line: &mut Line, draft: &mut Draft, listener: &mut Listener<'_>) -> Result<(), Fault> {
+    fn tell(&self, line: &mut HttpCall, draft: &mut Draft, listener: &mut Listener<'_>) -> Result<(), Fault> {
         let news = draft.news();
         if news.is_empty() {
             return Ok(());
@@ -163,16 +165,11 @@ impl HttpEngine {
         if told.is_break() { Err(Fault::Cut) } else { Ok(()) }
     }
 
-    fn clean_spent(&self, spent: Spent) -> Spent {
-        let model = self.address.key.as_ref().map_or_else(|| spent.model.clone(), |key| key.redact(&spent.model));
-        Spent { model, ..spent }
-    }
-
     /// The answer without the key, should the server have put it there: answers go into transcripts.
     fn clean(&self, mut answer: Answer) -> Answer {
         if let Some(key) = &self.address.key {
             let texts = answer.calls.iter_mut().flat_map(|call| [&mut call.id, &mut call.tool, &mut call.arguments]);
-            for text in texts.chain([&mut answer.text, &mut answer.model]).filter(|text| text.contains(key.reveal())) {
+            for text in texts.chain([&mut answer.text]).filter(|text| text.contains(key.reveal())) {
                 *text = key.redact(text);
             }
         }
@@ -189,7 +186,7 @@ impl Engine for HttpEngine {
         prices::window(&self.model)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> Seat {
         self.address.place
     }
 
@@ -203,12 +200,18 @@ impl Engine for HttpEngine {
         let mut draft = Draft::default();
         self.model.clone_into(&mut draft.model);
         let heard = self.exchange(self.post(question), &mut draft, deadline, listener).and_then(|()| draft.check());
+        if let Some(key) = &self.address.key {
+            // Before it is cut: a part of a key would not be recognised.
+            draft.model = key.redact(&draft.model);
+        }
+        let engine = engine_label(&self.name);
         if let Err(fault) = heard {
-            self.spent = used(&draft, question, &fault).map(|spent| self.clean_spent(spent));
+            self.spent = counts(&draft, &fault)
+                .then(|| draft.spent(engine, |text, calls| estimate(question, text, calls)));
             return Err(fault.named(&self.name, self.address.key.as_ref()));
         }
         let kept = std::mem::take(&mut draft.kept);
-        let answer = draft.finish(question.turns.len(), |text, calls| estimate(question, text, calls));
+        let answer = draft.finish(engine, question.turns.len(), |text, calls| estimate(question, text, calls));
         let answer = answer.map_err(|fault| fault.named(&self.name, self.address.key.as_ref()))?;
         if let Some(first) = answer.calls.first() {
             self.kept.keep(&first.id, kept);
@@ -221,16 +224,15 @@ impl Engine for HttpEngine {
     }
 }
 
-/// What a question used that gave no answer. A refusal costs nothing unless its answer had begun; a call that was
-/// left before its end is taken to cost what was sent, because the provider goes on with it.
-fn used(draft: &Draft, question: &Question<'_>, fault: &Fault) -> Option<Spent> {
-    let counts = match fault {
+/// Whether a question that gave no answer used anything. A refusal costs nothing unless its answer had begun; a call that
+/// was left before its end is taken to cost what was sent, because the provider goes on with it.
+fn counts(draft: &Draft, fault: &Fault) -> bool {
+    match fault {
         Fault::Unreachable(_) => false,
         Fault::Said(_) => !draft.is_empty(),
         Fault::Broken(_) => draft.came > Came::Nothing,
         Fault::Deadline | Fault::Silent(_) | Fault::Cut => true,
-    };
-    counts.then(|| draft.spent(|text, calls| estimate(question, text, calls)))
+    }
 }
 
 /// Whether a response may be an event stream, by its own word. Some servers send one without saying so.
@@ -247,7 +249,7 @@ fn json(text: &str) -> Value {
 }
 
 /// The provider's refusal. Its status is known already, so a body that does not come is not waited for.
-fn refused(line: &mut Line, head: &Head, asked: Asked, listener: &mut Listener<'_>) -> Fault {
+fn refused(line: &mut HttpCall, head: &Head, asked: Target, listener: &mut Listener<'_>) -> Fault {
     let end = Instant::now() + ERROR_BODY_PATIENCE;
     let mut body = Vec::new();
     while body.len() < ERROR_BODY_BYTES_MAX {
@@ -264,7 +266,7 @@ fn refused(line: &mut Line, head: &Head, asked: Asked, listener: &mut Listener<'
 }
 
 /// What a body says that is no event stream.
-fn no_stream(head: &Head, asked: Asked, raw: &str) -> Fault {
+fn no_stream(head: &Head, asked: Target, raw: &str) -> Fault {
     // Ollama's own API writes one object on each line; an error is the only one.
     let whole = json(raw);
     let parsed = if whole.is_null() { json(raw.trim_start().lines().next().unwrap_or_default()) } else { whole };
@@ -293,10 +295,9 @@ fn is_page(text: &str) -> bool {
     ["<!doctype", "<html", "<head", "<body"].iter().any(|mark| begin.starts_with(mark))
 }
 
-/// The tokens of an answer whose provider told none: rather too many (three bytes each), because silence must not be free.
-fn estimate(question: &Question<'_>, text: &str, calls: &[ToolCall]) -> Usage {
-    let tokens = |bytes: usize| Tokens::new(u64::try_from(bytes.div_ceil(3)).unwrap_or(u64::MAX));
-    let size = |call: &ToolCall| call.tool.len() + call.arguments.len();
+/// The tokens of an answer whose provider gave no figures.
+fn estimate(question: &Question<'_>, text: &str, calls: &[Call]) -> Usage {
+    let size = |call: &Call| call.tool.len() + call.arguments.len();
     let turn = |turn: &Turn| match turn {
         Turn::User(text) => text.len(),
         Turn::Model { text, calls } => text.len() + calls.iter().map(size).sum::<usize>(),
@@ -305,5 +306,5 @@ fn estimate(question: &Question<'_>, text: &str, calls: &[ToolCall]) -> Usage {
     let tools = question.tools.iter().map(|tool| tool.description.len() + tool.schema.to_string().len()).sum::<usize>();
     let input = question.system.len() + tools + question.turns.iter().map(turn).sum::<usize>();
     let output = text.len() + calls.iter().map(size).sum::<usize>();
-    Usage { fresh_input: tokens(input), output: tokens(output), ..Usage::default() }
+    Usage { fresh_input: Tokens::estimate(input), output: Tokens::estimate(output), ..Usage::default() }
 }

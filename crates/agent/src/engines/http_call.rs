@@ -6,7 +6,8 @@
 
 use super::limits::{CONNECT_MAX, PIECES_WAITING_MAX, RAW_BYTES_MAX, READ_BYTES, RESOLVE_MAX};
 use super::refusal::Fault;
-use super::{HEARTBEAT, Heard, Listener, Place};
+use crate::engines::engine::{HEARTBEAT, Heard, Listener};
+use tripwire_core::run::fallback::Seat;
 use std::io::{ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -22,7 +23,7 @@ pub(super) struct Post {
     /// The body.
     pub(super) body: Vec<u8>,
     /// Whether it stays on this machine, where a proxy of the environment has no business.
-    pub(super) place: Place,
+    pub(super) place: Seat,
     /// The longest silence once the response has begun, where there is a bound beside the deadline.
     pub(super) silence_max: Option<Duration>,
 }
@@ -52,7 +53,7 @@ enum Piece {
 }
 
 /// A call under way. Dropping it closes the connection.
-pub(super) struct Line {
+pub(super) struct HttpCall {
     pieces: Receiver<Piece>,
     agent: Option<Agent>,
     deadline: Instant,
@@ -61,7 +62,7 @@ pub(super) struct Line {
     silence_max: Option<Duration>,
 }
 
-impl Line {
+impl HttpCall {
     /// Starts the call.
     pub(super) fn open(post: Post, deadline: Instant) -> Result<Self, Fault> {
         let agent = agent(post.place, deadline);
@@ -138,7 +139,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for HttpCall {
     fn drop(&mut self) {
         if let Some(agent) = self.agent.take() {
             agent.shutdown();
@@ -147,7 +148,7 @@ impl Drop for Line {
 }
 
 /// One agent for one call: nothing is shared, so shutting it down ends this call and no other.
-fn agent(place: Place, deadline: Instant) -> Agent {
+fn agent(place: Seat, deadline: Instant) -> Agent {
     // A little later than the deadline itself, which the asking side keeps: this bound is for the thread left behind.
     let bound = deadline.saturating_duration_since(Instant::now()) + Duration::from_secs(2);
     let config = Agent::config_builder()
@@ -162,8 +163,8 @@ fn agent(place: Place, deadline: Instant) -> Agent {
         .accept("text/event-stream, application/json")
         .max_idle_connections(0);
     match place {
-        Place::Local => config.proxy(None),
-        Place::Remote => config,
+        Seat::Local => config.proxy(None),
+        Seat::Remote => config,
     }
     .build()
     .new_agent()
@@ -234,8 +235,8 @@ mod tests {
             // Until the other side leaves.
             while stream.read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
         });
-        let post = Post { url, headers: Vec::new(), body: Vec::new(), place: Place::Local, silence_max };
-        let mut line = Line::open(post, Instant::now() + FAR).unwrap();
+        let post = Post { url, headers: Vec::new(), body: Vec::new(), place: Seat::Local, silence_max };
+        let mut line = HttpCall::open(post, Instant::now() + FAR).unwrap();
         let listen = &mut |_: Heard<'_>| ControlFlow::Continue(());
         line.head(listen).unwrap();
         // The first piece is there already or comes at once; its wait has no bound of its own here.

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 
 /// The parts of recent answers, by the id of each answer's first call.
 #[derive(Debug, Default)]
-pub(super) struct Kept(VecDeque<(String, Vec<Value>)>);
+pub(super) struct OpaqueParts(VecDeque<(String, Vec<Value>)>);
 
-impl Kept {
+impl OpaqueParts {
     /// Keeps the parts of one answer; the oldest goes when there are too many.
     pub(super) fn keep(&mut self, first_call: &str, parts: Vec<Value>) {
         if parts.is_empty() {
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_the_number_is_bounded() {
-        let mut kept = Kept::default();
+        let mut kept = OpaqueParts::default();
         for index in 0..KEPT_ANSWERS_MAX + 2 {
             kept.keep(&format!("call-{index}"), vec![Value::from(index)]);
         }

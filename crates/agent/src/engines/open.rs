@@ -7,9 +7,12 @@ use super::cassette::CassetteError;
 use super::http::{Address, Dialect, HttpEngine};
 use super::scripted::{EMBEDDED, Scripted};
 use super::secret::Secret;
-use super::{Engine, Place};
+use crate::engines::engine::{Engine};
+use tripwire_core::run::fallback::Seat;
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::path::Path;
+use tripwire_core::explain::Explain;
 use ureq::http::Uri;
 
 /// The forms of a name, for messages and help.
@@ -75,28 +78,26 @@ pub enum OpenError {
     Cassette(#[from] CassetteError),
 }
 
-impl OpenError {
-    /// The next step for a person.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for OpenError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::UnknownForm { .. } => {
-                "for instance `--engine anthropic:claude-sonnet-5-5` or `--engine scripted:FILE`".to_owned()
+                "for instance `--engine anthropic:claude-sonnet-5-5` or `--engine scripted:FILE`".into()
             }
             Self::NoModel { name } => {
-                format!("write the model behind the colon: `--engine {}:MODEL`", provider_of(name))
+                format!("write the model behind the colon: `--engine {}:MODEL`", provider_of(name)).into()
             }
             Self::NoKey { variables, .. } => {
                 let variable = variables.first().copied().unwrap_or_default();
-                format!("set it, as in `export {variable}=…`, or choose a local model: `--engine ollama:MODEL`")
+                format!("set it, as in `export {variable}=…`, or choose a local model: `--engine ollama:MODEL`").into()
             }
             Self::BadKey { variable, .. } => {
-                format!("set it again to the key alone, as in `export {variable}=…`; nothing was sent")
+                format!("set it again to the key alone, as in `export {variable}=…`; nothing was sent").into()
             }
             Self::BadAddress { .. } => {
-                "an address is like `https://host/v1`, or `http://127.0.0.1:1234/v1` on this machine".to_owned()
+                "an address is like `https://host/v1`, or `http://127.0.0.1:1234/v1` on this machine".into()
             }
-            Self::Cassette(error) => error.hint().to_owned(),
+            Self::Cassette(error) => error.hint(),
         }
     }
 }
@@ -249,14 +250,14 @@ fn address(name: &str, provider: &Provider, base: &str, key: Option<Secret>) -> 
     if uri.query().is_some() {
         return bad("it holds a question mark");
     }
-    let place = if is_loopback(authority.host()) { Place::Local } else { Place::Remote };
+    let place = if is_loopback(authority.host()) { Seat::Local } else { Seat::Remote };
     match uri.scheme_str() {
         Some("https") => {}
-        Some("http") if place == Place::Local || key.is_none() => {}
+        Some("http") if place == Seat::Local || key.is_none() => {}
         Some("http") => return bad("the key would travel in the clear"),
         Some(_) | None => return bad("it needs http:// or https://"),
     }
-    if key.is_none() && place == Place::Remote && !provider.key_variables.is_empty() {
+    if key.is_none() && place == Seat::Remote && !provider.key_variables.is_empty() {
         return Err(OpenError::NoKey { name: name.to_owned(), variables: provider.key_variables.to_vec() });
     }
     let base = written.trim_end_matches('/');
@@ -296,15 +297,15 @@ mod tests {
     fn every_form_opens_and_keeps_its_name() {
         let keys = [("ANTHROPIC_API_KEY", "a"), ("OPENAI_API_KEY", "o"), ("GOOGLE_API_KEY", "g")];
         for (name, place) in [
-            ("scripted", Place::Local),
-            ("anthropic:claude-sonnet-5-5", Place::Remote),
-            ("openai:gpt-5", Place::Remote),
-            ("openai-chat:qwen@http://127.0.0.1:8080/v1", Place::Local),
-            ("openai-chat:qwen@https://example.org/v1", Place::Remote),
-            ("gemini:gemini-2.5-pro", Place::Remote),
-            ("lmstudio:some/model@q4", Place::Local),
-            ("ollama:llama3:8b", Place::Local),
-            ("anthropic:x@http://[::1]:9", Place::Local),
+            ("scripted", Seat::Local),
+            ("anthropic:claude-sonnet-5-5", Seat::Remote),
+            ("openai:gpt-5", Seat::Remote),
+            ("openai-chat:qwen@http://127.0.0.1:8080/v1", Seat::Local),
+            ("openai-chat:qwen@https://example.org/v1", Seat::Remote),
+            ("gemini:gemini-2.5-pro", Seat::Remote),
+            ("lmstudio:some/model@q4", Seat::Local),
+            ("ollama:llama3:8b", Seat::Local),
+            ("anthropic:x@http://[::1]:9", Seat::Local),
         ] {
             let engine = open(name, &with(&keys)).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!((engine.name(), engine.place()), (name, place));
@@ -352,12 +353,12 @@ mod tests {
     fn run_4_a_models_own_at_stays_in_its_name_and_a_scheme_may_be_in_capitals() {
         let keys = [("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k")];
         for (name, place) in [
-            ("anthropic:claude-sonnet-4@20250514", Place::Remote),
-            ("lmstudio:some/model@q4_k_m", Place::Local),
-            ("ollama:model@sha256:0123456789abcdef", Place::Local),
-            ("openai-chat:model@v1.2", Place::Remote),
-            ("openai-chat:model@HTTP://LOCALHOST:1234/v1", Place::Local),
-            ("openai-chat:model@q4@https://example.org/v1", Place::Remote),
+            ("anthropic:claude-sonnet-4@20250514", Seat::Remote),
+            ("lmstudio:some/model@q4_k_m", Seat::Local),
+            ("ollama:model@sha256:0123456789abcdef", Seat::Local),
+            ("openai-chat:model@v1.2", Seat::Remote),
+            ("openai-chat:model@HTTP://LOCALHOST:1234/v1", Seat::Local),
+            ("openai-chat:model@q4@https://example.org/v1", Seat::Remote),
         ] {
             let engine = open(name, &with(&keys)).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!((engine.name(), engine.place()), (name, place));

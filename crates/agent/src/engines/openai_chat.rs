@@ -8,7 +8,8 @@ use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolCall, Turn, Usage};
+use crate::engines::engine::{Question, Turn};
+use tripwire_core::run::record::{AnswerEnd, Call, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tripwire_core::units::Tokens;
@@ -65,10 +66,10 @@ pub(super) fn body(model: &str, question: &Question<'_>, server: Server) -> Valu
     body
 }
 
-fn said(text: &str, calls: &[ToolCall]) -> Value {
+fn said(text: &str, calls: &[Call]) -> Value {
     let mut message = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
-        let function = |call: &ToolCall| json!({"name": echo::name(&call.tool), "arguments": echo::written_arguments(&call.arguments)});
+        let function = |call: &Call| json!({"name": echo::name(&call.tool), "arguments": echo::written_arguments(&call.arguments)});
         message["tool_calls"] =
             calls.iter().map(|call| json!({"id": call.id, "type": "function", "function": function(call)})).collect();
     }
@@ -85,7 +86,7 @@ impl Decoder for Chat {
             draft.came = Came::Whole;
             return Ok(());
         }
-        let wire: Wire = chunk(&event.data)?;
+        let wire: ChatChunk = chunk(&event.data)?;
         if wire.error.is_some_and(|error| !error.is_null()) {
             let body: Value = chunk(&event.data)?;
             return Err(Fault::Said(Refusal::read(200, &body, &event.data)));
@@ -102,15 +103,15 @@ impl Decoder for Chat {
         draft.say(delta.content.as_deref().unwrap_or_default())?;
         if let Some(refusal) = delta.refusal {
             draft.say(&refusal)?;
-            draft.end = Some(End::Refused);
+            draft.end = Some(AnswerEnd::Refused);
         }
         for call in delta.tool_calls.into_iter().flatten() {
             Self::call(&call, draft)?;
         }
         if let Some(reason) = choice.finish_reason {
             draft.end = Some(match draft.end.take() {
-                Some(End::Refused) => End::Refused,
-                Some(End::Finished | End::OutputLimit | End::Other(_)) | None => end(&reason),
+                Some(AnswerEnd::Refused) => AnswerEnd::Refused,
+                Some(AnswerEnd::Finished | AnswerEnd::OutputLimit | AnswerEnd::Other) | None => end(&reason),
             });
         }
         Ok(())
@@ -126,7 +127,7 @@ impl Decoder for Chat {
 impl Chat {
     /// A piece of a call. Pieces belong together by `index`; where a server leaves it out, each piece with a name begins
     /// a call and the others continue the last one. Ollama gave several calls one index: a new id begins a new call too.
-    fn call(call: &WireCall, draft: &mut Draft) -> Result<(), Fault> {
+    fn call(call: &ChatCall, draft: &mut Draft) -> Result<(), Fault> {
         let function = call.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref()).unwrap_or_default();
         let next = draft.next_call();
@@ -147,71 +148,71 @@ impl Chat {
     }
 }
 
-fn end(reason: &str) -> End {
+fn end(reason: &str) -> AnswerEnd {
     match reason {
-        "stop" | "tool_calls" | "function_call" => End::Finished,
-        "length" => End::OutputLimit,
-        "content_filter" => End::Refused,
-        other => End::Other(other.to_owned()),
+        "stop" | "tool_calls" | "function_call" => AnswerEnd::Finished,
+        "length" => AnswerEnd::OutputLimit,
+        "content_filter" => AnswerEnd::Refused,
+        _ => AnswerEnd::Other,
     }
 }
 
 #[derive(Debug, Deserialize)]
-struct Wire {
+struct ChatChunk {
     model: Option<String>,
-    choices: Option<Vec<WireChoice>>,
-    usage: Option<WireUsage>,
+    choices: Option<Vec<ChatChoice>>,
+    usage: Option<ChatUsage>,
     error: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireChoice {
-    delta: Option<WireDelta>,
+struct ChatChoice {
+    delta: Option<ChatDelta>,
     finish_reason: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct WireDelta {
+struct ChatDelta {
     content: Option<String>,
     refusal: Option<String>,
-    tool_calls: Option<Vec<WireCall>>,
+    tool_calls: Option<Vec<ChatCall>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireCall {
+struct ChatCall {
     index: Option<u64>,
     id: Option<String>,
-    function: Option<WireFunction>,
+    function: Option<ChatFunction>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireFunction {
+struct ChatFunction {
     name: Option<String>,
     arguments: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireUsage {
+struct ChatUsage {
     #[serde(default)]
     prompt_tokens: u64,
     #[serde(default)]
     completion_tokens: u64,
-    prompt_tokens_details: Option<WirePrompt>,
-    completion_tokens_details: Option<WireCompletion>,
+    prompt_tokens_details: Option<ChatPrompt>,
+    completion_tokens_details: Option<ChatCompletion>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WirePrompt {
+struct ChatPrompt {
     cached_tokens: Option<u64>,
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireCompletion {
+struct ChatCompletion {
     reasoning_tokens: Option<u64>,
 }
 
-impl WireUsage {
+impl ChatUsage {
     fn neutral(&self) -> Usage {
         let prompt = self.prompt_tokens_details.as_ref();
         inside(Inside {

@@ -6,17 +6,18 @@
 
 use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo;
-use super::kept::Kept;
+use super::opaque::OpaqueParts;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolCall, Turn, Usage};
+use crate::engines::engine::{Question, Turn};
+use tripwire_core::run::record::{AnswerEnd, Call, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The request for one question. Nothing is stored at the provider, so its encrypted reasoning is asked for and sent back.
-pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {
+pub(super) fn body(model: &str, question: &Question<'_>, kept: &OpaqueParts) -> Value {
     let mut input = Vec::new();
     for turn in question.turns {
         match turn {
@@ -65,7 +66,7 @@ fn reasons(model: &str) -> bool {
 }
 
 /// What the model said, with its own encrypted reasoning where we still have it.
-fn said(text: &str, calls: &[ToolCall], kept: &Kept) -> Vec<Value> {
+fn said(text: &str, calls: &[Call], kept: &OpaqueParts) -> Vec<Value> {
     if let Some(items) = calls.first().and_then(|first| kept.of(&first.id)) {
         return items.to_vec();
     }
@@ -93,29 +94,29 @@ impl Decoder for Responses {
     fn event(&mut self, event: &Event, draft: &mut Draft) -> Result<(), Fault> {
         let data = event.data.as_str();
         // Two readings, so that the long events that only repeat others are skipped without building them.
-        let Kind { kind } = chunk(data)?;
+        let EventKind { kind } = chunk(data)?;
         match kind.as_str() {
             "response.created" => {
-                if let Some(model) = chunk::<Whole>(data)?.response.model {
+                if let Some(model) = chunk::<WholeResponse>(data)?.response.model {
                     draft.model = model;
                 }
             }
             "response.output_text.delta" | "response.refusal.delta" => {
-                let piece: Piece = chunk(data)?;
+                let piece: TextDelta = chunk(data)?;
                 self.spoken.insert(piece.output_index);
                 if kind == "response.refusal.delta" {
-                    draft.end = Some(End::Refused);
+                    draft.end = Some(AnswerEnd::Refused);
                 }
                 draft.say(&piece.delta)?;
             }
             "response.output_item.added" => {
-                let added: Added = chunk(data)?;
+                let added: ItemAdded = chunk(data)?;
                 if added.item.kind == "function_call" {
                     added.item.into_call(draft.call(added.output_index)?);
                 }
             }
             "response.function_call_arguments.delta" => {
-                let piece: Piece = chunk(data)?;
+                let piece: TextDelta = chunk(data)?;
                 if !draft.has_call(piece.output_index) {
                     return Err(Fault::Broken("arguments came for a call that never began".to_owned()));
                 }
@@ -126,7 +127,7 @@ impl Decoder for Responses {
             "response.failed" => {
                 let body: Value = chunk(data)?;
                 let error = body.get("response").cloned().unwrap_or(Value::Null);
-                let usage = error.get("usage").and_then(|usage| WireUsage::deserialize(usage).ok());
+                let usage = error.get("usage").and_then(|usage| ResponsesUsage::deserialize(usage).ok());
                 draft.usage = usage.map(|usage| usage.neutral());
                 return Err(Fault::Said(Refusal::read(200, &error, data)));
             }
@@ -144,8 +145,8 @@ impl Decoder for Responses {
 
 impl Responses {
     fn done(&mut self, data: &str, draft: &mut Draft) -> Result<(), Fault> {
-        let Done { output_index, item } = chunk(data)?;
-        let finished: Item = serde_json::from_value(item.clone()).unwrap_or_default();
+        let ItemDone { output_index, item } = chunk(data)?;
+        let finished: OutputItem = serde_json::from_value(item.clone()).unwrap_or_default();
         match finished.kind.as_str() {
             "function_call" => {
                 let call = draft.call(output_index)?;
@@ -158,7 +159,7 @@ impl Responses {
                 for part in finished.content.iter().flatten() {
                     draft.say(part.text.as_deref().or(part.refusal.as_deref()).unwrap_or_default())?;
                     if part.refusal.is_some() {
-                        draft.end = Some(End::Refused);
+                        draft.end = Some(AnswerEnd::Refused);
                     }
                 }
             }
@@ -169,7 +170,7 @@ impl Responses {
         Ok(())
     }
 
-    fn complete(&mut self, whole: Whole, draft: &mut Draft) {
+    fn complete(&mut self, whole: WholeResponse, draft: &mut Draft) {
         let response = whole.response;
         if let Some(model) = response.model {
             draft.model = model;
@@ -177,10 +178,10 @@ impl Responses {
         draft.usage = response.usage.map(|usage| usage.neutral());
         let reason = response.incomplete_details.and_then(|details| details.reason);
         draft.end = Some(match reason.as_deref() {
-            None => draft.end.take().unwrap_or(End::Finished),
-            Some("max_output_tokens") => End::OutputLimit,
-            Some("content_filter") => End::Refused,
-            Some(other) => End::Other(other.to_owned()),
+            None => draft.end.take().unwrap_or(AnswerEnd::Finished),
+            Some("max_output_tokens") => AnswerEnd::OutputLimit,
+            Some("content_filter") => AnswerEnd::Refused,
+            Some(_) => AnswerEnd::Other,
         });
         draft.came = Came::Whole;
         if self.reasons {
@@ -190,13 +191,13 @@ impl Responses {
 }
 
 #[derive(Debug, Deserialize)]
-struct Kind {
+struct EventKind {
     #[serde(rename = "type", default)]
     kind: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Piece {
+struct TextDelta {
     #[serde(default)]
     output_index: u64,
     #[serde(default)]
@@ -204,32 +205,32 @@ struct Piece {
 }
 
 #[derive(Debug, Deserialize)]
-struct Added {
+struct ItemAdded {
     #[serde(default)]
     output_index: u64,
-    item: Item,
+    item: OutputItem,
 }
 
 #[derive(Debug, Deserialize)]
-struct Done {
+struct ItemDone {
     #[serde(default)]
     output_index: u64,
     item: Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Item {
+struct OutputItem {
     #[serde(rename = "type", default)]
     kind: String,
     call_id: Option<String>,
     name: Option<String>,
     arguments: Option<String>,
-    content: Option<Vec<Part>>,
+    content: Option<Vec<ContentPart>>,
 }
 
-impl Item {
+impl OutputItem {
     /// Names the call; the arguments come apart.
-    fn into_call(self, call: &mut ToolCall) {
+    fn into_call(self, call: &mut Call) {
         if let Some(id) = self.call_id {
             call.id = id;
         }
@@ -240,20 +241,20 @@ impl Item {
 }
 
 #[derive(Debug, Deserialize)]
-struct Part {
+struct ContentPart {
     text: Option<String>,
     refusal: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Whole {
-    response: Response,
+struct WholeResponse {
+    response: ResponseBody,
 }
 
 #[derive(Debug, Deserialize)]
-struct Response {
+struct ResponseBody {
     model: Option<String>,
-    usage: Option<WireUsage>,
+    usage: Option<ResponsesUsage>,
     incomplete_details: Option<Incomplete>,
 }
 
@@ -263,27 +264,27 @@ struct Incomplete {
 }
 
 #[derive(Debug, Deserialize)]
-struct WireUsage {
+struct ResponsesUsage {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
     output_tokens: u64,
-    input_tokens_details: Option<WireInput>,
-    output_tokens_details: Option<WireOutput>,
+    input_tokens_details: Option<ResponsesInput>,
+    output_tokens_details: Option<ResponsesOutput>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireInput {
+struct ResponsesInput {
     cached_tokens: Option<u64>,
     cache_write_tokens: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
-struct WireOutput {
+struct ResponsesOutput {
     reasoning_tokens: Option<u64>,
 }
 
-impl WireUsage {
+impl ResponsesUsage {
     fn neutral(&self) -> Usage {
         let input = self.input_tokens_details.as_ref();
         inside(Inside {

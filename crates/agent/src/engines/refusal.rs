@@ -1,6 +1,6 @@
 //! Why there is no answer, before an engine puts its name to it; and what a provider's error means in our words.
 
-use super::EngineError;
+use crate::engines::error::EngineError;
 use super::limits::EXCERPT_CHARS_MAX;
 use super::secret::Secret;
 use super::sse::SseError;
@@ -44,12 +44,12 @@ pub(super) struct Refusal {
     /// Whether it came as an error object and not as a page or a bare text.
     pub(super) is_object: bool,
     /// What was asked for and where, as far as the refusal of a whole request is about it.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<Target>,
 }
 
 /// What was asked for and where.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Asked {
+pub(super) struct Target {
     /// The address.
     pub(super) url: String,
     /// The model.

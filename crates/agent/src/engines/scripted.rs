@@ -1,17 +1,21 @@
 //! The scripted engine: a cassette as a model. No key, no network, the same answers every time.
 
-use super::cassette::{Cassette, CassetteError, Entry, Play, digest, latest_words};
+use super::cassette::{self, Cassette, CassetteEntry, CassetteError, Play, digest, latest_words};
 use super::refusal::excerpt;
-use super::{Answer, Engine, EngineError, Fare, HEARTBEAT, Heard, Listener, Place, Question};
+use crate::engines::engine::{CallCost, Engine, HEARTBEAT, Heard, Listener, Question};
+use crate::engines::error::EngineError;
+use tripwire_core::run::fallback::Seat;
+use tripwire_core::run::record::{Answer};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
+use tripwire_core::run::engine_label;
 use tripwire_core::units::Tokens;
 
 /// The name under which the built-in cassette is opened.
 pub const EMBEDDED: &str = "scripted";
 
-/// What plays when nobody chose a model.
+/// What plays when no model was chosen.
 const EMBEDDED_CASSETTE: &str = include_str!("embedded.cassette.jsonl");
 
 /// A cassette and how far it has been played.
@@ -36,7 +40,7 @@ impl Scripted {
     /// # Errors
     /// When the file is no good cassette.
     pub fn load(name: &str, path: &Path) -> Result<Self, CassetteError> {
-        Cassette::load(path).map(|cassette| Self::new(name, cassette))
+        cassette::load(path).map(|cassette| Self::new(name, cassette))
     }
 
     /// The engine that plays the built-in cassette.
@@ -44,11 +48,11 @@ impl Scripted {
     /// # Errors
     /// Never in a good build; a test plays it.
     pub fn embedded() -> Result<Self, CassetteError> {
-        Cassette::parse(EMBEDDED_CASSETTE).map(|cassette| Self::new(EMBEDDED, cassette))
+        cassette::parse(EMBEDDED_CASSETTE).map(|cassette| Self::new(EMBEDDED, cassette))
     }
 
     /// The entry that is due, if it fits the question.
-    fn due(&self, question: &Question<'_>) -> Result<&Entry, EngineError> {
+    fn due(&self, question: &Question<'_>) -> Result<&CassetteEntry, EngineError> {
         let stop = |why: String| Err(EngineError::CassetteEnded { engine: self.name.clone(), why });
         let Some(entry) = self.cassette.entries.get(self.entry) else {
             return stop(format!("all {} answers are played", self.cassette.entries.len()));
@@ -104,12 +108,12 @@ impl Engine for Scripted {
         None
     }
 
-    fn place(&self) -> Place {
-        Place::Local
+    fn place(&self) -> Seat {
+        Seat::Local
     }
 
-    fn fare(&self) -> Fare {
-        Fare::Free
+    fn call_cost(&self) -> CallCost {
+        CallCost::Free
     }
 
     fn skip(&mut self, answers: u64) {
@@ -134,6 +138,7 @@ impl Engine for Scripted {
         match play {
             Play::Error(error) => Err(error.by(&self.name)),
             Play::Answer(mut answer) => {
+                answer.engine = engine_label(&self.name);
                 for (index, call) in answer.calls.iter_mut().enumerate() {
                     if call.id.is_empty() {
                         call.id = format!("call_{}_{}", self.answers, index + 1);

@@ -7,8 +7,13 @@
 //! It reads names. A command that prints a file without naming it (`cat *`) is not seen here; what must not be read at all
 //! belongs into the sandbox's list.
 
-use super::{Answer, Engine, EngineError, EngineKind, Fare, Listener, Place, Question, Spent, Turn};
+use crate::engines::engine::{CallCost, Engine, EngineKind, Listener, Question, Turn};
+use crate::engines::error::EngineError;
+use tripwire_core::run::fallback::Seat;
+use tripwire_core::run::record::{Answer, Spent};
+use std::borrow::Cow;
 use std::time::Instant;
+use tripwire_core::explain::Explain;
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_workspace::geometry::manifest::Scalar;
 
@@ -26,11 +31,9 @@ pub struct SensitivePathError {
     path: String,
 }
 
-impl SensitivePathError {
-    /// The next step for a person.
-    #[must_use]
-    pub const fn hint(&self) -> &'static str {
-        "write it relative to the workspace, as in `src/kernel`, without `..` and without a slash at its beginning"
+impl Explain for SensitivePathError {
+    fn hint(&self) -> Cow<'_, str> {
+        "write it relative to the workspace, as in `src/kernel`, without `..` and without a slash at its beginning".into()
     }
 }
 
@@ -76,8 +79,8 @@ impl SensitivePaths {
     #[must_use]
     pub fn guard(&self, engine: Box<dyn Engine>) -> Box<dyn Engine> {
         match engine.place() {
-            Place::Remote if !self.0.is_empty() => Box::new(Guarded { engine, paths: self.clone() }),
-            Place::Remote | Place::Local => engine,
+            Seat::Remote if !self.0.is_empty() => Box::new(Guarded { engine, paths: self.clone() }),
+            Seat::Remote | Seat::Local => engine,
         }
     }
 }
@@ -124,12 +127,12 @@ impl Engine for Guarded {
         self.engine.window()
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> Seat {
         self.engine.place()
     }
 
-    fn fare(&self) -> Fare {
-        self.engine.fare()
+    fn call_cost(&self) -> CallCost {
+        self.engine.call_cost()
     }
 
     fn spent(&mut self) -> Option<Spent> {
@@ -169,10 +172,11 @@ impl Engine for Guarded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{ToolAnswer, ToolCall};
+    use crate::engines::engine::{ToolAnswer};
+    use tripwire_core::run::record::{Call};
 
     fn call(arguments: &str) -> Turn {
-        let call = ToolCall { id: "1".to_owned(), tool: "t".to_owned(), arguments: arguments.to_owned() };
+        let call = Call { id: "1".to_owned(), tool: "t".to_owned(), arguments: arguments.to_owned() };
         Turn::Model { text: "src/kernel is next".to_owned(), calls: vec![call] }
     }
 

@@ -29,7 +29,7 @@ pub(super) enum SseError {
 
 /// Reads an event stream piece by piece.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct EventReader {
     line: Vec<u8>,
     lines: u64,
     skip_newline: bool,
@@ -37,7 +37,7 @@ pub(super) struct Reader {
     data: Option<String>,
 }
 
-impl Reader {
+impl EventReader {
     /// Takes the next bytes and gives the events that they complete.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, SseError> {
         let mut events = Vec::new();
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn all_line_ends_comments_and_several_data_lines_are_read() {
-        let mut reader = Reader::default();
+        let mut reader = EventReader::default();
         assert_eq!(reader.feed(STREAM.as_bytes()), Ok(expected()));
         assert!(!reader.is_in_the_middle());
     }
@@ -127,7 +127,7 @@ mod tests {
     fn every_way_to_cut_the_bytes_gives_the_same_events() {
         let bytes = STREAM.as_bytes();
         for size in 1..bytes.len() {
-            let mut reader = Reader::default();
+            let mut reader = EventReader::default();
             let mut events = Vec::new();
             for chunk in bytes.chunks(size) {
                 events.extend(reader.feed(chunk).unwrap());
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_error_beside_the_data_is_told_at_once() {
-        let mut reader = Reader::default();
+        let mut reader = EventReader::default();
         let events = reader.feed(b"data: 1\n\nerror: {\"code\":500}\n").unwrap();
         let error = Event { name: String::new(), data: "{\"code\":500}".to_owned(), is_error: true };
         assert_eq!(events, [event("", "1"), error]);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_is_not_complete_is_known_to_be_so() {
-        let mut reader = Reader::default();
+        let mut reader = EventReader::default();
         assert_eq!(reader.feed(b"data: half"), Ok(vec![]));
         assert!(reader.is_in_the_middle());
         assert_eq!(reader.feed(b"\n"), Ok(vec![]));
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_and_lines_without_end_are_refused() {
-        assert_eq!(Reader::default().feed(b"data: \xff\xfe\n"), Err(SseError::NotUtf8));
-        let mut reader = Reader::default();
+        assert_eq!(EventReader::default().feed(b"data: \xff\xfe\n"), Err(SseError::NotUtf8));
+        let mut reader = EventReader::default();
         let piece = vec![b'a'; 8 << 20];
         let error = (0..8).find_map(|_| reader.feed(&piece).err());
         assert_eq!(error, Some(SseError::LineTooLong));

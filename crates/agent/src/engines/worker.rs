@@ -4,10 +4,13 @@
 //! in behind [`Worker`]. A worker remembers nothing between two turns. It is told the objective and what was said since its
 //! last turn, and it reads the rest in the workspace.
 
-use crate::engine::{Answer, End, Engine, EngineError, EngineKind, HEARTBEAT, Heard, Listener, Question, Turn, Usage};
+use crate::engines::engine::{ToolAnswer, Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, Turn};
+use crate::engines::error::EngineError;
+use tripwire_core::label::Label;
+use tripwire_core::run::engine_label;
+use tripwire_core::run::record::{Answer, AnswerEnd, Usage, Work};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tripwire_core::run::record::Work;
 use tripwire_core::units::{MicroUsd, Tokens};
 
 /// The longest prompt that a worker is started with: one word of a command line holds 128 KiB.
@@ -19,7 +22,7 @@ const RESULT_BYTES_MAX: usize = 4 * 1_024;
 
 /// One turn that a worker is to do.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
+pub struct WorkerOrder<'a> {
     /// What it is told.
     pub prompt: &'a str,
     /// What is left of the wall clock.
@@ -30,7 +33,7 @@ pub struct Order<'a> {
 
 /// What came of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct WorkerTurn {
     /// The worker's last words, or why there are none.
     pub text: String,
     /// What it did.
@@ -44,7 +47,7 @@ pub trait Worker: Send {
     ///
     /// # Errors
     /// When nothing was started, with the reason.
-    fn work(&mut self, order: &Order<'_>) -> Result<Done, String>;
+    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, String>;
 }
 
 /// A worker in the chain of engines.
@@ -87,14 +90,14 @@ impl Engine for WorkerEngine {
     ) -> Result<Answer, EngineError> {
         let prompt = prompt(question.turns);
         let time = deadline.saturating_duration_since(Instant::now());
-        let order = Order { prompt: &prompt, time, money: self.money };
+        let order = WorkerOrder { prompt: &prompt, time, money: self.money };
         let (name, worker) = (&self.name, &mut self.worker);
         let done = std::thread::scope(|scope| {
-            let (tell, told) = mpsc::channel();
-            // Whoever waits hears the end: the guard has ended everything by then.
-            scope.spawn(move || drop(tell.send(worker.work(&order))));
+            let (sender, receiver) = mpsc::channel();
+            // The caller waits for the end: the guard has ended everything by then.
+            scope.spawn(move || drop(sender.send(worker.work(&order))));
             loop {
-                match told.recv_timeout(HEARTBEAT) {
+                match receiver.recv_timeout(HEARTBEAT) {
                     Ok(done) => return done,
                     Err(RecvTimeoutError::Disconnected) => {
                         return Err("the worker broke off inside tripwire".to_owned());
@@ -104,13 +107,14 @@ impl Engine for WorkerEngine {
                 }
             }
         });
-        let Done { text, work } = done.map_err(|why| EngineError::NotStarted { engine: name.clone(), why })?;
+        let WorkerTurn { text, work } = done.map_err(|why| EngineError::NotStarted { engine: name.clone(), why })?;
         Ok(Answer {
             text,
             calls: Vec::new(),
+            engine: engine_label(&self.name),
             usage: Usage::default(),
-            model: self.name.clone(),
-            end: End::Finished,
+            model: Label::cut(&self.name),
+            end: AnswerEnd::Finished,
             work: Some(work),
         })
     }
@@ -144,7 +148,7 @@ fn shown(turn: &Turn) -> Option<String> {
         Turn::User(text) => Some(text.clone()),
         Turn::Model { text, .. } => Some(format!("The last report was:\n{}", newest(text, RESULT_BYTES_MAX))),
         Turn::Results(answers) => {
-            let answer = |answer: &crate::engine::ToolAnswer| {
+            let answer = |answer: &ToolAnswer| {
                 format!("The guard's own `{}` gave:\n{}", answer.tool, newest(&answer.text, RESULT_BYTES_MAX))
             };
             Some(answers.iter().map(answer).collect::<Vec<_>>().join("\n\n"))
@@ -167,7 +171,6 @@ const GOES_ON: &str = "You go on with this objective; the workspace holds what w
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::ToolAnswer;
 
     fn say(text: &str) -> Turn {
         Turn::User(text.to_owned())

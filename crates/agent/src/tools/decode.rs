@@ -1,14 +1,17 @@
 //! The decoding layer: a model's words become typed arguments, or a fault that it can repair from (TOOL-2).
 
-use super::registry::{Entry, Registry};
-use super::{ARGUMENT_BYTES_MAX, Tool, nearest};
-use crate::engine::ToolCall;
-use crate::schema::Mistake;
+use super::entry::{PreparedCall, ToolEntry};
+use super::nearest;
+use super::schema::Mistake;
+use super::tool::ARGUMENT_BYTES_MAX;
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass};
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Permission;
 use tripwire_core::label;
+use tripwire_core::run::record::Call;
 use tripwire_core::units::RunMillis;
 use tripwire_observe::{Observer, RawCall, observe};
 use tripwire_session::files::Files;
@@ -17,12 +20,12 @@ use tripwire_session::memory::MemoryStore;
 /// Most bytes of a foreign text that a fault repeats.
 const SHOWN_BYTES: usize = 120;
 
-/// A call that can be carried out once it is permitted.
+/// A call that can be carried out once it is permitted: decoded once, and kept until its event was observed.
 #[derive(Debug)]
-pub struct Decoded<'r> {
-    entry: &'r Entry,
-    arguments: Value,
-    text: String,
+pub struct Decoded {
+    tool: &'static str,
+    call: Call,
+    prepared: Box<dyn PreparedCall>,
 }
 
 /// What a call means for the gate.
@@ -86,18 +89,18 @@ pub enum ToolFault {
     },
 }
 
-impl ToolFault {
-    /// What the model is to do.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for ToolFault {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::UnknownTool { known, .. } => format!("call one of these tools: {}", known.join(", ")),
-            Self::NotJson { .. } => "send the call again with one complete JSON object as its arguments".to_owned(),
-            Self::Invalid { .. } => "correct what is named and send the call again".to_owned(),
-            Self::TooLarge { .. } => "send less at once: change a part with `edit` instead of writing all".to_owned(),
+            Self::UnknownTool { known, .. } => format!("call one of these tools: {}", known.join(", ")).into(),
+            Self::NotJson { .. } => "send the call again with one complete JSON object as its arguments".into(),
+            Self::Invalid { .. } => "correct what is named and send the call again".into(),
+            Self::TooLarge { .. } => "send less at once: change a part with `edit` instead of writing all".into(),
         }
     }
+}
 
+impl ToolFault {
     /// The text that goes back to the model.
     #[must_use]
     pub fn for_model(&self) -> String {
@@ -106,7 +109,7 @@ impl ToolFault {
 
     /// The call that failed, as an event: it ran nothing, and repeating it is a loop like any other.
     #[must_use]
-    pub fn event(&self, call: &ToolCall, files: &Files, observer: &mut Observer) -> AgentEvent {
+    pub fn event(&self, call: &Call, files: &Files, observer: &mut Observer) -> AgentEvent {
         let said = self.to_string();
         let raw = RawCall {
             tool: &call.tool,
@@ -135,34 +138,34 @@ pub(super) fn root(files: &Files) -> Option<&str> {
     files.names().last().and_then(|root| root.to_str())
 }
 
-/// Decodes a call against the session's registry.
+/// Decodes a call against the session's tools.
 ///
 /// # Errors
 /// A fault that names the place and the expectation, for the model to repair.
-pub fn decode<'r>(call: &ToolCall, registry: &'r Registry) -> Result<Decoded<'r>, ToolFault> {
+pub fn decode(call: &Call, tools: &[ToolEntry]) -> Result<Decoded, ToolFault> {
     let shown = || label::cut(&call.tool, SHOWN_BYTES).to_owned();
-    let Some(entry) = registry.find(&call.tool) else {
+    let names = || tools.iter().map(|entry| entry.name);
+    let Some(entry) = tools.iter().find(|entry| entry.name == call.tool) else {
         return Err(ToolFault::UnknownTool {
             name: shown(),
-            nearest: nearest::names(label::cut(&call.tool, SHOWN_BYTES), registry.names()),
-            known: registry.names().map(str::to_owned).collect(),
+            nearest: nearest::names(label::cut(&call.tool, SHOWN_BYTES), names()),
+            known: names().map(str::to_owned).collect(),
         });
     };
     let (bytes, limit) = (call.arguments.len(), ARGUMENT_BYTES_MAX);
     if bytes > limit {
         return Err(ToolFault::TooLarge { tool: shown(), bytes, limit });
     }
-    // Some providers send nothing at all where a tool needs no argument.
-    let text = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
+    let text = written(call);
     let arguments: Value = serde_json::from_str(text).map_err(|error| not_json(entry.name, text, &error))?;
-    let mut mistakes = entry.arguments.mistakes(&arguments);
-    if mistakes.is_empty() {
-        mistakes.extend((entry.fit)(&arguments).err());
-    }
-    if !mistakes.is_empty() {
-        return Err(ToolFault::Invalid { tool: entry.name.to_owned(), mistakes });
-    }
-    Ok(Decoded { entry, arguments, text: text.to_owned() })
+    let prepared =
+        entry.prepare(arguments).map_err(|mistakes| ToolFault::Invalid { tool: entry.name.to_owned(), mistakes })?;
+    Ok(Decoded { tool: entry.name, call: call.clone(), prepared })
+}
+
+/// The arguments as the model wrote them; some providers send nothing at all where a tool needs none.
+fn written(call: &Call) -> &str {
+    if call.arguments.trim().is_empty() { "{}" } else { &call.arguments }
 }
 
 fn not_json(tool: &str, text: &str, error: &serde_json::Error) -> ToolFault {
@@ -183,81 +186,56 @@ fn not_json(tool: &str, text: &str, error: &serde_json::Error) -> ToolFault {
     ToolFault::NotJson { tool: tool.to_owned(), at, line, column, why, near }
 }
 
-impl<'r> Decoded<'r> {
+impl Decoded {
     /// The tool's name.
     #[must_use]
     pub const fn tool(&self) -> &'static str {
-        self.entry.name
+        self.tool
     }
 
-    /// The arguments, as they were checked.
+    /// Whether it was decoded from exactly this call.
     #[must_use]
-    pub const fn arguments(&self) -> &Value {
-        &self.arguments
+    pub fn is_of(&self, call: &Call) -> bool {
+        self.call == *call
     }
 
     /// The arguments as the model wrote them.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.text
+        written(&self.call)
     }
 
-    pub(super) const fn entry(&self) -> &'r Entry {
-        self.entry
+    pub(super) fn prepared(&self) -> &dyn PreparedCall {
+        self.prepared.as_ref()
     }
 
     /// What the call means for the gate, before anything runs.
     #[must_use]
     pub fn meaning(&self, files: &Files, memory: &MemoryStore) -> Meaning {
-        let asked = (self.entry.ask)(&self.arguments, memory);
-        let writes = asked.writes.iter().map(|path| {
+        let writes = self.prepared.writes();
+        let writes = writes.iter().map(|path| {
             files.path(path).map_or_else(|_| label::cut(path, SHOWN_BYTES).to_owned(), |path| path.to_string())
         });
-        Meaning { action: self.action(files), permissions: asked.needs, writes: writes.collect() }
+        Meaning { action: self.action(files), permissions: self.prepared.needs(memory), writes: writes.collect() }
     }
 
     /// The action of the request, as every other door would name it.
     #[must_use]
     pub fn action(&self, files: &Files) -> Action {
         let raw =
-            RawCall { tool: self.entry.name, args: &self.text, workspace_root: root(files), ..RawCall::default() };
+            RawCall { tool: self.tool, args: self.text(), workspace_root: root(files), ..RawCall::default() };
         observe(&raw).action
     }
 }
 
-/// Arguments that fit; made only by [`fit`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fit;
-
-/// What a call asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Asked {
-    pub(super) needs: Vec<Permission>,
-    pub(super) writes: Vec<String>,
-}
-
-/// Reads the typed arguments and checks what the schema cannot say.
-pub(super) fn fit<T: Tool>(arguments: &Value) -> Result<Fit, Mistake> {
-    let mistake = |path: &str, why: String| Mistake { path: path.to_owned(), why, found: String::new() };
-    let typed: T::Arguments =
-        serde_json::from_value(arguments.clone()).map_err(|error| mistake("", error.to_string()))?;
-    T::check(&typed).map(|()| Fit).map_err(|unfit| mistake(unfit.path, unfit.why))
-}
-
-/// What the typed arguments ask for; arguments that do not fit ask for nothing, and are refused before.
-pub(super) fn ask<T: Tool>(arguments: &Value, memory: &MemoryStore) -> Asked {
-    serde_json::from_value::<T::Arguments>(arguments.clone())
-        .map(|typed| Asked { needs: T::needs(&typed, memory), writes: T::writes(&typed) })
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::registry::Registry;
     use super::*;
 
     fn fault(tool: &str, arguments: &str) -> ToolFault {
-        let call = ToolCall { id: "1".to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned() };
-        decode(&call, &Registry::new().unwrap()).unwrap_err()
+        let call = Call { id: "1".to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned() };
+        decode(&call, Registry::new().unwrap().entries()).unwrap_err()
     }
 
     #[test]
@@ -271,8 +249,8 @@ mod tests {
             ("edit", r#"{"path":"a","old":"x","new":""}"#),
             ("shell", r#"{"command":"ls","timeout_ms":5}"#),
         ] {
-            let call = ToolCall { id: String::new(), tool: tool.to_owned(), arguments: arguments.to_owned() };
-            assert_eq!(decode(&call, &registry).unwrap().tool(), tool, "{arguments}");
+            let call = Call { id: String::new(), tool: tool.to_owned(), arguments: arguments.to_owned() };
+            assert_eq!(decode(&call, registry.entries()).unwrap().tool(), tool, "{arguments}");
         }
     }
 

@@ -1,7 +1,9 @@
 //! `edit`: replace a text that is there exactly once, or apply a unified diff; fitted whole before anything is written.
 
-use super::patch::{self, Counts, FilePatch};
-use super::{Done, Tool, ToolError, Unfit, World, near_miss, read_file};
+use super::patch::{self, Counts, FilePatch, PatchKind};
+use super::error::ToolError;
+use super::tool::{Tool, ToolDone, Unfit, World};
+use super::{near_miss, read_file};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
@@ -14,7 +16,7 @@ pub(crate) struct Edit;
 /// Arguments of `edit`: either `path`, `old` and `new`, or `patch`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Arguments {
+pub(crate) struct EditArguments {
     /// The file, relative to the workspace.
     path: Option<String>,
     /// The text to replace, exactly as it is in the file, with white space and line ends.
@@ -42,7 +44,7 @@ pub(crate) struct EditedFile {
     /// The file, relative to the workspace.
     path: String,
     /// Whether it was changed, created or removed.
-    action: Action,
+    action: EditAction,
     /// How often the text was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     replacements: Option<u64>,
@@ -56,14 +58,14 @@ pub(crate) struct EditedFile {
 
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum EditAction {
     Changed,
     Created,
     Removed,
 }
 
 /// The two forms of an edit.
-enum Form<'a> {
+enum EditForm<'a> {
     Replace { path: &'a str, old: &'a str, new: &'a str, places: Places },
     Patch(&'a str),
 }
@@ -75,16 +77,16 @@ enum Places {
     All,
 }
 
-impl Arguments {
-    fn form(&self) -> Result<Form<'_>, Unfit> {
+impl EditArguments {
+    fn form(&self) -> Result<EditForm<'_>, Unfit> {
         let unfit = |path, why: &str| Err(Unfit { path, why: why.to_owned() });
         let places = if self.all == Some(true) { Places::All } else { Places::TheOnlyOne };
         match (self.path.as_deref(), self.old.as_deref(), self.new.as_deref(), self.patch.as_deref()) {
-            (None, None, None, Some(patch)) => Ok(Form::Patch(patch)),
+            (None, None, None, Some(patch)) => Ok(EditForm::Patch(patch)),
             (_, _, _, Some(_)) => unfit("/patch", "give either `patch` alone, or `path`, `old` and `new`"),
             (Some(_), Some(""), Some(_), None) => unfit("/old", "it is empty; use `write` for a new file"),
             (Some(_), Some(old), Some(new), None) if old == new => unfit("/new", "it is the same as `old`"),
-            (Some(path), Some(old), Some(new), None) => Ok(Form::Replace { path, old, new, places }),
+            (Some(path), Some(old), Some(new), None) => Ok(EditForm::Replace { path, old, new, places }),
             (None, _, _, None) => unfit("/path", "the file is missing"),
             (Some(_), None, _, None) => unfit("/old", "the text to replace is missing"),
             (Some(_), Some(_), None, None) => unfit("/new", "the new text is missing; `\"\"` takes the old one away"),
@@ -96,46 +98,46 @@ impl Tool for Edit {
     const NAME: &'static str = "edit";
     const ABOUT: &'static str = "Change files of the workspace: replace a text that stands in a file exactly once \
         (`path`, `old`, `new`), or apply a unified diff (`patch`). Nothing is written unless all of it fits.";
-    type Arguments = Arguments;
+    type Arguments = EditArguments;
     type Result = Edited;
 
-    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+    fn check(arguments: &EditArguments) -> Result<(), Unfit> {
         match arguments.form()? {
-            Form::Replace { .. } => Ok(()),
-            Form::Patch(text) => match patch::parse(text) {
+            EditForm::Replace { .. } => Ok(()),
+            EditForm::Patch(text) => match patch::parse(text) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(Unfit { path: "/patch", why: error.to_string() }),
             },
         }
     }
 
-    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+    fn needs(_: &EditArguments, _: &MemoryStore) -> Vec<Permission> {
         vec![Permission::CanExecuteTasks, Permission::Write, Permission::CanEditSource]
     }
 
-    fn writes(arguments: &Arguments) -> Vec<String> {
+    fn writes(arguments: &EditArguments) -> Vec<String> {
         match arguments.form() {
-            Ok(Form::Replace { path, .. }) => vec![path.to_owned()],
-            Ok(Form::Patch(text)) => patch::parse(text).unwrap_or_default().into_iter().map(|file| file.path).collect(),
+            Ok(EditForm::Replace { path, .. }) => vec![path.to_owned()],
+            Ok(EditForm::Patch(text)) => patch::parse(text).unwrap_or_default().into_iter().map(|file| file.path).collect(),
             Err(_) => Vec::new(),
         }
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Edited>, ToolError> {
+    fn run(permit: Permit, arguments: &EditArguments, world: &mut World<'_>) -> Result<ToolDone<Edited>, ToolError> {
         let spent = world.spend(permit)?;
         let files = match arguments.form() {
-            Ok(Form::Replace { path, old, new, places }) => replace(world, path, (old, new), places)?,
-            Ok(Form::Patch(text)) => apply(world, text)?,
+            Ok(EditForm::Replace { path, old, new, places }) => replace(world, path, (old, new), places)?,
+            Ok(EditForm::Patch(text)) => apply(world, text)?,
             Err(unfit) => return Err(ToolError::NoFit { path: unfit.path.to_owned(), why: unfit.why }),
         };
         let word = |action| match action {
-            Action::Changed => "changed",
-            Action::Created => "created",
-            Action::Removed => "removed",
+            EditAction::Changed => "changed",
+            EditAction::Created => "created",
+            EditAction::Removed => "removed",
         };
         let observed =
             files.iter().map(|file| format!("{} {}", word(file.action), file.path)).collect::<Vec<_>>().join("\n");
-        Ok(Done::well(spent, Edited { files }, observed))
+        Ok(ToolDone::well(spent, Edited { files }, observed))
     }
 }
 
@@ -158,7 +160,7 @@ fn replace(
     world.files.change(&[Change::Write { path: path.clone(), bytes: changed.as_bytes() }])?;
     Ok(vec![EditedFile {
         path: path.to_string(),
-        action: Action::Changed,
+        action: EditAction::Changed,
         replacements: Some(u64::try_from(count).unwrap_or(u64::MAX)),
         lines_added: None,
         lines_removed: None,
@@ -176,21 +178,21 @@ fn apply(world: &World<'_>, text: &str) -> Result<Vec<EditedFile>, ToolError> {
     let changes: Vec<Change<'_>> = fitted
         .iter()
         .map(|(path, kind, text, _)| match kind {
-            patch::Kind::Change | patch::Kind::Create => Change::Write { path: path.clone(), bytes: text.as_bytes() },
-            patch::Kind::Remove => Change::Remove { path: path.clone() },
+            PatchKind::Change | PatchKind::Create => Change::Write { path: path.clone(), bytes: text.as_bytes() },
+            PatchKind::Remove => Change::Remove { path: path.clone() },
         })
         .collect();
     world.files.change(&changes)?;
     Ok(fitted.iter().map(|(path, kind, _, counts)| edited(path, *kind, *counts)).collect())
 }
 
-fn edited(path: &WorkPath, kind: patch::Kind, counts: Counts) -> EditedFile {
+fn edited(path: &WorkPath, kind: PatchKind, counts: Counts) -> EditedFile {
     EditedFile {
         path: path.to_string(),
         action: match kind {
-            patch::Kind::Change => Action::Changed,
-            patch::Kind::Create => Action::Created,
-            patch::Kind::Remove => Action::Removed,
+            PatchKind::Change => EditAction::Changed,
+            PatchKind::Create => EditAction::Created,
+            PatchKind::Remove => EditAction::Removed,
         },
         replacements: None,
         lines_added: Some(counts.added),
@@ -198,19 +200,19 @@ fn edited(path: &WorkPath, kind: patch::Kind, counts: Counts) -> EditedFile {
     }
 }
 
-fn fit(world: &World<'_>, file: &FilePatch) -> Result<(WorkPath, patch::Kind, String, Counts), ToolError> {
+fn fit(world: &World<'_>, file: &FilePatch) -> Result<(WorkPath, PatchKind, String, Counts), ToolError> {
     let path = world.files.path(&file.path)?;
     world.files.may_write(&path)?;
     let no_fit = |why: String| ToolError::NoFit { path: path.to_string(), why };
     let before = match file.kind {
-        patch::Kind::Create if world.files.exists(&path) => {
+        PatchKind::Create if world.files.exists(&path) => {
             return Err(no_fit("the patch creates it, and it is there already".to_owned()));
         }
-        patch::Kind::Create => String::new(),
-        patch::Kind::Change | patch::Kind::Remove => text_of(world, &path)?,
+        PatchKind::Create => String::new(),
+        PatchKind::Change | PatchKind::Remove => text_of(world, &path)?,
     };
     let (after, counts) = file.apply(&before).map_err(|error| no_fit(error.to_string()))?;
-    if file.kind == patch::Kind::Remove && !after.is_empty() {
+    if file.kind == PatchKind::Remove && !after.is_empty() {
         return Err(no_fit("the patch removes it but leaves lines of it".to_owned()));
     }
     Ok((path, file.kind, after, counts))

@@ -1,7 +1,9 @@
 //! `list`: the names in a folder, in one order, within bounds; what the project ignores is left out.
 
-use super::shown::{self, Next};
-use super::{Done, Tool, ToolError, Unfit, World, read_file};
+use super::walk::{self, Next};
+use super::error::ToolError;
+use super::tool::{Tool, ToolDone, Unfit, World};
+use super::read_file;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
@@ -21,7 +23,7 @@ pub(crate) struct List;
 /// Arguments of `list`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct ListArguments {
     /// The folder, relative to the workspace; the workspace itself by default.
     #[serde(default)]
     path: Option<String>,
@@ -37,7 +39,7 @@ pub(crate) struct Listed {
     /// The folder, relative to the workspace.
     path: String,
     /// What is in it, relative to the workspace; folders end with `/`, links with `@`, sizes of files in bytes.
-    entries: Vec<Entry>,
+    entries: Vec<ListEntry>,
     /// How many entries are shown.
     entries_shown: u64,
     /// Whether there are more: list a folder below, or with less depth.
@@ -50,7 +52,7 @@ pub(crate) struct Listed {
 /// One name.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Entry {
+pub(crate) struct ListEntry {
     /// The path, relative to the workspace.
     path: String,
     /// The size of a plain file.
@@ -62,21 +64,21 @@ impl Tool for List {
     const NAME: &'static str = "list";
     const ABOUT: &'static str =
         "List the files and folders of the workspace, sorted, without what the project ignores.";
-    type Arguments = Arguments;
+    type Arguments = ListArguments;
     type Result = Listed;
 
-    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+    fn check(arguments: &ListArguments) -> Result<(), Unfit> {
         match arguments.depth {
             Some(0) => Err(Unfit { path: "/depth", why: "at least 1 level must be shown".to_owned() }),
             Some(_) | None => Ok(()),
         }
     }
 
-    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+    fn needs(_: &ListArguments, _: &MemoryStore) -> Vec<Permission> {
         vec![Permission::CanExecuteTasks]
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Listed>, ToolError> {
+    fn run(permit: Permit, arguments: &ListArguments, world: &mut World<'_>) -> Result<ToolDone<Listed>, ToolError> {
         let spent = world.spend(permit)?;
         let path = match arguments.path.as_deref() {
             Some(path) => world.files.path(path)?,
@@ -93,16 +95,16 @@ impl Tool for List {
         let observed = entries.iter().map(|entry| entry.path.as_str()).collect::<Vec<_>>().join("\n");
         let entries_shown = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         let result = Listed { path: path.to_string(), entries, entries_shown, has_more, guidance };
-        Ok(Done::well(spent, result, observed))
+        Ok(ToolDone::well(spent, result, observed))
     }
 }
 
 /// The entries below a folder, and whether more were left out.
-fn entries(files: &Files, folder: &WorkPath, levels: u64) -> (Vec<Entry>, bool) {
+fn entries(files: &Files, folder: &WorkPath, levels: u64) -> (Vec<ListEntry>, bool) {
     let above = if folder.as_str() == "." { 0 } else { folder.as_str().split('/').count() };
     let deepest = above.saturating_add(usize::try_from(levels).unwrap_or(usize::MAX));
     let (mut entries, mut has_more) = (Vec::new(), false);
-    shown::walk(files, folder, &mut |seen| {
+    walk::walk(files, folder, &mut |seen| {
         if seen.depth >= deepest {
             return Next::Continue(());
         }
@@ -117,7 +119,7 @@ fn entries(files: &Files, folder: &WorkPath, levels: u64) -> (Vec<Entry>, bool) 
         } else {
             ""
         };
-        entries.push(Entry { path: format!("{}{mark}", seen.path), bytes: seen.kind.is_file().then_some(seen.bytes) });
+        entries.push(ListEntry { path: format!("{}{mark}", seen.path), bytes: seen.kind.is_file().then_some(seen.bytes) });
         Next::Continue(())
     });
     (entries, has_more)

@@ -1,6 +1,6 @@
 //! The names nearest to one that does not exist: most mistakes are a slip of a letter or a wrong folder.
 
-use super::shown::{self, Next};
+use super::walk::{self, Next};
 use tripwire_session::files::{Files, WorkPath};
 
 /// How many names an error offers.
@@ -28,7 +28,7 @@ pub(crate) fn files(files: &Files, wanted: &str) -> Vec<String> {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let wanted_name = name(wanted);
     let mut all: Vec<String> = Vec::new();
-    shown::walk(files, &WorkPath::root(), &mut |seen| {
+    walk::walk(files, &WorkPath::root(), &mut |seen| {
         if seen.kind.is_file() {
             all.push(seen.path.to_string());
         }
@@ -55,28 +55,8 @@ pub(crate) fn listed(names: &[String]) -> String {
 
 /// How many letters must be changed, added, left out or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().take(COMPARED_CHARS).collect();
-    let b: Vec<char> = b.chars().take(COMPARED_CHARS).collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut next = Vec::with_capacity(row.len());
-        next.push(i.saturating_add(1));
-        for (j, to) in b.iter().enumerate() {
-            let at = |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX);
-            let changed = at(&row, j).saturating_add(usize::from(from != to));
-            let left_out = at(&row, j.saturating_add(1)).saturating_add(1);
-            let added = at(&next, j).saturating_add(1);
-            let mut best = changed.min(left_out).min(added);
-            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(to) && b.get(j - 1) == Some(from);
-            if swapped {
-                best = best.min(at(&before, j - 1).saturating_add(1));
-            }
-            next.push(best);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row.last().copied().unwrap_or_default()
+    let compared = |text: &str| text.chars().take(COMPARED_CHARS).collect::<String>();
+    strsim::osa_distance(&compared(a), &compared(b))
 }
 
 #[cfg(test)]

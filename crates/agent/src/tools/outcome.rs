@@ -1,9 +1,10 @@
 //! What a call came to: the text for the model, the facts for the engine, the bytes for the record.
 
 use super::decode::{Decoded, root};
-use crate::engine::{ToolAnswer, ToolCall};
+use crate::engines::ToolAnswer;
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Status};
 use tripwire_core::chain::feedback::ExecutionResult;
+use tripwire_core::run::record::Call;
 use tripwire_observe::{Observer, RawCall};
 use tripwire_session::execution::SpentPermit;
 use tripwire_session::files::Files;
@@ -23,7 +24,7 @@ pub struct Ran {
     /// Where the whole result is kept, if the model sees only its beginning.
     pub cut: Option<String>,
     /// Where the very bytes are kept that the model sees rewritten or cut.
-    pub verbatim: Vec<Kept>,
+    pub verbatim: Vec<KeptOutput>,
     /// What goes back to the gate.
     pub result: ExecutionResult,
     /// The permit, used up; none if the tool refused.
@@ -34,7 +35,7 @@ pub struct Ran {
 
 /// Bytes kept for the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptOutput {
     /// Which of the tool's outputs they are.
     pub name: &'static str,
     /// Where they are, or why they could not be kept.
@@ -44,14 +45,14 @@ pub struct Kept {
 impl Ran {
     /// The answer to the model's call.
     #[must_use]
-    pub fn answer(&self, call: &ToolCall) -> ToolAnswer {
+    pub fn answer(&self, call: &Call) -> ToolAnswer {
         ToolAnswer { id: call.id.clone(), tool: call.tool.clone(), text: self.text.clone(), is_error: self.is_error }
     }
 
-    /// The event for the engine, through the same functions that observe everybody else's agents. What the tool itself
+    /// The event for the engine, through the same functions that observe other agents. What the tool itself
     /// knows about its end counts more than what its words look like.
     #[must_use]
-    pub fn event(&self, call: &Decoded<'_>, files: &Files, observer: &mut Observer) -> AgentEvent {
+    pub fn event(&self, call: &Decoded, files: &Files, observer: &mut Observer) -> AgentEvent {
         let raw = RawCall {
             tool: call.tool(),
             args: call.text(),

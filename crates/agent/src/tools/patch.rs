@@ -1,7 +1,7 @@
 //! Unified diffs: read whole and strictly, then fitted to the files' lines; nothing is guessed.
 //!
 //! A hunk applies where its old lines stand: at the line that it names, or, if the file has moved, at the only other
-//! place where they stand. Line endings of the file are kept.
+//! place where they stand. PatchLine endings of the file are kept.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilePatch {
     pub(crate) path: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: PatchKind,
     hunks: Vec<Hunk>,
 }
 
 /// Whether the file is there before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PatchKind {
     Change,
     Create,
     Remove,
@@ -25,18 +25,18 @@ pub(crate) enum Kind {
 struct Hunk {
     /// The first old line, counted from 1; for an insertion the line after which it goes.
     at: usize,
-    lines: Vec<Line>,
+    lines: Vec<PatchLine>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
-    side: Side,
+struct PatchLine {
+    side: PatchSide,
     text: String,
     end: LineEnd,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum PatchSide {
     Both,
     Old,
     New,
@@ -74,7 +74,7 @@ fn shown(line: &str) -> &str {
 
 /// Reads a patch whole.
 pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
-    let mut reader = Reader { lines: text.lines().collect(), at: 0 };
+    let mut reader = PatchReader { lines: text.lines().collect(), at: 0 };
     let mut files: Vec<FilePatch> = Vec::new();
     while let Some(line) = reader.peek() {
         if line.starts_with("--- ") {
@@ -100,12 +100,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     Ok(files)
 }
 
-struct Reader<'a> {
+struct PatchReader<'a> {
     lines: Vec<&'a str>,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PatchReader<'a> {
     fn peek(&self) -> Option<&'a str> {
         self.lines.get(self.at).copied()
     }
@@ -132,9 +132,9 @@ impl<'a> Reader<'a> {
         let (a, b) = if plain { ("", "") } else { ("a/", "b/") };
         let (path, kind) = match (name(first, "--- ", a), name(new, "+++ ", b)) {
             (None, None) => return wrong(format!("line {number}: no file is named")),
-            (None, Some(new)) => (new, Kind::Create),
-            (Some(old), None) => (old, Kind::Remove),
-            (Some(old), Some(new)) if old == new => (new, Kind::Change),
+            (None, Some(new)) => (new, PatchKind::Create),
+            (Some(old), None) => (old, PatchKind::Remove),
+            (Some(old), Some(new)) if old == new => (new, PatchKind::Change),
             (Some(old), Some(new)) => {
                 return wrong(format!("line {number}: `{}` and `{}` are two files", shown(&old), shown(&new)));
             }
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         let Some((at, mut old_left, mut new_left)) = ranges(head) else {
             return wrong(format!("line {number}: `{}` is not of the form `@@ -1,3 +1,4 @@`", shown(head)));
         };
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<PatchLine> = Vec::new();
         while old_left > 0 || new_left > 0 || self.peek().is_some_and(|line| line.starts_with('\\')) {
             let Some(line) = self.next() else {
                 return wrong(format!(
@@ -164,9 +164,9 @@ impl<'a> Reader<'a> {
             };
             let side = match line.chars().next() {
                 // Many editors drop the space of an empty line.
-                Some(' ') | None => Side::Both,
-                Some('-') => Side::Old,
-                Some('+') => Side::New,
+                Some(' ') | None => PatchSide::Both,
+                Some('-') => PatchSide::Old,
+                Some('+') => PatchSide::New,
                 Some('\\') => {
                     if let Some(last) = lines.last_mut() {
                         last.end = LineEnd::Open;
@@ -183,16 +183,16 @@ impl<'a> Reader<'a> {
                 }
             };
             let (old, new) = match side {
-                Side::Both => (1, 1),
-                Side::Old => (1, 0),
-                Side::New => (0, 1),
+                PatchSide::Both => (1, 1),
+                PatchSide::Old => (1, 0),
+                PatchSide::New => (0, 1),
             };
             let (Some(old), Some(new)) = (old_left.checked_sub(old), new_left.checked_sub(new)) else {
                 return wrong(format!("line {}: more lines than line {number} promises (`{}`)", self.at, shown(head)));
             };
             (old_left, new_left) = (old, new);
             let text = line.get(1..).unwrap_or_default().trim_end_matches('\r').to_owned();
-            lines.push(Line { side, text, end: LineEnd::Ends });
+            lines.push(PatchLine { side, text, end: LineEnd::Ends });
         }
         self.refuse_more(number, head)?;
         Ok(Hunk { at, lines })
@@ -265,15 +265,15 @@ impl FilePatch {
             done = start;
             for line in &hunk.lines {
                 match line.side {
-                    Side::Both => {
+                    PatchSide::Both => {
                         out.keep(lines.get(done).copied().unwrap_or_default());
                         done = done.saturating_add(1);
                     }
-                    Side::Old => {
+                    PatchSide::Old => {
                         done = done.saturating_add(1);
                         counts.removed = counts.removed.saturating_add(1);
                     }
-                    Side::New => {
+                    PatchSide::New => {
                         out.add(line);
                         counts.added = counts.added.saturating_add(1);
                     }
@@ -297,7 +297,7 @@ impl Built {
         self.text.push_str(line);
     }
 
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &PatchLine) {
         self.close();
         self.text.push_str(&line.text);
         if line.end == LineEnd::Ends {
@@ -317,7 +317,7 @@ impl Hunk {
     /// The line (from 0) at which the hunk's old lines stand, not before `from`.
     fn place(&self, lines: &[&str], from: usize) -> Result<usize, String> {
         let old: Vec<&str> =
-            self.lines.iter().filter(|line| line.side != Side::New).map(|line| line.text.as_str()).collect();
+            self.lines.iter().filter(|line| line.side != PatchSide::New).map(|line| line.text.as_str()).collect();
         if old.is_empty() {
             if self.at < from || self.at > lines.len() {
                 return Err(format!("line {} is not there to insert after; the file has {}", self.at, lines.len()));
@@ -413,10 +413,10 @@ mod tests {
     fn files_are_created_and_removed() {
         let created =
             parse("--- /dev/null\n+++ b/new/f\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n").unwrap();
-        assert_eq!((created[0].kind, created[0].path.as_str()), (Kind::Create, "new/f"));
+        assert_eq!((created[0].kind, created[0].path.as_str()), (PatchKind::Create, "new/f"));
         assert_eq!(created[0].apply("").unwrap().0, "a\nb");
         let removed = parse("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n").unwrap();
-        assert_eq!((removed[0].kind, removed[0].apply("a\n").unwrap().0.as_str()), (Kind::Remove, ""));
+        assert_eq!((removed[0].kind, removed[0].apply("a\n").unwrap().0.as_str()), (PatchKind::Remove, ""));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `read_file`: a bounded number of lines of a text file, exactly as they are, and how many remain (TOOL-1).
 
-use super::{Done, TEXT_BYTES_MAX, Tool, ToolError, Unfit, World, nearest};
+use super::error::ToolError;
+use super::tool::{TEXT_BYTES_MAX, Tool, ToolDone, Unfit, World};
+use super::nearest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
@@ -16,7 +18,7 @@ pub(crate) struct ReadFile;
 /// Arguments of `read_file`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct ReadFileArguments {
     /// The file, relative to the workspace.
     path: String,
     /// The first line to show; 1 is the first line of the file, and the default.
@@ -58,10 +60,10 @@ impl Tool for ReadFile {
     const NAME: &'static str = "read_file";
     const ABOUT: &'static str = "Read lines of a text file of the workspace, exactly as they are. A bounded number of lines is \
         shown at once; `has_more` and `next_offset` say how to go on.";
-    type Arguments = Arguments;
+    type Arguments = ReadFileArguments;
     type Result = Shown;
 
-    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+    fn check(arguments: &ReadFileArguments) -> Result<(), Unfit> {
         let unfit = |path, why: &str| Err(Unfit { path, why: why.to_owned() });
         match (arguments.offset, arguments.max_lines) {
             (Some(0), _) => unfit("/offset", "lines are counted from 1"),
@@ -70,11 +72,11 @@ impl Tool for ReadFile {
         }
     }
 
-    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+    fn needs(_: &ReadFileArguments, _: &MemoryStore) -> Vec<Permission> {
         vec![Permission::CanExecuteTasks]
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Shown>, ToolError> {
+    fn run(permit: Permit, arguments: &ReadFileArguments, world: &mut World<'_>) -> Result<ToolDone<Shown>, ToolError> {
         let spent = world.spend(permit)?;
         let path = world.files.path(&arguments.path)?;
         let bytes = world.files.read(&path).map_err(|error| missing(error, world))?;
@@ -86,7 +88,7 @@ impl Tool for ReadFile {
         let page = page(&bytes, arguments.offset.unwrap_or(1), lines_max);
         let shown = shown(path.as_str(), &bytes, &page, world)?;
         let observed = shown.content.clone();
-        Ok(Done::well(spent, shown, observed))
+        Ok(ToolDone::well(spent, shown, observed))
     }
 }
 
@@ -102,7 +104,7 @@ pub(super) fn missing(error: FilesError, world: &World<'_>) -> ToolError {
 
 /// The lines of a file that are shown.
 #[derive(Debug, PartialEq, Eq)]
-struct Page<'b> {
+struct LinePage<'b> {
     /// The bytes of the shown lines, or the beginning of a line that is too long.
     bytes: &'b [u8],
     first_line: u64,
@@ -114,7 +116,7 @@ struct Page<'b> {
 }
 
 /// Chooses the lines: whole ones within both caps, and of a first line beyond the cap its beginning.
-fn page(bytes: &[u8], offset: u64, lines_max: u64) -> Page<'_> {
+fn page(bytes: &[u8], offset: u64, lines_max: u64) -> LinePage<'_> {
     let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let total = u64::try_from(lines.len()).unwrap_or(u64::MAX);
     let skipped = usize::try_from(offset.saturating_sub(1)).unwrap_or(usize::MAX).min(lines.len());
@@ -134,7 +136,7 @@ fn page(bytes: &[u8], offset: u64, lines_max: u64) -> Page<'_> {
         count = 1;
         length = line.len().min(TEXT_BYTES_MAX);
     }
-    Page {
+    LinePage {
         bytes: bytes.get(start..start.saturating_add(length)).unwrap_or_default(),
         first_line: offset,
         lines_shown: count,
@@ -144,7 +146,7 @@ fn page(bytes: &[u8], offset: u64, lines_max: u64) -> Page<'_> {
     }
 }
 
-fn shown(path: &str, whole: &[u8], page: &Page<'_>, world: &World<'_>) -> Result<Shown, ToolError> {
+fn shown(path: &str, whole: &[u8], page: &LinePage<'_>, world: &World<'_>) -> Result<Shown, ToolError> {
     let mut notes = Vec::new();
     if let Err(error) = std::str::from_utf8(whole) {
         notes.push(format!(

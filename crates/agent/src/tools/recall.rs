@@ -1,6 +1,7 @@
 //! `recall`: what was remembered, or what was cut from a result, page by page and byte for byte (MEM-1).
 
-use super::{Done, Memories, TEXT_BYTES_MAX, Tool, ToolError, Unfit, World};
+use super::error::ToolError;
+use super::tool::{Memories, TEXT_BYTES_MAX, Tool, ToolDone, Unfit, World};
 use base64::Engine as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ pub(crate) struct Recall;
 /// Arguments of `recall`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct RecallArguments {
     /// What to get, in full or by its first digits; without one the answer lists what is kept.
     #[serde(default)]
     pointer: Option<String>,
@@ -99,17 +100,17 @@ impl Tool for Recall {
     const NAME: &'static str = "recall";
     const ABOUT: &'static str = "Get back what was remembered, or what was cut from a result, by its pointer; page with \
         `offset`. Without a pointer it lists what is kept.";
-    type Arguments = Arguments;
+    type Arguments = RecallArguments;
     type Result = Recalled;
 
-    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+    fn check(arguments: &RecallArguments) -> Result<(), Unfit> {
         if arguments.max_bytes == Some(0) {
             return Err(Unfit { path: "/max_bytes", why: "at least 1 byte must be shown".to_owned() });
         }
         Ok(())
     }
 
-    fn needs(arguments: &Arguments, memory: &MemoryStore) -> Vec<Permission> {
+    fn needs(arguments: &RecallArguments, memory: &MemoryStore) -> Vec<Permission> {
         let mut needed = vec![Permission::CanExecuteTasks];
         let record = |text: &str| memory.resolve(text).and_then(|pointer| memory.record(&pointer));
         // A content whose record cannot be read counts as private; one that is not there needs no permission to be missed.
@@ -124,12 +125,12 @@ impl Tool for Recall {
         needed
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Recalled>, ToolError> {
+    fn run(permit: Permit, arguments: &RecallArguments, world: &mut World<'_>) -> Result<ToolDone<Recalled>, ToolError> {
         let spent = world.spend(permit)?;
         let Some(text) = arguments.pointer.as_deref() else {
             let known = known(world)?;
             let observed = known.known.iter().map(|content| content.pointer.as_str()).collect::<Vec<_>>().join("\n");
-            return Ok(Done::well(spent, Recalled::Known(known), observed));
+            return Ok(ToolDone::well(spent, Recalled::Known(known), observed));
         };
         let pointer = world.memory.resolve(text)?;
         if !may_read(world, &world.memory.record(&pointer)?) {
@@ -138,7 +139,7 @@ impl Tool for Recall {
         let bytes = world.memory.get(&pointer)?;
         let page = page(&pointer, &bytes, arguments.offset.unwrap_or(0), arguments.max_bytes);
         let observed = page.content.clone();
-        Ok(Done::well(spent, Recalled::Page(page), observed))
+        Ok(ToolDone::well(spent, Recalled::Page(page), observed))
     }
 }
 

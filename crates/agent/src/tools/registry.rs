@@ -1,24 +1,22 @@
 //! The registry: all tools of a session, fixed and named by one digest before it begins (RUN-1, CONST-6).
 
-use super::decode::{Asked, Fit};
 use super::edit::Edit;
+use super::entry::ToolEntry;
 use super::finish::Finish;
 use super::list::List;
 use super::read_file::ReadFile;
 use super::recall::Recall;
 use super::remember::Remember;
-use super::run::{self, Told};
 use super::search::Search;
 use super::shell::Shell;
+use super::tool::Tool as _;
 use super::write::Write;
-use super::{Tool, ToolError, World};
-use crate::engine::ToolSpec;
-use crate::schema::{Mistake, Schema, SchemaError, Side};
-use serde_json::{Value, json};
-use tripwire_core::chain::gate::Permit;
-use tripwire_core::record::canonical;
+use crate::engines::ToolSpec;
+use serde_json::Value;
+use std::borrow::Cow;
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
-use tripwire_session::memory::MemoryStore;
 
 /// Tells this digest from all others.
 const DOMAIN: &[u8] = b"tripwire tool registry 1\0";
@@ -30,52 +28,23 @@ pub const SHELL: &str = Shell::NAME;
 /// All tools of a session. There is no way to add, change or take one away.
 #[derive(Debug)]
 pub struct Registry {
-    entries: Vec<Entry>,
+    entries: Vec<ToolEntry>,
     specs: Vec<ToolSpec>,
     digest: Digest,
 }
 
-/// A registry that cannot be made: a defect of a tool's types.
+/// A registry that cannot be named by a digest: a defect of a tool's types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the tool `{tool}` cannot be registered: {why}")]
-pub struct RegistryError {
-    tool: &'static str,
-    why: String,
-}
+#[error("the tool registry has no canonical form: {0}")]
+pub struct RegistryError(#[from] CanonicalError);
 
-/// One tool, its types forgotten.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
-    pub(super) arguments: Schema,
-    pub(super) result: Schema,
-    pub(super) fit: fn(&Value) -> Result<Fit, Mistake>,
-    pub(super) ask: fn(&Value, &MemoryStore) -> Asked,
-    pub(super) run: fn(Permit, &Value, &mut World<'_>) -> Result<Told, ToolError>,
-}
-
-impl Entry {
-    fn of<T: Tool>() -> Result<Self, RegistryError> {
-        let broken = |error: SchemaError| RegistryError { tool: T::NAME, why: error.to_string() };
-        Ok(Self {
-            name: T::NAME,
-            about: T::ABOUT,
-            arguments: Schema::of::<T::Arguments>(Side::Arguments).map_err(broken)?,
-            result: Schema::of::<T::Result>(Side::Result).map_err(broken)?,
-            fit: super::decode::fit::<T>,
-            ask: super::decode::ask::<T>,
-            run: run::erased::<T>,
-        })
+impl Explain for RegistryError {
+    fn hint(&self) -> Cow<'_, str> {
+        "this is a defect of tripwire; please report it".into()
     }
 
-    fn frozen(&self) -> Value {
-        json!({
-            "arguments": self.arguments.text(),
-            "description": self.about,
-            "name": self.name,
-            "result": self.result.text(),
-        })
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::BadInput
     }
 }
 
@@ -83,31 +52,23 @@ impl Registry {
     /// The registry of our own loop, in the order of the names.
     ///
     /// # Errors
-    /// If a tool's types have no schema, which a test rules out.
+    /// If the schemas have no canonical form, which a test rules out.
     pub fn new() -> Result<Self, RegistryError> {
         let mut entries = vec![
-            Entry::of::<Edit>()?,
-            Entry::of::<Finish>()?,
-            Entry::of::<List>()?,
-            Entry::of::<ReadFile>()?,
-            Entry::of::<Recall>()?,
-            Entry::of::<Remember>()?,
-            Entry::of::<Search>()?,
-            Entry::of::<Shell>()?,
-            Entry::of::<Write>()?,
+            ToolEntry::of::<Edit>(),
+            ToolEntry::of::<Finish>(),
+            ToolEntry::of::<List>(),
+            ToolEntry::of::<ReadFile>(),
+            ToolEntry::of::<Recall>(),
+            ToolEntry::of::<Remember>(),
+            ToolEntry::of::<Search>(),
+            ToolEntry::of::<Shell>(),
+            ToolEntry::of::<Write>(),
         ];
         entries.sort_by_key(|entry| entry.name);
-        let frozen = Value::Array(entries.iter().map(Entry::frozen).collect());
-        let text = canonical::to_string(&frozen)
-            .map_err(|error| RegistryError { tool: "registry", why: error.to_string() })?;
-        let specs = entries
-            .iter()
-            .map(|entry| ToolSpec {
-                name: entry.name.to_owned(),
-                description: entry.about.to_owned(),
-                schema: entry.arguments.text().clone(),
-            })
-            .collect();
+        let frozen = Value::Array(entries.iter().map(ToolEntry::frozen).collect());
+        let text = canonical::to_string(&frozen)?;
+        let specs = entries.iter().map(ToolEntry::spec).collect();
         Ok(Self { entries, specs, digest: Digest::of_parts([DOMAIN, text.as_bytes()]) })
     }
 
@@ -128,8 +89,10 @@ impl Registry {
         self.entries.iter().map(|entry| entry.name)
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.name == name)
+    /// The tools, in the order of their names.
+    #[must_use]
+    pub fn entries(&self) -> &[ToolEntry] {
+        &self.entries
     }
 }
 
@@ -148,19 +111,32 @@ mod tests {
         let mut other = Registry::new().unwrap();
         other.entries[0].about = "something else";
         let text = |registry: &Registry| {
-            canonical::to_string(&Value::Array(registry.entries.iter().map(Entry::frozen).collect())).unwrap()
+            canonical::to_string(&Value::Array(registry.entries.iter().map(ToolEntry::frozen).collect())).unwrap()
         };
         assert_ne!(text(&first), text(&other));
     }
 
     #[test]
-    fn every_argument_of_every_tool_says_what_it_is() {
+    fn run_1_sessions_that_were_begun_with_these_tools_can_be_taken_up() {
+        // Changing a name, a description or a field changes it: then older sessions cannot be resumed.
+        let digest = Registry::new().unwrap().digest().to_string();
+        assert!(digest.ends_with("f11d023a4e6536e71bd316326f6845c7552df4ef622d8ce6c31b0b8961443bbd"), "{digest}");
+    }
+
+    #[test]
+    fn every_argument_of_every_tool_says_what_it_is_in_words_that_are_checked() {
         for spec in Registry::new().unwrap().specs() {
             assert_eq!(spec.schema["type"], "object", "{}", spec.name);
             assert_eq!(spec.schema["additionalProperties"], false, "{}", spec.name);
             for (field, schema) in spec.schema["properties"].as_object().unwrap() {
                 assert!(schema["description"].is_string(), "{}.{field}", spec.name);
+                let words: Vec<&str> = schema.as_object().unwrap().keys().map(String::as_str).collect();
+                let known = ["type", "description", "default", "format", "minimum"];
+                assert!(words.iter().all(|word| known.contains(word)), "{}.{field} has {words:?}", spec.name);
             }
+            let known = ["type", "additionalProperties", "properties", "required", "description"];
+            let words: Vec<&str> = spec.schema.as_object().unwrap().keys().map(String::as_str).collect();
+            assert!(words.iter().all(|word| known.contains(word)), "{} has {words:?}", spec.name);
         }
     }
 }

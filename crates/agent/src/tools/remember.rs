@@ -1,6 +1,7 @@
 //! `remember`: keep a text beyond the context; the pointer gives back exactly its bytes (MEM-1).
 
-use super::{Done, Tool, ToolError, Unfit, World};
+use super::error::ToolError;
+use super::tool::{Tool, ToolDone, Unfit, World};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
@@ -12,7 +13,7 @@ pub(crate) struct Remember;
 /// Arguments of `remember`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct RememberArguments {
     /// The text, kept whole.
     text: String,
     /// A short form of it; it points to the whole text and never replaces it.
@@ -26,7 +27,7 @@ pub(crate) struct Arguments {
 /// Result of `remember`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Kept {
+pub(crate) struct Remembered {
     /// Give this to `recall` to get the text back.
     pointer: String,
     /// The size of the text.
@@ -39,21 +40,21 @@ pub(crate) struct Kept {
 impl Tool for Remember {
     const NAME: &'static str = "remember";
     const ABOUT: &'static str = "Keep a text outside of the conversation, whole; the pointer gives it back exactly.";
-    type Arguments = Arguments;
-    type Result = Kept;
+    type Arguments = RememberArguments;
+    type Result = Remembered;
 
-    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+    fn check(arguments: &RememberArguments) -> Result<(), Unfit> {
         if arguments.text.is_empty() {
             return Err(Unfit { path: "/text", why: "there is nothing to remember".to_owned() });
         }
         Ok(())
     }
 
-    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+    fn needs(_: &RememberArguments, _: &MemoryStore) -> Vec<Permission> {
         vec![Permission::CanExecuteTasks, Permission::CanWriteMemories]
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Kept>, ToolError> {
+    fn run(permit: Permit, arguments: &RememberArguments, world: &mut World<'_>) -> Result<ToolDone<Remembered>, ToolError> {
         let spent = world.spend(permit)?;
         let visibility = if arguments.private == Some(true) { Visibility::Private } else { Visibility::Public };
         let pointer = world.memory.put(arguments.text.as_bytes(), visibility)?;
@@ -63,7 +64,7 @@ impl Tool for Remember {
             None => None,
         };
         let bytes = u64::try_from(arguments.text.len()).unwrap_or(u64::MAX);
-        let result = Kept { pointer: pointer.to_string(), bytes, summary_pointer };
-        Ok(Done::well(spent, result, format!("kept {pointer}")))
+        let result = Remembered { pointer: pointer.to_string(), bytes, summary_pointer };
+        Ok(ToolDone::well(spent, result, format!("kept {pointer}")))
     }
 }

@@ -1,44 +1,20 @@
-//! Carrying a permitted call out: act, check the result, cut it to its cap, and say what happened.
+//! Carrying a permitted call out: act, cut the result to its cap, and say what happened.
 
 use super::decode::Decoded;
-use super::outcome::{Kept, Ran};
-use super::registry::Registry;
-use super::{End, RESULT_BYTES_MAX, TEXT_BYTES_MAX, Tool, ToolError, Verbatim, World, scrub};
+use super::entry::ToolOutput;
+use super::error::ToolError;
+use super::outcome::{KeptOutput, Ran};
+use super::relative::relative;
+use super::tool::{RESULT_BYTES_MAX, TEXT_BYTES_MAX, ToolEnd, World};
 use serde::Serialize;
-use serde_json::Value;
 use std::time::Instant;
 use tripwire_core::chain::event::ErrorClass;
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::chain::gate::Permit;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::label;
 use tripwire_core::units::{RunMillis, Tokens};
-use tripwire_session::execution::SpentPermit;
 use tripwire_session::memory::Visibility;
-
-/// What a tool did, its types forgotten.
-pub(super) struct Told {
-    value: Value,
-    text: String,
-    observed: String,
-    end: End,
-    verbatim: Vec<Verbatim>,
-    spent: SpentPermit,
-}
-
-/// Runs a tool with arguments that were checked before.
-pub(super) fn erased<T: Tool>(permit: Permit, arguments: &Value, world: &mut World<'_>) -> Result<Told, ToolError> {
-    let broken = |error: &serde_json::Error| ToolError::Defect { tool: T::NAME, why: error.to_string() };
-    let typed = serde_json::from_value(arguments.clone()).map_err(|error| broken(&error))?;
-    let done = T::run(permit, typed, world)?;
-    Ok(Told {
-        value: serde_json::to_value(&done.result).map_err(|error| broken(&error))?,
-        text: serde_json::to_string(&done.result).map_err(|error| broken(&error))?,
-        observed: done.observed,
-        end: done.end,
-        verbatim: done.verbatim,
-        spent: done.spent,
-    })
-}
 
 /// What the model gets in place of a result that is too long as a whole.
 #[derive(Debug, Serialize)]
@@ -50,38 +26,30 @@ struct Beginning<'a> {
     note: String,
 }
 
-impl Registry {
-    /// Carries out a decoded call. There is no way to do so without the gate's permit for exactly this action, and the
-    /// permit is used up whatever happens.
-    pub fn run(&self, permit: Permit, call: &Decoded<'_>, world: &mut World<'_>) -> Ran {
-        let begun = Instant::now();
-        world.action = call.action(world.files).exact();
-        let entry = call.entry();
-        let answer = (entry.run)(permit, call.arguments(), world).and_then(|told| {
-            match entry.result.mistakes(&told.value).first() {
-                None => Ok(told),
-                Some(mistake) => Err(ToolError::Defect { tool: entry.name, why: mistake.to_string() }),
-            }
-        });
-        let latency_ms = RunMillis::new(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
-        match answer {
-            Ok(told) => succeeded(told, world, latency_ms),
-            Err(error) => failed(&error, world, latency_ms),
-        }
+/// Carries out a decoded call. There is no way to do so without the gate's permit for exactly this action, and the permit
+/// is used up whatever happens.
+pub fn run(permit: Permit, call: &Decoded, world: &mut World<'_>) -> Ran {
+    let begun = Instant::now();
+    world.action = call.action(world.files).exact();
+    let output = call.prepared().run(permit, world);
+    let latency_ms = RunMillis::new(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+    match output {
+        Ok(output) => succeeded(output, world, latency_ms),
+        Err(error) => failed(&error, world, latency_ms),
     }
 }
 
-fn succeeded(told: Told, world: &World<'_>, latency_ms: RunMillis) -> Ran {
-    let Told { text, observed, end, verbatim, spent, value: _ } = told;
+fn succeeded(output: ToolOutput, world: &World<'_>, latency_ms: RunMillis) -> Ran {
+    let ToolOutput { text, observed, end, verbatim, spent } = output;
     let (class, exit_code) = match end {
-        End::Well => (None, None),
-        End::Exited(code) => (None, Some(code)),
-        End::Broken(class) => (Some(class), None),
+        ToolEnd::Well => (None, None),
+        ToolEnd::Exited(code) => (None, Some(code)),
+        ToolEnd::Broken(class) => (Some(class), None),
     };
     let (text, cut) = capped(text, world);
     let verbatim = verbatim
         .into_iter()
-        .map(|part| Kept {
+        .map(|part| KeptOutput {
             name: part.name,
             pointer: world.memory.put(&part.bytes, Visibility::Public).map_err(|error| error.to_string()),
         })
@@ -101,8 +69,8 @@ fn succeeded(told: Told, world: &World<'_>, latency_ms: RunMillis) -> Ran {
 
 fn failed(error: &ToolError, world: &World<'_>, latency_ms: RunMillis) -> Ran {
     let class = error.class();
-    let said = scrub::relative(&error.to_string(), world.files.names());
-    let hint = scrub::relative(&error.hint(), world.files.names());
+    let said = relative(&error.to_string(), world.files.names());
+    let hint = relative(&error.hint(), world.files.names());
     let executed = match class {
         ErrorClass::Timeout | ErrorClass::CouldNotRun | ErrorClass::Refused => false,
         ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure => true,

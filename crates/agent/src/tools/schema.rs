@@ -1,13 +1,14 @@
-//! JSON Schema: made from the Rust types themselves, checked before arguments are used and before results go out.
+//! JSON Schema, made from the Rust types themselves, and the check of a call's arguments against it.
 //!
 //! A model repairs its call from the words of the error, so each one names the place, what was expected there, and the
-//! piece that is wrong, cut to a readable length.
+//! piece that is wrong, cut to a readable length; and it hears of several mistakes at once. `serde` alone would stop at the
+//! first, name Rust's types and take a list for an object. The schemas are our own and flat, so the check knows exactly
+//! the keywords that they use; a test holds every tool to that.
 
-use jsonschema::Validator;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// Most mistakes that one answer names.
@@ -15,27 +16,11 @@ const MISTAKES_MAX: usize = 5;
 /// Most bytes of the offending piece that are repeated.
 const PIECE_BYTES_MAX: usize = 160;
 
-/// A schema, compiled once.
-#[derive(Debug)]
-pub struct Schema {
-    text: Value,
-    validator: Validator,
-}
-
 /// Which side of a type a schema describes: a field with a default may be left out when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// What comes in.
+pub(super) enum SchemaSide {
     Arguments,
-    /// What goes out.
     Result,
-}
-
-/// A schema that cannot be used: a defect of the type that it was made from.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the schema cannot be compiled: {why}")]
-pub struct SchemaError {
-    why: String,
 }
 
 /// One thing that is wrong with a value.
@@ -57,69 +42,86 @@ impl fmt::Display for Mistake {
     }
 }
 
-impl Schema {
-    /// The schema of a type, without references, so that every provider understands it.
-    ///
-    /// # Errors
-    /// If the type's schema is no schema.
-    pub fn of<T: JsonSchema>(side: Side) -> Result<Self, SchemaError> {
-        let settings = SchemaSettings::draft2020_12().with(|settings| {
-            settings.inline_subschemas = true;
-            settings.meta_schema = None;
-        });
-        let settings = match side {
-            Side::Arguments => settings.for_deserialize(),
-            Side::Result => settings.for_serialize(),
-        };
-        let mut text = settings.into_generator().into_root_schema_for::<T>().to_value();
-        if let Some(object) = text.as_object_mut() {
-            // The Rust name of the type says nothing to a model.
-            object.remove("title");
-        }
-        Self::compile(text)
+/// The schema of a type, without references, so that every provider understands it.
+pub(super) fn schema_of<T: JsonSchema>(side: SchemaSide) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let settings = match side {
+        SchemaSide::Arguments => settings.for_deserialize(),
+        SchemaSide::Result => settings.for_serialize(),
+    };
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Some(object) = schema.as_object_mut() {
+        // The Rust name of the type says nothing to a model.
+        object.remove("title");
     }
+    schema
+}
 
-    /// A schema from its text.
-    ///
-    /// # Errors
-    /// If it is none.
-    pub fn compile(text: Value) -> Result<Self, SchemaError> {
-        let validator = jsonschema::validator_for(&text).map_err(|error| SchemaError { why: error.to_string() })?;
-        Ok(Self { text, validator })
+/// What is wrong with the arguments of a call; at most a handful, in a fixed order.
+pub(super) fn mistakes(schema: &Value, arguments: &Value) -> Vec<Mistake> {
+    let Value::Object(fields) = arguments else {
+        return vec![Mistake { path: String::new(), why: of_type("\"object\""), found: piece(arguments) }];
+    };
+    let none = Map::new();
+    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let whole = |why: String| Mistake { path: String::new(), why, found: piece(arguments) };
+    let mut mistakes: Vec<Mistake> = fields
+        .iter()
+        .filter_map(|(name, value)| {
+            let why = field_mistake(known.get(name)?, value)?;
+            Some(Mistake { path: format!("/{name}"), why, found: piece(value) })
+        })
+        .collect();
+    let unknown: Vec<String> =
+        fields.keys().filter(|name| !known.contains_key(*name)).map(|name| format!("'{name}'")).collect();
+    if !unknown.is_empty() {
+        let were = if unknown.len() == 1 { "was" } else { "were" };
+        mistakes.push(whole(format!("Additional properties are not allowed ({} {were} unexpected)", unknown.join(", "))));
     }
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let missing = required.iter().filter_map(Value::as_str).filter(|name| !fields.contains_key(*name));
+    mistakes.extend(missing.map(|name| whole(format!("\"{name}\" is a required property"))));
+    mistakes.truncate(MISTAKES_MAX);
+    mistakes.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
+    mistakes
+}
 
-    /// The schema as JSON.
-    #[must_use]
-    pub const fn text(&self) -> &Value {
-        &self.text
+/// What is wrong with the value of one field.
+fn field_mistake(schema: &Value, value: &Value) -> Option<String> {
+    let mut types: Vec<&str> = match schema.get("type") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        Some(_) | None => Vec::new(),
+    };
+    if !types.is_empty() && !types.iter().any(|kind| is_of_type(value, kind)) {
+        types.sort_by_key(|kind| *kind != "null");
+        return Some(of_type(&types.iter().map(|kind| format!("\"{kind}\"")).collect::<Vec<_>>().join(", ")));
     }
+    let minimum = schema.get("minimum")?;
+    let is_less = value.as_f64()? < minimum.as_f64()?;
+    is_less.then(|| format!("this is less than the minimum of {minimum}"))
+}
 
-    /// What is wrong with a value; at most a handful, in a fixed order.
-    #[must_use]
-    pub fn mistakes(&self, value: &Value) -> Vec<Mistake> {
-        if self.validator.is_valid(value) {
-            return Vec::new();
+fn of_type(types: &str) -> String {
+    let plural = if types.contains(',') { "s" } else { "" };
+    format!("this is not of type{plural} {types}")
+}
+
+fn is_of_type(value: &Value, kind: &str) -> bool {
+    match value {
+        Value::Null => kind == "null",
+        Value::Bool(_) => kind == "boolean",
+        Value::String(_) => kind == "string",
+        Value::Array(_) => kind == "array",
+        Value::Object(_) => kind == "object",
+        // A whole number is an integer however it is written; one that no integer holds is left to the typed reading.
+        Value::Number(number) => {
+            let is_whole = || number.as_f64().is_some_and(|number| number.fract().abs() < f64::EPSILON);
+            kind == "number" || kind == "integer" && (!number.is_f64() || is_whole())
         }
-        let mut mistakes: Vec<Mistake> = self
-            .validator
-            .iter_errors(value)
-            .take(MISTAKES_MAX)
-            .map(|error| Mistake {
-                path: error.instance_path().as_str().to_owned(),
-                why: error.masked_with("this").to_string(),
-                found: piece(error.instance()),
-            })
-            .collect();
-        mistakes.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
-        if mistakes.is_empty() {
-            // Invalid without a word about it: never taken for valid.
-            mistakes.push(Mistake {
-                path: String::new(),
-                why: "it does not fit the schema".to_owned(),
-                found: piece(value),
-            });
-        }
-        mistakes
     }
 }
 
@@ -148,15 +150,15 @@ mod tests {
 
     #[test]
     fn tool_2_a_fitting_value_has_no_mistakes() {
-        let schema = Schema::of::<Ask>(Side::Arguments).unwrap();
+        let schema = schema_of::<Ask>(SchemaSide::Arguments);
         for value in [json!({"path": "a"}), json!({"path": "a", "count": 3}), json!({"path": "a", "count": null})] {
-            assert_eq!(schema.mistakes(&value), [], "{value}");
+            assert_eq!(mistakes(&schema, &value), [], "{value}");
         }
     }
 
     #[test]
     fn tool_2_a_mistake_names_place_expectation_and_piece() {
-        let schema = Schema::of::<Ask>(Side::Arguments).unwrap();
+        let schema = schema_of::<Ask>(SchemaSide::Arguments);
         for (value, place, words) in [
             (json!({"path": 7}), "/path", "is not of type \"string\""),
             (json!({"path": "a", "count": "many"}), "/count", "is not of type"),
@@ -165,7 +167,7 @@ mod tests {
             (json!({"path": "a", "file": 1}), "", "'file' was unexpected"),
             (json!([]), "", "is not of type \"object\""),
         ] {
-            let mistakes = schema.mistakes(&value);
+            let mistakes = mistakes(&schema, &value);
             assert_eq!(mistakes.len(), 1, "{value}: {mistakes:?}");
             assert_eq!(mistakes[0].path, place, "{value}");
             assert!(mistakes[0].why.contains(words), "{value}: {}", mistakes[0].why);
@@ -174,17 +176,18 @@ mod tests {
 
     #[test]
     fn tool_2_a_large_piece_is_cut_and_mistakes_are_few() {
-        let schema = Schema::compile(json!({"items": {"type": "integer"}})).unwrap();
-        let mistakes = schema.mistakes(&json!(vec!["ü".repeat(5_000); 50]));
+        let names = || (0..50).map(|number| format!("field{number}"));
+        let schema = json!({"properties": names().map(|name| (name, json!({"type": "integer"}))).collect::<Map<_, _>>()});
+        let long = names().map(|name| (name, json!("ü".repeat(5_000)))).collect::<Map<_, _>>();
+        let mistakes = mistakes(&schema, &Value::Object(long));
         assert_eq!(mistakes.len(), MISTAKES_MAX);
         assert!(mistakes.iter().all(|mistake| mistake.found.len() <= PIECE_BYTES_MAX + "…".len()));
     }
 
     #[test]
     fn tool_2_schemas_hold_no_references_and_are_the_same_each_time() {
-        let text = |()| Schema::of::<Vec<Ask>>(Side::Result).unwrap().text().to_string();
+        let text = |()| schema_of::<Vec<Ask>>(SchemaSide::Result).to_string();
         assert!(!text(()).contains("$ref") && !text(()).contains("$schema"), "{}", text(()));
         assert_eq!(text(()), text(()));
-        assert!(Schema::compile(json!({"type": "nonsense"})).is_err());
     }
 }

@@ -1,7 +1,9 @@
 //! `search`: a regular expression over the files of the workspace, with the engine of ripgrep, in one fixed order.
 
-use super::shown::{self, Next};
-use super::{Done, Tool, ToolError, Unfit, World, read_file};
+use super::walk::{self, Next};
+use super::error::ToolError;
+use super::tool::{Tool, ToolDone, Unfit, World};
+use super::read_file;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use ignore::overrides::{Override, OverrideBuilder};
@@ -17,7 +19,7 @@ use tripwire_session::memory::MemoryStore;
 /// Most matches of one answer.
 const MATCHES_MAX: u64 = 200;
 /// Most bytes of all shown lines together.
-const TEXTS_BYTES_MAX: usize = super::TEXT_BYTES_MAX / 2;
+const TEXTS_BYTES_MAX: usize = super::tool::TEXT_BYTES_MAX / 2;
 /// Most bytes of one shown line.
 const LINE_BYTES_MAX: usize = 400;
 /// Files larger than this are passed over, and the answer says so.
@@ -34,7 +36,7 @@ pub(crate) struct Search;
 /// Arguments of `search`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct SearchArguments {
     /// The regular expression, in Rust's syntax.
     pattern: String,
     /// Take the pattern as plain text.
@@ -90,10 +92,10 @@ impl Tool for Search {
     const NAME: &'static str = "search";
     const ABOUT: &'static str = "Search the workspace's files with a regular expression. Files that the project ignores, \
         binary files and git's own are left out.";
-    type Arguments = Arguments;
+    type Arguments = SearchArguments;
     type Result = Matches;
 
-    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+    fn check(arguments: &SearchArguments) -> Result<(), Unfit> {
         let unfit = |path, why: &str| Err(Unfit { path, why: why.to_owned() });
         if arguments.pattern.is_empty() {
             return unfit("/pattern", "an empty pattern matches every line");
@@ -104,19 +106,19 @@ impl Tool for Search {
         Ok(())
     }
 
-    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+    fn needs(_: &SearchArguments, _: &MemoryStore) -> Vec<Permission> {
         vec![Permission::CanExecuteTasks]
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Matches>, ToolError> {
+    fn run(permit: Permit, arguments: &SearchArguments, world: &mut World<'_>) -> Result<ToolDone<Matches>, ToolError> {
         let spent = world.spend(permit)?;
         let path = match arguments.path.as_deref() {
             Some(path) => world.files.path(path)?,
             None => WorkPath::root(),
         };
         exists(&path, world)?;
-        let matcher = matcher(&arguments)?;
-        let glob = glob(&arguments)?;
+        let matcher = matcher(arguments)?;
+        let glob = glob(arguments)?;
         let cap = arguments.max_matches.unwrap_or(MATCHES_MAX).min(MATCHES_MAX);
         let mut hunt = Hunt {
             files: world.files,
@@ -136,7 +138,7 @@ impl Tool for Search {
             .map(|hit| format!("{}:{}:{}", hit.path, hit.line, hit.text))
             .collect::<Vec<_>>()
             .join("\n");
-        Ok(Done::well(spent, hunt.result(&arguments), observed))
+        Ok(ToolDone::well(spent, hunt.result(arguments), observed))
     }
 }
 
@@ -149,7 +151,7 @@ fn exists(path: &WorkPath, world: &World<'_>) -> Result<(), ToolError> {
     }
 }
 
-fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
+fn matcher(arguments: &SearchArguments) -> Result<RegexMatcher, ToolError> {
     let bad = |why: String| ToolError::BadPattern {
         pattern: tripwire_core::label::cut(&arguments.pattern, LINE_BYTES_MAX).to_owned(),
         why,
@@ -171,7 +173,7 @@ fn one_line(error: &str) -> String {
     last.trim().trim_start_matches("error: ").to_owned()
 }
 
-fn glob(arguments: &Arguments) -> Result<Option<Override>, ToolError> {
+fn glob(arguments: &SearchArguments) -> Result<Option<Override>, ToolError> {
     let Some(glob) = arguments.glob.as_deref().filter(|glob| !glob.is_empty()) else { return Ok(None) };
     let bad = |error: ignore::Error| ToolError::BadPattern {
         pattern: tripwire_core::label::cut(glob, LINE_BYTES_MAX).to_owned(),
@@ -210,7 +212,7 @@ impl Hunt<'_> {
             .binary_detection(BinaryDetection::quit(0))
             .multi_line(false)
             .build();
-        shown::walk(self.files, below, &mut |seen| {
+        walk::walk(self.files, below, &mut |seen| {
             let path = seen.path;
             let chosen = glob.is_none_or(|glob| glob.matched(path.as_str(), false).is_whitelist());
             if !seen.kind.is_file() || !chosen {
@@ -245,7 +247,7 @@ impl Hunt<'_> {
         }
     }
 
-    fn result(self, arguments: &Arguments) -> Matches {
+    fn result(self, arguments: &SearchArguments) -> Matches {
         let guidance = self.found.is_empty().then(|| {
             let filter = if arguments.glob.is_some() || arguments.path.is_some() {
                 "; leave out `path` and `glob` to search everywhere"

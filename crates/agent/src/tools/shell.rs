@@ -1,6 +1,8 @@
 //! `shell`: a command line in the sandbox. Its errors reach the model word for word, its deadline holds (RUN-2, BOX-1).
 
-use super::{Done, End, TEXT_BYTES_MAX, Tool, ToolError, Unfit, Verbatim, World, scrub};
+use super::error::ToolError;
+use super::relative::relative;
+use super::tool::{TEXT_BYTES_MAX, Tool, ToolDone, ToolEnd, Unfit, Verbatim, World};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -21,7 +23,7 @@ pub(crate) struct Shell;
 /// Arguments of `shell`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct ShellArguments {
     /// The command line. It runs in the workspace, without a terminal and without input.
     command: String,
     /// End it after so many milliseconds; the session's own limit holds as well.
@@ -72,10 +74,10 @@ impl Tool for Shell {
     const NAME: &'static str = "shell";
     const ABOUT: &'static str = "Run a command line in a sandbox: files of the workspace only, no network unless the \
         session allows a host, bounded time and memory, a fixed environment. Everything that it started ends with it.";
-    type Arguments = Arguments;
+    type Arguments = ShellArguments;
     type Result = Output;
 
-    fn check(arguments: &Arguments) -> Result<(), Unfit> {
+    fn check(arguments: &ShellArguments) -> Result<(), Unfit> {
         let unfit = |path, why: &str| Err(Unfit { path, why: why.to_owned() });
         if arguments.command.trim().is_empty() {
             return unfit("/command", "it is empty");
@@ -89,11 +91,11 @@ impl Tool for Shell {
         Ok(())
     }
 
-    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+    fn needs(_: &ShellArguments, _: &MemoryStore) -> Vec<Permission> {
         vec![Permission::CanExecuteTasks]
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Output>, ToolError> {
+    fn run(permit: Permit, arguments: &ShellArguments, world: &mut World<'_>) -> Result<ToolDone<Output>, ToolError> {
         let asked = arguments.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
         let time_limit = world.time_left(asked.min(world.limits.command_time));
         if time_limit.is_zero() {
@@ -104,8 +106,8 @@ impl Tool for Shell {
         let work = Work { action: world.action, command, time_limit };
         let executed = world.executor.execute(permit, &work).map_err(ToolError::Execution)?;
         let mut notes = notes(executed.end, time_limit, &executed.planted);
-        let stdout = View::of(&executed.stdout, "stdout", world, &mut notes);
-        let stderr = View::of(&executed.stderr, "stderr", world, &mut notes);
+        let stdout = StreamView::of(&executed.stdout, "stdout", world, &mut notes);
+        let stderr = StreamView::of(&executed.stderr, "stderr", world, &mut notes);
         let observed = match (stdout.whole.as_str(), stderr.whole.as_str()) {
             (out, "") => out.to_owned(),
             ("", err) => err.to_owned(),
@@ -127,7 +129,7 @@ impl Tool for Shell {
             stderr_pointer: stderr.pointer,
             notes,
         };
-        Ok(Done {
+        Ok(ToolDone {
             result: output,
             spent: executed.spent,
             observed,
@@ -156,14 +158,14 @@ fn how(end: Ended) -> HowEnded {
     }
 }
 
-fn end(end: Ended) -> End {
+fn end(end: Ended) -> ToolEnd {
     match end {
-        Ended::Exited(code) => End::Exited(code),
+        Ended::Exited(code) => ToolEnd::Exited(code),
         // As shells count it.
-        Ended::Signaled(signal) => End::Exited(signal.saturating_add(128)),
-        Ended::TimedOut => End::Broken(ErrorClass::Timeout),
+        Ended::Signaled(signal) => ToolEnd::Exited(signal.saturating_add(128)),
+        Ended::TimedOut => ToolEnd::Broken(ErrorClass::Timeout),
         // It ran, and did not come to its end.
-        Ended::Interrupted | Ended::OverBudget(_) => End::Broken(ErrorClass::NonZeroExit),
+        Ended::Interrupted | Ended::OverBudget(_) => ToolEnd::Broken(ErrorClass::NonZeroExit),
     }
 }
 
@@ -182,7 +184,7 @@ fn notes(end: Ended, limit: Duration, planted: &[String]) -> Vec<String> {
 }
 
 /// One stream as the model sees it.
-struct View {
+struct StreamView {
     /// All of it, paths relative.
     whole: String,
     /// What is shown of that.
@@ -193,10 +195,10 @@ struct View {
     differs: bool,
 }
 
-impl View {
+impl StreamView {
     fn of(stream: &Stream, name: &str, world: &World<'_>, notes: &mut Vec<String>) -> Self {
         let text = String::from_utf8_lossy(&stream.bytes);
-        let whole = scrub::relative(&text, world.files.names());
+        let whole = relative(&text, world.files.names());
         let kept = u64::try_from(stream.bytes.len()).unwrap_or(u64::MAX);
         if stream.total > kept {
             notes.push(format!("only the first {kept} bytes of {name} were kept"));

@@ -1,6 +1,7 @@
 //! `write`: a whole file, new or instead of the old one; never half of it.
 
-use super::{Done, Tool, ToolError, World};
+use super::error::ToolError;
+use super::tool::{Tool, ToolDone, World};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
@@ -13,7 +14,7 @@ pub(crate) struct Write;
 /// Arguments of `write`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct WriteArguments {
     /// The file, relative to the workspace; folders on the way are made.
     path: String,
     /// The whole new contents.
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
 /// Result of `write`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Outcome {
+pub(crate) struct WriteResult {
     /// The file, relative to the workspace.
     path: String,
     /// Whether the file is new.
@@ -38,30 +39,30 @@ impl Tool for Write {
     const NAME: &'static str = "write";
     const ABOUT: &'static str = "Write a whole file of the workspace, new or in place of the old one. To change a part \
         of a file use `edit`.";
-    type Arguments = Arguments;
-    type Result = Outcome;
+    type Arguments = WriteArguments;
+    type Result = WriteResult;
 
-    fn needs(_: &Arguments, _: &MemoryStore) -> Vec<Permission> {
+    fn needs(_: &WriteArguments, _: &MemoryStore) -> Vec<Permission> {
         vec![Permission::CanExecuteTasks, Permission::Write, Permission::CanEditSource]
     }
 
-    fn writes(arguments: &Arguments) -> Vec<String> {
+    fn writes(arguments: &WriteArguments) -> Vec<String> {
         vec![arguments.path.clone()]
     }
 
-    fn run(permit: Permit, arguments: Arguments, world: &mut World<'_>) -> Result<Done<Outcome>, ToolError> {
+    fn run(permit: Permit, arguments: &WriteArguments, world: &mut World<'_>) -> Result<ToolDone<WriteResult>, ToolError> {
         let spent = world.spend(permit)?;
         let path = world.files.path(&arguments.path)?;
         let bytes = arguments.content.as_bytes();
         let written = world.files.change(&[Change::Write { path: path.clone(), bytes }])?;
         let created = written.first() == Some(&Written::Created);
         let observed = format!("{} {path}", if created { "created" } else { "replaced" });
-        let result = Outcome {
+        let result = WriteResult {
             path: path.to_string(),
             created,
             bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
             lines: u64::try_from(arguments.content.lines().count()).unwrap_or(u64::MAX),
         };
-        Ok(Done::well(spent, result, observed))
+        Ok(ToolDone::well(spent, result, observed))
     }
 }

@@ -1,17 +1,63 @@
-//! A cassette as it stands in its file, and the way from there to what is played.
+//! A cassette as it is written in its file, and the way from there to what is played.
 
-use super::{Cassette, CassetteError, Entry, Play, VERSION};
-use crate::engine::{Answer, End, EngineError, ToolCall, Usage};
+use super::tape::{Cassette, CassetteEntry, CassetteError, Play, VERSION};
+use crate::engines::error::EngineError;
+use tripwire_core::run::record::{Answer, AnswerEnd, Call, Usage};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
+use tripwire_core::label::Label;
 use tripwire_core::units::Tokens;
+
+/// The bytes of a cassette.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Reads a cassette from a file.
+///
+/// # Errors
+/// When it cannot be read or is not a good cassette; it is never played in part.
+pub fn load(path: &Path) -> Result<Cassette, CassetteError> {
+    let unreadable = |why: String| CassetteError::Unreadable { path: path.display().to_string(), why };
+    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let mut text = String::new();
+    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
+    match read.map_err(|error| unreadable(error.to_string()))? {
+        bytes if bytes as u64 > FILE_BYTES_MAX => Err(unreadable(format!("longer than {FILE_BYTES_MAX} bytes"))),
+        _ => parse(&text),
+    }
+}
+
+/// Reads a cassette from its text.
+///
+/// # Errors
+/// When it is not a good cassette: the line, the field, and why.
+pub fn parse(text: &str) -> Result<Cassette, CassetteError> {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (format!("line {}", index + 1), line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let Some((place, first)) = lines.next() else { return Err(CassetteError::NoHeader) };
+    let Ok(header) = serde_json::from_str::<serde_json::Value>(first) else {
+        // Not one object on the line: perhaps one object over many lines.
+        return list(text);
+    };
+    if header.get("answers").is_some() {
+        return list(text);
+    }
+    let about = header(&place, first)?;
+    let entries = lines.map(|(place, line)| entry(place, line)).collect::<Result<Vec<CassetteEntry>, _>>()?;
+    Cassette::of(about, entries)
+}
 
 /// The first object of a cassette on lines.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireHeader {
+pub(super) struct HeaderLine {
     /// The version.
     pub(super) cassette: u64,
     /// What it is for.
@@ -22,17 +68,17 @@ pub(super) struct WireHeader {
 /// A cassette in one object.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireList {
+struct EntryList {
     cassette: u64,
     #[serde(default)]
     about: String,
-    answers: Vec<WireEntry>,
+    answers: Vec<EntryLine>,
 }
 
 /// One entry.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct WireEntry {
+pub(super) struct EntryLine {
     /// A remark that is not played.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
@@ -53,10 +99,10 @@ pub(super) struct WireEntry {
     pub(super) text: Option<String>,
     /// The calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) calls: Vec<WireCall>,
+    pub(super) calls: Vec<CassetteCall>,
     /// The tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<CassetteUsage>,
     /// The model's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
@@ -65,7 +111,7 @@ pub(super) struct WireEntry {
     pub(super) end: Option<String>,
     /// An error in place of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<WireError>,
+    pub(super) error: Option<CassetteFailure>,
 }
 
 /// One text or several.
@@ -81,7 +127,7 @@ pub(super) enum Words {
 /// One call.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireCall {
+pub(super) struct CassetteCall {
     /// Its id; made when it is played if it is left out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) id: String,
@@ -95,7 +141,7 @@ pub(super) struct WireCall {
 /// The tokens.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct WireUsage {
+pub(super) struct CassetteUsage {
     /// Fresh input.
     pub(super) input: Tokens,
     /// Read from a cache.
@@ -111,7 +157,7 @@ pub(super) struct WireUsage {
 /// An error to play.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WireError {
+pub(super) struct CassetteFailure {
     /// Which.
     pub(super) kind: ErrorKind,
     /// The provider's words.
@@ -153,12 +199,12 @@ pub(super) fn header(place: &str, line: &str) -> Result<String, CassetteError> {
     let value: Value = serde_json::from_str(line).unwrap_or(Value::Null);
     let version = value.get("cassette").and_then(Value::as_u64).ok_or(CassetteError::NoHeader)?;
     check_version(version)?;
-    read::<WireHeader>(place, line).map(|header| header.about)
+    read::<HeaderLine>(place, line).map(|header| header.about)
 }
 
 /// Reads one line.
-pub(super) fn entry(place: String, line: &str) -> Result<Entry, CassetteError> {
-    let wire = read::<WireEntry>(&place, line)?;
+pub(super) fn entry(place: String, line: &str) -> Result<CassetteEntry, CassetteError> {
+    let wire = read::<EntryLine>(&place, line)?;
     wire.into_entry(place)
 }
 
@@ -171,11 +217,11 @@ pub(super) fn list(text: &str) -> Result<Cassette, CassetteError> {
     })?;
     // The version first: a newer cassette may have fields that we would call unknown.
     check_version(value.get("cassette").and_then(Value::as_u64).ok_or(CassetteError::NoHeader)?)?;
-    let list: WireList = read("the object", text)?;
+    let list: EntryList = read("the object", text)?;
     check_version(list.cassette)?;
     let numbered = list.answers.into_iter().enumerate();
     let entries = numbered.map(|(index, wire)| wire.into_entry(format!("answer {}", index + 1)));
-    Cassette::of(list.about, entries.collect::<Result<Vec<Entry>, _>>()?)
+    Cassette::of(list.about, entries.collect::<Result<Vec<CassetteEntry>, _>>()?)
 }
 
 const fn check_version(found: u64) -> Result<(), CassetteError> {
@@ -201,8 +247,8 @@ fn bad(place: &str, field: &str, why: &str) -> CassetteError {
     CassetteError::Bad { place: place.to_owned(), field, why: why.to_owned() }
 }
 
-impl WireEntry {
-    fn into_entry(self, place: String) -> Result<Entry, CassetteError> {
+impl EntryLine {
+    fn into_entry(self, place: String) -> Result<CassetteEntry, CassetteError> {
         let says = self.text.is_some() || !self.calls.is_empty();
         if says == self.error.is_some() {
             return Err(bad(&place, "", "an entry has either `text` and `calls`, or an `error`"));
@@ -222,16 +268,17 @@ impl WireEntry {
         let play = match self.error {
             Some(error) => Play::Error(error.into_error()),
             None => Play::Answer(Answer {
+                engine: Label::default(),
                 work: None,
                 text: self.text.unwrap_or_default(),
                 calls: self.calls.into_iter().map(|call| call.into_call(&place)).collect::<Result<Vec<_>, _>>()?,
-                usage: self.usage.map_or_else(Usage::default, WireUsage::into_usage),
-                model: self.model.unwrap_or_else(|| "scripted".to_owned()),
-                end: end(self.end),
+                usage: self.usage.map_or_else(Usage::default, CassetteUsage::into_usage),
+                model: Label::cut(self.model.as_deref().unwrap_or("scripted")),
+                end: end(self.end.as_deref()),
             }),
         };
         let delay = Duration::from_millis(self.delay_ms.unwrap_or(0));
-        Ok(Entry { place, expect, question: self.question, delay, times, play })
+        Ok(CassetteEntry { place, expect, question: self.question, delay, times, play })
     }
 }
 
@@ -240,8 +287,8 @@ fn is_digest(text: &str) -> bool {
     hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-impl WireCall {
-    fn into_call(self, place: &str) -> Result<ToolCall, CassetteError> {
+impl CassetteCall {
+    fn into_call(self, place: &str) -> Result<Call, CassetteError> {
         let arguments = match self.arguments {
             Value::Null => "{}".to_owned(),
             Value::String(text) => text,
@@ -250,11 +297,11 @@ impl WireCall {
                 return Err(bad(place, "calls.arguments", "arguments are an object, or a text to play to the letter"));
             }
         };
-        Ok(ToolCall { id: self.id, tool: self.tool, arguments })
+        Ok(Call { id: self.id, tool: self.tool, arguments })
     }
 }
 
-impl WireUsage {
+impl CassetteUsage {
     fn into_usage(self) -> Usage {
         Usage {
             fresh_input: self.input,
@@ -266,16 +313,16 @@ impl WireUsage {
     }
 }
 
-fn end(word: Option<String>) -> End {
-    match word.as_deref() {
-        None | Some("finished") => End::Finished,
-        Some("outputLimit") => End::OutputLimit,
-        Some("refused") => End::Refused,
-        Some(other) => End::Other(other.to_owned()),
+fn end(word: Option<&str>) -> AnswerEnd {
+    match word {
+        None | Some("finished") => AnswerEnd::Finished,
+        Some("outputLimit") => AnswerEnd::OutputLimit,
+        Some("refused") => AnswerEnd::Refused,
+        Some(_) => AnswerEnd::Other,
     }
 }
 
-impl WireError {
+impl CassetteFailure {
     fn into_error(self) -> EngineError {
         let engine = String::new();
         let said = self.said.unwrap_or_else(|| "as the cassette says".to_owned());

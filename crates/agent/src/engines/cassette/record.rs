@@ -1,8 +1,11 @@
 //! Writes what a model answered as a cassette.
 
-use super::wire::{ErrorKind, WireCall, WireEntry, WireError, WireHeader, WireUsage};
-use super::{VERSION, digest};
-use crate::engine::{Answer, End, EngineError, Question, ToolCall};
+use super::format::{ErrorKind, CassetteCall, EntryLine, CassetteFailure, HeaderLine, CassetteUsage};
+use super::question::digest;
+use super::tape::VERSION;
+use crate::engines::engine::{Question};
+use crate::engines::error::EngineError;
+use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::File;
@@ -33,7 +36,7 @@ impl Recorder {
     /// When the file is there already or cannot be written.
     pub fn create(path: &Path, about: &str, binding: Binding) -> io::Result<Self> {
         let mut recorder = Self { file: File::create_new(path)?, binding };
-        recorder.line(&WireHeader { cassette: VERSION, about: about.to_owned() })?;
+        recorder.line(&HeaderLine { cassette: VERSION, about: about.to_owned() })?;
         Ok(recorder)
     }
 
@@ -45,7 +48,7 @@ impl Recorder {
         let mut entry = match heard {
             Ok(answer) => of_answer(answer),
             Err(error) => match of_error(error) {
-                Some(error) => WireEntry { error: Some(error), ..WireEntry::default() },
+                Some(error) => EntryLine { error: Some(error), ..EntryLine::default() },
                 None => return Ok(()),
             },
         };
@@ -62,40 +65,40 @@ impl Recorder {
     }
 }
 
-fn of_answer(answer: &Answer) -> WireEntry {
+fn of_answer(answer: &Answer) -> EntryLine {
     let usage = &answer.usage;
-    WireEntry {
+    EntryLine {
         text: Some(answer.text.clone()),
         calls: answer.calls.iter().map(of_call).collect(),
-        usage: Some(WireUsage {
+        usage: Some(CassetteUsage {
             input: usage.fresh_input,
             cache_read: usage.cache_read,
             cache_write: usage.cache_write,
             output: usage.output,
             reasoning: usage.reasoning,
         }),
-        model: Some(answer.model.clone()),
-        end: match &answer.end {
-            End::Finished => None,
-            End::OutputLimit => Some("outputLimit".to_owned()),
-            End::Refused => Some("refused".to_owned()),
-            End::Other(word) => Some(word.clone()),
+        model: Some(answer.model.to_string()),
+        end: match answer.end {
+            AnswerEnd::Finished => None,
+            AnswerEnd::OutputLimit => Some("outputLimit".to_owned()),
+            AnswerEnd::Refused => Some("refused".to_owned()),
+            AnswerEnd::Other => Some("other".to_owned()),
         },
-        ..WireEntry::default()
+        ..EntryLine::default()
     }
 }
 
 /// A call. Arguments stand as an object only where that gives back the same bytes.
-fn of_call(call: &ToolCall) -> WireCall {
+fn of_call(call: &Call) -> CassetteCall {
     let object = serde_json::from_str::<Value>(&call.arguments).ok().filter(|value| {
         let written = value.to_string();
         value.is_object() && written == call.arguments
     });
     let arguments = object.unwrap_or_else(|| Value::from(call.arguments.as_str()));
-    WireCall { id: call.id.clone(), tool: call.tool.clone(), arguments }
+    CassetteCall { id: call.id.clone(), tool: call.tool.clone(), arguments }
 }
 
-fn of_error(error: &EngineError) -> Option<WireError> {
+fn of_error(error: &EngineError) -> Option<CassetteFailure> {
     let millis = |wait: &Option<Duration>| wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
     let (kind, said, retry_after_ms, status) = match error {
         EngineError::Overloaded { said, retry_after, .. } => (ErrorKind::Overloaded, said, millis(retry_after), None),
@@ -113,5 +116,5 @@ fn of_error(error: &EngineError) -> Option<WireError> {
         | EngineError::Deadline { .. }
         | EngineError::Cut { .. } => return None,
     };
-    Some(WireError { kind, said: Some(said.clone()), retry_after_ms, status })
+    Some(CassetteFailure { kind, said: Some(said.clone()), retry_after_ms, status })
 }
