@@ -28,7 +28,7 @@ pub use open::open;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_core::prices::TokenClasses;
+use tripwire_core::usage::Usage;
 use tripwire_core::run::record::Work;
 use tripwire_core::units::{MicroUsd, Tokens};
 
@@ -114,8 +114,8 @@ pub struct Usage {
 impl Usage {
     /// The same figures as the price table takes them. Our engines never ask for a cache that outlives the usual minutes.
     #[must_use]
-    pub const fn classes(&self) -> TokenClasses {
-        TokenClasses {
+    pub const fn classes(&self) -> Usage {
+        Usage {
             fresh_input: self.fresh_input,
             cache_read: self.cache_read,
             cache_write: self.cache_write,
