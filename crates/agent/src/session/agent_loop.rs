@@ -18,7 +18,7 @@ use crate::watch::Watch;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tripwire_core::chain::View as Figures;
+use tripwire_core::chain::ChainView as Figures;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::{HumanAct, What};
@@ -27,7 +27,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{Call, Returned, RunRecord};
-use tripwire_core::run::{Next, Recitation, Run, RunInput, Told, View};
+use tripwire_core::run::{Next, Recitation, Run, RunInput, Told, LoopEffect};
 use tripwire_core::units::{Count, EventIndex, RunMillis};
 use tripwire_fs::file::FileError;
 use tripwire_session::driver::{Driver, DriverError};
@@ -259,22 +259,22 @@ impl Session<'_> {
     }
 
     /// Carries out the machine's views.
-    fn show(&mut self, views: Vec<View>) -> Result<(), SessionError> {
+    fn show(&mut self, views: Vec<LoopEffect>) -> Result<(), SessionError> {
         for view in views {
             if let Err(error) = self.driver.log(&view, clock::now()) {
                 self.doors.audience.notice(&format!("the safety log could not be written: {error}"));
             }
             match view {
-                View::Line(line) => {
+                LoopEffect::Line(line) => {
                     self.transcript.append(&line)?;
                     self.tail.push(&line.text()?);
                     let status = self.status("");
                     self.doors.audience.line(&line, &status);
                 }
-                View::Say(saying) => self.conversation.say(&saying),
-                View::Forget => self.conversation.forget(),
-                View::Brief => self.driver.brief(clock::now())?,
-                View::Recite(recitation) => recite(&self.layout, recitation)?,
+                LoopEffect::Say(saying) => self.conversation.say(&saying),
+                LoopEffect::Forget => self.conversation.forget(),
+                LoopEffect::Brief => self.driver.brief(clock::now())?,
+                LoopEffect::Recite(recitation) => recite(&self.layout, recitation)?,
             }
         }
         Ok(())
@@ -414,8 +414,8 @@ fn broken() -> Returned {
 }
 
 fn refused(text: &str) -> Returned {
-    use tripwire_core::run::record::Outcome;
-    Returned { exit_code: None, how: Outcome::NotRun, pointer: None, text: text.to_owned(), verbatim: None }
+    use tripwire_core::run::record::CallOutcome;
+    Returned { exit_code: None, how: CallOutcome::NotRun, pointer: None, text: text.to_owned(), verbatim: None }
 }
 
 /// [`Told`] with its own copies, so that the machine can go on while it is said.

@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tripwire_core::label::Label;
 use tripwire_core::run::Saying;
-use tripwire_core::run::record::{
-    Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Spent, Usage as Used,
-};
+use tripwire_core::run::record::{Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Spent};
+use tripwire_core::usage::Usage as Used;
 use tripwire_core::units::{RunMillis, Tokens};
 
 /// The longest answer that is asked for.

@@ -10,9 +10,10 @@ use tripwire_core::input::{
     Verdict, What,
 };
 use tripwire_core::label::Label;
-use tripwire_core::prices::{self, Basis, TokenClasses};
+use tripwire_core::prices::{self, PriceBasis};
+use tripwire_core::usage::{Usage};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Spent, Usage, Work};
+use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{RawCall, observe};
@@ -187,11 +188,11 @@ impl Session<'_> {
     /// What the gate learns of an execution.
     fn result(&self, returned: &Returned) -> ExecutionResult {
         let (executed, status) = match returned.how {
-            Outcome::Done | Outcome::Failed => (true, ExecutionStatus::Success),
-            Outcome::Cut => (true, ExecutionStatus::Failed),
-            Outcome::NotRun => (false, ExecutionStatus::Failed),
-            Outcome::Refused => (false, ExecutionStatus::Blocked),
-            Outcome::Unknown => (true, ExecutionStatus::Partial),
+            CallOutcome::Done | CallOutcome::Failed => (true, ExecutionStatus::Success),
+            CallOutcome::Cut => (true, ExecutionStatus::Failed),
+            CallOutcome::NotRun => (false, ExecutionStatus::Failed),
+            CallOutcome::Refused => (false, ExecutionStatus::Blocked),
+            CallOutcome::Unknown => (true, ExecutionStatus::Partial),
         };
         ExecutionResult { executed, latency_ms: self.took_ms(), status, tokens_used: Tokens::ZERO }
     }
@@ -215,13 +216,13 @@ impl Session<'_> {
 fn charge(fare: Fare, model: &Label, usage: &Usage) -> Option<MicroUsd> {
     let cost = prices::cost(model.as_str(), &classes(usage));
     match (fare, cost.basis) {
-        (Fare::Free, Basis::Known | Basis::Dearest) | (Fare::IfListed, Basis::Dearest) => None,
-        (Fare::IfListed, Basis::Known) | (Fare::Full, Basis::Known | Basis::Dearest) => Some(cost.micro_usd),
+        (Fare::Free, PriceBasis::Listed | PriceBasis::HighestKnown) | (Fare::IfListed, PriceBasis::HighestKnown) => None,
+        (Fare::IfListed, PriceBasis::Listed) | (Fare::Full, PriceBasis::Listed | PriceBasis::HighestKnown) => Some(cost.micro_usd),
     }
 }
 
-const fn classes(usage: &Usage) -> TokenClasses {
-    TokenClasses {
+const fn classes(usage: &Usage) -> Usage {
+    Usage {
         fresh_input: usage.fresh_input,
         cache_read: usage.cache_read,
         cache_write: usage.cache_write,

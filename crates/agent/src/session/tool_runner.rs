@@ -17,7 +17,7 @@ use tripwire_core::input::{Grant, Permission, Verdict};
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer, WorkEnd};
+use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, CallOutcome, Returned, ReviewAnswer, WorkEnd};
 use tripwire_core::units::RunMillis;
 use tripwire_observe::{Observer, RawCall};
 use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
@@ -239,7 +239,7 @@ impl Hands {
         let asked = engine_call(call);
         let decoded = match decode(&asked, registry) {
             Ok(decoded) => decoded,
-            Err(fault) => return returned(Outcome::NotRun, fault.for_model()),
+            Err(fault) => return returned(CallOutcome::NotRun, fault.for_model()),
         };
         let tree = (decoded.tool() == SHELL).then(|| files.tree().to_owned());
         let before = tree.as_deref().and_then(Marks::of);
@@ -308,12 +308,12 @@ impl Hands {
         };
         let mut facts = self.observer.observe(&raw);
         facts.outcome.error_class = match returned.how {
-            Outcome::Done => None,
-            Outcome::Failed => facts.outcome.error_class.or(Some(ErrorClass::Tool)),
-            Outcome::Unknown => Some(ErrorClass::Tool),
-            Outcome::Cut => Some(ErrorClass::Timeout),
-            Outcome::NotRun => Some(ErrorClass::CouldNotRun),
-            Outcome::Refused => Some(ErrorClass::Refused),
+            CallOutcome::Done => None,
+            CallOutcome::Failed => facts.outcome.error_class.or(Some(ErrorClass::Tool)),
+            CallOutcome::Unknown => Some(ErrorClass::Tool),
+            CallOutcome::Cut => Some(ErrorClass::Timeout),
+            CallOutcome::NotRun => Some(ErrorClass::CouldNotRun),
+            CallOutcome::Refused => Some(ErrorClass::Refused),
         };
         facts.event(RunMillis::ZERO)
     }
@@ -358,18 +358,18 @@ impl Hands {
     #[must_use]
     pub fn apply(&mut self, permit: Option<Permit>, action: Fingerprint, proposal: &Digest) -> Returned {
         let Some(permit) = permit else {
-            return returned(Outcome::NotRun, "not applied: there is no permit".to_owned());
+            return returned(CallOutcome::NotRun, "not applied: there is no permit".to_owned());
         };
         if let Err(error) = spend(permit, action) {
-            return returned(Outcome::Refused, error.to_string());
+            return returned(CallOutcome::Refused, error.to_string());
         }
         let wanted = proposal.to_string().parse();
         let (Some(staging), Ok(wanted)) = (self.staging.take(), wanted) else {
-            return returned(Outcome::NotRun, "not applied: nothing is staged".to_owned());
+            return returned(CallOutcome::NotRun, "not applied: nothing is staged".to_owned());
         };
         match staging.apply(&wanted) {
-            Ok(changes) => returned(Outcome::Done, format!("{} changes applied", changes.changes().len())),
-            Err(error) => returned(Outcome::Failed, format!("not applied: {error}")),
+            Ok(changes) => returned(CallOutcome::Done, format!("{} changes applied", changes.changes().len())),
+            Err(error) => returned(CallOutcome::Failed, format!("not applied: {error}")),
         }
     }
 }
@@ -392,23 +392,23 @@ fn engine_call(call: &Call) -> ToolCall {
     ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
 }
 
-fn returned(how: Outcome, text: String) -> Returned {
+fn returned(how: CallOutcome, text: String) -> Returned {
     Returned { exit_code: None, how, pointer: None, text, verbatim: None }
 }
 
-const fn was_never_run(how: Outcome) -> bool {
+const fn was_never_run(how: CallOutcome) -> bool {
     match how {
-        Outcome::Refused | Outcome::Unknown => true,
-        Outcome::Done | Outcome::Failed | Outcome::Cut | Outcome::NotRun => false,
+        CallOutcome::Refused | CallOutcome::Unknown => true,
+        CallOutcome::Done | CallOutcome::Failed | CallOutcome::Cut | CallOutcome::NotRun => false,
     }
 }
 
-fn outcome(ran: &Ran) -> Outcome {
+fn outcome(ran: &Ran) -> CallOutcome {
     match (ran.is_error, ran.class) {
-        (false, _) => Outcome::Done,
-        (true, Some(ErrorClass::Timeout)) => Outcome::Cut,
-        (true, Some(ErrorClass::CouldNotRun)) => Outcome::NotRun,
-        (true, Some(ErrorClass::Refused)) => Outcome::Refused,
-        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => Outcome::Failed,
+        (false, _) => CallOutcome::Done,
+        (true, Some(ErrorClass::Timeout)) => CallOutcome::Cut,
+        (true, Some(ErrorClass::CouldNotRun)) => CallOutcome::NotRun,
+        (true, Some(ErrorClass::Refused)) => CallOutcome::Refused,
+        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => CallOutcome::Failed,
     }
 }

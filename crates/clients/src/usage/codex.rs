@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::prices::TokenClasses;
+use tripwire_core::usage::Usage;
 use tripwire_core::units::Tokens;
 
 #[derive(Deserialize)]
@@ -114,9 +114,9 @@ fn told(news: &mut News<'_>, id: &str, total: Option<Usage>, last: Option<Usage>
 
 impl Usage {
     /// Cached tokens are inside the input here, and reasoning inside the output.
-    fn classes(self) -> TokenClasses {
+    fn classes(self) -> Usage {
         let cached = self.cached_input_tokens.0.saturating_add(self.cache_write_input_tokens.0);
-        TokenClasses {
+        Usage {
             fresh_input: Tokens::new(self.input_tokens.0.saturating_sub(cached)),
             cache_read: Tokens::new(self.cached_input_tokens.0),
             cache_write: Tokens::new(self.cache_write_input_tokens.0),

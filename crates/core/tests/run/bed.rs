@@ -14,11 +14,12 @@ use tripwire_core::run::ending::Ending;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{
-    Answer, AnswerEnd, Call, CallFault, Checked, EngineFailure, FailureKind, FaultKind, Outcome, Patience, RUN_VERSION,
-    Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spent, Spoken, Usage, Work, WorkEnd,
+    Answer, AnswerEnd, Call, CallFault, Checked, EngineFailure, FailureKind, FaultKind, CallOutcome, OnHold, RUN_VERSION,
+    Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spent, Spoken, Work, WorkEnd,
 };
-use tripwire_core::run::{Next, Recitation, Run, RunInput, Saying, Told, View};
+use tripwire_core::run::{Next, Recitation, Run, RunInput, Saying, Told, LoopEffect};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::usage::Usage;
 use tripwire_observe::{RawCall, observe};
 
 /// What an engine does when it is asked.
@@ -77,7 +78,7 @@ pub(crate) fn setup() -> Setup {
         advisor: None,
         engines: vec![Label::cut("scripted:a"), Label::cut("scripted:b")],
         objective: "make the tests pass".to_owned(),
-        patience: Patience::Leave,
+        patience: OnHold::Leave,
         prompt: "be careful".to_owned(),
         prompt_sha256: Digest::of(b"be careful"),
         probe: None,
@@ -201,7 +202,7 @@ impl Bed {
             }
             Next::Apply(_) => {
                 self.executed.push("apply".to_owned());
-                self.learn(RunRecord::Applied(returned(Outcome::Done, "applied", None)));
+                self.learn(RunRecord::Applied(returned(CallOutcome::Done, "applied", None)));
             }
             Next::Wait(ms) => {
                 self.waited.push(ms.get());
@@ -234,14 +235,14 @@ impl Bed {
         self.show(views);
     }
 
-    fn show(&mut self, views: Vec<View>) {
+    fn show(&mut self, views: Vec<LoopEffect>) {
         for view in views {
             match view {
-                View::Line(line) => self.lines.push(line),
-                View::Say(saying) => self.conversation.push(saying),
-                View::Forget => self.conversation.clear(),
-                View::Brief => self.briefings += 1,
-                View::Recite(recitation) => self.recitations.push(recitation),
+                LoopEffect::Line(line) => self.lines.push(line),
+                LoopEffect::Say(saying) => self.conversation.push(saying),
+                LoopEffect::Forget => self.conversation.clear(),
+                LoopEffect::Brief => self.briefings += 1,
+                LoopEffect::Recite(recitation) => self.recitations.push(recitation),
             }
         }
     }
@@ -332,7 +333,7 @@ fn spoken(text: &str) -> Spoken {
     Spoken { engine, model, text: text.to_owned(), usage: Usage::default() }
 }
 
-pub(crate) fn returned(how: Outcome, text: &str, exit_code: Option<i32>) -> Returned {
+pub(crate) fn returned(how: CallOutcome, text: &str, exit_code: Option<i32>) -> Returned {
     Returned { exit_code, how, pointer: None, text: text.to_owned(), verbatim: None }
 }
 
@@ -350,9 +351,9 @@ fn check(call: &Call) -> Checked {
 /// What the tools give: `fail` in the arguments fails, tests pass unless they are `broken`.
 fn execute(call: &Call) -> Returned {
     match call.arguments.as_str() {
-        arguments if arguments.contains("fail") => returned(Outcome::Failed, "exploded", Some(2)),
-        arguments if arguments.contains("cargo test") => returned(Outcome::Done, "test result: ok. 3 passed", Some(0)),
-        arguments => returned(Outcome::Done, &format!("result of {arguments}"), None),
+        arguments if arguments.contains("fail") => returned(CallOutcome::Failed, "exploded", Some(2)),
+        arguments if arguments.contains("cargo test") => returned(CallOutcome::Done, "test result: ok. 3 passed", Some(0)),
+        arguments => returned(CallOutcome::Done, &format!("result of {arguments}"), None),
     }
 }
 
@@ -360,7 +361,7 @@ fn execute(call: &Call) -> Returned {
 fn what(run: &Run, told: Told<'_>) -> What {
     let turn = Label::new(&format!("step-{}", run.step()));
     let result = |returned: &Returned| {
-        let status = if returned.how == Outcome::Cut { ExecutionStatus::Failed } else { ExecutionStatus::Success };
+        let status = if returned.how == CallOutcome::Cut { ExecutionStatus::Failed } else { ExecutionStatus::Success };
         ExecutionResult { executed: true, latency_ms: RunMillis::ZERO, status, tokens_used: Tokens::ZERO }
     };
     match told {

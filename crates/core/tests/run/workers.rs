@@ -112,6 +112,6 @@ fn run_4_a_worker_that_a_crash_interrupted_is_not_begun_again_in_silence() {
     while !matches!(bed.run.next(), Next::Ask { .. }) {
         assert_eq!(bed.advance(), None, "it does not end before it asks");
     }
-    bed.learn(RunRecord::Resumed(tripwire_core::run::record::Patience::Leave));
+    bed.learn(RunRecord::Resumed(tripwire_core::run::record::OnHold::Leave));
     assert!(is_told(&bed, "A worker before you ended early") && is_told(&bed, "killed"));
 }

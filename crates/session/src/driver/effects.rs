@@ -4,7 +4,7 @@
 //! written does not stop the guard: the journal is the truth, and the notice tells the person.
 
 use super::recent::{Memo, Progress};
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
 use tripwire_core::effect::Effect;
 use tripwire_core::input::Report;
@@ -238,7 +238,7 @@ const fn event_type(kind: FindingKind) -> Option<EventType> {
 }
 
 /// Shows the engine's counters and bits in the manifest. A person's edit in the same moment wins: it is read next time.
-pub(super) fn show_counters(layout: &Layout, view: &View, seen: &mut Seen) {
+pub(super) fn show_counters(layout: &Layout, view: &ChainView, seen: &mut Seen) {
     // Compared with what this session showed: two sessions that each corrected the other's figures would never end.
     if seen.shown().is_none_or(|shown| edits(shown, view).is_empty()) {
         return;
@@ -255,7 +255,7 @@ pub(super) fn show_counters(layout: &Layout, view: &View, seen: &mut Seen) {
     }
 }
 
-fn edits(shown: &Live, view: &View) -> Vec<Edit> {
+fn edits(shown: &Live, view: &ChainView) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut number = |path, old: u64, new: u32| {
         if old != u64::from(new) {
