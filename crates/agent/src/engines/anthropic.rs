@@ -9,11 +9,12 @@ use super::opaque::OpaqueParts;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
 use crate::engines::engine::{Question, ToolAnswer, Turn};
-use tripwire_core::run::record::{AnswerEnd, Call, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use tripwire_core::run::record::{AnswerEnd, Call};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// The request for one question. Prompt, registry and conversation only ever grow at the end, so both are marked for the
 /// cache.
@@ -264,6 +265,7 @@ impl AnthropicUsage {
             cache_write: Tokens::new(self.cache_creation_input_tokens.unwrap_or(0)),
             output: Tokens::new(output).minus(Tokens::new(thinking)),
             reasoning: Tokens::new(thinking.min(output)),
+            ..Usage::default()
         })
     }
 }

@@ -3,12 +3,13 @@
 use super::limits::{ARGUMENT_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
 use super::refusal::{Fault, excerpt};
 use super::sse::Event;
-use tripwire_core::run::record::{Answer, AnswerEnd, Call, Spent, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tripwire_core::label::Label;
+use tripwire_core::run::record::{Answer, AnswerEnd, Call, Spent};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// How an id begins that was made here, because the provider gave none.
 pub(super) const MADE_ID: &str = "made_";
@@ -34,12 +35,26 @@ pub(super) enum Came {
     Whole,
 }
 
+/// A call while it comes in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct CallDraft {
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+}
+
+impl From<CallDraft> for Call {
+    fn from(call: CallDraft) -> Self {
+        Self { arguments: call.arguments.into(), id: call.id.into(), tool: call.tool.into() }
+    }
+}
+
 /// What is known of an answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     text: String,
     told: usize,
-    calls: BTreeMap<u64, Call>,
+    calls: BTreeMap<u64, CallDraft>,
     /// The tokens, once the provider told them.
     pub(super) usage: Option<Usage>,
     /// The model's own name.
@@ -72,12 +87,11 @@ impl Draft {
     }
 
     /// The call at a place of the answer, made when it is first named.
-    pub(super) fn call(&mut self, index: u64) -> Result<&mut Call, Fault> {
+    pub(super) fn call(&mut self, index: u64) -> Result<&mut CallDraft, Fault> {
         if self.calls.len() >= CALLS_MAX && !self.calls.contains_key(&index) {
             return Err(Fault::Broken(format!("it asks for more than {CALLS_MAX} calls")));
         }
-        let empty = || Call { id: String::new(), tool: String::new(), arguments: String::new() };
-        Ok(self.calls.entry(index).or_insert_with(empty))
+        Ok(self.calls.entry(index).or_default())
     }
 
     /// Whether a call stands at this place.
@@ -103,7 +117,7 @@ impl Draft {
     /// What an answer used that does not become whole. `guess` is an estimate of the whole from sizes; what the provider
     /// told counts more, but its figure for the output is old wherever more than that came since.
     pub(super) fn spent(&self, engine: Label, guess: impl FnOnce(&str, &[Call]) -> Usage) -> Spent {
-        let calls: Vec<Call> = self.calls.values().cloned().collect();
+        let calls: Vec<Call> = self.calls.values().cloned().map(Call::from).collect();
         let guess = guess(&self.text, &calls);
         let thought = Tokens::estimate(self.thought_bytes);
         let (usage, estimated) = match self.usage {
@@ -145,7 +159,7 @@ impl Draft {
     ) -> Result<Answer, Fault> {
         self.check()?;
         let end = self.end.unwrap_or(AnswerEnd::Finished);
-        let mut calls: Vec<Call> = self.calls.into_values().collect();
+        let mut calls: Vec<CallDraft> = self.calls.into_values().collect();
         let mut ids = BTreeSet::new();
         for (index, call) in calls.iter_mut().enumerate() {
             // Results are told apart by these ids, so an empty or repeated one gets one of ours.
@@ -158,8 +172,9 @@ impl Draft {
                 "{}".clone_into(&mut call.arguments);
             }
         }
+        let calls: Vec<Call> = calls.into_iter().map(Call::from).collect();
         let usage = self.usage.unwrap_or_else(|| estimate(&self.text, &calls));
-        Ok(Answer { calls, end, engine, model: Label::cut(&self.model), text: self.text, usage, work: None })
+        Ok(Answer { calls, end, engine, model: Label::cut(&self.model), text: self.text.into(), usage, work: None })
     }
 }
 
@@ -197,7 +212,10 @@ mod tests {
         };
         let told = Usage { cache_read: tokens(100_000), output: tokens(1), ..Usage::default() };
         let mut draft = Draft { usage: Some(told), ..Draft::default() };
-        assert_eq!(draft.spent(Label::default(), guess), Spent { engine: Label::default(), model: Label::default(), usage: told, estimated: false });
+        assert_eq!(
+            draft.spent(Label::default(), guess),
+            Spent { engine: Label::default(), model: Label::default(), usage: told, estimated: false }
+        );
         draft.say("0123456789").unwrap();
         let spent = draft.spent(Label::default(), guess);
         assert_eq!((spent.usage, spent.estimated), (Usage { output: tokens(10), ..told }, true));

@@ -192,7 +192,7 @@ impl EngineError {
         let kind = self.kind();
         // Where a cassette lies is no part of what happened.
         let said = self.by(engine.as_str()).to_string();
-        EngineFailure { engine, kind, retry_after_ms, said, spent }
+        EngineFailure { engine, kind, retry_after_ms, said: said.into(), spent }
     }
 }
 
@@ -208,7 +208,8 @@ impl Explain for EngineError {
                 "check the address and that the server runs; a local one is `@http://127.0.0.1:PORT/v1`".into()
             }
             Self::Overloaded { retry_after: Some(wait), .. } | Self::RateLimited { retry_after: Some(wait), .. } => {
-                format!("it asks to wait {} s; or name another engine with `--fallback`", wait.as_secs_f64().ceil()).into()
+                format!("it asks to wait {} s; or name another engine with `--fallback`", wait.as_secs_f64().ceil())
+                    .into()
             }
             Self::Overloaded { .. } | Self::RateLimited { .. } => {
                 "try again later, or name another engine with `--fallback`".into()
@@ -228,9 +229,7 @@ impl Explain for EngineError {
             }
             Self::NotStarted { .. } => "check with `tripwire doctor` that the client runs under the guard".into(),
             Self::Deadline { .. } => "give it more time with `--max-runtime`".into(),
-            Self::Cut { .. } => {
-                "it was stopped on purpose and nothing was begun; give the same command again".into()
-            }
+            Self::Cut { .. } => "it was stopped on purpose and nothing was begun; give the same command again".into(),
         }
     }
 }

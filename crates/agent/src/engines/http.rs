@@ -1,22 +1,23 @@
 //! An engine over HTTP: one question out, one event stream in, whatever the dialect.
 
 use super::draft::{Came, Decoder, Draft};
-use super::opaque::OpaqueParts;
+use super::http_call::{Head, HttpCall, Post};
 use super::limits::{ERROR_BODY_BYTES_MAX, ERROR_BODY_PATIENCE, SILENCE_MAX};
-use super::refusal::{Target, Fault, Refusal, excerpt};
+use super::opaque::OpaqueParts;
+use super::refusal::{Fault, Refusal, Target, excerpt};
 use super::secret::Secret;
 use super::sse::EventReader;
-use super::http_call::{Head, HttpCall, Post};
+use super::{anthropic, gemini, openai_chat, openai_responses, retry};
 use crate::engines::engine::{Engine, Heard, Listener, Question, Turn};
 use crate::engines::error::EngineError;
-use tripwire_core::run::fallback::Seat;
-use tripwire_core::run::record::{Answer, Call, Spent, Usage};
-use super::{anthropic, gemini, openai_chat, openai_responses, retry};
 use serde_json::Value;
 use std::time::{Instant, SystemTime};
 use tripwire_core::prices;
 use tripwire_core::run::engine_label;
+use tripwire_core::run::fallback::Seat;
+use tripwire_core::run::record::{Answer, Call, Spent};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// The wire formats that we speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,14 @@ pub(super) struct HttpEngine {
 impl HttpEngine {
     /// An engine; nothing is sent before it is asked.
     pub(super) fn new(name: &str, dialect: Dialect, model: &str, address: Address) -> Self {
-        Self { name: name.to_owned(), dialect, model: model.to_owned(), address, kept: OpaqueParts::default(), spent: None }
+        Self {
+            name: name.to_owned(),
+            dialect,
+            model: model.to_owned(),
+            address,
+            kept: OpaqueParts::default(),
+            spent: None,
+        }
     }
 
     fn post(&self, question: &Question<'_>) -> Post {
@@ -168,10 +176,12 @@ impl HttpEngine {
     /// The answer without the key, should the server have put it there: answers go into transcripts.
     fn clean(&self, mut answer: Answer) -> Answer {
         if let Some(key) = &self.address.key {
-            let texts = answer.calls.iter_mut().flat_map(|call| [&mut call.id, &mut call.tool, &mut call.arguments]);
-            for text in texts.chain([&mut answer.text]).filter(|text| text.contains(key.reveal())) {
-                *text = key.redact(text);
+            for call in &mut answer.calls {
+                call.arguments = key.redact(&call.arguments).into();
+                call.id = key.redact(&call.id).into();
+                call.tool = key.redact(&call.tool).into();
             }
+            answer.text = key.redact(&answer.text).into();
         }
         answer
     }
@@ -206,8 +216,8 @@ impl Engine for HttpEngine {
         }
         let engine = engine_label(&self.name);
         if let Err(fault) = heard {
-            self.spent = counts(&draft, &fault)
-                .then(|| draft.spent(engine, |text, calls| estimate(question, text, calls)));
+            self.spent =
+                counts(&draft, &fault).then(|| draft.spent(engine, |text, calls| estimate(question, text, calls)));
             return Err(fault.named(&self.name, self.address.key.as_ref()));
         }
         let kept = std::mem::take(&mut draft.kept);

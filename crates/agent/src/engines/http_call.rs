@@ -7,11 +7,11 @@
 use super::limits::{CONNECT_MAX, PIECES_WAITING_MAX, RAW_BYTES_MAX, READ_BYTES, RESOLVE_MAX};
 use super::refusal::Fault;
 use crate::engines::engine::{HEARTBEAT, Heard, Listener};
-use tripwire_core::run::fallback::Seat;
 use std::io::{ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use tripwire_core::run::fallback::Seat;
 use ureq::Agent;
 
 /// What is sent. It holds the key, so it cannot be printed.

@@ -9,10 +9,11 @@ use super::echo;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
 use crate::engines::engine::{Question, Turn};
-use tripwire_core::run::record::{AnswerEnd, Call, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tripwire_core::run::record::{AnswerEnd, Call};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// Whose server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,6 +257,7 @@ pub(super) fn inside(figures: Inside) -> Usage {
         cache_write: Tokens::new(written),
         output: Tokens::new(figures.output - reasoning),
         reasoning: Tokens::new(reasoning),
+        ..Usage::default()
     }
 }
 

@@ -4,17 +4,18 @@
 //! `response.completed` or `response.incomplete`, which also brings the usage in OpenAI's arithmetic (parts inside sums);
 //! `response.failed` and `error` are refusals inside a 200.
 
-use super::draft::{Came, Decoder, Draft, chunk};
+use super::draft::{CallDraft, Came, Decoder, Draft, chunk};
 use super::echo;
 use super::opaque::OpaqueParts;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
 use crate::engines::engine::{Question, Turn};
-use tripwire_core::run::record::{AnswerEnd, Call, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use tripwire_core::run::record::{AnswerEnd, Call};
+use tripwire_core::usage::Usage;
 
 /// The request for one question. Nothing is stored at the provider, so its encrypted reasoning is asked for and sent back.
 pub(super) fn body(model: &str, question: &Question<'_>, kept: &OpaqueParts) -> Value {
@@ -230,7 +231,7 @@ struct OutputItem {
 
 impl OutputItem {
     /// Names the call; the arguments come apart.
-    fn into_call(self, call: &mut Call) {
+    fn into_call(self, call: &mut CallDraft) {
         if let Some(id) = self.call_id {
             call.id = id;
         }

@@ -1,9 +1,9 @@
 //! Why there is no answer, before an engine puts its name to it; and what a provider's error means in our words.
 
-use crate::engines::error::EngineError;
 use super::limits::EXCERPT_CHARS_MAX;
 use super::secret::Secret;
 use super::sse::SseError;
+use crate::engines::error::EngineError;
 use serde_json::Value;
 use std::time::Duration;
 

@@ -4,12 +4,12 @@ use super::cassette::{self, Cassette, CassetteEntry, CassetteError, Play, digest
 use super::refusal::excerpt;
 use crate::engines::engine::{CallCost, Engine, HEARTBEAT, Heard, Listener, Question};
 use crate::engines::error::EngineError;
-use tripwire_core::run::fallback::Seat;
-use tripwire_core::run::record::{Answer};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 use tripwire_core::run::engine_label;
+use tripwire_core::run::fallback::Seat;
+use tripwire_core::run::record::Answer;
 use tripwire_core::units::Tokens;
 
 /// The name under which the built-in cassette is opened.
@@ -141,7 +141,7 @@ impl Engine for Scripted {
                 answer.engine = engine_label(&self.name);
                 for (index, call) in answer.calls.iter_mut().enumerate() {
                     if call.id.is_empty() {
-                        call.id = format!("call_{}_{}", self.answers, index + 1);
+                        call.id = format!("call_{}_{}", self.answers, index + 1).into();
                     }
                 }
                 if !answer.text.is_empty() && listener(Heard::Text(&answer.text)).is_break() {

@@ -9,11 +9,11 @@
 
 use crate::engines::engine::{CallCost, Engine, EngineKind, Listener, Question, Turn};
 use crate::engines::error::EngineError;
-use tripwire_core::run::fallback::Seat;
-use tripwire_core::run::record::{Answer, Spent};
 use std::borrow::Cow;
 use std::time::Instant;
 use tripwire_core::explain::Explain;
+use tripwire_core::run::fallback::Seat;
+use tripwire_core::run::record::{Answer, Spent};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_workspace::geometry::manifest::Scalar;
 
@@ -33,7 +33,8 @@ pub struct SensitivePathError {
 
 impl Explain for SensitivePathError {
     fn hint(&self) -> Cow<'_, str> {
-        "write it relative to the workspace, as in `src/kernel`, without `..` and without a slash at its beginning".into()
+        "write it relative to the workspace, as in `src/kernel`, without `..` and without a slash at its beginning"
+            .into()
     }
 }
 
@@ -172,11 +173,11 @@ impl Engine for Guarded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::engine::{ToolAnswer};
-    use tripwire_core::run::record::{Call};
+    use crate::engines::engine::ToolAnswer;
+    use tripwire_core::run::record::Call;
 
     fn call(arguments: &str) -> Turn {
-        let call = Call { id: "1".to_owned(), tool: "t".to_owned(), arguments: arguments.to_owned() };
+        let call = Call { id: "1".into(), tool: "t".into(), arguments: arguments.into() };
         Turn::Model { text: "src/kernel is next".to_owned(), calls: vec![call] }
     }
 

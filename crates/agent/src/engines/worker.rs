@@ -4,14 +4,15 @@
 //! in behind [`Worker`]. A worker remembers nothing between two turns. It is told the objective and what was said since its
 //! last turn, and it reads the rest in the workspace.
 
-use crate::engines::engine::{ToolAnswer, Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, Turn};
+use crate::engines::engine::{Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, Turn};
 use crate::engines::error::EngineError;
-use tripwire_core::label::Label;
-use tripwire_core::run::engine_label;
-use tripwire_core::run::record::{Answer, AnswerEnd, Usage, Work};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use tripwire_core::label::Label;
+use tripwire_core::run::engine_label;
+use tripwire_core::run::record::{Answer, AnswerEnd, Work};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 
 /// The longest prompt that a worker is started with: one word of a command line holds 128 KiB.
 pub const PROMPT_BYTES_MAX: usize = 120 * 1_024;
@@ -109,7 +110,7 @@ impl Engine for WorkerEngine {
         });
         let WorkerTurn { text, work } = done.map_err(|why| EngineError::NotStarted { engine: name.clone(), why })?;
         Ok(Answer {
-            text,
+            text: text.into(),
             calls: Vec::new(),
             engine: engine_label(&self.name),
             usage: Usage::default(),

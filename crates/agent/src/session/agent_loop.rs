@@ -1,161 +1,58 @@
-//! The shell of our own loop: it does what the machine in `core` says, journals what comes of it, and decides nothing.
-//!
-//! The order is always the same: what was learnt is journaled, then the machine takes it in, then its views are carried
-//! out. A process that dies at any moment leaves a journal from which the next one goes on.
+//! The session while it runs: the loop around the machine in `core`.
 
-mod asking;
-mod begin;
-mod facts;
-mod remembered;
-
-pub use begin::{Engines, Plan, Recorders};
-pub use remembered::{Remembered, RememberedError};
-
-use crate::conversation::{Conversation, Tail};
-use crate::engine::EngineError;
-use crate::hands::{Hands, HandsError};
-use crate::watch::Watch;
+use super::asking::{Listening, late_or, longest, missing, read_verdict, with_own_ids};
+use super::conversation::{Conversation, OUTPUT_TOKENS_MAX, Tail};
+use super::engine_set::{AuxEngine, EngineSet};
+use super::error::SessionError;
+use super::facts::{self, Facts};
+use super::frontend::{Frontend, Status};
+use super::tool_runner::ToolRunner;
+use super::watch::Watch;
+use crate::engines::{Question, Turn};
+use crate::prompt;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tripwire_core::chain::ChainView as Figures;
+use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::effect::HoldReason;
-use tripwire_core::input::{HumanAct, What};
-use tripwire_core::record::canonical::CanonicalError;
+use tripwire_core::effect::{Deadlock, HoldReason};
+use tripwire_core::input::{AdvisorReply, Claim, Compaction, HumanAct, What};
+use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::ending::Ending;
-use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{Call, Returned, RunRecord};
-use tripwire_core::run::{Next, Recitation, Run, RunInput, Told, LoopEffect};
-use tripwire_core::units::{Count, EventIndex, RunMillis};
+use tripwire_core::run::record::{
+    Answer, Call, CallOutcome, EngineFailure, FailureKind, Returned, ReviewAnswer, Reviewed, RunRecord, Spoken,
+};
+use tripwire_core::run::{LoopEffect, LoopRequest, Next, Recitation, Run, RunInput, engine_label};
+use tripwire_core::text::StepSummary;
+use tripwire_core::units::{EventIndex, MicroUsd, RunMillis};
 use tripwire_fs::file::FileError;
-use tripwire_session::driver::{Driver, DriverError};
+use tripwire_session::driver::Driver;
 use tripwire_session::transcript::Transcript;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::{Report, Todo};
-use tripwire_workspace::sole::{Sole, SoleError};
+use tripwire_workspace::sole::Sole;
 
 /// How often a waiting session looks at the control files.
 const LOOK: Duration = Duration::from_millis(100);
-/// A wait that is long enough to be told.
-const TOLD_WAIT_MS: u64 = 2_000;
+/// A wait that is long enough to be shown.
+const SHOWN_WAIT_MS: u64 = 2_000;
 /// How long a session waits for a person before it looks at its own wall clock again.
 const TICK: Duration = Duration::from_secs(30);
 
-/// Hears what happens, for a person or a program. It changes nothing.
-pub trait Audience {
-    /// A line was written to the transcript.
-    fn line(&mut self, line: &Line, status: &Status);
-    /// Something is running; told about ten times a second.
-    fn beat(&mut self, status: &Status);
-    /// A person should know this.
-    fn notice(&mut self, text: &str);
-}
-
-/// The session at a glance, while it runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// What is being done.
-    pub doing: String,
-    /// The running iteration.
-    pub iteration: Count,
-    /// The running step.
-    pub step: Count,
-    /// The engine's figures.
-    pub figures: Figures,
-    /// What is left of the wall clock, where there is one.
-    pub left: Option<Duration>,
-}
-
-/// Why a session cannot be begun or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// The session cannot be driven: nothing happens.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
-    /// Another process runs it.
-    #[error(transparent)]
-    Sole(#[from] SoleError),
-    /// The tools cannot be had.
-    #[error(transparent)]
-    Hands(#[from] HandsError),
-    /// An engine cannot answer, and nothing was begun.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A file cannot be written.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// A person's order to stop stands.
-    #[error("`{}` stands: a person stopped this workspace", path.display())]
-    StopStands {
-        /// The order.
-        path: PathBuf,
-    },
-    /// The session was begun by something else.
-    #[error("session {session} is not one of `tripwire agent`")]
-    NotOurs {
-        /// The session.
-        session: String,
-    },
-    /// There is nothing to go on with.
-    #[error("session {session} is over: {}", ending.explain())]
-    Over {
-        /// The session.
-        session: String,
-        /// How it ended.
-        ending: Ending,
-    },
-    /// The prompt or the tools are not those that the session was frozen with.
-    #[error("the {what} of this tripwire is not the one that session {session} was frozen with")]
-    Changed {
-        /// The session.
-        session: String,
-        /// What differs.
-        what: &'static str,
-    },
-    /// What a session is to remember cannot be had.
-    #[error(transparent)]
-    Remembered(#[from] RememberedError),
-    /// A line has no canonical form.
-    #[error(transparent)]
-    Canonical(#[from] CanonicalError),
-}
-
-impl SessionError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Driver(error) => error.hint(),
-            Self::Sole(error) => error.hint(),
-            Self::Hands(error) => error.hint(),
-            Self::Engine(error) => error.hint(),
-            Self::File(error) => error.hint(),
-            Self::StopStands { .. } => "take the order back with `tripwire resume`".to_owned(),
-            Self::NotOurs { .. } => "list the sessions with `tripwire status`".to_owned(),
-            Self::Over { .. } | Self::Changed { .. } => {
-                "begin a new session with `tripwire agent --task FILE`".to_owned()
-            }
-            Self::Remembered(error) => error.hint(),
-            Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
-        }
-    }
-}
-
 /// How a session was left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct SessionEnd {
     /// How it ended.
     pub ending: Ending,
     /// The engine's figures at the end.
-    pub figures: Figures,
+    pub figures: ChainView,
     /// The session's id.
     pub session: String,
-    /// The transcript.
+    /// Where the transcript is.
     pub transcript: PathBuf,
-    /// The number of the decision that tells most: the one behind the strictest of the newest findings.
+    /// The number of the most telling decision: the one behind the strictest of the newest findings.
     pub telling: Option<EventIndex>,
 }
 
@@ -165,8 +62,8 @@ pub struct Session<'a> {
     run: Run,
     layout: Layout,
     root: PathBuf,
-    engines: Engines,
-    hands: Hands,
+    engines: EngineSet,
+    runner: ToolRunner,
     conversation: Conversation,
     tail: Tail,
     transcript: Transcript,
@@ -175,16 +72,52 @@ pub struct Session<'a> {
     /// How long the last call took.
     took: Duration,
     watch: Watch,
-    doors: Doors<'a>,
+    frontend: &'a mut dyn Frontend,
     _sole: Sole,
 }
 
-/// How a session reaches the person in front of it.
-pub struct Doors<'a> {
-    /// Whether the person pressed Ctrl-C.
-    pub interrupted: &'a (dyn Fn() -> bool + Sync),
-    /// Who hears what happens.
-    pub audience: &'a mut dyn Audience,
+/// What a session is put together from.
+pub(super) struct Parts {
+    pub(super) driver: Driver,
+    pub(super) run: Run,
+    pub(super) runner: ToolRunner,
+    pub(super) sole: Sole,
+    pub(super) engines: EngineSet,
+    pub(super) layout: Layout,
+    pub(super) root: PathBuf,
+    /// The lines of the transcript so far.
+    pub(super) transcript: String,
+    pub(super) conversation: Conversation,
+    pub(super) tail: Tail,
+}
+
+impl<'a> Session<'a> {
+    /// Puts a session together.
+    pub(super) fn new(mut parts: Parts, frontend: &'a mut dyn Frontend) -> Result<Self, SessionError> {
+        // What is journaled so far was shown already, however old the state file is.
+        parts.driver.refresh()?;
+        parts.driver.follow();
+        Ok(Self {
+            transcript: Transcript::open(&parts.layout, parts.driver.session(), &parts.transcript)?,
+            watch: Watch::new(&parts.layout, parts.driver.session().as_str()),
+            driver: parts.driver,
+            run: parts.run,
+            layout: parts.layout,
+            root: parts.root,
+            engines: parts.engines,
+            runner: parts.runner,
+            conversation: parts.conversation,
+            tail: parts.tail,
+            permit: None,
+            took: Duration::ZERO,
+            frontend,
+            _sole: parts.sole,
+        })
+    }
+
+    pub(super) const fn driver(&mut self) -> &mut Driver {
+        &mut self.driver
+    }
 }
 
 impl Session<'_> {
@@ -192,95 +125,228 @@ impl Session<'_> {
     ///
     /// # Errors
     /// When something could not be journaled for certain: then nothing goes on.
-    pub fn play(mut self) -> Result<Left, SessionError> {
+    pub fn play(mut self) -> Result<SessionEnd, SessionError> {
         loop {
-            if (self.doors.interrupted)() && self.driver.view().stopped.is_none() {
+            if self.frontend.is_interrupted() && self.driver.view().stopped.is_none() {
                 self.put(What::Human(HumanAct::Stop))?;
             }
             match self.run.next() {
-                Next::Take(told) => self.take(told_owned(told))?,
+                Next::Take(request) => {
+                    let what = self.what(&request);
+                    self.put(what)?;
+                }
                 Next::Ask { engine } => self.ask(engine)?,
                 Next::Check(call) => {
-                    let checked = self.hands.check(call);
+                    let checked = self.runner.check(&call);
                     self.learn(&RunRecord::Checked(checked), Duration::ZERO)?;
                 }
-                Next::Execute(call) => {
-                    let call = call.clone();
-                    self.execute(&call)?;
-                }
+                Next::Execute(call) => self.execute(&call)?,
                 Next::Advise(deadlock) => self.advise(deadlock)?,
                 Next::Review => self.review()?,
                 Next::Apply(proposal) => self.apply(proposal)?,
                 Next::Wait(wait) => self.wait(wait)?,
                 Next::AwaitPerson(reason) => self.await_person(reason)?,
-                Next::Finished(ending) => {
-                    let ending = ending.clone();
-                    return self.leave(ending);
-                }
+                Next::Finished(ending) => return self.leave(ending),
             }
         }
     }
 
-    /// Puts something before the chain.
-    fn take(&mut self, told: ToldOwned) -> Result<(), SessionError> {
-        let what = self.what(&told);
-        self.put(what)
+    /// What the machine wants put before the chain, with the facts.
+    fn what(&mut self, request: &LoopRequest) -> What {
+        match request {
+            LoopRequest::IterationStarted => What::IterationStarted,
+            LoopRequest::Spent(spent) => What::Event(self.facts().spent_event(spent)),
+            LoopRequest::ModelRequest => What::Request(self.facts().model_request()),
+            LoopRequest::ModelEvent(answer) => What::Event(self.facts().model_event(answer)),
+            LoopRequest::ToolRequest(call) => {
+                let meaning = self.runner.meaning(call);
+                What::Request(self.facts().tool_request(call, meaning))
+            }
+            LoopRequest::ToolResult(returned) | LoopRequest::ApplyResult(returned) => {
+                What::Result(self.facts().result(returned))
+            }
+            LoopRequest::ToolEvent(call, returned) => {
+                let event = self.runner.event(call, returned);
+                What::Event(self.facts().tool_event(event))
+            }
+            LoopRequest::Claim => What::Claim(Claim { workspace_hash: self.facts().workspace() }),
+            LoopRequest::Compacted => {
+                What::Compacted(Compaction { context_tokens: None, workspace_hash: self.facts().workspace() })
+            }
+            LoopRequest::Advice(spoken) => What::Advisor(AdvisorReply { advice: Label::cut(spoken.text.trim()) }),
+            LoopRequest::Verdict(reviewed) => What::Review(facts::verdict(reviewed)),
+            LoopRequest::ApplyRequest(proposal) => What::Request(self.facts().apply_request(*proposal)),
+        }
     }
 
-    fn put(&mut self, what: What) -> Result<(), SessionError> {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            driver: &self.driver,
+            engines: &self.engines,
+            root: &self.root,
+            tree: self.runner.tree(),
+            step: self.run.step(),
+            took: self.took,
+        }
+    }
+
+    /// Puts something before the chain.
+    pub(super) fn put(&mut self, what: What) -> Result<(), SessionError> {
         let taken = self.driver.take_now(what.clone(), clock::now)?;
         self.catch_up()?;
         for decision in &taken.before {
-            let views = self.run.take(RunInput::Noticed(decision));
-            self.show(views)?;
+            let effects = self.run.take(RunInput::Noticed(decision));
+            self.carry_out(effects)?;
         }
         self.permit = taken.permit;
-        let views = self.run.take(RunInput::Decided(&what, &taken.decision));
-        self.show(views)?;
-        taken.notices.iter().for_each(|notice| self.doors.audience.notice(notice));
+        let effects = self.run.take(RunInput::Decided(&what, &taken.decision));
+        self.carry_out(effects)?;
+        taken.notices.iter().for_each(|notice| self.frontend.notice(notice));
         Ok(())
     }
 
     /// Journals what was learnt, then lets the machine use it.
-    fn learn(&mut self, record: &RunRecord, took: Duration) -> Result<(), SessionError> {
+    pub(super) fn learn(&mut self, record: &RunRecord, took: Duration) -> Result<(), SessionError> {
         self.driver.learn(record, took, clock::now())?;
         self.catch_up()?;
-        let views = self.run.take(RunInput::Record(record));
-        self.show(views)
+        let effects = self.run.take(RunInput::Record(record));
+        self.carry_out(effects)
     }
 
     /// Takes in what other processes decided before, in the order in which the journal has it.
     fn catch_up(&mut self) -> Result<(), SessionError> {
         for (input, decision) in self.driver.followed() {
-            let views = self.run.take(RunInput::Decided(&input.what, &decision));
-            self.show(views)?;
+            let effects = self.run.take(RunInput::Decided(&input.what, &decision));
+            self.carry_out(effects)?;
         }
         Ok(())
     }
 
-    /// Carries out the machine's views.
-    fn show(&mut self, views: Vec<LoopEffect>) -> Result<(), SessionError> {
-        for view in views {
-            if let Err(error) = self.driver.log(&view, clock::now()) {
-                self.doors.audience.notice(&format!("the safety log could not be written: {error}"));
+    /// Carries out the effects that the machine asks for.
+    pub(super) fn carry_out(&mut self, effects: Vec<LoopEffect>) -> Result<(), SessionError> {
+        for effect in effects {
+            if let Err(error) = self.driver.log(&effect, clock::now()) {
+                self.frontend.notice(&format!("the safety log could not be written: {error}"));
             }
-            match view {
+            match effect {
                 LoopEffect::Line(line) => {
                     self.transcript.append(&line)?;
                     self.tail.push(&line.text()?);
                     let status = self.status("");
-                    self.doors.audience.line(&line, &status);
+                    self.frontend.line(&line, &status);
                 }
                 LoopEffect::Say(saying) => self.conversation.say(&saying),
                 LoopEffect::Forget => self.conversation.forget(),
                 LoopEffect::Brief => self.driver.brief(clock::now())?,
-                LoopEffect::Recite(recitation) => recite(&self.layout, recitation)?,
+                LoopEffect::Recite(recitation) => write_todo(&self.layout, recitation)?,
             }
         }
         Ok(())
     }
 
-    /// Carries out a permitted call, in a thread of its own: whoever waits can be interrupted, the wall clock too.
+    /// Asks an engine of the chain with the conversation as it stands.
+    fn ask(&mut self, engine: usize) -> Result<(), SessionError> {
+        // The permit is for this one question.
+        let until = self.permit.take().and_then(|permit| self.deadline(permit.deadline()));
+        let step = self.run.step().get();
+        let begun = Instant::now();
+        let name = self.engines.label(engine);
+        let status = self.status(&format!("asks {name}"));
+        let money = self.money_left();
+        let Self { engines, conversation, runner, watch, frontend, .. } = self;
+        let question = conversation.question(prompt::SYSTEM, runner.specs());
+        let record = match engines.chain.get_mut(engine) {
+            None => RunRecord::Failed(missing(name)),
+            Some(asked) => {
+                asked.allow(money);
+                let longest = longest(asked.as_ref());
+                let heard =
+                    Listening { status, watch, frontend: &mut **frontend, until }.ask(asked.as_mut(), &question);
+                let used = asked.spent();
+                engines.record(&question, &heard);
+                match heard {
+                    Ok(answer) => RunRecord::Answered(with_own_ids(runner.claim_of_worker(answer), step)),
+                    Err(error) => RunRecord::Failed(late_or(error, until, longest).failure(name, used)),
+                }
+            }
+        };
+        self.took = begun.elapsed();
+        let took = self.took;
+        self.learn(&record, took)
+    }
+
+    /// What is left of the money, where it is bounded.
+    fn money_left(&self) -> Option<MicroUsd> {
+        let figures = self.driver.view();
+        let spent = figures.spent.micro_usd.get();
+        figures.budget_micro_usd.map(|budget| MicroUsd::new(budget.get().saturating_sub(spent)))
+    }
+
+    /// Asks the advisor what to do about a deadlock (RUN-5).
+    fn advise(&mut self, deadlock: Deadlock) -> Result<(), SessionError> {
+        let text = prompt::advisor(deadlock, &self.tail.text());
+        let begun = Instant::now();
+        let record = match self.ask_aux(AuxEngine::Advisor, text) {
+            Ok(spoken) => RunRecord::Advised(spoken),
+            Err(failure) => RunRecord::NoAdvice(*failure),
+        };
+        self.learn(&record, begun.elapsed())
+    }
+
+    /// Has the staged change reviewed by its digest (REVIEW-1).
+    fn review(&mut self) -> Result<(), SessionError> {
+        let begun = Instant::now();
+        let record = match self.runner.proposal(&self.root) {
+            Err(problem) => RunRecord::NoReview(EngineFailure {
+                engine: Label::cut("stage"),
+                kind: FailureKind::Refused,
+                retry_after_ms: None,
+                said: problem.to_string().into(),
+                spent: None,
+            }),
+            Ok(None) => {
+                RunRecord::Reviewed(Reviewed { proposal: None, answer: ReviewAnswer::NothingChanged, spoken: None })
+            }
+            Ok(Some((digest, change))) => self.ask_reviewer(digest, &change),
+        };
+        self.learn(&record, begun.elapsed())
+    }
+
+    fn ask_reviewer(&mut self, digest: Digest, change: &str) -> RunRecord {
+        let text = prompt::reviewer(&self.run.setup().objective, &digest.to_string(), change);
+        match self.ask_aux(AuxEngine::Reviewer, text) {
+            Ok(spoken) => {
+                let answer = read_verdict(&spoken.text);
+                RunRecord::Reviewed(Reviewed { proposal: Some(digest), answer, spoken: Some(spoken) })
+            }
+            Err(failure) => RunRecord::NoReview(*failure),
+        }
+    }
+
+    /// Applies what was approved; the permit is for exactly this change.
+    fn apply(&mut self, proposal: Digest) -> Result<(), SessionError> {
+        let permit = self.permit.take();
+        let returned = self.runner.apply(permit, facts::apply_action().exact(), &proposal);
+        self.learn(&RunRecord::Applied(returned), Duration::ZERO)
+    }
+
+    fn ask_aux(&mut self, aux: AuxEngine, text: String) -> Result<Spoken, Box<EngineFailure>> {
+        let status = self.status(aux.doing());
+        let until = self.wall_clock();
+        let Self { engines, watch, frontend, .. } = self;
+        let Some(asked) = engines.aux(aux) else { return Err(Box::new(missing(Label::cut(aux.doing())))) };
+        let turns = [Turn::User(text)];
+        let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
+        let heard = Listening { status, watch, frontend: &mut **frontend, until }.ask(asked, &question);
+        let (name, lost) = (engine_label(asked.name()), asked.spent());
+        engines.record_aux(aux, &question, &heard);
+        match heard {
+            Ok(Answer { model, text, usage, .. }) => Ok(Spoken { engine: name, model, text, usage }),
+            Err(error) => Err(Box::new(error.failure(name, lost))),
+        }
+    }
+
+    /// Carries out a permitted call, in a thread of its own, so that a person and the wall clock can end it.
     fn execute(&mut self, call: &Call) -> Result<(), SessionError> {
         // Without a permit nothing runs; the machine asks for one again.
         let Some(permit) = self.permit.take() else {
@@ -289,27 +355,27 @@ impl Session<'_> {
         self.learn(&RunRecord::Started, Duration::ZERO)?;
         let begun = Instant::now();
         let deadline = self.deadline(permit.deadline());
-        let interrupt = self.hands.interrupt();
-        // An order that was taken back before it ended anything concerns this call no more.
-        if !self.is_told_to_stop() {
+        let interrupt = self.runner.interrupt();
+        // An order that was withdrawn before it ended anything is not for this call.
+        if !self.must_stop() {
             interrupt.clear();
         }
         let mut status = self.status(&format!("{} {}", call.tool, call.arguments));
-        let Self { hands, watch, doors, .. } = self;
+        let Self { runner, watch, frontend, .. } = self;
         let returned = std::thread::scope(|scope| {
-            let (tell, told) = mpsc::channel();
-            scope.spawn(move || tell.send(hands.execute(permit, call, deadline)));
+            let (sender, receiver) = mpsc::channel();
+            scope.spawn(move || sender.send(runner.execute(permit, call, deadline)));
             loop {
-                match told.recv_timeout(LOOK) {
+                match receiver.recv_timeout(LOOK) {
                     Ok(returned) => return returned,
                     Err(RecvTimeoutError::Disconnected) => return broken(),
                     Err(RecvTimeoutError::Timeout) => {}
                 }
-                if (doors.interrupted)() || watch.stop_stands() {
+                if frontend.is_interrupted() || watch.is_stop_ordered() {
                     interrupt.raise();
                 }
                 status.left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                doors.audience.beat(&status);
+                frontend.beat(&status);
             }
         });
         self.took = begun.elapsed();
@@ -317,8 +383,8 @@ impl Session<'_> {
         self.learn(&RunRecord::Returned(returned), took)
     }
 
-    fn is_told_to_stop(&self) -> bool {
-        (self.doors.interrupted)() || self.watch.stop_stands()
+    fn must_stop(&self) -> bool {
+        self.frontend.is_interrupted() || self.watch.is_stop_ordered()
     }
 
     /// Waits, but not for a person who says stop, and not beyond the wall clock.
@@ -326,39 +392,39 @@ impl Session<'_> {
         let end = Instant::now() + Duration::from_millis(wait.get());
         let end = self.wall_clock().map_or(end, |clock| clock.min(end));
         let status = self.status("waits");
-        if wait.get() >= TOLD_WAIT_MS {
+        if wait.get() >= SHOWN_WAIT_MS {
             let seconds = wait.get().div_ceil(1_000);
-            self.doors.audience.notice(&format!("waits {seconds} s: the gate or the provider asked for it"));
+            self.frontend.notice(&format!("waits {seconds} s: the gate or the provider asked for it"));
         }
-        while Instant::now() < end && !self.is_told_to_stop() {
+        while Instant::now() < end && !self.must_stop() {
             std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
-            self.doors.audience.beat(&status);
+            self.frontend.beat(&status);
         }
         self.learn(&RunRecord::Waited, Duration::ZERO)
     }
 
     /// Waits until a person did something, or until the wall clock has something to say.
     fn await_person(&mut self, reason: HoldReason) -> Result<(), SessionError> {
-        self.doors.audience.notice(reason.explain());
+        self.frontend.notice(reason.explain());
         let before = self.watch.look();
         let tick = Instant::now() + TICK;
         let end = self.wall_clock().map_or(tick, |clock| clock.min(tick));
         let mut status = self.status("waits for a person");
-        while Instant::now() < end && self.watch.look() == before && !(self.doors.interrupted)() {
+        while Instant::now() < end && self.watch.look() == before && !self.frontend.is_interrupted() {
             std::thread::sleep(LOOK);
             status.left = self.left();
-            self.doors.audience.beat(&status);
+            self.frontend.beat(&status);
         }
-        let act = if (self.doors.interrupted)() { What::Human(HumanAct::Stop) } else { What::Tick };
+        let act = if self.frontend.is_interrupted() { What::Human(HumanAct::Stop) } else { What::Tick };
         self.put(act)
     }
 
-    /// Closes the books.
-    fn leave(self, ending: Ending) -> Result<Left, SessionError> {
+    /// Freezes the replay and says how it ended.
+    fn leave(self, ending: Ending) -> Result<SessionEnd, SessionError> {
         if let Err(error) = self.driver.freeze() {
-            self.doors.audience.notice(&format!("the frozen replay was not written: {error}"));
+            self.frontend.notice(&format!("the frozen replay was not written: {error}"));
         }
-        Ok(Left {
+        Ok(SessionEnd {
             ending,
             figures: self.driver.view(),
             session: self.driver.session().as_str().to_owned(),
@@ -393,63 +459,26 @@ impl Session<'_> {
     }
 }
 
-/// Rewrites `todo.md`.
-fn recite(layout: &Layout, recitation: Recitation) -> Result<(), FileError> {
+/// Rewrites `todo.md` as the machine recites it.
+fn write_todo(layout: &Layout, recitation: Recitation) -> Result<(), FileError> {
     let todo = Todo {
-        objective: recitation.objective,
+        objective: recitation.objective.into_string(),
         steps_done: u64::from(recitation.steps.get()),
         progress: vec![format!("iteration {}", recitation.iteration)],
-        last_completed: recitation.last,
-        next: recitation.next,
+        last_completed: recitation.last.map(StepSummary::into_string),
+        next: recitation.next.map(StepSummary::into_string),
     };
     Report::Todo.write(layout, &todo.text())
 }
 
 fn not_permitted() -> Returned {
-    refused("not run: the permit was lost; ask again")
+    not_run("not run: the permit was lost; ask again")
 }
 
 fn broken() -> Returned {
-    refused("not run: the tool broke off inside tripwire")
+    not_run("not run: the tool broke off inside tripwire")
 }
 
-fn refused(text: &str) -> Returned {
-    use tripwire_core::run::record::CallOutcome;
-    Returned { exit_code: None, how: CallOutcome::NotRun, pointer: None, text: text.to_owned(), verbatim: None }
-}
-
-/// [`Told`] with its own copies, so that the machine can go on while it is said.
-#[derive(Debug, Clone)]
-enum ToldOwned {
-    IterationStarted,
-    Spent(tripwire_core::run::record::Spent),
-    ModelRequest,
-    ModelEvent(Box<tripwire_core::run::record::Answer>),
-    ToolRequest(Call),
-    ToolResult(Returned),
-    ToolEvent(Call, Returned),
-    Claim,
-    Compacted,
-    Advice(tripwire_core::run::record::Spoken),
-    Verdict(tripwire_core::run::record::Reviewed),
-    ApplyRequest(Digest),
-    ApplyResult(Returned),
-}
-
-fn told_owned(told: Told<'_>) -> ToldOwned {
-    match told {
-        Told::IterationStarted => ToldOwned::IterationStarted,
-        Told::Spent(spent) => ToldOwned::Spent(spent.clone()),
-        Told::ModelRequest => ToldOwned::ModelRequest,
-        Told::ModelEvent(answer) => ToldOwned::ModelEvent(Box::new(answer.clone())),
-        Told::ToolRequest(call) => ToldOwned::ToolRequest(call.clone()),
-        Told::ToolResult(returned) => ToldOwned::ToolResult(returned.clone()),
-        Told::ToolEvent(call, returned) => ToldOwned::ToolEvent(call.clone(), returned.clone()),
-        Told::Claim => ToldOwned::Claim,
-        Told::Compacted => ToldOwned::Compacted,
-        Told::Advice(spoken) => ToldOwned::Advice(spoken.clone()),
-        Told::Verdict(reviewed) => ToldOwned::Verdict(reviewed.clone()),
-        Told::ApplyRequest(proposal) => ToldOwned::ApplyRequest(proposal),
-        Told::ApplyResult(returned) => ToldOwned::ApplyResult(returned.clone()),
-    }
+fn not_run(text: &str) -> Returned {
+    Returned { exit_code: None, how: CallOutcome::NotRun, pointer: None, text: text.into(), verbatim: None }
 }

@@ -13,8 +13,7 @@ const SHOWN_BYTES_MAX: usize = 16 * 1_024;
 const TEXT_BYTES_MAX: usize = 192 * 1_024;
 
 /// The change as a text.
-#[must_use]
-pub fn told(changes: &ChangeSet, root: &Path, tree: &Path) -> String {
+pub(super) fn text(changes: &ChangeSet, root: &Path, tree: &Path) -> String {
     let mut text = String::new();
     for change in changes.changes() {
         // Writing to a string cannot fail.
@@ -70,18 +69,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (work, stage) = (folder.path().join("work"), folder.path().join("stage"));
         std::fs::create_dir(&work).unwrap();
-        for (name, text) in [("gone.txt", "g\n"), ("mended.txt", "a\n"), ("same.txt", "s\n")] {
+        for (name, text) in [("gone.txt", "g\n"), ("changed.txt", "a\n"), ("same.txt", "s\n")] {
             std::fs::write(work.join(name), text).unwrap();
         }
         let staging = Staging::open(&stage, &work).unwrap();
         let copy = stage.join("copy");
         std::fs::remove_file(copy.join("gone.txt")).unwrap();
-        std::fs::write(copy.join("mended.txt"), "b\n").unwrap();
+        std::fs::write(copy.join("changed.txt"), "b\n").unwrap();
         std::fs::write(copy.join("new.txt"), "n\n").unwrap();
-        let told = told(&staging.changes().unwrap(), &work, &copy);
-        let heads: Vec<_> = told.lines().filter_map(|line| line.split_once(" (").map(|(head, _)| head)).collect();
-        assert_eq!(heads, ["delete gone.txt", "modify mended.txt", "add new.txt"], "{told}");
-        assert!(told.contains("-a\n+b\n") && told.contains("+n\n") && told.contains("-g\n"), "{told}");
+        let text = text(&staging.changes().unwrap(), &work, &copy);
+        let heads: Vec<_> = text.lines().filter_map(|line| line.split_once(" (").map(|(head, _)| head)).collect();
+        assert_eq!(heads, ["modify changed.txt", "delete gone.txt", "add new.txt"], "{text}");
+        assert!(text.contains("-a\n+b\n") && text.contains("+n\n") && text.contains("-g\n"), "{text}");
     }
 
     #[test]

@@ -1,38 +1,33 @@
-//! The conversation that the engines see, built from what the loop says, and translated both ways at one place.
+//! The conversation that the engines see, built from what the loop says.
 
-use crate::engine::{self, Answer, End, EngineError, Question, ToolAnswer, ToolCall, ToolSpec, Turn, Usage};
+use crate::engines::{Question, ToolAnswer, ToolSpec, Turn};
+use crate::prompt::ADVISOR_LINES;
 use std::collections::VecDeque;
-use std::time::Duration;
-use tripwire_core::label::Label;
 use tripwire_core::run::Saying;
-use tripwire_core::run::record::{Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Spent};
-use tripwire_core::usage::Usage as Used;
-use tripwire_core::units::{RunMillis, Tokens};
+use tripwire_core::units::Tokens;
 
 /// The longest answer that is asked for.
-pub const OUTPUT_TOKENS_MAX: Tokens = Tokens::new(8_192);
+pub(super) const OUTPUT_TOKENS_MAX: Tokens = Tokens::new(8_192);
 
 /// What an engine is asked with.
 #[derive(Debug, Default)]
-pub struct Conversation {
+pub(super) struct Conversation {
     turns: Vec<Turn>,
 }
 
 impl Conversation {
     /// Appends a turn.
-    pub fn say(&mut self, saying: &Saying) {
+    pub(super) fn say(&mut self, saying: &Saying) {
         self.turns.push(match saying {
-            Saying::User(text) => Turn::User(text.clone()),
-            Saying::Model(answer) => {
-                Turn::Model { text: answer.text.clone(), calls: answer.calls.iter().map(call_for_engine).collect() }
-            }
+            Saying::User(text) => Turn::User(text.to_string()),
+            Saying::Model(answer) => Turn::Model { text: answer.text.to_string(), calls: answer.calls.clone() },
             Saying::Results(answers) => Turn::Results(
                 answers
                     .iter()
                     .map(|answer| ToolAnswer {
-                        id: answer.call.id.clone(),
-                        tool: answer.call.tool.clone(),
-                        text: answer.text.clone(),
+                        id: answer.call.id.to_string(),
+                        tool: answer.call.tool.to_string(),
+                        text: answer.text.to_string(),
                         is_error: answer.is_error,
                     })
                     .collect(),
@@ -41,93 +36,19 @@ impl Conversation {
     }
 
     /// Begins anew.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.turns.clear();
     }
 
-    /// The question as it stands.
-    #[must_use]
-    pub fn question<'a>(&'a self, system: &'a str, tools: &'a [ToolSpec]) -> Question<'a> {
+    /// The question so far.
+    pub(super) fn question<'a>(&'a self, system: &'a str, tools: &'a [ToolSpec]) -> Question<'a> {
         Question { system, tools, turns: &self.turns, output_tokens_max: OUTPUT_TOKENS_MAX }
     }
 }
 
-fn call_for_engine(call: &Call) -> ToolCall {
-    ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
-}
-
-/// An engine's answer as it is journaled. Ids that are missing or doubled are made, so that every call has its own.
-#[must_use]
-pub fn answered(engine: Label, answer: Answer, step: u32) -> Answered {
-    let mut seen = std::collections::BTreeSet::new();
-    let calls = answer.calls.into_iter().enumerate().map(|(at, call)| {
-        let fits = !call.id.is_empty() && seen.insert(call.id.clone());
-        let id = if fits { call.id } else { format!("call-{step}-{at}") };
-        Call { arguments: call.arguments, id, tool: call.tool }
-    });
-    Answered {
-        calls: calls.collect(),
-        end: match answer.end {
-            End::Finished => AnswerEnd::Finished,
-            End::OutputLimit => AnswerEnd::OutputLimit,
-            End::Refused => AnswerEnd::Refused,
-            End::Other(_) => AnswerEnd::Other,
-        },
-        engine,
-        model: Label::cut(&answer.model),
-        text: answer.text,
-        usage: used(answer.usage),
-        work: answer.work,
-    }
-}
-
-/// The figures of an answer as they are journaled.
-#[must_use]
-pub const fn used(usage: Usage) -> Used {
-    Used {
-        cache_read: usage.cache_read,
-        cache_write: usage.cache_write,
-        fresh_input: usage.fresh_input,
-        output: usage.output,
-        reasoning: usage.reasoning,
-    }
-}
-
-/// What a question used in vain, as it is journaled.
-#[must_use]
-pub fn spent(engine: Label, spent: &engine::Spent) -> Spent {
-    Spent { engine, estimated: spent.estimated, model: Label::cut(&spent.model), usage: used(spent.usage) }
-}
-
-/// Why there is no answer, as it is journaled.
-#[must_use]
-pub fn failed(engine: Label, error: &EngineError) -> EngineFailure {
-    let wait = |after: &Option<Duration>| {
-        after.map(|after| RunMillis::new(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))
-    };
-    let (kind, retry_after_ms) = match error {
-        EngineError::NoKey { .. }
-        | EngineError::KeyRefused { .. }
-        | EngineError::UnknownModel { .. }
-        | EngineError::Refused { .. }
-        | EngineError::TooSensitive { .. }
-        | EngineError::NotStarted { .. }
-        | EngineError::CassetteEnded { .. } => (FailureKind::Refused, None),
-        EngineError::Unreachable { .. } => (FailureKind::Unreachable, None),
-        EngineError::Overloaded { retry_after, .. } => (FailureKind::Overloaded, wait(retry_after)),
-        EngineError::RateLimited { retry_after, .. } => (FailureKind::RateLimited, wait(retry_after)),
-        EngineError::ContextExhausted { .. } => (FailureKind::ContextExhausted, None),
-        EngineError::Broken { .. } => (FailureKind::Broken, None),
-        EngineError::Deadline { .. } | EngineError::Cut { .. } => (FailureKind::Cut, None),
-    };
-    // Where a cassette lies is no part of what happened.
-    let said = error.clone().by(engine.as_str()).to_string();
-    EngineFailure { engine, kind, retry_after_ms, said, spent: None }
-}
-
 /// The newest lines of a transcript, for the advisor: bounded in lines and in bytes.
 #[derive(Debug, Default)]
-pub struct Tail {
+pub(super) struct Tail {
     lines: VecDeque<String>,
     bytes: usize,
 }
@@ -139,19 +60,18 @@ const LINE_BYTES_MAX: usize = 8 * 1_024;
 
 impl Tail {
     /// Takes in the newest line.
-    pub fn push(&mut self, line: &str) {
+    pub(super) fn push(&mut self, line: &str) {
         let line = tripwire_core::label::cut(line, LINE_BYTES_MAX);
         self.bytes += line.len();
         self.lines.push_back(line.to_owned());
-        while self.lines.len() > crate::prompt::ADVISOR_LINES || self.bytes > TAIL_BYTES_MAX {
+        while self.lines.len() > ADVISOR_LINES || self.bytes > TAIL_BYTES_MAX {
             let Some(oldest) = self.lines.pop_front() else { break };
             self.bytes -= oldest.len();
         }
     }
 
     /// The lines, oldest first.
-    #[must_use]
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 }
@@ -159,26 +79,6 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn answer(ids: &[&str]) -> Answer {
-        let call = |id: &&str| ToolCall { id: (*id).to_owned(), tool: "list".into(), arguments: "{}".into() };
-        let calls = ids.iter().map(call).collect();
-        Answer {
-            text: String::new(),
-            calls,
-            usage: Usage::default(),
-            model: "m".into(),
-            end: End::Finished,
-            work: None,
-        }
-    }
-
-    #[test]
-    fn every_call_has_an_id_of_its_own() {
-        let answered = answered(Label::cut("e"), answer(&["a", "", "a"]), 7);
-        let ids: Vec<&str> = answered.calls.iter().map(|call| call.id.as_str()).collect();
-        assert_eq!(ids, ["a", "call-7-1", "call-7-2"]);
-    }
 
     #[test]
     fn run_5_the_tail_holds_the_last_500_lines_and_no_more_bytes_than_allowed() {

@@ -1,23 +1,26 @@
-//! The hands of our own loop: the tools of the session, the sandbox behind them, and the authority under which they act.
+//! Runs the tools of our own loop: the registry of the session, the sandbox behind them, and the authority under which they act.
 //!
 //! Nothing here decides. A call is decoded, its meaning goes to the gate as a request, and only with the gate's permit it
 //! runs; what it came to goes back as facts.
 
-use crate::engine::{Answer, ToolCall, ToolSpec};
-use crate::tool::decode::Meaning;
-use crate::tool::registry::{FINISH, SHELL};
-use crate::tool::{Limits, Memories, Ran, Registry, RegistryError, ToolFault, World, decode};
-use crate::touched::Marks;
+use super::change;
+use super::touched::Marks;
+use crate::engines::ToolSpec;
+use crate::tools::registry::{FINISH, SHELL};
+use crate::tools::{self, Decoded, Limits, Meaning, Memories, Ran, Registry, RegistryError, ToolFault, World, decode};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tripwire_authority::{Permissions, Who, Writing};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::input::{Grant, Permission, Verdict};
+use tripwire_core::explain::Explain;
+use tripwire_core::input::{Grant, Permission};
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, CallOutcome, Returned, ReviewAnswer, WorkEnd};
+use tripwire_core::run::record::{Answer, Call, CallFault, CallOutcome, Checked, FaultKind, Returned, WorkEnd};
+use tripwire_core::text::{CallId, MemoryPointer, ToolOutput};
 use tripwire_core::units::RunMillis;
 use tripwire_observe::{Observer, RawCall};
 use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
@@ -25,20 +28,19 @@ use tripwire_session::execution::spend;
 use tripwire_session::files::{Files, FilesError};
 use tripwire_session::memory::MemoryStore;
 use tripwire_session::memory::pointer::Pointer;
-use tripwire_session::review::answer;
 use tripwire_session::staging::{StageError, Staging};
 use tripwire_workspace::geometry::layout::Layout;
 
-/// Bytes that a transcript holds of one output as it came; more stands behind its pointer.
+/// Bytes that a transcript holds of one output as it came; more is behind its pointer.
 const VERBATIM_BYTES_MAX: usize = 256 * 1_024;
 
-/// Bytes of a worker's last words that its claim repeats.
+/// Bytes of a worker's last text that its claim repeats.
 const SUMMARY_BYTES_MAX: usize = 1_024;
 
-/// Why there are no hands.
+/// Why the tools cannot be set up.
 #[derive(Debug, thiserror::Error)]
-pub enum HandsError {
-    /// A tool's types have no schema.
+pub enum ToolRunnerError {
+    /// The registry cannot be named.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// The workspace cannot be used.
@@ -49,33 +51,28 @@ pub enum HandsError {
     Stage(#[from] StageError),
 }
 
-impl HandsError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for ToolRunnerError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Registry(_) => "this is a defect of tripwire; please report it".to_owned(),
-            Self::Files(error) => error.hint().to_owned(),
-            Self::Stage(_) => {
-                "give yourself room and rights below `.geometry/state`, or run without `--review`".to_owned()
-            }
+            Self::Registry(error) => error.hint(),
+            Self::Files(error) => error.hint().into(),
+            Self::Stage(_) => "give yourself room and rights below `.geometry/state`, or run without `--review`".into(),
         }
     }
 }
 
-/// How far the role's hands reach.
+/// What the role's tools may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
+pub(super) struct ToolAccess {
     /// What becomes of what commands write.
-    pub writes: Writes,
+    pub(super) writes: Writes,
     /// Which memories may be read.
-    pub memories: Memories,
+    pub(super) memories: Memories,
 }
 
-impl Reach {
-    /// How far a role reaches by the session's permissions; without any, nowhere.
-    #[must_use]
-    pub fn of(permissions: Option<&Permissions>, role: &str) -> Self {
+impl ToolAccess {
+    /// What a role reaches by the session's permissions; without any, nothing.
+    pub(super) fn of(permissions: Option<&Permissions>, role: &str) -> Self {
         let who = Who::role(role);
         let writing = permissions.map_or(Writing::Nothing, |permissions| permissions.writing(who));
         let private = permissions.is_some_and(|permissions| {
@@ -90,9 +87,8 @@ impl Reach {
         }
     }
 
-    /// Nowhere: for a look at what could be done, before there is a session.
-    #[must_use]
-    pub const fn nowhere() -> Self {
+    /// Nothing: for a look at what could be done, before there is a session.
+    pub(super) const fn none() -> Self {
         Self { writes: Writes::Refused, memories: Memories::Public }
     }
 }
@@ -102,8 +98,9 @@ const PRIVATE: &str = "private";
 
 /// The tools of one session.
 #[derive(Debug)]
-pub struct Hands {
+pub(super) struct ToolRunner {
     registry: Registry,
+    root: PathBuf,
     files: Files,
     memory: MemoryStore,
     executor: SandboxedExecutor,
@@ -113,27 +110,39 @@ pub struct Hands {
     observer: Observer,
     /// The staged copy, where a change must be reviewed before it is applied.
     staging: Option<Staging>,
-    /// The last call that ran, for its event.
-    last: Option<Last>,
+    /// The call at hand, decoded once: from its check until its event.
+    current: Option<CurrentCall>,
 }
 
-/// A call that ran.
+/// The call at hand.
 #[derive(Debug)]
-struct Last {
-    id: String,
+struct CurrentCall {
+    decoded: Decoded,
+    ended: Option<EndedCall>,
+}
+
+/// What became of it.
+#[derive(Debug)]
+struct EndedCall {
     ran: Ran,
     /// Whether files that a test could check changed meanwhile.
     touched: bool,
 }
 
-impl Hands {
-    /// The hands of a session in this workspace.
+impl ToolRunner {
+    /// The tools of a session in this workspace.
     ///
     /// # Errors
     /// When the workspace is no folder.
-    pub fn new(root: &Path, layout: &Layout, policy: &Policy, authority: Reach) -> Result<Self, HandsError> {
+    pub(super) fn new(
+        root: &Path,
+        layout: &Layout,
+        policy: &Policy,
+        authority: ToolAccess,
+    ) -> Result<Self, ToolRunnerError> {
         Ok(Self {
             registry: Registry::new()?,
+            root: root.to_owned(),
             files: Files::of(root, layout.folder())?,
             memory: MemoryStore::at(&layout.memory()),
             executor: SandboxedExecutor::new(Confinement { writes: authority.writes, ..confinement(root, policy) }),
@@ -142,57 +151,51 @@ impl Hands {
             verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
             observer: Observer::default(),
             staging: None,
-            last: None,
+            current: None,
         })
     }
 
     /// Works on a staged copy from now on: nothing reaches the workspace before it was reviewed.
     ///
     /// # Errors
-    /// When the copy cannot be made.
-    pub fn stage(
+    /// When the copy cannot be used.
+    pub(super) fn on_stage(
         mut self,
-        folder: &Path,
-        (root, layout): (&Path, &Layout),
+        staging: Staging,
+        layout: &Layout,
         policy: &Policy,
-    ) -> Result<Self, HandsError> {
-        let staging = Staging::open(folder, root)?;
+    ) -> Result<Self, ToolRunnerError> {
         self.files = staging.files(layout.folder())?;
-        let confinement = Confinement { writes: staging.writes(), ..confinement(root, policy) };
+        let confinement = Confinement { writes: staging.writes(), ..confinement(&self.root, policy) };
         self.executor = SandboxedExecutor::new(confinement);
         self.staging = Some(staging);
         Ok(self)
     }
 
     /// The folder whose contents the agent changes.
-    #[must_use]
-    pub fn tree(&self) -> &Path {
+    pub(super) fn tree(&self) -> &Path {
         self.files.tree()
     }
 
     /// The tools as a model is told about them.
-    #[must_use]
-    pub fn specs(&self) -> &[ToolSpec] {
+    pub(super) fn specs(&self) -> &[ToolSpec] {
         self.registry.specs()
     }
 
     /// The name of exactly these tools.
-    #[must_use]
-    pub const fn digest(&self) -> &Digest {
+    pub(super) const fn digest(&self) -> &Digest {
         self.registry.digest()
     }
 
     /// The handle by which a running command is ended.
-    #[must_use]
-    pub fn interrupt(&self) -> Interrupt {
+    pub(super) fn interrupt(&self) -> Interrupt {
         self.executor.interrupt()
     }
 
-    /// Checks a call against the registry.
-    #[must_use]
-    pub fn check(&self, call: &Call) -> Checked {
-        match decode(&engine_call(call), &self.registry) {
-            Ok(decoded) if decoded.tool() == FINISH => Checked::Finish,
+    /// Checks a call against the registry. A call that decodes is kept until its event.
+    pub(super) fn check(&mut self, call: &Call) -> Checked {
+        match self.take_up(call) {
+            Ok(current) if current.decoded.tool() == FINISH => Checked::Finish,
             Ok(_) => Checked::Valid,
             Err(fault) => {
                 let kind = match fault {
@@ -201,28 +204,37 @@ impl Hands {
                         FaultKind::ValidationError
                     }
                 };
-                Checked::Fault(CallFault { kind, text: fault.for_model() })
+                Checked::Fault(CallFault { kind, text: fault.for_model().into() })
             }
         }
     }
 
-    /// What a call means for the gate; nothing for a call that does not decode, which is never asked for.
-    #[must_use]
-    pub fn meaning(&self, call: &Call) -> Option<Meaning> {
-        decode(&engine_call(call), &self.registry).ok().map(|decoded| decoded.meaning(&self.files, &self.memory))
+    /// The call as it was decoded; decoded now where another process checked it.
+    fn take_up(&mut self, call: &Call) -> Result<&mut CurrentCall, ToolFault> {
+        let current = match self.current.take().filter(|current| current.decoded.is_of(call)) {
+            Some(current) => current,
+            None => CurrentCall { decoded: decode(call, self.registry.entries())?, ended: None },
+        };
+        Ok(self.current.insert(current))
     }
 
-    /// A worker that says it is done makes a claim: the loop itself runs the test command, then asks to be let go. Both are
-    /// calls like a model's, so both pass the gate, stand in the transcript, and an error is what the worker hears next.
-    #[must_use]
-    pub fn claim_of_worker(&self, mut answer: Answer) -> Answer {
+    /// What a call means for the gate; nothing for a call that does not decode, which is never requested.
+    pub(super) fn meaning(&mut self, call: &Call) -> Option<Meaning> {
+        self.take_up(call).ok()?;
+        let current = self.current.as_ref()?;
+        Some(current.decoded.meaning(&self.files, &self.memory))
+    }
+
+    /// A worker that says it is done makes a claim: the loop itself runs the test command, then claims to be done. Both are
+    /// calls like a model's, so both pass the gate and are in the transcript, and an error is what the worker hears next.
+    pub(super) fn claim_of_worker(&self, mut answer: Answer) -> Answer {
         if answer.work.as_ref().is_none_or(|work| work.end != WorkEnd::Finished) {
             return answer;
         }
-        let call = |tool: &str, arguments: serde_json::Value| ToolCall {
-            id: String::new(),
-            tool: tool.to_owned(),
-            arguments: arguments.to_string(),
+        let call = |tool: &str, arguments: serde_json::Value| Call {
+            id: CallId::default(),
+            tool: tool.into(),
+            arguments: arguments.to_string().into(),
         };
         if !self.verify.is_empty() {
             answer.calls.push(call(SHELL, serde_json::json!({"command": self.verify})));
@@ -234,63 +246,45 @@ impl Hands {
     }
 
     /// Carries out a permitted call.
-    pub fn execute(&mut self, permit: Permit, call: &Call, deadline: Option<Instant>) -> Returned {
-        let Self { registry, files, memory, executor, limits, memories, .. } = self;
-        let asked = engine_call(call);
-        let decoded = match decode(&asked, registry) {
-            Ok(decoded) => decoded,
-            Err(fault) => return returned(CallOutcome::NotRun, fault.for_model()),
+    pub(super) fn execute(&mut self, permit: Permit, call: &Call, deadline: Option<Instant>) -> Returned {
+        if let Err(fault) = self.take_up(call) {
+            return returned(CallOutcome::NotRun, fault.for_model());
+        }
+        let Self { files, memory, executor, limits, memories, current, .. } = self;
+        let Some(current) = current else {
+            return returned(CallOutcome::NotRun, "not run: the call was lost; ask again".to_owned());
         };
-        let tree = (decoded.tool() == SHELL).then(|| files.tree().to_owned());
+        let tree = (current.decoded.tool() == SHELL).then(|| files.tree().to_owned());
         let before = tree.as_deref().and_then(Marks::of);
         let mut world = World::new(files, memory, executor, *limits);
         world.memories = *memories;
         world.deadline = deadline;
-        let ran = registry.run(permit, &decoded, &mut world);
-        let told = Returned {
+        let ran = tools::run(permit, &current.decoded, &mut world);
+        let returned = Returned {
             exit_code: ran.exit_code,
             how: outcome(&ran),
-            pointer: ran.cut.clone(),
-            text: ran.text.clone(),
-            verbatim: self.verbatim(&ran),
+            pointer: ran.cut.as_deref().map(MemoryPointer::from),
+            text: ran.text.as_str().into(),
+            verbatim: verbatim(memory, &ran).map(ToolOutput::from),
         };
         let after = tree.as_deref().filter(|_| before.is_some()).and_then(|tree| Some((Marks::of(tree)?, tree)));
         let touched = before.zip(after).is_some_and(|(before, (after, tree))| before.code_differs_in(&after, tree));
-        self.last = Some(Last { id: call.id.clone(), ran, touched });
-        told
+        current.ended = Some(EndedCall { ran, touched });
+        returned
     }
 
-    /// The outputs as they came, where the model sees them cut or rewritten.
-    fn verbatim(&self, ran: &Ran) -> Option<String> {
-        if ran.verbatim.is_empty() {
-            return None;
-        }
-        let whole = |pointer: &Pointer| {
-            let bytes = self.memory.get(pointer).ok().filter(|bytes| bytes.len() <= VERBATIM_BYTES_MAX)?;
-            String::from_utf8(bytes).ok()
+    /// What a call looks like from outside, by the same functions that observe other agents.
+    pub(super) fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
+        let current = self.current.take().filter(|current| current.decoded.is_of(call));
+        let ran = current.filter(|_| !was_never_run(returned.how));
+        let mut event = match ran {
+            Some(CurrentCall { decoded, ended: Some(EndedCall { ran, touched }) }) => {
+                let event = ran.event(&decoded, &self.files, &mut self.observer);
+                let flags = if touched { event.flags.with(Flag::Touched) } else { event.flags };
+                AgentEvent { flags, ..event }
+            }
+            Some(CurrentCall { ended: None, .. }) | None => self.event_from_text(call, returned),
         };
-        let parts = ran.verbatim.iter().map(|kept| match &kept.pointer {
-            Ok(pointer) => match whole(pointer) {
-                Some(text) => format!("{} {pointer}\n{text}", kept.name),
-                None => format!("{} {pointer}", kept.name),
-            },
-            Err(why) => format!("{} was not kept: {why}", kept.name),
-        });
-        Some(parts.collect::<Vec<_>>().join("\n"))
-    }
-
-    /// What a call looks like from outside, by the same functions that observe everybody else's agents.
-    pub fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
-        let last = self.last.take().filter(|last| last.id == call.id && !was_never_run(returned.how));
-        let touched = last.as_ref().is_some_and(|last| last.touched);
-        let asked = engine_call(call);
-        let mut event = match (last, decode(&asked, &self.registry)) {
-            (Some(Last { ran, .. }), Ok(decoded)) => ran.event(&decoded, &self.files, &mut self.observer),
-            (None, Ok(_)) | (_, Err(_)) => self.event_from_text(call, returned),
-        };
-        if touched {
-            event.flags = event.flags.with(Flag::Touched);
-        }
         self.mark_tests(call, returned, &mut event);
         event
     }
@@ -344,19 +338,18 @@ impl Hands {
     ///
     /// # Errors
     /// When the stage cannot be read.
-    pub fn proposal(&self, root: &Path) -> Result<Option<(Digest, String)>, HandsError> {
+    pub(super) fn proposal(&self, root: &Path) -> Result<Option<(Digest, String)>, ToolRunnerError> {
         let Some(staging) = &self.staging else { return Ok(None) };
         let changes = staging.changes()?;
         if changes.changes().is_empty() {
             return Ok(None);
         }
         let digest = changes.digest().to_string().parse::<Digest>();
-        Ok(digest.ok().map(|digest| (digest, crate::change::told(&changes, root, self.tree()))))
+        Ok(digest.ok().map(|digest| (digest, change::text(&changes, root, self.tree()))))
     }
 
     /// Applies the staged change, if it is still the one that was approved. The permit is used up.
-    #[must_use]
-    pub fn apply(&mut self, permit: Option<Permit>, action: Fingerprint, proposal: &Digest) -> Returned {
+    pub(super) fn apply(&mut self, permit: Option<Permit>, action: Fingerprint, proposal: &Digest) -> Returned {
         let Some(permit) = permit else {
             return returned(CallOutcome::NotRun, "not applied: there is no permit".to_owned());
         };
@@ -374,26 +367,31 @@ impl Hands {
     }
 }
 
-/// Reads a reviewer's answer: exactly one explicit word decides, and everything else decides nothing.
-#[must_use]
-pub fn read_verdict(text: &str) -> ReviewAnswer {
-    match answer::read(text) {
-        Ok(Verdict::Approved) => ReviewAnswer::Approved,
-        Ok(Verdict::Rejected) => ReviewAnswer::Rejected,
-        Err(_) => ReviewAnswer::Unclear,
+/// The outputs as they came, where the model sees them cut or rewritten.
+fn verbatim(memory: &MemoryStore, ran: &Ran) -> Option<String> {
+    if ran.verbatim.is_empty() {
+        return None;
     }
+    let whole = |pointer: &Pointer| {
+        let bytes = memory.get(pointer).ok().filter(|bytes| bytes.len() <= VERBATIM_BYTES_MAX)?;
+        String::from_utf8(bytes).ok()
+    };
+    let parts = ran.verbatim.iter().map(|kept| match &kept.pointer {
+        Ok(pointer) => match whole(pointer) {
+            Some(text) => format!("{} {pointer}\n{text}", kept.name),
+            None => format!("{} {pointer}", kept.name),
+        },
+        Err(why) => format!("{} was not kept: {why}", kept.name),
+    });
+    Some(parts.collect::<Vec<_>>().join("\n"))
 }
 
 fn confinement(root: &Path, policy: &Policy) -> Confinement {
     Confinement { budgets: budgets(policy), ..Confinement::of(PathBuf::from(root)) }
 }
 
-fn engine_call(call: &Call) -> ToolCall {
-    ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
-}
-
 fn returned(how: CallOutcome, text: String) -> Returned {
-    Returned { exit_code: None, how, pointer: None, text, verbatim: None }
+    Returned { exit_code: None, how, pointer: None, text: text.into(), verbatim: None }
 }
 
 const fn was_never_run(how: CallOutcome) -> bool {
@@ -409,6 +407,8 @@ fn outcome(ran: &Ran) -> CallOutcome {
         (true, Some(ErrorClass::Timeout)) => CallOutcome::Cut,
         (true, Some(ErrorClass::CouldNotRun)) => CallOutcome::NotRun,
         (true, Some(ErrorClass::Refused)) => CallOutcome::Refused,
-        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => CallOutcome::Failed,
+        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => {
+            CallOutcome::Failed
+        }
     }
 }

@@ -6,31 +6,28 @@ use tripwire_workspace::geometry::layout::Layout;
 
 /// Looks at the control files with a handful of `stat` calls, cheap enough for every heartbeat.
 #[derive(Debug)]
-pub struct Watch {
+pub(super) struct Watch {
     layout: Layout,
     journal: PathBuf,
 }
 
 /// The control files at one moment; another value means that a person did something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look(Vec<Option<(u64, SystemTime)>>);
+pub(super) struct Look(Vec<Option<(u64, SystemTime)>>);
 
 impl Watch {
     /// Watches a session.
-    #[must_use]
-    pub fn new(layout: &Layout, session: &str) -> Self {
+    pub(super) fn new(layout: &Layout, session: &str) -> Self {
         Self { layout: layout.clone(), journal: layout.journal().join(session) }
     }
 
     /// Whether a person's order to stop is on disk.
-    #[must_use]
-    pub fn stop_stands(&self) -> bool {
+    pub(super) fn is_stop_ordered(&self) -> bool {
         self.layout.stop().symlink_metadata().is_ok()
     }
 
-    /// What stands in the control files, and how far the journal is: other processes may write to it.
-    #[must_use]
-    pub fn look(&self) -> Look {
+    /// What is in the control files, and how far the journal is: other processes may write to it.
+    pub(super) fn look(&self) -> Look {
         let mut files = vec![
             self.layout.stop(),
             self.layout.pause(),
@@ -68,8 +65,8 @@ mod tests {
         assert_eq!(watch.look(), before);
         std::fs::write(journal.join("00000002.jsonl"), "x\ny\n").unwrap();
         assert_ne!(watch.look(), before);
-        assert!(!watch.stop_stands());
+        assert!(!watch.is_stop_ordered());
         std::fs::write(layout.stop(), "").unwrap();
-        assert!(watch.stop_stands());
+        assert!(watch.is_stop_ordered());
     }
 }

@@ -145,7 +145,7 @@ pub(super) fn root(files: &Files) -> Option<&str> {
 pub fn decode(call: &Call, tools: &[ToolEntry]) -> Result<Decoded, ToolFault> {
     let shown = || label::cut(&call.tool, SHOWN_BYTES).to_owned();
     let names = || tools.iter().map(|entry| entry.name);
-    let Some(entry) = tools.iter().find(|entry| entry.name == call.tool) else {
+    let Some(entry) = tools.iter().find(|entry| call.tool == entry.name) else {
         return Err(ToolFault::UnknownTool {
             name: shown(),
             nearest: nearest::names(label::cut(&call.tool, SHOWN_BYTES), names()),
@@ -222,8 +222,7 @@ impl Decoded {
     /// The action of the request, as every other door would name it.
     #[must_use]
     pub fn action(&self, files: &Files) -> Action {
-        let raw =
-            RawCall { tool: self.tool, args: self.text(), workspace_root: root(files), ..RawCall::default() };
+        let raw = RawCall { tool: self.tool, args: self.text(), workspace_root: root(files), ..RawCall::default() };
         observe(&raw).action
     }
 }

@@ -1,7 +1,7 @@
 //! `edit`: replace a text that is there exactly once, or apply a unified diff; fitted whole before anything is written.
 
-use super::patch::{self, Counts, FilePatch, PatchKind};
 use super::error::ToolError;
+use super::patch::{self, Counts, FilePatch, PatchKind};
 use super::tool::{Tool, ToolDone, Unfit, World};
 use super::{near_miss, read_file};
 use schemars::JsonSchema;
@@ -66,8 +66,16 @@ enum EditAction {
 
 /// The two forms of an edit.
 enum EditForm<'a> {
-    Replace { path: &'a str, old: &'a str, new: &'a str, places: Places },
+    Replace(Replacement<'a>),
     Patch(&'a str),
+}
+
+/// One text in the place of another.
+struct Replacement<'a> {
+    path: &'a str,
+    old: &'a str,
+    new: &'a str,
+    places: Places,
 }
 
 /// Where a text is replaced.
@@ -86,7 +94,7 @@ impl EditArguments {
             (_, _, _, Some(_)) => unfit("/patch", "give either `patch` alone, or `path`, `old` and `new`"),
             (Some(_), Some(""), Some(_), None) => unfit("/old", "it is empty; use `write` for a new file"),
             (Some(_), Some(old), Some(new), None) if old == new => unfit("/new", "it is the same as `old`"),
-            (Some(path), Some(old), Some(new), None) => Ok(EditForm::Replace { path, old, new, places }),
+            (Some(path), Some(old), Some(new), None) => Ok(EditForm::Replace(Replacement { path, old, new, places })),
             (None, _, _, None) => unfit("/path", "the file is missing"),
             (Some(_), None, _, None) => unfit("/old", "the text to replace is missing"),
             (Some(_), Some(_), None, None) => unfit("/new", "the new text is missing; `\"\"` takes the old one away"),
@@ -103,7 +111,7 @@ impl Tool for Edit {
 
     fn check(arguments: &EditArguments) -> Result<(), Unfit> {
         match arguments.form()? {
-            EditForm::Replace { .. } => Ok(()),
+            EditForm::Replace(_) => Ok(()),
             EditForm::Patch(text) => match patch::parse(text) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(Unfit { path: "/patch", why: error.to_string() }),
@@ -117,8 +125,10 @@ impl Tool for Edit {
 
     fn writes(arguments: &EditArguments) -> Vec<String> {
         match arguments.form() {
-            Ok(EditForm::Replace { path, .. }) => vec![path.to_owned()],
-            Ok(EditForm::Patch(text)) => patch::parse(text).unwrap_or_default().into_iter().map(|file| file.path).collect(),
+            Ok(EditForm::Replace(wanted)) => vec![wanted.path.to_owned()],
+            Ok(EditForm::Patch(text)) => {
+                patch::parse(text).unwrap_or_default().into_iter().map(|file| file.path).collect()
+            }
             Err(_) => Vec::new(),
         }
     }
@@ -126,7 +136,7 @@ impl Tool for Edit {
     fn run(permit: Permit, arguments: &EditArguments, world: &mut World<'_>) -> Result<ToolDone<Edited>, ToolError> {
         let spent = world.spend(permit)?;
         let files = match arguments.form() {
-            Ok(EditForm::Replace { path, old, new, places }) => replace(world, path, (old, new), places)?,
+            Ok(EditForm::Replace(wanted)) => replace(world, &wanted)?,
             Ok(EditForm::Patch(text)) => apply(world, text)?,
             Err(unfit) => return Err(ToolError::NoFit { path: unfit.path.to_owned(), why: unfit.why }),
         };
@@ -141,13 +151,9 @@ impl Tool for Edit {
     }
 }
 
-fn replace(
-    world: &World<'_>,
-    path: &str,
-    (old, new): (&str, &str),
-    places: Places,
-) -> Result<Vec<EditedFile>, ToolError> {
-    let path = world.files.path(path)?;
+fn replace(world: &World<'_>, wanted: &Replacement<'_>) -> Result<Vec<EditedFile>, ToolError> {
+    let Replacement { old, new, places, .. } = *wanted;
+    let path = world.files.path(wanted.path)?;
     world.files.may_write(&path)?;
     let text = text_of(world, &path)?;
     let no_fit = |why: String| ToolError::NoFit { path: path.to_string(), why };

@@ -1,9 +1,9 @@
 //! `list`: the names in a folder, in one order, within bounds; what the project ignores is left out.
 
-use super::walk::{self, Next};
 use super::error::ToolError;
-use super::tool::{Tool, ToolDone, Unfit, World};
 use super::read_file;
+use super::tool::{Tool, ToolDone, Unfit, World};
+use super::walk::{self, Next};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;
@@ -119,7 +119,8 @@ fn entries(files: &Files, folder: &WorkPath, levels: u64) -> (Vec<ListEntry>, bo
         } else {
             ""
         };
-        entries.push(ListEntry { path: format!("{}{mark}", seen.path), bytes: seen.kind.is_file().then_some(seen.bytes) });
+        entries
+            .push(ListEntry { path: format!("{}{mark}", seen.path), bytes: seen.kind.is_file().then_some(seen.bytes) });
         Next::Continue(())
     });
     (entries, has_more)

@@ -46,7 +46,12 @@ impl Ran {
     /// The answer to the model's call.
     #[must_use]
     pub fn answer(&self, call: &Call) -> ToolAnswer {
-        ToolAnswer { id: call.id.clone(), tool: call.tool.clone(), text: self.text.clone(), is_error: self.is_error }
+        ToolAnswer {
+            id: call.id.to_string(),
+            tool: call.tool.to_string(),
+            text: self.text.clone(),
+            is_error: self.is_error,
+        }
     }
 
     /// The event for the engine, through the same functions that observe other agents. What the tool itself

@@ -1,8 +1,8 @@
 //! `read_file`: a bounded number of lines of a text file, exactly as they are, and how many remain (TOOL-1).
 
 use super::error::ToolError;
-use super::tool::{TEXT_BYTES_MAX, Tool, ToolDone, Unfit, World};
 use super::nearest;
+use super::tool::{TEXT_BYTES_MAX, Tool, ToolDone, Unfit, World};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tripwire_core::chain::gate::Permit;

@@ -125,7 +125,11 @@ impl Tool for Recall {
         needed
     }
 
-    fn run(permit: Permit, arguments: &RecallArguments, world: &mut World<'_>) -> Result<ToolDone<Recalled>, ToolError> {
+    fn run(
+        permit: Permit,
+        arguments: &RecallArguments,
+        world: &mut World<'_>,
+    ) -> Result<ToolDone<Recalled>, ToolError> {
         let spent = world.spend(permit)?;
         let Some(text) = arguments.pointer.as_deref() else {
             let known = known(world)?;

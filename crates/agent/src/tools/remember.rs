@@ -54,7 +54,11 @@ impl Tool for Remember {
         vec![Permission::CanExecuteTasks, Permission::CanWriteMemories]
     }
 
-    fn run(permit: Permit, arguments: &RememberArguments, world: &mut World<'_>) -> Result<ToolDone<Remembered>, ToolError> {
+    fn run(
+        permit: Permit,
+        arguments: &RememberArguments,
+        world: &mut World<'_>,
+    ) -> Result<ToolDone<Remembered>, ToolError> {
         let spent = world.spend(permit)?;
         let visibility = if arguments.private == Some(true) { Visibility::Private } else { Visibility::Public };
         let pointer = world.memory.put(arguments.text.as_bytes(), visibility)?;

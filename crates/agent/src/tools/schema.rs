@@ -79,7 +79,8 @@ pub(super) fn mistakes(schema: &Value, arguments: &Value) -> Vec<Mistake> {
         fields.keys().filter(|name| !known.contains_key(*name)).map(|name| format!("'{name}'")).collect();
     if !unknown.is_empty() {
         let were = if unknown.len() == 1 { "was" } else { "were" };
-        mistakes.push(whole(format!("Additional properties are not allowed ({} {were} unexpected)", unknown.join(", "))));
+        mistakes
+            .push(whole(format!("Additional properties are not allowed ({} {were} unexpected)", unknown.join(", "))));
     }
     let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let missing = required.iter().filter_map(Value::as_str).filter(|name| !fields.contains_key(*name));
@@ -177,7 +178,8 @@ mod tests {
     #[test]
     fn tool_2_a_large_piece_is_cut_and_mistakes_are_few() {
         let names = || (0..50).map(|number| format!("field{number}"));
-        let schema = json!({"properties": names().map(|name| (name, json!({"type": "integer"}))).collect::<Map<_, _>>()});
+        let schema =
+            json!({"properties": names().map(|name| (name, json!({"type": "integer"}))).collect::<Map<_, _>>()});
         let long = names().map(|name| (name, json!("ü".repeat(5_000)))).collect::<Map<_, _>>();
         let mistakes = mistakes(&schema, &Value::Object(long));
         assert_eq!(mistakes.len(), MISTAKES_MAX);

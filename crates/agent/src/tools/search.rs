@@ -1,9 +1,9 @@
 //! `search`: a regular expression over the files of the workspace, with the engine of ripgrep, in one fixed order.
 
-use super::walk::{self, Next};
 use super::error::ToolError;
-use super::tool::{Tool, ToolDone, Unfit, World};
 use super::read_file;
+use super::tool::{Tool, ToolDone, Unfit, World};
+use super::walk::{self, Next};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use ignore::overrides::{Override, OverrideBuilder};

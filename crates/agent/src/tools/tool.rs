@@ -58,8 +58,11 @@ pub(super) trait Tool: 'static {
     ///
     /// # Errors
     /// When it was not done, in words for the model.
-    fn run(permit: Permit, arguments: &Self::Arguments, world: &mut World<'_>)
-    -> Result<ToolDone<Self::Result>, ToolError>;
+    fn run(
+        permit: Permit,
+        arguments: &Self::Arguments,
+        world: &mut World<'_>,
+    ) -> Result<ToolDone<Self::Result>, ToolError>;
 }
 
 /// Arguments that fit their schema and still cannot be used.

@@ -50,7 +50,11 @@ impl Tool for Write {
         vec![arguments.path.clone()]
     }
 
-    fn run(permit: Permit, arguments: &WriteArguments, world: &mut World<'_>) -> Result<ToolDone<WriteResult>, ToolError> {
+    fn run(
+        permit: Permit,
+        arguments: &WriteArguments,
+        world: &mut World<'_>,
+    ) -> Result<ToolDone<WriteResult>, ToolError> {
         let spent = world.spend(permit)?;
         let path = world.files.path(&arguments.path)?;
         let bytes = arguments.content.as_bytes();

@@ -1,11 +1,6 @@
-//! The tools of our own loop, through the doors that the loop uses: decode, ask, run with a permit, tell.
+//! The engines against a server that speaks the real wire formats, and the tools through the doors that the loop uses.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a broken premise must end the test")]
 
-mod bed;
-mod edit;
-mod facts;
-mod memory;
-mod random;
-mod reading;
-mod refusals;
-mod search;
+mod engines;
+mod support;
+mod tools;

@@ -2,7 +2,6 @@
 
 use super::tape::{Cassette, CassetteEntry, CassetteError, Play, VERSION};
 use crate::engines::error::EngineError;
-use tripwire_core::run::record::{Answer, AnswerEnd, Call, Usage};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +10,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 use tripwire_core::label::Label;
+use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// The bytes of a cassette.
 const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -49,7 +50,7 @@ pub fn parse(text: &str) -> Result<Cassette, CassetteError> {
     if header.get("answers").is_some() {
         return list(text);
     }
-    let about = header(&place, first)?;
+    let about = about(&place, first)?;
     let entries = lines.map(|(place, line)| entry(place, line)).collect::<Result<Vec<CassetteEntry>, _>>()?;
     Cassette::of(about, entries)
 }
@@ -195,7 +196,7 @@ pub(super) enum ErrorKind {
 }
 
 /// Reads the header line.
-pub(super) fn header(place: &str, line: &str) -> Result<String, CassetteError> {
+fn about(place: &str, line: &str) -> Result<String, CassetteError> {
     let value: Value = serde_json::from_str(line).unwrap_or(Value::Null);
     let version = value.get("cassette").and_then(Value::as_u64).ok_or(CassetteError::NoHeader)?;
     check_version(version)?;
@@ -203,13 +204,13 @@ pub(super) fn header(place: &str, line: &str) -> Result<String, CassetteError> {
 }
 
 /// Reads one line.
-pub(super) fn entry(place: String, line: &str) -> Result<CassetteEntry, CassetteError> {
+fn entry(place: String, line: &str) -> Result<CassetteEntry, CassetteError> {
     let wire = read::<EntryLine>(&place, line)?;
     wire.into_entry(place)
 }
 
 /// Reads a cassette in one object.
-pub(super) fn list(text: &str) -> Result<Cassette, CassetteError> {
+fn list(text: &str) -> Result<Cassette, CassetteError> {
     let value: Value = serde_json::from_str(text).map_err(|error| CassetteError::Bad {
         place: format!("line {}", error.line()),
         field: String::new(),
@@ -270,7 +271,7 @@ impl EntryLine {
             None => Play::Answer(Answer {
                 engine: Label::default(),
                 work: None,
-                text: self.text.unwrap_or_default(),
+                text: self.text.unwrap_or_default().into(),
                 calls: self.calls.into_iter().map(|call| call.into_call(&place)).collect::<Result<Vec<_>, _>>()?,
                 usage: self.usage.map_or_else(Usage::default, CassetteUsage::into_usage),
                 model: Label::cut(self.model.as_deref().unwrap_or("scripted")),
@@ -297,7 +298,7 @@ impl CassetteCall {
                 return Err(bad(place, "calls.arguments", "arguments are an object, or a text to play to the letter"));
             }
         };
-        Ok(Call { id: self.id, tool: self.tool, arguments })
+        Ok(Call { id: self.id.into(), tool: self.tool.into(), arguments: arguments.into() })
     }
 }
 
@@ -309,6 +310,7 @@ impl CassetteUsage {
             cache_write: self.cache_write,
             output: self.output,
             reasoning: self.reasoning,
+            ..Usage::default()
         }
     }
 }

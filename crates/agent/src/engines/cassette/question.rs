@@ -23,7 +23,7 @@ pub fn digest(question: &Question<'_>) -> String {
             Turn::Model { text, calls } => {
                 ["model", text].into_iter().for_each(&mut add);
                 for Call { id, tool, arguments } in calls {
-                    ["call", id, tool, arguments].into_iter().for_each(&mut add);
+                    ["call", id.as_str(), tool.as_str(), arguments.as_str()].into_iter().for_each(&mut add);
                 }
             }
             Turn::Results(results) => {

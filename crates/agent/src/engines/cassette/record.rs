@@ -1,17 +1,17 @@
 //! Writes what a model answered as a cassette.
 
-use super::format::{ErrorKind, CassetteCall, EntryLine, CassetteFailure, HeaderLine, CassetteUsage};
+use super::format::{CassetteCall, CassetteFailure, CassetteUsage, EntryLine, ErrorKind, HeaderLine};
 use super::question::digest;
 use super::tape::VERSION;
-use crate::engines::engine::{Question};
+use crate::engines::engine::Question;
 use crate::engines::error::EngineError;
-use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
+use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 
 /// Whether a recorded answer is played to any question or only to its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Recorder {
 fn of_answer(answer: &Answer) -> EntryLine {
     let usage = &answer.usage;
     EntryLine {
-        text: Some(answer.text.clone()),
+        text: Some(answer.text.to_string()),
         calls: answer.calls.iter().map(of_call).collect(),
         usage: Some(CassetteUsage {
             input: usage.fresh_input,
@@ -92,10 +92,10 @@ fn of_answer(answer: &Answer) -> EntryLine {
 fn of_call(call: &Call) -> CassetteCall {
     let object = serde_json::from_str::<Value>(&call.arguments).ok().filter(|value| {
         let written = value.to_string();
-        value.is_object() && written == call.arguments
+        value.is_object() && call.arguments == *written
     });
     let arguments = object.unwrap_or_else(|| Value::from(call.arguments.as_str()));
-    CassetteCall { id: call.id.clone(), tool: call.tool.clone(), arguments }
+    CassetteCall { id: call.id.to_string(), tool: call.tool.to_string(), arguments }
 }
 
 fn of_error(error: &EngineError) -> Option<CassetteFailure> {

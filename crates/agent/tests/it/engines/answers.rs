@@ -1,14 +1,16 @@
 //! Good answers: text, calls, usage, and requests as each provider wants them.
 
-use crate::ask::{KEY, ask, ask_name, question, tools};
+use crate::engines::ask::{KEY, ask, ask_name, question, tools};
 use crate::support::dialects::{ALL, Api, Say};
 use crate::support::server::{Server, Step, stream};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_agent::engine::{Answer, End, Turn, Usage, open};
+use tripwire_agent::engines::{Turn, open};
 use tripwire_core::prices;
+use tripwire_core::run::record::{Answer, AnswerEnd};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 fn usage([fresh, read, write, output, reasoning]: [u64; 5]) -> Usage {
     Usage {
@@ -17,6 +19,7 @@ fn usage([fresh, read, write, output, reasoning]: [u64; 5]) -> Usage {
         cache_write: Tokens::new(write),
         output: Tokens::new(output),
         reasoning: Tokens::new(reasoning),
+        ..Usage::default()
     }
 }
 
@@ -32,7 +35,7 @@ fn run_4_text_comes_piece_by_piece_and_whole() {
         let (answer, heard) = good(api, &Say::text(&["Grüße, ", "Welt 🦀", "\n- end"]).usage([10, 0, 0, 5, 0]));
         assert_eq!(answer.text, "Grüße, Welt 🦀\n- end", "{api:?}");
         assert_eq!(heard, answer.text, "{api:?}");
-        assert_eq!((answer.model.as_str(), &answer.end), ("test-model-1", &End::Finished), "{api:?}");
+        assert_eq!((answer.model.as_str(), &answer.end), ("test-model-1", &AnswerEnd::Finished), "{api:?}");
         assert!(answer.calls.is_empty());
     }
 }
@@ -64,11 +67,11 @@ fn ctx_1_usage_is_split_into_classes_that_do_not_overlap() {
     // OpenAI and beside it for Gemini. Only Anthropic tells what was written to the cache.
     let (answer, _) = good(Api::Anthropic, &Say::text(&["x"]).usage([12, 1_000, 500, 20, 5]));
     assert_eq!(answer.usage, usage([12, 1_000, 500, 20, 5]));
-    assert_eq!(answer.usage.context(), Tokens::new(1_512));
+    assert_eq!(answer.usage.input(), Tokens::new(1_512));
     for api in [Api::Chat, Api::Responses, Api::Gemini] {
         let (answer, _) = good(api, &Say::text(&["x"]).usage([12, 1_000, 0, 20, 5]));
         assert_eq!(answer.usage, usage([12, 1_000, 0, 20, 5]), "{api:?}");
-        assert_eq!(answer.usage.context(), Tokens::new(1_012), "{api:?}");
+        assert_eq!(answer.usage.input(), Tokens::new(1_012), "{api:?}");
     }
 }
 
@@ -77,7 +80,7 @@ fn ctx_1_half_a_million_cached_tokens_cost_cents() {
     for api in ALL {
         let (answer, _) = good(api, &Say::text(&["x"]).usage([100, 500_000, 0, 40, 0]));
         // 100 x $5 + 500,000 x $0.50 + 40 x $25, each per million.
-        let cost = prices::cost("claude-opus-4-5", &answer.usage.classes());
+        let cost = prices::cost("claude-opus-4-5", &answer.usage);
         assert_eq!(cost.micro_usd.get(), 500 + 250_000 + 1_000, "{api:?}");
     }
 }
@@ -255,18 +258,18 @@ fn signed_thinking_goes_back_to_the_provider_that_signed_it() {
 #[test]
 fn why_an_answer_ended_is_told_in_our_words() {
     for (api, from, to, end) in [
-        (Api::Anthropic, "end_turn", "max_tokens", End::OutputLimit),
-        (Api::Anthropic, "end_turn", "refusal", End::Refused),
-        (Api::Anthropic, "end_turn", "novelty", End::Other("novelty".to_owned())),
-        (Api::Chat, "\"stop\"", "\"length\"", End::OutputLimit),
-        (Api::Chat, "\"stop\"", "\"content_filter\"", End::Refused),
-        (Api::Gemini, "STOP", "MAX_TOKENS", End::OutputLimit),
-        (Api::Gemini, "STOP", "SAFETY", End::Refused),
+        (Api::Anthropic, "end_turn", "max_tokens", AnswerEnd::OutputLimit),
+        (Api::Anthropic, "end_turn", "refusal", AnswerEnd::Refused),
+        (Api::Anthropic, "end_turn", "novelty", AnswerEnd::Other),
+        (Api::Chat, "\"stop\"", "\"length\"", AnswerEnd::OutputLimit),
+        (Api::Chat, "\"stop\"", "\"content_filter\"", AnswerEnd::Refused),
+        (Api::Gemini, "STOP", "MAX_TOKENS", AnswerEnd::OutputLimit),
+        (Api::Gemini, "STOP", "SAFETY", AnswerEnd::Refused),
         (
             Api::Responses,
             "\"status\":\"completed\"",
             "\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}",
-            End::OutputLimit,
+            AnswerEnd::OutputLimit,
         ),
     ] {
         let events: Vec<String> = api.events(&Say::text(&["x"])).iter().map(|event| event.replace(from, to)).collect();

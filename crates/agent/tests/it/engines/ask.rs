@@ -5,7 +5,8 @@ use crate::support::server::Server;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_agent::engine::{Answer, EngineError, Heard, Question, Spent, ToolAnswer, ToolCall, ToolSpec, Turn, open};
+use tripwire_agent::engines::{EngineError, Heard, Question, ToolAnswer, ToolSpec, Turn, open};
+use tripwire_core::run::record::{Answer, Call, Spent};
 use tripwire_core::units::Tokens;
 
 /// The key of all tests; it must never be seen again.
@@ -21,8 +22,8 @@ pub(crate) fn conversation() -> Vec<Turn> {
         Turn::Model {
             text: "I look".to_owned(),
             calls: vec![
-                ToolCall { id: "call_a".to_owned(), tool: "read".to_owned(), arguments: r#"{"path":"x"}"#.to_owned() },
-                ToolCall { id: "call_b".to_owned(), tool: "read".to_owned(), arguments: "{broken".to_owned() },
+                Call { id: "call_a".into(), tool: "read".into(), arguments: r#"{"path":"x"}"#.into() },
+                Call { id: "call_b".into(), tool: "read".into(), arguments: "{broken".into() },
             ],
         },
         Turn::Results(vec![

@@ -1,12 +1,14 @@
 //! Cassettes: read, refused with the place of the fault, played, recorded.
 
-use crate::ask::{conversation, question, tools};
+use crate::engines::ask::{conversation, question, tools};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_agent::engine::cassette::{Binding, Cassette, CassetteError, Recorder};
-use tripwire_agent::engine::scripted::Scripted;
-use tripwire_agent::engine::{Answer, End, Engine, EngineError, ToolCall, Turn, Usage, open};
+use tripwire_agent::engines::cassette::{self, Binding, CassetteError, Recorder};
+use tripwire_agent::engines::scripted::Scripted;
+use tripwire_agent::engines::{Engine, EngineError, Turn, open};
+use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 fn play(engine: &mut dyn Engine, turns: &[Turn]) -> Result<Answer, EngineError> {
     let tools = tools();
@@ -14,7 +16,7 @@ fn play(engine: &mut dyn Engine, turns: &[Turn]) -> Result<Answer, EngineError> 
 }
 
 fn scripted(text: &str) -> Scripted {
-    Scripted::new("scripted:test", Cassette::parse(text).unwrap_or_else(|error| panic!("{error}")))
+    Scripted::new("scripted:test", cassette::parse(text).unwrap_or_else(|error| panic!("{error}")))
 }
 
 const GOOD: &str = r#"
@@ -31,8 +33,8 @@ fn run_4_a_cassette_is_played_in_order_and_then_ends() {
     let mut engine = scripted(GOOD);
     let turns = conversation();
     let one = play(&mut engine, &turns).unwrap();
-    assert_eq!((one.text.as_str(), one.calls.len(), &one.end), ("one", 2, &End::Finished));
-    let call = ToolCall { id: "call_1_1".to_owned(), tool: "read".to_owned(), arguments: r#"{"path":"x"}"#.to_owned() };
+    assert_eq!((one.text.as_str(), one.calls.len(), &one.end), ("one", 2, &AnswerEnd::Finished));
+    let call = Call { id: "call_1_1".into(), tool: "read".into(), arguments: r#"{"path":"x"}"#.into() };
     assert_eq!(one.calls[0], call);
     assert_eq!(one.calls[1].arguments, "{broken");
     for _ in 0..2 {
@@ -41,7 +43,7 @@ fn run_4_a_cassette_is_played_in_order_and_then_ends() {
         assert!(matches!(error, EngineError::Overloaded { retry_after: Some(wait), .. } if wait.as_secs() == 2));
     }
     let two = play(&mut engine, &turns).unwrap();
-    assert_eq!((two.model.as_str(), &two.end), ("m", &End::OutputLimit));
+    assert_eq!((two.model.as_str(), &two.end), ("m", &AnswerEnd::OutputLimit));
     let tokens = Tokens::new;
     let usage = Usage {
         fresh_input: tokens(9),
@@ -49,6 +51,7 @@ fn run_4_a_cassette_is_played_in_order_and_then_ends() {
         cache_write: tokens(0),
         output: tokens(7),
         reasoning: tokens(6),
+        ..Usage::default()
     };
     assert_eq!(two.usage, usage);
     let end = play(&mut engine, &turns).unwrap_err();
@@ -92,8 +95,8 @@ fn run_4_a_divergence_is_found_and_told() {
 #[test]
 fn run_4_one_json_object_is_a_cassette_too() {
     let text = "{\n \"cassette\": 1,\n \"answers\": [\n  {\"text\": \"a\"},\n  {\"text\": \"b\"}\n ]\n}";
-    assert_eq!(Cassette::parse(text).unwrap().entries.len(), 2);
-    assert_eq!(Cassette::parse(r#"{"cassette": 1, "answers": [{"text": "a"}]}"#).unwrap().entries.len(), 1);
+    assert_eq!(cassette::parse(text).unwrap().entries.len(), 2);
+    assert_eq!(cassette::parse(r#"{"cassette": 1, "answers": [{"text": "a"}]}"#).unwrap().entries.len(), 1);
 }
 
 #[test]
@@ -134,7 +137,7 @@ fn run_4_a_bad_cassette_is_refused_with_line_field_and_reason() {
             "unknown field",
         ),
     ] {
-        match Cassette::parse(text).unwrap_err() {
+        match cassette::parse(text).unwrap_err() {
             CassetteError::Bad { place: at, field: name, why: reason } => {
                 assert_eq!((at.as_str(), name.as_str()), (place, field), "{text}: {reason}");
                 assert!(reason.contains(why), "{text}: {reason}");
@@ -144,9 +147,9 @@ fn run_4_a_bad_cassette_is_refused_with_line_field_and_reason() {
             }
         }
     }
-    assert_eq!(Cassette::parse("{\"cassette\": 2}").unwrap_err(), CassetteError::Version { found: 2 });
+    assert_eq!(cassette::parse("{\"cassette\": 2}").unwrap_err(), CassetteError::Version { found: 2 });
     for text in ["", "# nothing\n", "{\"text\": \"a\"}", "[1]", "7"] {
-        assert_eq!(Cassette::parse(text).unwrap_err(), CassetteError::NoHeader, "{text}");
+        assert_eq!(cassette::parse(text).unwrap_err(), CassetteError::NoHeader, "{text}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! Bad answers: every one is an error with its reason, and none is taken for a whole answer.
 
-use crate::ask::{KEY, LONG, ask, ask_name};
+use crate::engines::ask::{KEY, LONG, ask, ask_name};
 use crate::support::dialects::{ALL, Api, Say};
 use crate::support::server::{Server, Step, reply, stream};
 use std::time::Duration;
-use tripwire_agent::engine::EngineError;
+use tripwire_agent::engines::EngineError;
 
 fn fails(api: Api, script: Vec<Step>) -> EngineError {
     let server = Server::start(vec![script]);

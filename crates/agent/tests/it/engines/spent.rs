@@ -1,10 +1,11 @@
 //! What a question used that gave no answer: budgets must not be blind to it (GATE-8).
 
-use crate::ask::{LONG, spent_by};
+use crate::engines::ask::{LONG, spent_by};
 use crate::support::dialects::{ALL, Api, Say};
 use crate::support::server::{Server, Step, reply, stream};
 use std::time::Duration;
-use tripwire_agent::engine::{EngineError, Spent};
+use tripwire_agent::engines::EngineError;
+use tripwire_core::run::record::Spent;
 use tripwire_core::units::Tokens;
 
 fn long_text() -> Say {
@@ -23,7 +24,7 @@ fn half(api: Api, then: &[Step]) -> Vec<Step> {
 fn told(api: Api, spent: &Spent) {
     let usage = spent.usage;
     assert!(spent.estimated, "{api:?}: the output was not told yet");
-    assert_eq!(spent.model, "test-model-1", "{api:?}");
+    assert_eq!(spent.model.as_str(), "test-model-1", "{api:?}");
     assert!(usage.output > Tokens::new(300), "{api:?} {usage:?}");
     match api {
         Api::Anthropic | Api::Gemini => {

@@ -4,20 +4,20 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::TempDir;
-use tripwire_agent::engine::ToolCall;
-use tripwire_agent::tool::{Limits, Memories, Ran, Registry, World, decode};
+use tripwire_agent::tools::{Limits, Memories, Ran, Registry, World, decode, run};
 use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::Action;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::Policy;
+use tripwire_core::run::record::Call;
 use tripwire_core::units::RunMillis;
 use tripwire_session::execution::sandboxed::{Confinement, SandboxedExecutor};
 use tripwire_session::files::Files;
 use tripwire_session::memory::MemoryStore;
 
-pub(crate) struct Bed {
+pub(crate) struct Fixture {
     _folder: TempDir,
     root: PathBuf,
     pub(crate) files: Files,
@@ -29,7 +29,7 @@ pub(crate) struct Bed {
 }
 
 /// A workspace with the given files.
-pub(crate) fn bed(files: &[(&str, &str)]) -> Bed {
+pub(crate) fn fixture(files: &[(&str, &str)]) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap().join("work");
     std::fs::create_dir_all(root.join(".geometry")).unwrap();
@@ -38,7 +38,7 @@ pub(crate) fn bed(files: &[(&str, &str)]) -> Bed {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    Bed {
+    Fixture {
         files: Files::of(&root, &root.join(".geometry")).unwrap(),
         memory: MemoryStore::at(&root.join(".geometry/memory")),
         registry: Registry::new().unwrap(),
@@ -51,8 +51,8 @@ pub(crate) fn bed(files: &[(&str, &str)]) -> Bed {
 }
 
 /// A call as a model would make it.
-pub(crate) fn call(tool: &str, arguments: &Value) -> ToolCall {
-    ToolCall { id: "call-1".to_owned(), tool: tool.to_owned(), arguments: arguments.to_string() }
+pub(crate) fn call(tool: &str, arguments: &Value) -> Call {
+    Call { id: "call-1".into(), tool: tool.into(), arguments: arguments.to_string().into() }
 }
 
 /// The gate's permit for an action.
@@ -77,7 +77,7 @@ pub(crate) fn permit(action: &Action) -> Permit {
         .unwrap()
 }
 
-impl Bed {
+impl Fixture {
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -88,19 +88,19 @@ impl Bed {
 
     /// Decodes, gets the permit and runs.
     pub(crate) fn run(&mut self, tool: &str, arguments: &Value) -> Ran {
-        let decoded = decode(&call(tool, arguments), &self.registry).unwrap_or_else(|fault| panic!("{fault}"));
+        let decoded = decode(&call(tool, arguments), self.registry.entries()).unwrap_or_else(|fault| panic!("{fault}"));
         let action = decoded.action(&self.files);
         self.run_with_permit_for(&action, tool, arguments)
     }
 
     /// Runs with a permit for this action, which may be another one.
     pub(crate) fn run_with_permit_for(&mut self, action: &Action, tool: &str, arguments: &Value) -> Ran {
-        let decoded = decode(&call(tool, arguments), &self.registry).unwrap();
+        let decoded = decode(&call(tool, arguments), self.registry.entries()).unwrap();
         let limits = Limits::of(&Policy::default());
         let mut world = World::new(&self.files, &self.memory, &mut self.executor, limits);
         world.memories = self.memories;
         world.deadline = self.deadline;
-        self.registry.run(permit(action), &decoded, &mut world)
+        run(permit(action), &decoded, &mut world)
     }
 
     /// The result of a call that must succeed.

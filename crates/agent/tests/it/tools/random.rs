@@ -1,11 +1,12 @@
 //! Random calls: no words of a model break a tool, and what is refused has changed nothing.
 
-use crate::bed::bed;
+use crate::tools::fixture::fixture;
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::LazyLock;
-use tripwire_agent::engine::ToolCall;
-use tripwire_agent::tool::{Registry, decode};
+use tripwire_agent::tools::{Registry, decode};
+use tripwire_core::run::record::Call;
+use tripwire_testing::sized;
 
 /// Arguments that are nearly right, which reach further than plain noise.
 fn nearly_json() -> impl Strategy<Value = String> {
@@ -47,17 +48,17 @@ fn nearly_patch() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sized(200, 2_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn tool_2_no_words_break_the_decoder_and_no_fault_is_long(
         tool in prop_oneof!["edit|finish|list|read_file|recall|remember|search|shell|write", "\\PC{0,30}"],
         arguments in nearly_json(),
     ) {
-        // Compiled once: a registry is eighteen schemas.
+        // Made once: a registry is eighteen schemas.
         static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::new().unwrap());
-        let call = ToolCall { id: String::new(), tool, arguments };
-        if let Err(fault) = decode(&call, &REGISTRY) {
+        let call = Call { id: "".into(), tool: tool.into(), arguments: arguments.into() };
+        if let Err(fault) = decode(&call, REGISTRY.entries()) {
             prop_assert!(fault.for_model().len() < 3_000, "{}", fault.for_model());
         }
     }
@@ -71,24 +72,24 @@ proptest! {
         file in "[ab\n]{0,12}", old in "[ab\n]{1,3}", new in "[abc\n]{0,3}", all in any::<bool>(),
     ) {
         prop_assume!(old != new);
-        let mut bed = bed(&[("f", &file)]);
-        let ran = bed.run("edit", &json!({"path": "f", "old": old, "new": new, "all": all}));
+        let mut fixture = fixture(&[("f", &file)]);
+        let ran = fixture.run("edit", &json!({"path": "f", "old": old, "new": new, "all": all}));
         let count = file.matches(old.as_str()).count();
         let fits = count == 1 || (count > 1 && all);
         prop_assert_eq!(ran.is_error, !fits);
         let expected = if fits { file.replace(old.as_str(), &new) } else { file };
-        prop_assert_eq!(bed.text("f"), expected);
+        prop_assert_eq!(fixture.text("f"), expected);
     }
 
     #[test]
     fn a_patch_that_is_refused_has_changed_nothing(file in "[ab\n]{0,8}", patch in nearly_patch()) {
-        let mut bed = bed(&[("f", &file)]);
-        let call = ToolCall { id: String::new(), tool: "edit".to_owned(), arguments: json!({"patch": patch}).to_string() };
-        let readable = decode(&call, &bed.registry).is_ok();
-        if readable && !bed.run("edit", &json!({"patch": patch})).is_error {
+        let mut fixture = fixture(&[("f", &file)]);
+        let call = Call { id: "".into(), tool: "edit".into(), arguments: json!({"patch": patch}).to_string().into() };
+        let readable = decode(&call, fixture.registry.entries()).is_ok();
+        if readable && !fixture.run("edit", &json!({"patch": patch})).is_error {
             return Ok(());
         }
-        prop_assert_eq!(bed.text("f"), file);
-        prop_assert!(!bed.root().join("g").exists() && !bed.root().join(".git").exists());
+        prop_assert_eq!(fixture.text("f"), file);
+        prop_assert!(!fixture.root().join("g").exists() && !fixture.root().join(".git").exists());
     }
 }

@@ -28,11 +28,11 @@ const LEFT_BEHIND: [&str; 12] = [
 /// The files of a tree that count as work, each with what changes when somebody writes to it: number, size, and the time of
 /// the last change, which no program can set.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Marks(BTreeMap<PathBuf, (u64, u64, i64, i64)>);
+pub(super) struct Marks(BTreeMap<PathBuf, (u64, u64, i64, i64)>);
 
 impl Marks {
     /// Looks at a tree; nothing if it is too large.
-    pub(crate) fn of(root: &Path) -> Option<Self> {
+    pub(super) fn of(root: &Path) -> Option<Self> {
         let counts = |name: &str| name != ".git" && name != ".geometry" && !LEFT_BEHIND.contains(&name);
         let walk = WalkBuilder::new(root)
             .hidden(false)
@@ -53,7 +53,7 @@ impl Marks {
     }
 
     /// Whether a file that a test could check was made, changed or removed since.
-    pub(crate) fn code_differs_in(&self, after: &Self, root: &Path) -> bool {
+    pub(super) fn code_differs_in(&self, after: &Self, root: &Path) -> bool {
         let differs = |(path, mark): (&PathBuf, _), other: &Self| other.0.get(path) != Some(mark);
         let is_code = |path: &Path| {
             let below = path.strip_prefix(root).unwrap_or(path);
