@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn fault(tool: &str, arguments: &str) -> ToolFault {
-        let call = Call { id: "1".to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned() };
+        let call = Call { id: "1".into(), tool: tool.into(), arguments: arguments.into() };
         decode(&call, Registry::new().unwrap().entries()).unwrap_err()
     }
 
@@ -248,7 +248,7 @@ mod tests {
             ("edit", r#"{"path":"a","old":"x","new":""}"#),
             ("shell", r#"{"command":"ls","timeout_ms":5}"#),
         ] {
-            let call = Call { id: String::new(), tool: tool.to_owned(), arguments: arguments.to_owned() };
+            let call = Call { id: "".into(), tool: tool.into(), arguments: arguments.into() };
             assert_eq!(decode(&call, registry.entries()).unwrap().tool(), tool, "{arguments}");
         }
     }

@@ -34,7 +34,7 @@ fn run_4_text_comes_piece_by_piece_and_whole() {
     for api in ALL {
         let (answer, heard) = good(api, &Say::text(&["Grüße, ", "Welt 🦀", "\n- end"]).usage([10, 0, 0, 5, 0]));
         assert_eq!(answer.text, "Grüße, Welt 🦀\n- end", "{api:?}");
-        assert_eq!(heard, answer.text, "{api:?}");
+        assert_eq!(*heard, *answer.text, "{api:?}");
         assert_eq!((answer.model.as_str(), &answer.end), ("test-model-1", &AnswerEnd::Finished), "{api:?}");
         assert!(answer.calls.is_empty());
     }
@@ -115,7 +115,7 @@ fn empty_texts_do_not_go_back_to_gemini() {
     let (mut turns, tools) = (vec![Turn::User(String::new())], tools());
     let far = Instant::now() + Duration::from_secs(60);
     let first = engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
-    turns.push(Turn::Model { text: first.text, calls: first.calls });
+    turns.push(Turn::Model { text: first.text.into_string(), calls: first.calls });
     turns.push(Turn::Model { text: String::new(), calls: Vec::new() });
     engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
     let body = server.requests()[1].body.to_string();
@@ -147,7 +147,7 @@ fn an_answer_of_ten_megabytes_is_whole() {
         let say = Say { text: vec![piece; 160], ..Say::default() };
         let (answer, heard) = good(api, &say.usage([1, 0, 0, 2, 0]));
         assert_eq!(answer.text.len(), 160 * 4_096 * 16, "{api:?}");
-        assert!(heard == answer.text, "{api:?}");
+        assert!(*heard == *answer.text, "{api:?}");
         assert_eq!(answer.usage, usage([1, 0, 0, 2, 0]), "{api:?}");
     }
 }
@@ -158,7 +158,7 @@ fn arguments_of_ten_megabytes_are_whole() {
     for api in ALL {
         let arguments = json!({"path": "a", "text": text}).to_string();
         let (answer, _) = good(api, &Say::default().call("write", &arguments));
-        assert!(answer.calls[0].arguments == arguments, "{api:?}");
+        assert!(*answer.calls[0].arguments == *arguments, "{api:?}");
     }
 }
 
@@ -248,7 +248,7 @@ fn signed_thinking_goes_back_to_the_provider_that_signed_it() {
         let far = Instant::now() + Duration::from_secs(60);
         let first = engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((first.text.as_str(), first.calls.len()), ("", 1), "{api:?}: thinking is no text");
-        turns.push(Turn::Model { text: first.text.clone(), calls: first.calls.clone() });
+        turns.push(Turn::Model { text: first.text.to_string(), calls: first.calls.clone() });
         engine.ask(&question(&turns, &tools), far, &mut |_| ControlFlow::Continue(())).unwrap();
         let body = server.requests()[1].body.to_string();
         assert!(body.contains("\"S1\"") && body.contains("\"path\""), "{api:?}: {body}");
@@ -314,7 +314,7 @@ fn run_4_a_proxy_of_the_environment_is_not_used_on_loopback() {
     const NAME: &str = "answers::run_4_a_proxy_of_the_environment_is_not_used_on_loopback";
     if let Ok(url) = std::env::var("TRIPWIRE_TEST_URL") {
         let answer = ask_name(&Api::Chat.engine(&url), Duration::from_secs(60)).0;
-        assert_eq!(answer.map(|answer| answer.text), Ok("direct".to_owned()));
+        assert_eq!(answer.map(|answer| answer.text), Ok("direct".into()));
         return;
     }
     let server = Server::start(vec![stream(&Api::Chat.events(&Say::text(&["direct"])))]);

@@ -5,6 +5,7 @@ use crate::support::dialects::{ALL, Api, Say};
 use crate::support::server::{Server, Step, reply, stream};
 use std::time::Duration;
 use tripwire_agent::engines::EngineError;
+use tripwire_core::explain::Explain as _;
 
 fn fails(api: Api, script: Vec<Step>) -> EngineError {
     let server = Server::start(vec![script]);
