@@ -32,7 +32,7 @@ use tripwire_session::transcript::Transcript;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::{Report, Todo};
-use tripwire_workspace::sole::Sole;
+use tripwire_workspace::loop_lock::LoopLock;
 
 /// How often a waiting session looks at the control files.
 const LOOK: Duration = Duration::from_millis(100);
@@ -73,7 +73,7 @@ pub struct Session<'a> {
     took: Duration,
     watch: Watch,
     frontend: &'a mut dyn Frontend,
-    _sole: Sole,
+    _lock: LoopLock,
 }
 
 /// What a session is put together from.
@@ -81,7 +81,7 @@ pub(super) struct Parts {
     pub(super) driver: Driver,
     pub(super) run: Run,
     pub(super) runner: ToolRunner,
-    pub(super) sole: Sole,
+    pub(super) lock: LoopLock,
     pub(super) engines: EngineSet,
     pub(super) layout: Layout,
     pub(super) root: PathBuf,
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
             permit: None,
             took: Duration::ZERO,
             frontend,
-            _sole: parts.sole,
+            _lock: parts.lock,
         })
     }
 

@@ -28,7 +28,7 @@ use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
-use tripwire_workspace::sole::Sole;
+use tripwire_workspace::loop_lock::LoopLock;
 
 /// What a person asked for.
 pub struct Plan {
@@ -76,7 +76,7 @@ pub fn begin(
     own.set(Part::Prompt, Some(prompt_sha256));
     own.set(Part::Tools, Some(registry_sha256));
     let driver = Driver::begin_signed((&plan.layout, plan.signing.clone()), clock::now(), own, change)?;
-    let sole = Sole::claim(&plan.layout, driver.session())?;
+    let lock = LoopLock::claim(&plan.layout, driver.session())?;
     let runner = runner(&plan, &driver)?;
     driver.keep_objective(&plan.objective)?;
     plan.engines.names().keep(&plan.layout, driver.session().as_str())?;
@@ -86,7 +86,7 @@ pub fn begin(
         driver,
         run,
         runner,
-        sole,
+        lock,
         engines: plan.engines,
         layout: plan.layout,
         root: plan.root,
@@ -107,7 +107,7 @@ pub fn begin(
 pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend) -> Result<Session<'a>, SessionError> {
     let session = || id.as_str().to_owned();
     check_stop(&plan.layout)?;
-    let sole = Sole::claim(&plan.layout, id)?;
+    let lock = LoopLock::claim(&plan.layout, id)?;
     let journal = open_existing(&plan.layout, id)?;
     let mut retold = Retold::default();
     let Some(run) = again(&journal, |effect, _| retold.take(effect))? else {
@@ -136,7 +136,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         driver,
         run,
         runner,
-        sole,
+        lock,
         engines: plan.engines,
         layout: plan.layout,
         root: plan.root,

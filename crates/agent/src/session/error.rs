@@ -10,7 +10,7 @@ use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::run::ending::Ending;
 use tripwire_fs::file::FileError;
 use tripwire_session::driver::DriverError;
-use tripwire_workspace::sole::SoleError;
+use tripwire_workspace::loop_lock::LoopLockError;
 
 /// Why a session cannot be begun or go on.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum SessionError {
     Driver(#[from] DriverError),
     /// Another process runs it.
     #[error(transparent)]
-    Sole(#[from] SoleError),
+    Locked(#[from] LoopLockError),
     /// The tools cannot be set up.
     #[error(transparent)]
     Tools(#[from] ToolRunnerError),
@@ -69,11 +69,11 @@ pub enum SessionError {
 impl Explain for SessionError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Driver(error) => error.hint().into(),
-            Self::Sole(error) => error.hint().into(),
+            Self::Driver(error) => error.hint(),
+            Self::Locked(error) => error.hint(),
             Self::Tools(error) => error.hint(),
             Self::Engine(error) => error.hint(),
-            Self::File(error) => error.hint().into(),
+            Self::File(error) => error.hint(),
             Self::StopStands { .. } => "take the order back with `tripwire resume`".into(),
             Self::NotOurs { .. } => "list the sessions with `tripwire status`".into(),
             Self::Over { .. } | Self::Changed { .. } => "begin a new session with `tripwire agent --task FILE`".into(),
@@ -91,8 +91,9 @@ impl Explain for SessionError {
             | Self::Over { .. }
             | Self::Changed { .. }
             | Self::SavedEngines(_)
-            | Self::Sole(_) => ExitClass::BadInput,
-            Self::Driver(_) | Self::File(_) => ExitClass::DoesNotHold,
+            | Self::Locked(_) => ExitClass::BadInput,
+            Self::Driver(error) => error.exit_class(),
+            Self::File(_) => ExitClass::DoesNotHold,
             Self::Canonical(_) => ExitClass::Internal,
         }
     }

@@ -46,7 +46,7 @@ impl Explain for SavedEnginesError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Unreadable { .. } => "name them again: `tripwire agent --resume SESSION --engine NAME`".into(),
-            Self::File(error) => error.hint().into(),
+            Self::File(error) => error.hint(),
         }
     }
 }

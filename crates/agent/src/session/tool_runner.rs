@@ -55,7 +55,7 @@ impl Explain for ToolRunnerError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Registry(error) => error.hint(),
-            Self::Files(error) => error.hint().into(),
+            Self::Files(error) => error.hint(),
             Self::Stage(_) => "give yourself room and rights below `.geometry/state`, or run without `--review`".into(),
         }
     }

@@ -71,12 +71,12 @@ pub enum ToolError {
 impl Explain for ToolError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Files(error) => error.hint().into(),
+            Self::Files(error) => error.hint(),
             Self::MissingFile { .. } => "see what is there with `list`, or look for it with `search`".into(),
             Self::NotText { .. } => "look at it with `shell`, for instance `file` or `xxd | head`".into(),
             Self::BadPattern { .. } => "escape special characters with `\\`, or set `literal` to true".into(),
             Self::NoFit { .. } => "read the file again with `read_file` and copy the lines exactly".into(),
-            Self::Memory(error) => error.hint().into(),
+            Self::Memory(error) => error.hint(),
             Self::PrivateMemory { .. } => "go on without it, or ask the person for the permission".into(),
             Self::Execution(_) => "a person must fix this: `tripwire doctor sandbox`".into(),
             Self::Defect { .. } => "use another tool; this is a defect of tripwire".into(),
