@@ -17,7 +17,7 @@ use tripwire_core::input::{Grant, Permission, Verdict};
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, CallOutcome, Returned, ReviewAnswer, WorkEnd};
+use tripwire_core::run::record::{Call, CallFault, CallOutcome, Checked, FaultKind, Returned, ReviewAnswer, WorkEnd};
 use tripwire_core::units::RunMillis;
 use tripwire_observe::{Observer, RawCall};
 use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
@@ -201,7 +201,7 @@ impl Hands {
                         FaultKind::ValidationError
                     }
                 };
-                Checked::Fault(CallFault { kind, text: fault.for_model() })
+                Checked::Fault(CallFault { kind, text: fault.for_model().into() })
             }
         }
     }
@@ -250,13 +250,13 @@ impl Hands {
         let told = Returned {
             exit_code: ran.exit_code,
             how: outcome(&ran),
-            pointer: ran.cut.clone(),
-            text: ran.text.clone(),
-            verbatim: self.verbatim(&ran),
+            pointer: ran.cut.clone().map(Into::into),
+            text: ran.text.clone().into(),
+            verbatim: self.verbatim(&ran).map(Into::into),
         };
         let after = tree.as_deref().filter(|_| before.is_some()).and_then(|tree| Some((Marks::of(tree)?, tree)));
         let touched = before.zip(after).is_some_and(|(before, (after, tree))| before.code_differs_in(&after, tree));
-        self.last = Some(Last { id: call.id.clone(), ran, touched });
+        self.last = Some(Last { id: call.id.to_string(), ran, touched });
         told
     }
 
@@ -281,7 +281,7 @@ impl Hands {
 
     /// What a call looks like from outside, by the same functions that observe everybody else's agents.
     pub fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
-        let last = self.last.take().filter(|last| last.id == call.id && !was_never_run(returned.how));
+        let last = self.last.take().filter(|last| last.id == call.id.as_str() && !was_never_run(returned.how));
         let touched = last.as_ref().is_some_and(|last| last.touched);
         let asked = engine_call(call);
         let mut event = match (last, decode(&asked, &self.registry)) {
@@ -389,11 +389,11 @@ fn confinement(root: &Path, policy: &Policy) -> Confinement {
 }
 
 fn engine_call(call: &Call) -> ToolCall {
-    ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
+    ToolCall { id: call.id.to_string(), tool: call.tool.to_string(), arguments: call.arguments.to_string() }
 }
 
 fn returned(how: CallOutcome, text: String) -> Returned {
-    Returned { exit_code: None, how, pointer: None, text, verbatim: None }
+    Returned { exit_code: None, how, pointer: None, text: text.into(), verbatim: None }
 }
 
 const fn was_never_run(how: CallOutcome) -> bool {
@@ -409,6 +409,8 @@ fn outcome(ran: &Ran) -> CallOutcome {
         (true, Some(ErrorClass::Timeout)) => CallOutcome::Cut,
         (true, Some(ErrorClass::CouldNotRun)) => CallOutcome::NotRun,
         (true, Some(ErrorClass::Refused)) => CallOutcome::Refused,
-        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => CallOutcome::Failed,
+        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => {
+            CallOutcome::Failed
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::asking::Aside;
 use super::{Doors, Remembered, Session, SessionError};
-use crate::conversation::{Conversation, Tail, spent, used};
+use crate::conversation::{Conversation, Tail, spent};
 use crate::engine::cassette::Recorder;
 use crate::engine::{Answer, Engine, EngineError, EngineKind, Fare, Place, Question, Turn};
 use crate::hands::{Hands, HandsError, Reach};
@@ -21,7 +21,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FailureKind, OnHold, RUN_VERSION, RunRecord, Setup, Spent};
-use tripwire_core::run::{Next, Run, LoopEffect, engine_label};
+use tripwire_core::run::{LoopEffect, Next, Run, engine_label};
 use tripwire_core::units::Tokens;
 use tripwire_session::driver::run::again;
 use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
@@ -122,7 +122,7 @@ impl Engines {
         self.probed = match &asked {
             Ok(answer) => {
                 let model = Label::cut(&answer.model);
-                Some(Spent { engine: label, estimated: false, model, usage: used(answer.usage) })
+                Some(Spent { engine: label, estimated: false, model, usage: answer.usage })
             }
             Err(_) => first.spent().map(|used| spent(label, &used)),
         };
@@ -219,9 +219,9 @@ impl<'a> Session<'a> {
         let setup = Setup {
             advisor: plan.engines.advisor.as_ref().map(|engine| engine_label(engine.name())),
             engines: labels(&plan.engines.chain),
-            objective: plan.objective.clone(),
+            objective: plan.objective.as_str().into(),
             patience: plan.patience,
-            prompt: prompt::SYSTEM.to_owned(),
+            prompt: prompt::SYSTEM.into(),
             prompt_sha256,
             probe: plan.engines.probed.clone(),
             registry_sha256,

@@ -52,7 +52,7 @@ pub(super) fn perform(
                     let written = write_report(layout, session, (*report, decision), (&mut *seen, done), now);
                     performed.notices.extend(written.err().map(|error| not_written("the report", &error)));
                 }
-                Effect::Notify(text) => performed.notices.push(text.clone()),
+                Effect::Notify(text) => performed.notices.push(text.to_string()),
                 Effect::Hold(_)
                 | Effect::Stop(_)
                 | Effect::Kill
@@ -153,8 +153,8 @@ fn blocker(session: &SessionId, decision: &Decision, strictest: Option<&Finding>
         at: now,
         session: session.as_str().to_owned(),
         rule: strictest.map_or_else(|| decision.safety.rule.id().to_owned(), |finding| name(&finding.kind)),
-        reason: strictest.map_or_else(|| decision.safety.reason.to_string(), |finding| finding.reason.clone()),
-        signature: strictest.map(|finding| finding.signature.clone()).filter(|signature| !signature.is_empty()),
+        reason: strictest.map_or_else(|| decision.safety.reason.to_string(), |finding| finding.reason.to_string()),
+        signature: strictest.map(|finding| finding.signature.to_string()).filter(|signature| !signature.is_empty()),
         evidence: strictest
             .map(|finding| finding.evidence.indices().iter().map(|index| index.get()).collect())
             .unwrap_or_default(),

@@ -100,9 +100,10 @@ impl ReviewError {
             Self::Answer(_) => {
                 "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".to_owned()
             }
-            Self::Refused(decision) => {
-                decision.error.as_ref().map_or_else(|| "see `tripwire why`".to_owned(), |error| error.fix())
-            }
+            Self::Refused(decision) => decision
+                .error
+                .as_ref()
+                .map_or_else(|| "see `tripwire why`".to_owned(), |error| error.fix().into_string()),
             Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".to_owned(),
             Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()),
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`".to_owned(),
