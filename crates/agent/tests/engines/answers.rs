@@ -6,9 +6,10 @@ use crate::support::server::{Server, Step, stream};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_agent::engine::{Answer, End, Turn, Usage, open};
+use tripwire_agent::engine::{Answer, End, Turn, open};
 use tripwire_core::prices;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 fn usage([fresh, read, write, output, reasoning]: [u64; 5]) -> Usage {
     Usage {

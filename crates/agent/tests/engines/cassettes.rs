@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_agent::engine::cassette::{Binding, Cassette, CassetteError, Recorder};
 use tripwire_agent::engine::scripted::Scripted;
-use tripwire_agent::engine::{Answer, End, Engine, EngineError, ToolCall, Turn, Usage, open};
+use tripwire_agent::engine::{Answer, End, Engine, EngineError, ToolCall, Turn, open};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 fn play(engine: &mut dyn Engine, turns: &[Turn]) -> Result<Answer, EngineError> {
     let tools = tools();
