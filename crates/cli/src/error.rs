@@ -408,7 +408,7 @@ fn of_session(error: &SessionError) -> Exit {
         | SessionError::Over { .. }
         | SessionError::Changed { .. }
         | SessionError::SavedEngines(_)
-        | SessionError::Sole(_) => Exit::Usage,
+        | SessionError::Locked(_) => Exit::Usage,
         SessionError::File(_) => Exit::DoesNotHold,
         SessionError::Canonical(_) => Exit::Internal,
     }

@@ -17,9 +17,9 @@ use reader::Reader;
 use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
-use tripwire_core::units::Price;
 use tripwire_core::policy::Policy;
 use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 use tripwire_session::formats::traces::{self, Scanned, TraceError};
 
 /// The largest transcript that is read: a session of many days fits, a dump does not.

@@ -15,8 +15,8 @@ use std::io;
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
 use tripwire_core::prices::{self, PriceBasis};
-use tripwire_core::usage::Usage;
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 use tripwire_fs::tail::TailPosition;
 
 /// Answers, calls and exit codes that are remembered; what is asked about is always among the newest.

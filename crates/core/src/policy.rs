@@ -161,6 +161,7 @@ pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
     use crate::units::{Ratio, Tokens};
+    use alloc::string::ToString;
 
     #[test]
     fn the_defaults_are_those_of_the_documents() {

@@ -17,11 +17,11 @@ pub mod record;
 mod review;
 mod worker;
 
-pub use self::moves::{CallAnswer, LoopRequest, Next, Recitation, RunInput, Saying, LoopEffect};
+pub use self::moves::{CallAnswer, LoopEffect, LoopRequest, Next, Recitation, RunInput, Saying};
 
 use self::ending::Ending;
 use self::line::Line;
-use self::phase::{Asked, Asker, Due, Execution, Phase, ModelTurn};
+use self::phase::{Asked, Asker, Due, Execution, ModelTurn, Phase};
 use self::reading::{DecisionReading, SessionStanding};
 use self::record::{EngineFailure, OnHold, Returned, RunRecord, Setup, Spoken};
 use crate::chain::gate::dirty_bits::Verification;

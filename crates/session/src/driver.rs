@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::chain::{Chain, Step, ChainView};
+use tripwire_core::chain::{Chain, ChainView, Step};
 use tripwire_core::decision::Decision;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Input, What};

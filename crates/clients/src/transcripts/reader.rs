@@ -5,8 +5,8 @@ use crate::hooks::Client;
 use crate::usage;
 use serde_json::Value;
 use std::path::Path;
-use tripwire_core::units::Price;
 use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 
 /// A transcript that is being read.
 pub(super) struct Reader {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::usage::Usage;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -29,14 +29,14 @@ struct Message<'a> {
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     model: Option<Cow<'a, str>>,
-    usage: Option<Usage>,
+    usage: Option<ClaudeUsage>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Usage {
+struct ClaudeUsage {
     input_tokens: Count,
     cache_creation_input_tokens: Count,
     cache_read_input_tokens: Count,
@@ -106,7 +106,7 @@ fn unread(text: &str, news: &mut News<'_>) {
     }
 }
 
-impl Usage {
+impl ClaudeUsage {
     /// Cached tokens are outside the input here; reasoning is inside the output.
     fn classes(&self) -> Usage {
         let long = self.cache_creation.as_ref().map_or(0, |creation| creation.ephemeral_1h_input_tokens.0);

@@ -4,8 +4,8 @@ use super::count::Count;
 use super::{Answer, News, may_answer};
 use serde::Deserialize;
 use std::borrow::Cow;
-use tripwire_core::usage::Usage;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 #[derive(Deserialize)]
 struct Line<'a> {

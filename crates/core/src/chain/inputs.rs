@@ -1,6 +1,6 @@
 //! What each kind of input does to the state, before the gate judges.
 
-use super::activity::{NewStep, ActivityReading, Sign, Surroundings};
+use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
 use super::event::{AgentEvent, Flag};
 use super::feedback::ExecutionResult;
 use super::gate::context::Tier;

@@ -3,10 +3,10 @@
 use super::ending::Ending;
 use super::fallback::{self, Context, Fallback, FallbackReason, Matter, Position, RetryBounds};
 use super::line::{Line, Switched};
-use super::phase::{Asked, Asker, Phase, ModelTurn};
+use super::phase::{Asked, Asker, ModelTurn, Phase};
 use super::reading::{DecisionReading, GateAnswer};
 use super::record::{Answer, EngineFailure, FailureKind};
-use super::{Run, Saying, LoopEffect, worker};
+use super::{LoopEffect, Run, Saying, worker};
 use crate::effect::{ExitStatus, SwitchReason};
 use crate::text::Reason;
 use crate::units::Count;

@@ -4,10 +4,10 @@
 
 use super::ending::Ending;
 use super::line::{Line, ResultLine};
-use super::phase::{Asked, Execution, Phase, ModelTurn};
+use super::phase::{Asked, Execution, ModelTurn, Phase};
 use super::reading::{DecisionReading, GateAnswer};
-use super::record::{AnswerEnd, Call, CallFault, Checked, FaultKind, CallOutcome, Returned};
-use super::{CallAnswer, Run, Saying, LoopEffect, worker};
+use super::record::{AnswerEnd, Call, CallFault, CallOutcome, Checked, FaultKind, Returned};
+use super::{CallAnswer, LoopEffect, Run, Saying, worker};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
 use crate::text::{CallId, Instruction, Reason, ToolOutput};

@@ -3,7 +3,7 @@
 //! Every line is made by the machine from what it was told, so the same answers and results give the same bytes.
 
 use super::ending::Ending;
-use super::record::{Answer, CallFault, EngineFailure, CallOutcome, ReviewAnswer, Setup};
+use super::record::{Answer, CallFault, CallOutcome, EngineFailure, ReviewAnswer, Setup};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, LoopOverride};
 use crate::label::Label;

@@ -2,7 +2,7 @@
 
 use super::line::Line;
 use super::phase::{Asked, Phase};
-use super::{Run, LoopEffect};
+use super::{LoopEffect, Run};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::decision::{Decision, SafetyVeto};
 use crate::effect::{Effect, ExitStatus, HoldReason, StopReason};

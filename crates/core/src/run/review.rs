@@ -5,7 +5,7 @@ use super::line::Line;
 use super::phase::{Asked, Asker, Phase};
 use super::reading::{DecisionReading, GateAnswer};
 use super::record::{EngineFailure, Returned, ReviewAnswer, Reviewed};
-use super::{Run, LoopEffect};
+use super::{LoopEffect, Run};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::record::chain::Digest;
 use crate::text::CallId;

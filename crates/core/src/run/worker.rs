@@ -10,7 +10,7 @@ use super::fallback::{Fallback, FallbackReason};
 use super::line::Line;
 use super::phase::{Asked, Phase};
 use super::record::{Answer, EngineFailure, FailureKind, WorkEnd};
-use super::{Run, LoopEffect};
+use super::{LoopEffect, Run};
 use crate::effect::{Deadlock, HoldReason, LoopOverride, Sameness, StopReason};
 use crate::label::Label;
 use crate::text::Reason;

@@ -6,7 +6,7 @@ use tripwire_core::effect::StopReason;
 use tripwire_core::run::Saying;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{FaultKind, CallOutcome};
+use tripwire_core::run::record::{CallOutcome, FaultKind};
 
 fn verified() -> Ending {
     Ending::Completed { verdict: Verification::Verified }

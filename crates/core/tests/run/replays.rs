@@ -4,7 +4,7 @@ use crate::bed::{Bed, Journaled, Reply, call, edit, finish, policy, read, setup,
 use tripwire_core::chain::Chain;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{CallOutcome, OnHold, RunRecord};
-use tripwire_core::run::{Next, Run, RunInput, LoopEffect};
+use tripwire_core::run::{LoopEffect, Next, Run, RunInput};
 
 fn story() -> Vec<Reply> {
     vec![

@@ -79,7 +79,7 @@ fn run_4_a_provider_without_room_parks_the_session_and_a_broken_client_ends_it()
     let (_, ending) = played(alone(None), [worked(WorkEnd::Failed(FailureKind::RateLimited))]);
     assert!(matches!(ending, Ending::Parked { .. }), "{ending:?}");
     let (_, ending) = played(alone(None), [worked(WorkEnd::Failed(FailureKind::Refused))]);
-    assert_eq!(ending, Ending::NoEngine { said: "the worker's words".to_owned() });
+    assert_eq!(ending, Ending::NoEngine { said: "the worker's words".into() });
 }
 
 #[test]

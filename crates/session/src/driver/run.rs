@@ -10,7 +10,7 @@ use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FaultKind, RUN_VERSION, RunRecord};
-use tripwire_core::run::{Run, RunInput, LoopEffect};
+use tripwire_core::run::{LoopEffect, Run, RunInput};
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Entry as JournalEntry, Journal};
 use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};

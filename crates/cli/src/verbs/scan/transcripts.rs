@@ -10,9 +10,9 @@ use tripwire_clients::hooks::Client;
 use tripwire_clients::transcripts::{self, Judged, Past, Skipped};
 use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::Level;
-use tripwire_core::units::Price;
 use tripwire_core::policy::Policy;
 use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 
 /// Skipped files that are named; the others are counted.
 const SKIPPED_NAMED_MAX: usize = 5;

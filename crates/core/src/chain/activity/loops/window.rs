@@ -8,8 +8,8 @@ use crate::effect::Sameness;
 use crate::label::Fingerprint;
 use crate::limits::WINDOW_EVENTS;
 use crate::ring::Ring;
-use crate::units::{Count, EventIndex, Price};
 use crate::text::SignatureText;
+use crate::units::{Count, EventIndex, Price};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
