@@ -25,7 +25,7 @@ mod linux {
     use std::path::PathBuf;
     use std::process::ExitCode;
     use std::time::{Duration, Instant};
-    use tripwire_agent::tools::{Limits, Ran, Registry, World, decode};
+    use tripwire_agent::tools::{Limits, Ran, Registry, World, decode, run};
     use tripwire_core::chain::Chain;
     use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
     use tripwire_core::chain::feedback::ExecutionStatus;
@@ -128,7 +128,7 @@ mod linux {
             let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
             let permit = Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap();
             let mut world = World::new(&self.files, &self.memory, &mut self.executor, self.limits);
-            let ran = self.registry.run(permit, &decoded, &mut world);
+            let ran = run(permit, &decoded, &mut world);
             let event = ran.event(&decoded, &self.files, &mut Observer::default());
             (ran, event)
         }

@@ -26,9 +26,9 @@ use tripwire_session::staging::Staging;
 use tripwire_session::transcript::Transcript;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::loop_lock::LoopLock;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
-use tripwire_workspace::loop_lock::LoopLock;
 
 /// What a person asked for.
 pub struct Plan {

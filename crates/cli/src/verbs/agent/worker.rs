@@ -228,7 +228,7 @@ fn told(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
 fn done(report: &RunReport) -> WorkerTurn {
     let view = &report.view;
     let end = match &report.ending {
-        Ending::WorkerTurn(_) => WorkEnd::Finished,
+        Ending::Done(_) => WorkEnd::Finished,
         // Under someone else's agent a system error is always the same action again after the override: a loop. Its
         // session is over, but the next turn is another one.
         Ending::Stopped(StopReason::SystemError) => WorkEnd::Held(HoldReason::Loop),
