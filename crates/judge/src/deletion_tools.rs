@@ -34,7 +34,7 @@ const PATHS: [&str; 14] = [
 ];
 
 /// The command lines that a call of this tool amounts to.
-pub(super) fn deletions(tool: &str, args: &str) -> Vec<String> {
+pub(crate) fn deletions(tool: &str, args: &str) -> Vec<String> {
     let name: String = tool.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     let Some((_, command)) = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) else { return Vec::new() };
     let Ok(Value::Object(fields)) = serde_json::from_str(args) else { return Vec::new() };

@@ -1,129 +1,32 @@
-//! The judge: what a shell command line would destroy for good, found out without running it.
-//!
-//! One rule decides: *irreversible, and outside of what the run itself may lose*. A line is parsed as bash would parse
-//! it, every command in every position is looked at in the folder and with the variables it would have, and the real
-//! workspace says what would be hit: the same `git checkout -- .` is harmless in a clean tree and ruinous in a dirty
-//! one. The judge only finds facts; whether they bind is the core's decision (`FLOOR-1`).
+//! The judge: what a door asks about a command line.
 
-mod abbreviations;
-mod builtin;
-mod call;
-mod compound;
-mod conflict;
-mod effect;
-mod expand;
-mod fact;
-mod field;
-mod find;
-mod hold;
-mod invoke;
-mod losses;
-mod mounts;
-mod named;
-mod past;
-pub mod paths;
-mod remember;
-mod repository;
-mod rules;
-mod runners;
-mod state;
-mod stream;
-mod walk;
-mod world;
-mod wrappers;
-
-#[cfg(test)]
-mod tests;
-
-pub use effect::{Count, Effect, Names, Target};
-pub use hold::FloorRule;
-
-use self::call::Place;
-use self::field::Field;
-use self::state::State;
-use self::stream::Stream;
-use self::walk::Walker;
-use self::world::World;
-use serde::Serialize;
+use crate::deletion_tools::deletions;
+use crate::facts::Facts;
+use crate::guard::Guard;
+use crate::hold::{GuardRule, Hold, Segment};
+use crate::interpreter::interpret;
+use crate::line::field::Field;
+use crate::line::state::State;
+use crate::steps::{Step, Watch};
+use crate::verdict::{Answer, Verdict};
+use crate::world::{Budget, World};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use tripwire_core::input::FloorFact;
+use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
+use tripwire_observe::{ShellCall, shell_calls};
+use tripwire_shell::{SyntaxError, parse};
 
-/// Longest command line that is judged; a longer one is held, because nobody reads it either.
+/// Longest command line that is judged; a longer one is held, because no person reads it either.
 pub const COMMAND_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// What the door that asks knows about the surroundings.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Facts {
-    /// The folder that the run may work in.
-    pub workspace: PathBuf,
-    /// The folder in which the command would start.
-    pub cwd: PathBuf,
-    /// The home of the user who runs it.
-    pub home: Option<PathBuf>,
-    /// The user's name.
-    pub user: Option<String>,
-    /// The system's temporary folders.
-    pub temporary: Vec<PathBuf>,
-    /// Patterns of branches that a person protects beside the usual ones.
-    pub protected: Vec<String>,
-    /// When the session began: what was born later is the run's own.
-    pub began: Option<SystemTime>,
-}
-
-impl Facts {
-    /// The facts of this process: its home, its user, its temporary folders.
-    #[must_use]
-    pub fn here(workspace: PathBuf, cwd: PathBuf) -> Self {
-        let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let folders = text("TMPDIR").into_iter().chain(["/tmp", "/var/tmp", "/dev/shm"].map(str::to_owned));
-        Self {
-            workspace,
-            cwd,
-            home: text("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
-            user: text("USER").or_else(|| text("LOGNAME")),
-            temporary: folders.map(PathBuf::from).filter(|folder| folder.is_absolute()).collect(),
-            protected: Vec::new(),
-            began: None,
-        }
-    }
-}
-
-/// The answer to one command line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
-    /// Whether the line may run.
-    pub verdict: Answer,
-    /// The rule that holds it.
-    pub rule: Option<FloorRule>,
-    /// Why, in words for a person.
-    pub reason: String,
-    /// Every command of the line.
-    pub segments: Vec<JudgedSegment>,
-    /// What would be hit.
-    pub effect: Option<Effect>,
-}
-
-/// The two answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Answer {
-    /// Nothing in it is irreversible.
-    Pass,
-    /// It waits for a person.
-    Hold,
-}
-
-/// One command of the line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct JudgedSegment {
-    /// The text as written.
-    pub command: String,
-    /// The answer to it alone.
-    pub verdict: Answer,
-    /// The rule that holds it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<FloorRule>,
-}
+/// Letters of a code: digits and letters that are not mistaken for each other.
+const CODE_LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Letters of a code before its dash.
+const CODE_FRONT: usize = 4;
+/// Letters of a code behind its dash.
+const CODE_BACK: usize = 2;
 
 /// Judges command lines in one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,26 +51,97 @@ impl Judge {
     #[must_use]
     pub fn judge(&self, command: &str) -> Verdict {
         if command.len() > COMMAND_BYTES_MAX {
-            return Verdict::refused(FloorRule::TooComplex, "the line is longer than 2 MiB");
+            return Verdict::refused(GuardRule::TooComplex, "the line is longer than 2 MiB");
         }
-        let parsed = tripwire_shell::parse(command);
-        if let Some(error @ tripwire_shell::SyntaxError::TooDeep) = parsed.error {
-            return Verdict::refused(FloorRule::TooComplex, &error.to_string());
+        let parsed = parse(command);
+        if let Some(error @ SyntaxError::TooDeep) = parsed.error {
+            return Verdict::refused(GuardRule::TooComplex, &error.to_string());
         }
         let world = World::new(&self.facts);
-        let mut walker = Walker::new(&world, self.start());
-        let _written = walker.script(&parsed.script, &Stream::Closed, Place::Here);
-        walker.spring_traps();
-        if world.budget() == world::Budget::Spent {
-            walker.hold(hold::Hold::plain(FloorRule::TooComplex, "it reaches over more files than can be looked at"));
+        let mut segments = interpret(&world, self.start(), &parsed.script, &mut Guard);
+        if world.budget() == Budget::Spent {
+            let hold = Hold::plain(GuardRule::TooComplex, "it reaches over more files than can be looked at");
+            segments.push(Segment { command: String::new(), hold: Some(hold) });
         }
-        let verdict = Verdict::of(walker.segments);
+        let verdict = Verdict::of(segments);
         match (parsed.error, verdict.verdict) {
             (Some(error), Answer::Pass) => {
                 Verdict { reason: format!("a shell stops at what it cannot parse: {error}"), ..verdict }
             }
             (Some(_), Answer::Hold) | (None, Answer::Pass | Answer::Hold) => verdict,
         }
+    }
+
+    /// The steps of a command line. `watched` names the paths that a search of the line may come upon; it is asked only if
+    /// the line searches. A line that the judge holds as too complex may have more steps than are given here.
+    #[must_use]
+    pub fn steps(&self, command: &str, watched: &dyn Fn() -> Vec<PathBuf>) -> Vec<Step> {
+        if command.len() > COMMAND_BYTES_MAX {
+            return Vec::new();
+        }
+        let parsed = parse(command);
+        let world = World::new(&self.facts);
+        let mut watch = Watch::new(watched);
+        let _segments = interpret(&world, self.start(), &parsed.script, &mut watch);
+        if parsed.error.is_some() {
+            watch.note_unparsed(command, &self.facts.cwd);
+        }
+        watch.into_steps()
+    }
+
+    /// Judges a call of any tool for a door: every command line that it hands over, and the deletion that its name is.
+    #[must_use]
+    pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
+        let lines = shell_calls(tool, args).into_iter().map(|ShellCall { command, folder }| (command, folder));
+        let deletions = deletions(tool, args).into_iter().map(|command| (command, None));
+        lines.chain(deletions).find_map(|(command, folder)| {
+            let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
+            Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
+        })
+    }
+
+    /// The fact of a call whose arguments cannot be read: what cannot be judged waits for a person.
+    #[must_use]
+    pub fn fact_of_unreadable(facts: &Facts, args: &str, why: &str) -> FloorFact {
+        let digest = Self::new(facts.clone()).digest(args);
+        FloorFact {
+            code: Label::cut(&code(&digest)),
+            digest,
+            reason: Label::cut(why),
+            rule: Label::cut(GuardRule::TooComplex.name()),
+        }
+    }
+
+    /// Judges a command line for a door: the fact that its request carries, if it is held.
+    #[must_use]
+    pub fn fact(&self, command: &str) -> Option<FloorFact> {
+        self.fact_of(command, &self.judge(command))
+    }
+
+    /// The fact of a verdict that was given on this command line.
+    #[must_use]
+    pub fn fact_of(&self, command: &str, verdict: &Verdict) -> Option<FloorFact> {
+        match verdict.verdict {
+            Answer::Pass => None,
+            Answer::Hold => {
+                let digest = self.digest(command);
+                let card = verdict.effect.as_ref().map(|effect| format!(" ({})", effect.line())).unwrap_or_default();
+                Some(FloorFact {
+                    code: Label::cut(&code(&digest)),
+                    digest,
+                    reason: Label::cut(&format!("{}{card}", verdict.reason)),
+                    rule: Label::cut(verdict.rule.map_or("floor", GuardRule::name)),
+                })
+            }
+        }
+    }
+
+    /// What an allowance is bound to: the exact text, the folder it starts in, the workspace.
+    fn digest(&self, command: &str) -> Digest {
+        let (workspace, cwd) = (self.facts.workspace.as_os_str(), self.facts.cwd.as_os_str());
+        let parts = [b"tripwire floor 1".as_slice(), workspace.as_bytes(), cwd.as_bytes(), command.as_bytes()];
+        // No path and no command line holds a zero byte, so the parts cannot run into each other.
+        Digest::of_parts(parts.into_iter().flat_map(|part| [part, b"\0".as_slice()]))
     }
 
     fn start(&self) -> State {
@@ -189,32 +163,61 @@ impl Judge {
     }
 }
 
-impl Verdict {
-    fn of(segments: Vec<hold::Segment>) -> Self {
-        let judged = |segment: &hold::Segment| JudgedSegment {
-            command: segment.command.clone(),
-            verdict: if segment.hold.is_some() { Answer::Hold } else { Answer::Pass },
-            rule: segment.hold.as_ref().map(|hold| hold.rule),
-        };
-        let shown = segments.iter().map(judged).collect();
-        // The strictest rule speaks for the line: they are ordered by what they would cost.
-        match segments.into_iter().filter_map(|segment| segment.hold).min_by_key(|hold| hold.rule) {
-            None => Self::passed("nothing in it is irreversible", shown),
-            Some(hold) => Self {
-                verdict: Answer::Hold,
-                rule: Some(hold.rule),
-                reason: hold.reason,
-                segments: shown,
-                effect: Some(hold.effect).filter(|effect| !effect.is_empty()),
-            },
+/// A code that a person can read aloud. It only names: what is allowed is the full digest.
+fn code(digest: &Digest) -> String {
+    let letters = digest.as_bytes().iter().filter_map(|byte| CODE_LETTERS.get(usize::from(byte % 32)));
+    let letters: String = letters.take(CODE_FRONT + CODE_BACK).map(|letter| char::from(*letter)).collect();
+    let (front, back) = letters.split_at(CODE_FRONT.min(letters.len()));
+    format!("{front}-{back}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_names_one_command_in_one_folder() {
+        let judge = |cwd: &str| Judge::new(Facts { workspace: "/w".into(), cwd: cwd.into(), ..Facts::default() });
+        let fact = judge("/w").fact("rm -rf /usr").unwrap();
+        assert_eq!(fact, judge("/w").fact("rm -rf /usr").unwrap());
+        assert_eq!(fact.rule.as_str(), "delete-system");
+        let form = fact.code.as_str().as_bytes();
+        assert!(form.len() == 7 && form[4] == b'-', "{}", fact.code);
+        assert_ne!(fact.digest, judge("/w").fact("rm -rf /usr ").unwrap().digest);
+        assert_ne!(fact.digest, judge("/w/x").fact("rm -rf /usr").unwrap().digest);
+        assert_eq!(judge("/w").fact("ls"), None);
+    }
+
+    #[test]
+    fn only_a_command_can_break_the_floor_and_every_client_has_its_own_words() {
+        let facts = Facts { workspace: "/w".into(), cwd: "/w".into(), ..Facts::default() };
+        for (tool, args) in [
+            ("Bash", r#"{"command":"rm -rf /usr"}"#),
+            ("shell", r#"{"command":["bash","-lc","rm -rf /usr"]}"#),
+            ("exec_command", r#"{"cmd":"rm -rf lib","workdir":"/usr"}"#),
+            ("run_shell_command", r#"{"command":"rm -rf lib","dir_path":"/usr"}"#),
+            ("Monitor", r#"{"command":"rm -rf /usr"}"#),
+            ("mcp__x__start_process", r#"{"command":"rm -rf /usr"}"#),
+            ("mcp__x__run", r#"{"script":"rm -rf /usr"}"#),
+            ("local_shell", r#"{"action":{"command":["rm","-rf","/usr"]}}"#),
+            ("Bash", r#"{"command":"ls","cmd":"rm -rf /usr"}"#),
+            ("mcp__fs__delete_directory", r#"{"path":"/usr/lib"}"#),
+            ("mcp_fs_removeDirectory", r#"{"directory":"/usr/lib"}"#),
+            ("delete-file", r#"{"paths":["x","/etc/passwd"]}"#),
+            ("mcp__fs__delete_file", r#"{"uri":"file:///etc/it's"}"#),
+        ] {
+            assert!(Judge::fact_of_call(&facts, tool, args).is_some(), "{tool} {args}");
         }
-    }
-
-    fn passed(reason: &str, segments: Vec<JudgedSegment>) -> Self {
-        Self { verdict: Answer::Pass, rule: None, reason: reason.to_owned(), segments, effect: None }
-    }
-
-    fn refused(rule: FloorRule, reason: &str) -> Self {
-        Self { verdict: Answer::Hold, rule: Some(rule), reason: reason.to_owned(), segments: Vec::new(), effect: None }
+        assert_eq!(Judge::fact_of_call(&facts, "Write", r#"{"content":"rm -rf /usr","file_path":"x"}"#), None);
+        assert_eq!(Judge::fact_of_call(&facts, "Bash", r#"{"command":"ls /usr"}"#), None);
+        for (tool, args) in [
+            ("mcp__fs__delete_directory", r#"{"path":"/w/target"}"#),
+            ("mcp__fs__delete_file", r#"{"path":"a.txt"}"#),
+            ("mcp__fs__list_directory", r#"{"path":"/usr/lib"}"#),
+            ("mcp__mail__delete_directory_entry", r#"{"path":"/usr/lib"}"#),
+            ("mcp__fs__delete_directory", "{}"),
+        ] {
+            assert_eq!(Judge::fact_of_call(&facts, tool, args), None, "{tool} {args}");
+        }
     }
 }

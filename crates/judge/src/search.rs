@@ -3,10 +3,10 @@
 //! The tests are read as the expression that they are: an action is reached where everything before it in its own
 //! branch may be true and no branch before its own is sure to be.
 
-use super::call::Call;
-use super::field::{Atom, Field, fits};
-use super::walk::Walker;
-use super::world::{Budget, Spot, Zone};
+use crate::line::call::Call;
+use crate::line::field::{Atom, Field, fits};
+use crate::site::Site;
+use crate::world::{Budget, Spot, Zone};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -53,14 +53,14 @@ const VALUED: [&str; 34] = [
 ];
 
 /// A search.
-pub(super) struct Search {
+pub(crate) struct Search {
     roots: Vec<Field>,
     expression: Node,
     depth_max: usize,
     links: Links,
     order: Order,
     /// What it does with what it finds, in the order of its words.
-    pub(super) actions: Vec<Action>,
+    pub(crate) actions: Vec<Action>,
 }
 
 /// Whether links are followed.
@@ -81,7 +81,7 @@ enum Order {
 
 /// What a search does with what it finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     /// It lists.
     List,
     /// It deletes.
@@ -147,7 +147,7 @@ struct Visit<'v> {
 
 impl Search {
     /// Reads the arguments of `find`.
-    pub(super) fn read(call: &Call) -> Self {
+    pub(crate) fn read(call: &Call) -> Self {
         let args = call.args.get(1..).unwrap_or_default();
         let starts_test = |field: &Field| {
             let text = field.text();
@@ -159,7 +159,7 @@ impl Search {
         let roots: Vec<Field> =
             args.iter().take_while(|field| !starts_test(field)).map(|field| (*field).clone()).collect();
         let words: Vec<Field> = args.into_iter().skip(roots.len()).cloned().collect();
-        let mut reader = Reader { words: words.into_iter(), actions: Vec::new(), depth_max: usize::MAX };
+        let mut reader = ExpressionReader { words: words.into_iter(), actions: Vec::new(), depth_max: usize::MAX };
         let mut expression = reader.any(0);
         let mut actions = reader.actions;
         if actions.is_empty() {
@@ -178,13 +178,13 @@ impl Search {
     }
 
     /// What it would list.
-    pub(super) fn listed(&self, walker: &Walker<'_>) -> Vec<String> {
+    pub(crate) fn listed(&self, site: &Site<'_>) -> Vec<String> {
         let lists = self.actions.iter().enumerate().filter(|(_, action)| **action == Action::List);
-        lists.flat_map(|(number, _)| self.hits(walker, number)).collect()
+        lists.flat_map(|(number, _)| self.hits(site, number)).collect()
     }
 
     /// What one action would hit. One that names nothing hits its whole roots; so does one that begins outside.
-    pub(super) fn hits(&self, walker: &Walker<'_>, action: usize) -> Vec<String> {
+    pub(crate) fn hits(&self, site: &Site<'_>, action: usize) -> Vec<String> {
         let mut needed = Vec::new();
         let _found = self.expression.needed(action, &mut needed);
         if needed.iter().any(|node| matches!(node, Node::Empty)) {
@@ -194,7 +194,7 @@ impl Search {
         let files = needed.iter().any(|node| matches!(node, Node::Kind('f')));
         let mut hits = Vec::new();
         for root in &self.roots {
-            for spot in walker.world.spots(root, walker.state.cwd()) {
+            for spot in site.world.spots(root, site.state.cwd()) {
                 let path = match spot {
                     Spot::Path(path) => path,
                     Spot::Contents(path) => {
@@ -206,13 +206,13 @@ impl Search {
                         continue;
                     }
                 };
-                let zone = walker.world.zone(&path);
+                let zone = site.world.zone(&path);
                 let near = matches!(zone, Zone::Inside | Zone::Workspace | Zone::Temporary | Zone::TemporaryRoot)
-                    && walker.world.workspace().parent() != Some(Path::new("/"));
+                    && site.world.workspace().parent() != Some(Path::new("/"));
                 let within =
-                    path.starts_with(walker.world.workspace()) || matches!(zone, Zone::Temporary | Zone::TemporaryRoot);
+                    path.starts_with(site.world.workspace()) || matches!(zone, Zone::Temporary | Zone::TemporaryRoot);
                 if near && narrow && within {
-                    self.collect(walker, &path, action, &mut hits);
+                    self.collect(site, &path, action, &mut hits);
                 } else if files {
                     // Files alone: what is meant is everything in the root, not the root.
                     hits.push(format!("{}/*", path.display()));
@@ -225,10 +225,10 @@ impl Search {
     }
 
     /// Which of these paths an action would hit, as far as names and the disk tell.
-    pub(super) fn hits_among(&self, walker: &Walker<'_>, action: usize, paths: &[PathBuf]) -> Vec<String> {
+    pub(crate) fn hits_among(&self, site: &Site<'_>, action: usize, paths: &[PathBuf]) -> Vec<String> {
         let mut hits = Vec::new();
         for root in &self.roots {
-            for spot in walker.world.spots(root, walker.state.cwd()) {
+            for spot in site.world.spots(root, site.state.cwd()) {
                 let (Spot::Path(root) | Spot::Contents(root)) = spot else { continue };
                 let hit = |path: &&PathBuf| {
                     let depth = path.strip_prefix(&root).map(|rest| rest.components().count());
@@ -247,13 +247,13 @@ impl Search {
         visit
     }
 
-    fn collect(&self, walker: &Walker<'_>, root: &Path, action: usize, hits: &mut Vec<String>) {
+    fn collect(&self, site: &Site<'_>, root: &Path, action: usize, hits: &mut Vec<String>) {
         let mut todo = vec![(root.to_owned(), 0_usize)];
         let mut entered = BTreeSet::new();
         let mut seen = 0_usize;
         while let Some((path, depth)) = todo.pop() {
             seen += 1;
-            if seen > ENTRIES_MAX || walker.world.look_once() == Budget::Spent {
+            if seen > ENTRIES_MAX || site.world.look_once() == Budget::Spent {
                 break;
             }
             let metadata = if self.links == Links::Followed { path.metadata() } else { path.symlink_metadata() };
@@ -349,13 +349,13 @@ impl Node {
 }
 
 /// Reads the words of an expression.
-struct Reader {
+struct ExpressionReader {
     words: std::vec::IntoIter<Field>,
     actions: Vec<Action>,
     depth_max: usize,
 }
 
-impl Reader {
+impl ExpressionReader {
     /// Branches with `-o` between them, up to a closing bracket or the end.
     fn any(&mut self, depth: usize) -> Node {
         let mut branches = Vec::new();

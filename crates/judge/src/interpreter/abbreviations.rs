@@ -1,8 +1,8 @@
 //! Options as their programs read them: GNU's programs take every beginning of a long option that fits no other, and
 //! the rules only know the whole names. git's own options are written out where git is judged.
 
-use super::call::Call;
-use super::field::Field;
+use crate::line::call::Call;
+use crate::line::field::Field;
 
 /// A program with the long options it knows.
 type Known = (&'static str, &'static [&'static str]);

@@ -1,89 +1,13 @@
 //! What a command writes, as far as it can be known without running it: code piped into a shell must be read first.
 
-use super::call::Call;
-use super::field::{Field, Origin};
-use super::walk::Walker;
-use super::world::Whole;
+use super::observer::Observer;
+use crate::line::call::Call;
+use crate::line::field::Field;
+use crate::line::stream::{Paths, Since, Stream};
+use crate::search::Search;
+use crate::site::Site;
+use crate::world::Whole;
 use base64::Engine as _;
-
-/// What flows from one command to the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stream {
-    /// Nothing, or the terminal.
-    Closed,
-    /// Exactly this text.
-    Known(String),
-    /// Names of files that were found.
-    Paths(Paths),
-    /// What `git diff` shows: changes of the work tree.
-    Changes(Since),
-    /// Bytes from the network.
-    Downloaded,
-    /// Text that was transformed so that it cannot be read here.
-    Decoded,
-    /// What a local command writes.
-    Unknown,
-}
-
-/// Since when `git diff` shows changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Since {
-    /// Since they were staged.
-    Index,
-    /// Since the last commit.
-    Commit,
-}
-
-/// Names of files, as a command lists them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Paths(pub(super) Vec<String>);
-
-impl Paths {
-    /// One name a line.
-    pub(super) fn listed(&self) -> String {
-        self.0.join("\n")
-    }
-}
-
-impl Stream {
-    /// The stream of a text that may hold something unknown.
-    pub(super) fn of(field: &Field) -> Self {
-        match (field.known(), field.foreign()) {
-            (Some(text), _) => Self::Known(text),
-            (None, Some(Origin::Downloaded)) => Self::Downloaded,
-            (None, Some(Origin::Decoded)) => Self::Decoded,
-            (None, Some(Origin::Variable(_) | Origin::Output) | None) => Self::Unknown,
-        }
-    }
-
-    /// The text, if it is known.
-    pub(super) fn text(&self) -> Option<&str> {
-        match self {
-            Self::Known(text) => Some(text),
-            Self::Closed | Self::Paths(_) | Self::Changes(_) | Self::Downloaded | Self::Decoded | Self::Unknown => None,
-        }
-    }
-
-    /// The same with its escapes resolved, if it is known.
-    fn unescaped(self) -> Self {
-        if let Self::Known(text) = &self { Self::Known(unescape(text)) } else { self }
-    }
-
-    /// What two commands write one after the other.
-    pub(super) fn then(self, next: Self) -> Self {
-        match (self, next) {
-            (Self::Closed, other) | (other, Self::Closed) => other,
-            (Self::Known(first), Self::Known(second)) => Self::Known(first + &second),
-            (Self::Downloaded, _) | (_, Self::Downloaded) => Self::Downloaded,
-            (Self::Decoded, _) | (_, Self::Decoded) => Self::Decoded,
-            (Self::Paths(first), Self::Paths(second)) => Self::Paths(Paths([first.0, second.0].concat())),
-            (
-                Self::Known(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
-                Self::Known(_) | Self::Paths(_) | Self::Changes(_) | Self::Unknown,
-            ) => Self::Unknown,
-        }
-    }
-}
 
 /// Programs that fetch from the network and write what they got.
 pub(super) const FETCHERS: [&str; 10] =
@@ -94,16 +18,24 @@ const TRANSFORMERS: [&str; 15] = [
     "paste",
 ];
 
-impl Walker<'_> {
+/// A call that writes, where it would.
+pub(super) struct Output<'o> {
+    pub(super) site: Site<'o>,
+    pub(super) observer: &'o dyn Observer,
+}
+
+impl Output<'_> {
     /// What a call writes to its standard output.
-    pub(super) fn output(&mut self, call: &Call) -> Stream {
+    pub(super) fn of(&self, call: &Call) -> Stream {
         let name = call.name();
         match name.as_str() {
             "echo" => echo(call),
             "printf" => printf(call),
             "cat" | "tee" | "head" | "tail" | "sort" | "uniq" | "tac" | "nl" => self.passed_on(call),
             "base64" => decode(call),
-            "pwd" => self.state.cwd().map_or(Stream::Unknown, |path| Stream::Known(format!("{}\n", path.display()))),
+            "pwd" => {
+                self.site.state.cwd().map_or(Stream::Unknown, |path| Stream::Known(format!("{}\n", path.display())))
+            }
             "mktemp" => Stream::Known(format!("{}\n", self.temporary(call))),
             // Their words can be part of a name and never a path.
             "date" | "uuidgen" | "hostname" | "whoami" | "id" | "nproc" | "uname" | "seq" => {
@@ -119,8 +51,8 @@ impl Walker<'_> {
             }
             "gh" if call.words().iter().any(|word| word.contains("/contents/")) => Stream::Downloaded,
             "redis-cli" | "valkey-cli" if lists_all_keys(call) => Stream::Known("*\n".to_owned()),
-            "psql" | "mysql" | "mariadb" if super::rules::generated_sql(call).is_some() => {
-                super::rules::generated_sql(call).map_or(Stream::Unknown, Stream::Known)
+            "psql" | "mysql" | "mariadb" if crate::rules::generated_sql(call).is_some() => {
+                crate::rules::generated_sql(call).map_or(Stream::Unknown, Stream::Known)
             }
             name if FETCHERS.contains(&name) => Stream::Downloaded,
             name if TRANSFORMERS.contains(&name) && call.stdin != Stream::Downloaded => Stream::Decoded,
@@ -141,11 +73,11 @@ impl Walker<'_> {
             None => call.stdin.clone(),
             Some(file) if file.text() == "-" => call.stdin.clone(),
             Some(file) => {
-                let path = file.known().and_then(|name| self.state.absolute(&name));
+                let path = file.known().and_then(|name| self.site.state.absolute(&name));
                 match path {
                     // A script that is only shown may be run as well, and running scripts is not judged; SQL is.
-                    Some(path) if path.extension().is_some_and(|ending| ending == "sql") => self.contents(&path),
-                    Some(path) => self.state.files.get(&path).cloned().unwrap_or(Stream::Unknown),
+                    Some(path) if path.extension().is_some_and(|ending| ending == "sql") => self.site.contents(&path),
+                    Some(path) => self.site.state.files.get(&path).cloned().unwrap_or(Stream::Unknown),
                     None => Stream::Unknown,
                 }
             }
@@ -159,7 +91,7 @@ impl Walker<'_> {
         if template.contains('/') {
             return template;
         }
-        let folder = self.world.temporary_folder();
+        let folder = self.site.world.temporary_folder();
         format!("{}/tripwire-mktemp-{template}x", folder.display())
     }
 
@@ -172,7 +104,7 @@ impl Walker<'_> {
                 None => ".".to_owned(),
             },
             "basename" => path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
-            _ => match self.state.absolute(&path) {
+            _ => match self.site.state.absolute(&path) {
                 Some(path) => path.display().to_string(),
                 None => return Stream::Unknown,
             },
@@ -184,13 +116,15 @@ impl Walker<'_> {
         let words: Vec<String> = call.args.iter().skip(1).map(Field::text).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["rev-parse", "--show-toplevel"] => match self.state.cwd().and_then(|path| self.world.repository(path)) {
-                Some(repository) => Stream::Known(format!("{}\n", repository.root().display())),
-                None => Stream::Unknown,
-            },
+            ["rev-parse", "--show-toplevel"] => {
+                match self.site.state.cwd().and_then(|path| self.site.world.repository(path)) {
+                    Some(repository) => Stream::Known(format!("{}\n", repository.root().display())),
+                    None => Stream::Unknown,
+                }
+            }
             // A branch is no path, and asking for it costs a process.
             ["rev-parse", "--abbrev-ref", "HEAD"] | ["branch", "--show-current"] | ["symbolic-ref", .., "HEAD"]
-                if self.is_watched() =>
+                if !self.observer.needs_branch() =>
             {
                 Stream::Unknown
             }
@@ -208,7 +142,8 @@ impl Walker<'_> {
 
     /// The branch that HEAD is on; where it may be on several, the one that others stand on.
     fn git_branch(&self, prefix: &str) -> Stream {
-        let branches = self.state.cwd().and_then(|path| self.world.repository(path)).map(|repo| repo.branches());
+        let branches =
+            self.site.state.cwd().and_then(|path| self.site.world.repository(path)).map(|repo| repo.branches());
         let branches = branches.unwrap_or_default();
         let main = branches.iter().find(|name| matches!(name.as_str(), "main" | "master"));
         main.or(branches.first()).map_or(Stream::Unknown, |branch| Stream::Known(format!("{prefix}{branch}\n")))
@@ -217,7 +152,7 @@ impl Walker<'_> {
     /// The folder that `git rev-parse` names.
     fn git_folder(&self, asked: &[&str]) -> Stream {
         let own = |word: &str| matches!(word, "--git-dir" | "--absolute-git-dir" | "--git-common-dir");
-        let repo = self.state.cwd().and_then(|path| self.world.repository(path));
+        let repo = self.site.state.cwd().and_then(|path| self.site.world.repository(path));
         let shared = asked.contains(&"--git-common-dir");
         let folder = repo.and_then(|repo| if shared { repo.shared_folder() } else { repo.own_folder() });
         match (folder, asked.iter().all(|word| own(word) || *word == "--path-format=absolute")) {
@@ -235,7 +170,7 @@ impl Walker<'_> {
             let short = |word: &&str| word.len() == 2 && word.get(1..).is_some_and(|letter| joined.contains(letter));
             wanted.iter().any(|word| asked.contains(word) || short(word))
         };
-        let status = self.state.cwd().and_then(|path| self.world.repository(path)?.status());
+        let status = self.site.state.cwd().and_then(|path| self.site.world.repository(path)?.status());
         let Some(status) = status else { return Stream::Unknown };
         let files = if says(&["-o", "--others"]) {
             match (says(&["-i", "--ignored"]), says(&["--exclude-standard"])) {
@@ -255,12 +190,11 @@ impl Walker<'_> {
     fn listing(&self, call: &Call) -> Stream {
         match call.name().as_str() {
             "find" => {
-                let search = super::find::Search::read(call);
-                let hits = if self.is_watched() { self.watched_hits(&search, 0) } else { search.listed(self) };
-                Stream::Paths(Paths(hits))
+                let search = Search::read(call);
+                Stream::Paths(Paths(self.observer.listed(&self.site, &search)))
             }
             "ls" => {
-                let listed = |field: &&Field| match self.world.all_glob_names(field, self.state.cwd()) {
+                let listed = |field: &&Field| match self.site.world.all_glob_names(field, self.site.state.cwd()) {
                     Some((names, Whole::All)) => Some(names),
                     // Too many to be named one by one, or none: the pattern stands for them.
                     Some((_, Whole::Cut)) | None => Some(vec![field.known()?]),
@@ -315,7 +249,7 @@ fn echo(call: &Call) -> Stream {
     joined.push_text("\n");
     let escapes = call.args.get(1).is_some_and(|option| options(&option) && option.text().contains('e'));
     let stream = Stream::of(&joined);
-    if escapes { stream.unescaped() } else { stream }
+    if escapes { unescaped(stream) } else { stream }
 }
 
 /// `printf` with `%s`, `%b`, `%d` and escapes; anything finer is unreadable.
@@ -349,7 +283,12 @@ pub(super) fn printf(call: &Call) -> Stream {
             break;
         }
     }
-    Stream::of(&joined).unescaped()
+    unescaped(Stream::of(&joined))
+}
+
+/// A stream with its escapes resolved, if it is known.
+fn unescaped(stream: Stream) -> Stream {
+    if let Stream::Known(text) = &stream { Stream::Known(unescape(text)) } else { stream }
 }
 
 /// The escapes that `echo -e` and `printf` know.

@@ -1,12 +1,11 @@
 //! More programs that run others: runners of projects, terminals, clusters of machines, and code in the options of
 //! programs that do something else.
 
-use super::call::{Call, Place};
-use super::field::Field;
-use super::invoke::as_text;
-use super::stream::Stream;
-use super::walk::Walker;
-use super::wrappers::{Inner, join, rest_of};
+use super::wrappers::Inner;
+use crate::line::call::{Call, Place, rest_of};
+use crate::line::field::Field;
+use crate::line::state::State;
+use crate::line::stream::Stream;
 
 /// Wrappers that take options and then a program: name, options that take a value.
 const PLAIN: [(&str, &[&str]); 8] = [
@@ -70,7 +69,7 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
     match name.as_str() {
         "npx" => code(call.option(&["-c", "--call"])?, call.place),
         "npm" if matches!(first.as_str(), "exec" | "x") => code(call.option(&["-c", "--call"])?, call.place),
-        "cross-env-shell" => code(join(&rest_of(args, &[], 0).1), call.place),
+        "cross-env-shell" => code(Field::joined(&rest_of(args, &[], 0).1), call.place),
         "concurrently" => concurrently(call),
         "nix" if matches!(first.as_str(), "develop" | "shell") => {
             let at = args.iter().position(|field| matches!(field.text().as_str(), "-c" | "--command"))?;
@@ -91,7 +90,7 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         "pssh" | "parallel-ssh" | "pdsh" | "dsh" | "clush" => {
             let values = ["-h", "-H", "-l", "-p", "-o", "-e", "-t", "-O", "-w", "-x", "-g", "-m", "-f", "-u"];
             let (_, rest) = rest_of(args, &values, 0);
-            (!rest.is_empty()).then(|| Inner::Code(join(&rest), Vec::new(), Place::Remote))
+            (!rest.is_empty()).then(|| Inner::Code(Field::joined(&rest), Vec::new(), Place::Remote))
         }
         "pnpm" => recursive(call),
         "fd" | "fdfind" => found(call),
@@ -122,7 +121,7 @@ fn tmux(call: &Call) -> Option<Inner> {
     let values = ["-s", "-n", "-c", "-t", "-x", "-y", "-F", "-e", "-l", "-f"];
     let (_, mut rest) = rest_of(call.args.get(at + 1..)?, &values, 0);
     rest.retain(|field| !matches!(field.text().as_str(), "Enter" | "C-m" | "C-c"));
-    (!rest.is_empty()).then(|| Inner::Code(join(&rest), Vec::new(), call.place))
+    (!rest.is_empty()).then(|| Inner::Code(Field::joined(&rest), Vec::new(), call.place))
 }
 
 /// `pnpm -r exec`: in every package, which lies in `packages` as a rule.
@@ -182,55 +181,46 @@ fn found(call: &Call) -> Option<Inner> {
     Some(Inner::Call(find, Vec::new(), call.place))
 }
 
-impl Walker<'_> {
-    /// Walks the code that a call carries beside what it does itself.
-    pub(super) fn run_hidden_code(&mut self, call: &Call) {
-        let mut codes: Vec<Field> = call
-            .env
-            .iter()
-            .filter(|(name, _)| COMMAND_VARIABLES.contains(&name.as_str()))
-            .map(|(_, value)| value.clone())
-            .collect();
-        match call.name().as_str() {
-            "tar" | "bsdtar" | "gtar" => {
-                let actions = call.options(&["--checkpoint-action"]);
-                let run = actions.iter().filter(|action| action.text().starts_with("exec="));
-                codes.extend(run.map(|action| action.without_prefix("exec=".len())));
-                codes.extend(call.options(&["--to-command", "--use-compress-program", "-I"]));
-            }
-            "rsync" => codes.extend(call.options(&["-e", "--rsh"])),
-            "vim" | "nvim" | "vi" | "ex" | "view" | "gvim" => codes.extend(editor_commands(call)),
-            "sed" | "gsed" => codes.extend(sed_commands(call)),
-            "make" | "gmake" => codes.extend(self.recipes(call)),
-            _ => {}
+/// The code that a call carries beside what it does itself.
+pub(super) fn hidden_code(state: &State, call: &Call) -> Vec<Field> {
+    let mut codes: Vec<Field> = call
+        .env
+        .iter()
+        .filter(|(name, _)| COMMAND_VARIABLES.contains(&name.as_str()))
+        .map(|(_, value)| value.clone())
+        .collect();
+    match call.name().as_str() {
+        "tar" | "bsdtar" | "gtar" => {
+            let actions = call.options(&["--checkpoint-action"]);
+            let run = actions.iter().filter(|action| action.text().starts_with("exec="));
+            codes.extend(run.map(|action| action.without_prefix("exec=".len())));
+            codes.extend(call.options(&["--to-command", "--use-compress-program", "-I"]));
         }
-        for code in codes {
-            let text = as_text(&code);
-            let _written = self.own_shell(|walker| {
-                walker.state.leave_shell();
-                walker.code(&text, &Stream::Closed, call.place)
-            });
-        }
+        "rsync" => codes.extend(call.options(&["-e", "--rsh"])),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "gvim" => codes.extend(editor_commands(call)),
+        "sed" | "gsed" => codes.extend(sed_commands(call)),
+        "make" | "gmake" => codes.extend(recipes(state, call)),
+        _ => {}
     }
-
-    /// The recipes of a makefile that stands in the line itself.
-    fn recipes(&self, call: &Call) -> Vec<Field> {
-        let Some(file) = call.option(&["-f", "--file", "--makefile"]).and_then(|file| file.known()) else {
-            return Vec::new();
-        };
-        let stream = match file.as_str() {
-            "-" | "/dev/stdin" => Some(call.stdin.clone()),
-            file => self.state.absolute(file).and_then(|path| self.state.files.get(&path).cloned()),
-        };
-        let Some(Stream::Known(text)) = stream else { return Vec::new() };
-        let recipe =
-            |line: &str| line.strip_prefix('\t').map(|line| line.trim_start_matches(['@', '-', '+']).to_owned());
-        let shell = |line: String| Field::of(&line.replace("$$", "\u{1}").replace("$(", "${").replace('\u{1}', "$"));
-        text.lines().filter_map(recipe).filter(|line| !line.contains("$(")).map(shell).collect()
-    }
+    codes
 }
 
-/// What an editor is told to run: `-c '!code'`, `+'!code'`.
+/// The recipes of a makefile that stands in the line itself.
+fn recipes(state: &State, call: &Call) -> Vec<Field> {
+    let Some(file) = call.option(&["-f", "--file", "--makefile"]).and_then(|file| file.known()) else {
+        return Vec::new();
+    };
+    let stream = match file.as_str() {
+        "-" | "/dev/stdin" => Some(call.stdin.clone()),
+        file => state.absolute(file).and_then(|path| state.files.get(&path).cloned()),
+    };
+    let Some(Stream::Known(text)) = stream else { return Vec::new() };
+    let recipe = |line: &str| line.strip_prefix('\t').map(|line| line.trim_start_matches(['@', '-', '+']).to_owned());
+    let shell = |line: String| Field::of(&line.replace("$$", "\u{1}").replace("$(", "${").replace('\u{1}', "$"));
+    text.lines().filter_map(recipe).filter(|line| !line.contains("$(")).map(shell).collect()
+}
+
+/// What an editor runs: `-c '!code'`, `+'!code'`.
 fn editor_commands(call: &Call) -> Vec<Field> {
     let given = call.options(&["-c", "--cmd"]);
     let plus = call.args.iter().filter(|field| field.text().starts_with('+')).map(|field| field.without_prefix(1));
@@ -247,7 +237,7 @@ fn editor_commands(call: &Call) -> Vec<Field> {
     given.into_iter().chain(plus).filter_map(command).collect()
 }
 
-/// What `sed` is told to run: `1e code`.
+/// What `sed` runs: `1e code`.
 fn sed_commands(call: &Call) -> Vec<Field> {
     let mut scripts = call.options(&["-e", "--expression"]);
     if scripts.is_empty() {

@@ -1,14 +1,16 @@
 //! Held against the real bash: what it accepts we accept, and words become what it makes of them.
 #![expect(clippy::print_stdout, reason = "a check that is left out must be heard")]
 
-use super::state::State;
+use super::expand::fields;
+use super::invoke::Invoker;
 use super::walk::Walker;
-use super::world::World;
-use super::{Facts, Field};
+use crate::facts::Facts;
+use crate::guard::Guard;
+use crate::line::field::Field;
+use crate::line::state::State;
+use crate::world::World;
 use std::process::{Command, Stdio};
 use tripwire_shell as shell;
-
-mod peers;
 
 /// What the real bash says, with an empty environment; `None` if there is none here.
 ///
@@ -168,10 +170,11 @@ fn words_become_what_bash_makes_of_them() {
         let mut state = State { cwds: vec!["/".into()], ..State::default() };
         state.variables.insert("HOME".to_owned(), Field::of("/home/me"));
         state.variables.insert("EMPTY".to_owned(), Field::of(""));
-        let mut walker = Walker::new(&world, state);
+        let mut guard = Guard;
+        let mut walker = Walker::new(&world, state, &mut guard, &Invoker);
         let script = shell::parse(&format!("x {words}")).script;
         let shell::Command::Simple(simple) = &script.items[0].pipeline[0] else { panic!("{words}") };
-        let ours = walker.fields(&simple.words[1..]);
+        let ours = fields(&mut walker, &simple.words[1..]);
         let mut ours: Vec<String> = ours.iter().map(|field| field.known().unwrap_or_else(|| field.shown())).collect();
         if ours.is_empty() {
             ours.push(String::new()); // `printf` without an argument prints its format once.

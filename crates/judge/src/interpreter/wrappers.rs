@@ -1,7 +1,7 @@
 //! Programs that run other programs: what stands behind them is what counts.
 
-use super::call::{Call, Place, ends_cluster};
-use super::field::Field;
+use crate::line::call::{Call, Place, rest_of};
+use crate::line::field::Field;
 
 /// What stands behind a wrapper.
 pub(super) enum Inner {
@@ -108,7 +108,7 @@ const TOOLS: [&str; 6] = ["prisma", "sequelize", "typeorm", "knex", "rimraf", "s
 const SHELLS: [&str; 10] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
 
 /// What stands behind this call, if it is a wrapper.
-pub(super) fn unwrap(call: &Call) -> Option<Inner> {
+pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
     let name = call.name();
     if let Some((_, values, skip)) = PLAIN.iter().find(|(own, ..)| *own == name) {
         let (env, rest) = rest_of(call.args.get(1..).unwrap_or_default(), values, *skip);
@@ -118,7 +118,7 @@ pub(super) fn unwrap(call: &Call) -> Option<Inner> {
         return Some(shell(call));
     }
     let words = call.words();
-    let joined = |fields: &[Field]| Inner::Code(join(fields), Vec::new(), call.place);
+    let joined = |fields: &[Field]| Inner::Code(Field::joined(fields), Vec::new(), call.place);
     let args = call.args.get(1..).unwrap_or_default();
     match name.as_str() {
         "env" => Some(env(call)),
@@ -175,58 +175,10 @@ fn runner(call: &Call) -> Option<Inner> {
     (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
 }
 
-/// Skips options, values of options, assignments and plain words; what is left is the program.
-pub(super) fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)>, Vec<Field>) {
-    let mut env = Vec::new();
-    let mut at = 0;
-    while let Some(field) = args.get(at) {
-        let text = field.text();
-        if text == "--" {
-            at += 1;
-            break;
-        } else if values.contains(&text.as_str()) || joins_value(&text, values) {
-            at += 2;
-        } else if text.starts_with('-') && text.len() > 1 {
-            at += 1;
-        } else if let Some((name, _)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
-            env.push((name.to_owned(), field.without_prefix(name.len() + 1)));
-            at += 1;
-        } else {
-            break;
-        }
-    }
-    let rest: Vec<Field> = args.get(at..).unwrap_or_default().iter().skip(skip).cloned().collect();
-    // `sudo VAR=x cmd` and `timeout 5 -- cmd` leave something to skip once more.
-    let rest =
-        if rest.first().is_some_and(|field| field.text() == "--") { rest.into_iter().skip(1).collect() } else { rest };
-    (env, rest)
-}
-
-/// Whether a run of short options ends with one that takes a value, and does not begin with one that has it already.
-fn joins_value(text: &str, values: &[&str]) -> bool {
-    let begins = text.get(..2).is_some_and(|first| values.contains(&first));
-    !begins && values.iter().any(|value| ends_cluster(text, value))
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-pub(super) fn join(fields: &[Field]) -> Field {
-    let mut out = Field::default();
-    for (number, field) in fields.iter().enumerate() {
-        if number > 0 {
-            out.push_text(" ");
-        }
-        out.atoms.extend(field.atoms.iter().cloned());
-    }
-    out
-}
-
 /// `bash -c CODE name args…`, `bash file`, `bash` with code on its input.
 fn shell(call: &Call) -> Inner {
     let mut args = call.args.iter().skip(1).peekable();
-    let mut code = Code::No;
+    let mut code = DashC::No;
     while let Some(field) = args.peek() {
         let text = field.text();
         if text == "--" || !text.starts_with(['-', '+']) || text == "-" {
@@ -237,7 +189,7 @@ fn shell(call: &Call) -> Inner {
         }
         if !text.starts_with("--") {
             if text.contains('c') {
-                code = Code::Yes;
+                code = DashC::Yes;
             }
             if text.starts_with('-') && text.contains('n') && !text.contains("login") {
                 return Inner::Nothing;
@@ -255,18 +207,18 @@ fn shell(call: &Call) -> Inner {
     }
     let rest: Vec<Field> = args.filter(|field| field.text() != "--").cloned().collect();
     match (code, rest.as_slice()) {
-        (Code::Yes, [code, names @ ..]) => Inner::Code(code.clone(), names.to_vec(), call.place),
-        (Code::Yes, []) => Inner::Nothing,
-        (Code::No, [file, ..]) if !matches!(file.text().as_str(), "-" | "/dev/stdin" | "/proc/self/fd/0") => {
+        (DashC::Yes, [code, names @ ..]) => Inner::Code(code.clone(), names.to_vec(), call.place),
+        (DashC::Yes, []) => Inner::Nothing,
+        (DashC::No, [file, ..]) if !matches!(file.text().as_str(), "-" | "/dev/stdin" | "/proc/self/fd/0") => {
             Inner::Script(file.clone())
         }
-        (Code::No, _) => Inner::Stdin,
+        (DashC::No, _) => Inner::Stdin,
     }
 }
 
 /// Whether a shell was given `-c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Code {
+enum DashC {
     Yes,
     No,
 }
@@ -275,7 +227,7 @@ fn env(call: &Call) -> Inner {
     let args = call.args.get(1..).unwrap_or_default();
     if let Some(at) = args.iter().position(|field| matches!(field.text().as_str(), "-S" | "--split-string")) {
         let mut split = args.get(at + 1).cloned().unwrap_or_default();
-        split.push_text(&format!(" {}", super::invoke::as_code(args.get(at + 2..).unwrap_or_default())));
+        split.push_text(&format!(" {}", Field::quoted(args.get(at + 2..).unwrap_or_default())));
         return Inner::Code(split, Vec::new(), call.place);
     }
     let joined = args.iter().position(|field| {
@@ -288,7 +240,7 @@ fn env(call: &Call) -> Inner {
             .map(|field| field.without_prefix(field.text().find('S').map_or(0, |at| at + 1)))
             .unwrap_or_default();
         return Inner::Code(
-            join(&[vec![first], rest.get(1..).unwrap_or_default().to_vec()].concat()),
+            Field::joined(&[vec![first], rest.get(1..).unwrap_or_default().to_vec()].concat()),
             Vec::new(),
             call.place,
         );
@@ -307,13 +259,13 @@ fn parallel(call: &Call) -> Inner {
     let Some(at) = rest.iter().position(|field| field.text().starts_with(":::")) else { return Inner::Fed(rest) };
     let (command, items) = rest.split_at(at);
     let items = items.get(1..).unwrap_or_default();
-    let mut text = join(command);
+    let mut text = Field::joined(command);
     if !text.text().contains("{}") {
         text.push_text(" {}");
     }
     let mut code = Field::default();
     for item in items {
-        code.atoms.extend(super::invoke::fill(&text, "{}", item).atoms);
+        code.atoms.extend(text.filled("{}", item).atoms);
         code.push_text("\n");
     }
     Inner::Code(code, Vec::new(), call.place)
@@ -329,7 +281,7 @@ fn ssh(call: &Call) -> Option<Inner> {
     let command = command.strip_prefix([Field::of("--")].as_slice()).unwrap_or(command);
     Some(match command {
         [] => Inner::Stdin,
-        command => Inner::Code(join(command), Vec::new(), Place::Remote),
+        command => Inner::Code(Field::joined(command), Vec::new(), Place::Remote),
     })
 }
 

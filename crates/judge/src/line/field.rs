@@ -1,15 +1,18 @@
-//! What a word becomes: known text, patterns, and what nobody can know before it runs.
+//! What a word becomes: known text, patterns, and what cannot be known before it runs.
+
+use std::path::Path;
+use tripwire_shell::glob::{self, Glob, GlobPart};
 
 /// One argument after expansion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Field {
+pub(crate) struct Field {
     /// In their order.
-    pub(super) atoms: Vec<Atom>,
+    pub(crate) atoms: Vec<Atom>,
 }
 
 /// A part of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Atom {
+pub(crate) enum Atom {
     /// Text that stands for itself.
     Text(String),
     /// A pattern outside quotes: `*`, `?`, `[…]`.
@@ -20,7 +23,7 @@ pub(super) enum Atom {
 
 /// Where something unknown comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// A variable that the line does not set.
     Variable(String),
     /// The network.
@@ -33,7 +36,7 @@ pub(super) enum Origin {
 
 /// Whether something unknown may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fill {
+pub(crate) enum Fill {
     /// It may.
     MaybeEmpty,
     /// The shell stops if it is: `${X:?}`.
@@ -42,12 +45,12 @@ pub(super) enum Fill {
 
 impl Field {
     /// A field of plain text.
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self { atoms: vec![Atom::Text(text.to_owned())] }
     }
 
     /// The text, if all of it is known; a pattern counts as it is written.
-    pub(super) fn known(&self) -> Option<String> {
+    pub(crate) fn known(&self) -> Option<String> {
         let mut text = String::new();
         for atom in &self.atoms {
             match atom {
@@ -59,7 +62,7 @@ impl Field {
     }
 
     /// The text with everything unknown left out: enough to look at options.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let part = |atom: &Atom| match atom {
             Atom::Text(part) | Atom::Glob(part) => part.clone(),
             Atom::Unknown(..) => String::new(),
@@ -68,7 +71,7 @@ impl Field {
     }
 
     /// How many bytes it holds.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let part = |atom: &Atom| match atom {
             Atom::Text(part) | Atom::Glob(part) => part.len(),
             Atom::Unknown(..) => 1,
@@ -77,7 +80,7 @@ impl Field {
     }
 
     /// The text as a person would write it.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let part = |atom: &Atom| match atom {
             Atom::Text(part) | Atom::Glob(part) => part.clone(),
             Atom::Unknown(Origin::Variable(name), _) => format!("${{{name}}}"),
@@ -87,7 +90,7 @@ impl Field {
     }
 
     /// The first thing that is not known.
-    pub(super) fn unknown(&self) -> Option<&Origin> {
+    pub(crate) fn unknown(&self) -> Option<&Origin> {
         self.atoms.iter().find_map(|atom| match atom {
             Atom::Unknown(origin, _) => Some(origin),
             Atom::Text(_) | Atom::Glob(_) => None,
@@ -95,7 +98,7 @@ impl Field {
     }
 
     /// Whether anything in it comes from the network or was encoded.
-    pub(super) fn foreign(&self) -> Option<&Origin> {
+    pub(crate) fn foreign(&self) -> Option<&Origin> {
         self.atoms.iter().find_map(|atom| match atom {
             Atom::Unknown(origin @ (Origin::Downloaded | Origin::Decoded), _) => Some(origin),
             Atom::Unknown(Origin::Variable(_) | Origin::Output, _) | Atom::Text(_) | Atom::Glob(_) => None,
@@ -103,7 +106,7 @@ impl Field {
     }
 
     /// Adds text, joined to what is there.
-    pub(super) fn push_text(&mut self, text: &str) {
+    pub(crate) fn push_text(&mut self, text: &str) {
         if let Some(Atom::Text(before)) = self.atoms.last_mut() {
             before.push_str(text);
         } else {
@@ -112,120 +115,106 @@ impl Field {
     }
 
     /// Adds text whose pattern characters mean something.
-    pub(super) fn push_pattern(&mut self, text: &str) {
-        let mut rest = text;
-        // Behind the last closing bracket none closes: looking for one again and again would cost the square.
-        let closes_until = text.rfind(']').unwrap_or(0);
-        while let Some(at) = rest.find(['*', '?', '[']) {
-            let closes = text.len() - rest.len() + at < closes_until;
-            let (plain, pattern) = rest.split_at(at);
-            if !plain.is_empty() {
-                self.push_text(plain);
+    pub(crate) fn push_pattern(&mut self, text: &str) {
+        for part in glob::parts(text) {
+            match part {
+                GlobPart::Text(text) => self.push_text(text),
+                GlobPart::Wildcard(wildcard) => self.atoms.push(Atom::Glob(wildcard.to_owned())),
             }
-            let length = match pattern.as_bytes().first() {
-                Some(b'[') if !closes => 0,
-                Some(b'[') => pattern.get(2..).and_then(|inside| inside.find(']')).map_or(0, |end| end + 3),
-                _ => 1,
+        }
+    }
+
+    /// Something that only running it would tell.
+    pub(crate) fn from_unknown(origin: Origin) -> Self {
+        Self { atoms: vec![Atom::Unknown(origin, Fill::MaybeEmpty)] }
+    }
+
+    /// A path as an argument.
+    pub(crate) fn of_path(path: &Path) -> Self {
+        Self::of(&path.display().to_string())
+    }
+
+    /// The field without its first bytes of text: the value behind an option's name.
+    pub(crate) fn without_prefix(&self, bytes: usize) -> Self {
+        let mut left = bytes;
+        let mut rest = self.clone();
+        for atom in &mut rest.atoms {
+            if let Atom::Text(text) = atom {
+                let cut = left.min(text.len());
+                left -= cut;
+                *text = text.get(cut..).unwrap_or_default().to_owned();
+            }
+        }
+        rest
+    }
+
+    /// Several fields as one, with blanks between them.
+    pub(crate) fn joined(fields: &[Self]) -> Self {
+        let mut out = Self::default();
+        for (number, field) in fields.iter().enumerate() {
+            if number > 0 {
+                out.push_text(" ");
+            }
+            out.atoms.extend(field.atoms.iter().cloned());
+        }
+        out
+    }
+
+    /// The field as code: what is unknown stays a variable that is unknown.
+    pub(crate) fn to_code(&self) -> String {
+        let part = |atom: &Atom| match atom {
+            Atom::Text(text) | Atom::Glob(text) => text.clone(),
+            Atom::Unknown(Origin::Variable(name), Fill::Demanded) => format!("${{{name}:?}}"),
+            Atom::Unknown(Origin::Variable(name), Fill::MaybeEmpty) => format!("${{{name}}}"),
+            Atom::Unknown(Origin::Downloaded | Origin::Decoded | Origin::Output, _) => "${unknown_output}".to_owned(),
+        };
+        self.atoms.iter().map(part).collect()
+    }
+
+    /// Arguments as code that would give the same arguments.
+    pub(crate) fn quoted(fields: &[Self]) -> String {
+        let one = |field: &Self| {
+            let part = |atom: &Atom| match atom {
+                Atom::Text(text) => format!("'{}'", text.replace('\'', r"'\''")),
+                Atom::Glob(glob) => glob.clone(),
+                Atom::Unknown(..) => format!("\"{}\"", Self { atoms: vec![atom.clone()] }.to_code()),
             };
-            if length == 0 {
-                self.push_text("[");
-                rest = pattern.get(1..).unwrap_or_default();
-                continue;
-            }
-            let (glob, more) = pattern.split_at(length);
-            self.atoms.push(Atom::Glob(glob.to_owned()));
-            rest = more;
-        }
-        if !rest.is_empty() {
-            self.push_text(rest);
-        }
+            field.atoms.iter().map(part).collect::<String>()
+        };
+        fields.iter().map(one).collect::<Vec<_>>().join(" ")
     }
-}
 
-/// Whether a text fits a shell pattern. Linear in the text for each star.
-pub(super) fn fits(pattern: &[Atom], text: &str) -> bool {
-    let units = units(pattern);
-    let text: Vec<char> = text.chars().collect();
-    let (mut at, mut in_text, mut star) = (0, 0, None);
-    while in_text < text.len() {
-        let letter = text.get(in_text).copied().unwrap_or_default();
-        match units.get(at) {
-            Some(Unit::Star) => {
-                star = Some((at, in_text));
-                at += 1;
-            }
-            Some(unit) if unit.takes(letter) => {
-                at += 1;
-                in_text += 1;
-            }
-            Some(Unit::Any | Unit::Letter(_) | Unit::Class(..)) | None => match star {
-                Some((back, from)) => {
-                    at = back + 1;
-                    in_text = from + 1;
-                    star = Some((back, from + 1));
+    /// The field with an item in the place of its holder.
+    pub(crate) fn filled(&self, holder: &str, item: &Self) -> Self {
+        let mut out = Self::default();
+        for atom in &self.atoms {
+            match atom {
+                Atom::Text(text) => {
+                    for (number, part) in text.split(holder).enumerate() {
+                        if number > 0 {
+                            out.atoms.extend(item.atoms.iter().cloned());
+                        }
+                        if !part.is_empty() {
+                            out.push_text(part);
+                        }
+                    }
                 }
-                None => return false,
-            },
-        }
-    }
-    units.iter().skip(at).all(|unit| *unit == Unit::Star)
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Unit {
-    Star,
-    Any,
-    Letter(char),
-    Class(Vec<(char, char)>, Sense),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sense {
-    Inside,
-    Outside,
-}
-
-impl Unit {
-    fn takes(&self, letter: char) -> bool {
-        match self {
-            Self::Star => false,
-            Self::Any => true,
-            Self::Letter(own) => *own == letter,
-            Self::Class(ranges, sense) => {
-                let inside = ranges.iter().any(|(low, high)| (*low..=*high).contains(&letter));
-                inside == (*sense == Sense::Inside)
+                Atom::Glob(_) | Atom::Unknown(..) => out.atoms.push(atom.clone()),
             }
         }
+        out
     }
 }
 
-fn units(pattern: &[Atom]) -> Vec<Unit> {
-    let mut units = Vec::new();
+/// Whether a text fits a pattern; what is unknown in it fits anything.
+pub(crate) fn fits(pattern: &[Atom], text: &str) -> bool {
+    let mut glob = Glob::default();
     for atom in pattern {
         match atom {
-            Atom::Text(text) => units.extend(text.chars().map(Unit::Letter)),
-            Atom::Glob(glob) if glob == "*" => units.push(Unit::Star),
-            Atom::Glob(glob) if glob == "?" => units.push(Unit::Any),
-            Atom::Glob(glob) => units.push(class(glob)),
-            Atom::Unknown(..) => units.push(Unit::Star),
+            Atom::Text(text) => glob.push_text(text),
+            Atom::Glob(wildcard) => glob.push_wildcard(wildcard),
+            Atom::Unknown(..) => glob.push_any(),
         }
     }
-    units
-}
-
-fn class(glob: &str) -> Unit {
-    let inside = glob.trim_start_matches('[').trim_end_matches(']');
-    let (sense, inside) = match inside.strip_prefix(['!', '^']) {
-        Some(rest) => (Sense::Outside, rest),
-        None => (Sense::Inside, inside),
-    };
-    let letters: Vec<char> = inside.chars().collect();
-    let mut ranges = Vec::new();
-    let mut at = 0;
-    while let Some(low) = letters.get(at).copied() {
-        let high = letters.get(at + 2).copied().filter(|_| letters.get(at + 1) == Some(&'-'));
-        ranges.push((low, high.unwrap_or(low)));
-        at += if high.is_some() { 3 } else { 1 };
-    }
-    Unit::Class(ranges, sense)
+    glob.fits(text)
 }

@@ -1,10 +1,9 @@
 //! What a command line has done so far to its own surroundings: folders, variables, functions, files it wrote.
 
-use super::call::Place;
-use super::expand::unknown;
-use super::field::{Field, Origin};
-use super::mounts::Mounts;
-use super::stream::Stream;
+use crate::line::call::Place;
+use crate::line::field::{Field, Origin};
+use crate::line::mounts::Mounts;
+use crate::line::stream::Stream;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -12,70 +11,70 @@ use tripwire_shell::Command;
 
 /// The surroundings of the next command.
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
+pub(crate) struct State {
     /// The folders it may run in; empty when nobody can know.
-    pub(super) cwds: Vec<PathBuf>,
+    pub(crate) cwds: Vec<PathBuf>,
     /// The folders it runs in if the last `cd` failed.
-    pub(super) fallback: Vec<PathBuf>,
+    pub(crate) fallback: Vec<PathBuf>,
     /// Folders left with `pushd`.
-    pub(super) stack: Vec<Vec<PathBuf>>,
+    pub(crate) stack: Vec<Vec<PathBuf>>,
     /// Variables that are known.
-    pub(super) variables: BTreeMap<String, Field>,
+    pub(crate) variables: BTreeMap<String, Field>,
     /// Arrays that are known.
-    pub(super) arrays: BTreeMap<String, Vec<Field>>,
+    pub(crate) arrays: BTreeMap<String, Vec<Field>>,
     /// `$1` and so on.
-    pub(super) positional: Vec<Field>,
+    pub(crate) positional: Vec<Field>,
     /// Functions that were defined.
-    pub(super) functions: BTreeMap<String, Rc<Command>>,
+    pub(crate) functions: BTreeMap<String, Rc<Command>>,
     /// Aliases that were defined.
-    pub(super) aliases: BTreeMap<String, String>,
+    pub(crate) aliases: BTreeMap<String, String>,
     /// Aliases that were given to git.
-    pub(super) git_aliases: BTreeMap<String, String>,
+    pub(crate) git_aliases: BTreeMap<String, String>,
     /// Files that the line wrote, with what it wrote.
-    pub(super) files: BTreeMap<PathBuf, Stream>,
+    pub(crate) files: BTreeMap<PathBuf, Stream>,
     /// Folders that the line made.
-    pub(super) made: BTreeSet<PathBuf>,
+    pub(crate) made: BTreeSet<PathBuf>,
     /// What the container sees in which the next command runs.
-    pub(super) mounts: Mounts,
+    pub(crate) mounts: Mounts,
     /// Paths that the line deleted.
-    pub(super) removed: BTreeSet<PathBuf>,
+    pub(crate) removed: BTreeSet<PathBuf>,
     /// What the line moved: from where, and where it is now.
-    pub(super) moved: Vec<(PathBuf, PathBuf)>,
+    pub(crate) moved: Vec<(PathBuf, PathBuf)>,
     /// Links that the line made: what they lead to, and where they are.
-    pub(super) links: Vec<(PathBuf, PathBuf)>,
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
     /// Variables that are only other names of variables: `declare -n`.
-    pub(super) references: BTreeMap<String, String>,
+    pub(crate) references: BTreeMap<String, String>,
     /// Functions that a shell started from here knows.
-    pub(super) exported: BTreeSet<String>,
+    pub(crate) exported: BTreeSet<String>,
     /// Functions that only some ways through the line define: the program of that name may run instead.
-    pub(super) doubtful: BTreeSet<String>,
+    pub(crate) doubtful: BTreeSet<String>,
     /// What the shell does at its end.
-    pub(super) traps: Vec<Trap>,
+    pub(crate) traps: Vec<Trap>,
 }
 
 /// Code that a shell runs at its end.
 #[derive(Debug, Clone)]
-pub(super) struct Trap {
+pub(crate) struct Trap {
     /// The code.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// The command that set it, for the verdict.
-    pub(super) source: String,
+    pub(crate) source: String,
     /// Where the shell runs.
-    pub(super) place: Place,
+    pub(crate) place: Place,
 }
 
 impl State {
     /// The likeliest folder of the next command.
-    pub(super) fn cwd(&self) -> Option<&Path> {
+    pub(crate) fn cwd(&self) -> Option<&Path> {
         self.cwds.first().map(PathBuf::as_path)
     }
 
     /// The value of a variable.
-    pub(super) fn variable(&self, name: &str) -> Field {
+    pub(crate) fn variable(&self, name: &str) -> Field {
         // One step is enough: a reference to a reference is nobody's everyday work.
         let name = self.references.get(name).map_or(name, String::as_str);
         match name {
-            "PWD" => self.cwd().map_or_else(|| unknown(Origin::Variable("PWD".to_owned())), path_field),
+            "PWD" => self.cwd().map_or_else(|| Field::from_unknown(Origin::Variable("PWD".to_owned())), Field::of_path),
             "?" | "$" | "!" | "#" | "RANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID" | "PPID" | "BASHPID" => {
                 Field::of("0")
             }
@@ -88,17 +87,21 @@ impl State {
                     .cloned()
                     .unwrap_or_else(|| Field::of(""))
             }
-            _ => self.variables.get(name).cloned().unwrap_or_else(|| unknown(Origin::Variable(name.to_owned()))),
+            _ => self
+                .variables
+                .get(name)
+                .cloned()
+                .unwrap_or_else(|| Field::from_unknown(Origin::Variable(name.to_owned()))),
         }
     }
 
     /// The characters at which expansions are split; blanks, where `IFS` is not known.
-    pub(super) fn separators(&self) -> String {
+    pub(crate) fn separators(&self) -> String {
         self.variables.get("IFS").and_then(Field::known).unwrap_or_else(|| " \t\n".to_owned())
     }
 
     /// A path in the likeliest folder, without looking at the disk.
-    pub(super) fn absolute(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn absolute(&self, name: &str) -> Option<PathBuf> {
         if name.starts_with('/') {
             return Some(plain(Path::new(name)));
         }
@@ -106,14 +109,14 @@ impl State {
     }
 
     /// Gives what a process substitution writes a name that the command can be given.
-    pub(super) fn keep_process(&mut self, stream: Stream) -> String {
+    pub(crate) fn keep_process(&mut self, stream: Stream) -> String {
         let name = format!("/dev/fd/{}", 63 + self.files.len());
         self.files.insert(PathBuf::from(&name), stream);
         name
     }
 
     /// Takes what another way through the line may have done: what differs is no longer known.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for cwd in &other.cwds {
             if !self.cwds.contains(cwd) {
                 self.cwds.push(cwd.clone());
@@ -124,7 +127,7 @@ impl State {
         }
         for (name, value) in &other.variables {
             if self.variables.get(name) != Some(value) {
-                self.variables.insert(name.clone(), unknown(Origin::Variable(name.clone())));
+                self.variables.insert(name.clone(), Field::from_unknown(Origin::Variable(name.clone())));
             }
         }
         self.variables.retain(|name, _| other.variables.contains_key(name));
@@ -141,7 +144,7 @@ impl State {
     }
 
     /// Takes what another shell did to files, and nothing else of it.
-    pub(super) fn keep_files(&mut self, other: Self) {
+    pub(crate) fn keep_files(&mut self, other: Self) {
         self.files.extend(other.files);
         self.made.extend(other.made);
         self.removed.extend(other.removed);
@@ -155,33 +158,33 @@ impl State {
     }
 
     /// Defines a function.
-    pub(super) fn define(&mut self, name: &str, body: &Rc<Command>) {
+    pub(crate) fn define(&mut self, name: &str, body: &Rc<Command>) {
         self.doubtful.remove(name);
         self.functions.insert(name.to_owned(), Rc::clone(body));
     }
 
     /// Functions that were not known before may be missing where another way was gone.
-    pub(super) fn doubt_functions(&mut self, before: &BTreeMap<String, Rc<Command>>) {
+    pub(crate) fn doubt_functions(&mut self, before: &BTreeMap<String, Rc<Command>>) {
         let same = |name: &String, body: &Rc<Command>| before.get(name).is_some_and(|known| Rc::ptr_eq(known, body));
         let new = self.functions.iter().filter(|(name, body)| !same(name, body)).map(|(name, _)| name.clone());
         self.doubtful.extend(new.collect::<Vec<_>>());
     }
 
     /// What another program knows of this shell: exported functions, and no alias.
-    pub(super) fn leave_shell(&mut self) {
+    pub(crate) fn leave_shell(&mut self) {
         let exported = &self.exported;
         self.functions.retain(|name, _| exported.contains(name));
         self.aliases.clear();
     }
 
     /// Whether a path lies in something that the line itself made, where nothing was before.
-    pub(super) fn is_made(&self, path: &Path) -> bool {
+    pub(crate) fn is_made(&self, path: &Path) -> bool {
         let gone = |path: &Path| !path.exists() || path.ancestors().any(|above| self.removed.contains(above));
         path.ancestors().any(|above| self.made.contains(above) && gone(above))
     }
 
     /// Where what lies at or below a path now was before the line moved it.
-    pub(super) fn origins(&self, path: &Path) -> Vec<PathBuf> {
+    pub(crate) fn origins(&self, path: &Path) -> Vec<PathBuf> {
         let origin = |(from, to): &(PathBuf, PathBuf)| match path.strip_prefix(to) {
             Ok(rest) if rest.as_os_str().is_empty() => Some(from.clone()),
             Ok(rest) => Some(from.join(rest)),
@@ -196,7 +199,7 @@ impl State {
     }
 
     /// Notes that something was moved.
-    pub(super) fn note_move(&mut self, from: &Path, to: &Path) {
+    pub(crate) fn note_move(&mut self, from: &Path, to: &Path) {
         let mut carried = false;
         for (_, now) in &mut self.moved {
             if let Ok(rest) = now.strip_prefix(from).map(Path::to_owned) {
@@ -210,13 +213,8 @@ impl State {
     }
 }
 
-/// A path as an argument.
-pub(super) fn path_field(path: &Path) -> Field {
-    Field::of(&path.display().to_string())
-}
-
 /// A path without `.` and `..`, by its text.
-pub(super) fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {

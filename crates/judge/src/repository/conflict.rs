@@ -5,7 +5,7 @@ const MARKS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
 
 /// Whether every line of a file in conflict is a mark of git or a line of one of the sides, or the file is one of the
 /// sides: then choosing a side loses nothing that somebody wrote while resolving.
-pub(super) fn is_untouched(text: &str, sides: &[String]) -> bool {
+pub(crate) fn is_untouched(text: &str, sides: &[String]) -> bool {
     if sides.iter().any(|side| side == text) {
         return true;
     }

@@ -6,49 +6,49 @@ use std::path::PathBuf;
 
 /// What the line did to the files of one repository so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Past {
+pub(crate) struct Past {
     /// Files whose content is in the index now.
-    pub(super) added: Vec<PathBuf>,
+    pub(crate) added: Vec<PathBuf>,
     /// Files that git did not know before and may know now: from then on git deletes them like its own.
-    pub(super) exposed: Vec<PathBuf>,
+    pub(crate) exposed: Vec<PathBuf>,
     /// The same, of which a commit or a stash of this line has taken care.
     covered: Vec<PathBuf>,
     /// Paths whose changes a commit or a stash of this line holds.
-    pub(super) kept: Vec<PathBuf>,
+    pub(crate) kept: Vec<PathBuf>,
     /// Which further changes a commit or a stash of this line holds.
-    pub(super) keeps: Keeps,
+    pub(crate) keeps: Keeps,
     /// Whether a merge or a rebase was given up, and with it everything that it had changed.
-    pub(super) operation: Operation,
+    pub(crate) operation: Operation,
     /// Stashes that the line made.
-    pub(super) stashes: u64,
+    pub(crate) stashes: u64,
     /// Files that the line took out of a stash, which nothing else holds since.
-    pub(super) restored: Vec<PathBuf>,
+    pub(crate) restored: Vec<PathBuf>,
     /// Stashes that the line brought back into the work tree, so that dropping them loses nothing.
-    pub(super) applied: u64,
+    pub(crate) applied: u64,
     /// Stashes that a commit of the line holds since.
-    pub(super) settled: u64,
+    pub(crate) settled: u64,
 }
 
 /// Where the line has gone in one repository: its branches and its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Course {
+pub(crate) struct Course {
     /// Branches whose commits something else holds since: a merge, a tag, a copy, a remote.
-    pub(super) safe: Vec<String>,
+    pub(crate) safe: Vec<String>,
     /// Branches that got a commit from this line.
-    pub(super) committed: Vec<String>,
+    pub(crate) committed: Vec<String>,
     /// Configuration that the line set.
-    pub(super) config: Vec<(String, String)>,
+    pub(crate) config: Vec<(String, String)>,
     /// Where HEAD is now, if the line moved it.
-    pub(super) now: Option<Head>,
+    pub(crate) now: Option<Head>,
     /// Where HEAD was before, in order.
-    pub(super) earlier: Vec<Head>,
+    pub(crate) earlier: Vec<Head>,
     /// Whether the last move may have failed.
-    pub(super) moved: Moved,
+    pub(crate) moved: Moved,
 }
 
 /// Where HEAD is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Head {
+pub(crate) enum Head {
     /// On a branch.
     Branch(String),
     /// On what `git checkout NAME` makes of a name, which git is asked only when it matters.
@@ -59,7 +59,7 @@ pub(super) enum Head {
 
 /// Whether the last move of HEAD may have failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Moved {
+pub(crate) enum Moved {
     /// What follows runs only if it succeeded.
     #[default]
     Surely,
@@ -69,7 +69,7 @@ pub(super) enum Moved {
 
 /// Whether a merge, a rebase or its like goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// As it was before the line.
     #[default]
     AsFound,
@@ -79,7 +79,7 @@ pub(super) enum Operation {
 
 /// Which changes of a work tree are held by a commit or a stash of the same line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
-pub(super) enum Keeps {
+pub(crate) enum Keeps {
     /// None but the named paths.
     #[default]
     Named,
@@ -93,7 +93,7 @@ pub(super) enum Keeps {
 
 impl Past {
     /// What is in the index is held by a commit or a stash now.
-    pub(super) fn cover(&mut self) {
+    pub(crate) fn cover(&mut self) {
         let exposed = std::mem::take(&mut self.exposed);
         self.covered.extend(exposed);
         let added = std::mem::take(&mut self.added);
@@ -101,13 +101,13 @@ impl Past {
     }
 
     /// What a stash held is in the index again.
-    pub(super) fn uncover(&mut self) {
+    pub(crate) fn uncover(&mut self) {
         let covered = std::mem::take(&mut self.covered);
         self.exposed.extend(covered);
     }
 
     /// Forgets what only holds if every command so far succeeded.
-    pub(super) fn doubt(&mut self) {
+    pub(crate) fn doubt(&mut self) {
         self.uncover();
         *self = Self {
             exposed: std::mem::take(&mut self.exposed),
@@ -120,14 +120,14 @@ impl Past {
 
 impl Course {
     /// Moves HEAD from where it is.
-    pub(super) fn go(&mut self, from: Head, to: Head) {
+    pub(crate) fn go(&mut self, from: Head, to: Head) {
         self.earlier.push(self.now.take().unwrap_or(from));
         self.now = Some(to);
         self.moved = Moved::Surely;
     }
 
     /// Forgets what only holds if every command so far succeeded.
-    pub(super) fn doubt(&mut self) {
+    pub(crate) fn doubt(&mut self) {
         self.safe.clear();
         self.moved = Moved::Perhaps;
     }

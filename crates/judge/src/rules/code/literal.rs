@@ -5,7 +5,7 @@
 
 /// The languages whose quotes are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(in crate::rules) enum Language {
     /// `'…'`, `"…"`, three quotes, prefixes.
     Python,
     /// Back quotes are texts.
@@ -26,16 +26,16 @@ pub(super) enum Language {
 
 /// One text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Literal {
+pub(in crate::rules) struct Literal {
     /// What it says, with something unknown as a variable of a shell.
-    pub(super) text: String,
+    pub(in crate::rules) text: String,
     /// Whether the language runs it as a command.
-    pub(super) runs: Runs,
+    pub(in crate::rules) runs: Runs,
 }
 
 /// Whether a text is a command by its quotes alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runs {
+pub(in crate::rules) enum Runs {
     /// Back quotes, `qx`, `%x`.
     Itself,
     /// It is only a text.
@@ -44,9 +44,9 @@ pub(super) enum Runs {
 
 /// Code with its texts taken out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Skeleton {
+pub(in crate::rules) struct Skeleton {
     /// The code; each text is one character.
-    pub(super) code: Vec<char>,
+    pub(in crate::rules) code: Vec<char>,
     /// The texts, in their order.
     literals: Vec<Literal>,
 }
@@ -58,7 +58,7 @@ const LITERALS_MAX: usize = 60_000;
 
 impl Skeleton {
     /// Takes the texts out of some code.
-    pub(super) fn of(code: &str, language: Language) -> Self {
+    pub(in crate::rules) fn of(code: &str, language: Language) -> Self {
         let mut scanner = Scanner { code: code.chars().collect(), at: 0, language, out: Self::default() };
         while let Some(letter) = scanner.peek(0) {
             if scanner.comment() || scanner.literal(letter) {
@@ -71,13 +71,13 @@ impl Skeleton {
     }
 
     /// The text that a character stands for.
-    pub(super) fn literal(&self, letter: char) -> Option<&Literal> {
+    pub(in crate::rules) fn literal(&self, letter: char) -> Option<&Literal> {
         let index = usize::try_from(u32::from(letter).checked_sub(FIRST)?).ok()?;
         self.literals.get(index)
     }
 
     /// All texts.
-    pub(super) fn literals(&self) -> &[Literal] {
+    pub(in crate::rules) fn literals(&self) -> &[Literal] {
         &self.literals
     }
 }

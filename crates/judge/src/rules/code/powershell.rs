@@ -3,12 +3,11 @@
 //! Only what is plainly written is seen: commands between `;`, `|`, braces and line ends, with their quoted arguments. What
 //! comes out of a listing through a pipe is judged as everything in the folder that is listed.
 
-use super::delete::{self, Manner};
-use crate::call::Call;
-use crate::expand::unknown;
-use crate::field::{Field, Origin};
-use crate::hold::{FloorRule, Hold};
-use crate::walk::Walker;
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::Call;
+use crate::line::field::{Field, Origin};
+use crate::rules::delete::targets::{self, Manner};
+use crate::site::Site;
 
 /// Names of the command that deletes.
 const REMOVERS: [&str; 7] = ["remove-item", "ri", "rm", "rmdir", "rd", "del", "erase"];
@@ -18,19 +17,19 @@ const LISTERS: [&str; 4] = ["get-childitem", "gci", "ls", "dir"];
 const OTHER_VALUES: [&str; 6] = ["-filter", "-include", "-exclude", "-erroraction", "-ea", "-stream"];
 
 /// Judges PowerShell's code.
-pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+pub(in crate::rules) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     if !matches!(call.name().to_ascii_lowercase().as_str(), "pwsh" | "powershell" | "pwsh-preview") {
         return None;
     }
     let words: Vec<String> = call.words().iter().map(|word| word.to_ascii_lowercase()).collect();
     if words.iter().any(|word| word.len() > 1 && "-encodedcommand".starts_with(word.as_str())) {
         let reason = "code that was encoded would be run without anybody reading it";
-        return Some(Hold::plain(FloorRule::PipeToShell, reason));
+        return Some(Hold::plain(GuardRule::PipeToShell, reason));
     }
     let at = words.iter().position(|word| word.len() > 1 && "-command".starts_with(word.as_str()))?;
-    let code: Vec<String> = call.args.iter().skip(at + 2).map(crate::invoke::as_text).collect();
+    let code: Vec<String> = call.args.iter().skip(at + 2).map(Field::to_code).collect();
     let mut piped = Vec::new();
-    for command in commands(walker, &code.join(" ")) {
+    for command in commands(site, &code.join(" ")) {
         let Command { words, joined } = command;
         let Some((name, rest)) = words.split_first() else { continue };
         let name = name.text().to_ascii_lowercase();
@@ -41,7 +40,7 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
             }
             let recursive = rest.iter().any(|word| word.text().to_ascii_lowercase().starts_with("-r"));
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
-            if let Some(hold) = delete::fields(walker, call.place, manner, &targets) {
+            if let Some(hold) = targets::judge(site, call.place, manner, &targets) {
                 return Some(hold);
             }
         } else if LISTERS.contains(&name.as_str()) {
@@ -86,7 +85,7 @@ fn operands(words: &[Field]) -> Vec<Field> {
 }
 
 /// The commands of a text.
-fn commands(walker: &Walker<'_>, code: &str) -> Vec<Command> {
+fn commands(site: &Site<'_>, code: &str) -> Vec<Command> {
     let mut commands = Vec::new();
     let mut command = Command::default();
     let mut word: Option<Field> = None;
@@ -108,10 +107,10 @@ fn commands(walker: &Walker<'_>, code: &str) -> Vec<Command> {
                 while let Some(part) = letters.next_if(|next| next.is_alphanumeric() || matches!(next, ':' | '_')) {
                     name.push(part);
                 }
-                let value = variable(walker, &name);
+                let value = variable(site, &name);
                 word.get_or_insert_default().atoms.extend(value.atoms);
             }
-            ('~', None) if word.is_none() => word = Some(walker.state.variable("HOME")),
+            ('~', None) if word.is_none() => word = Some(site.state.variable("HOME")),
             (',' | ' ' | '\t', None) => command.words.extend(word.take()),
             (';' | '|' | '&' | '\n' | '{' | '}' | '(' | ')', None) => {
                 command.words.extend(word.take());
@@ -128,11 +127,11 @@ fn commands(walker: &Walker<'_>, code: &str) -> Vec<Command> {
 }
 
 /// What a variable stands for.
-fn variable(walker: &Walker<'_>, name: &str) -> Field {
+fn variable(site: &Site<'_>, name: &str) -> Field {
     match name.to_ascii_lowercase().as_str() {
-        "home" | "env:home" | "env:userprofile" => walker.state.variable("HOME"),
-        "pwd" | "env:pwd" => walker.state.variable("PWD"),
+        "home" | "env:home" | "env:userprofile" => site.state.variable("HOME"),
+        "pwd" | "env:pwd" => site.state.variable("PWD"),
         "true" | "false" | "null" => Field::of(""),
-        other => unknown(Origin::Variable(other.to_owned())),
+        other => Field::from_unknown(Origin::Variable(other.to_owned())),
     }
 }

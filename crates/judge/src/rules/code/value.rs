@@ -4,13 +4,12 @@
 //! Whatever is finer is unknown, and a deletion of something unknown is held.
 
 use super::literal::{Language, Skeleton};
-use crate::call::{Call, Place};
-use crate::expand::unknown;
-use crate::field::{Atom, Field, Origin};
-use crate::find::Search;
-use crate::state::path_field;
-use crate::stream::Stream;
-use crate::walk::Walker;
+use crate::line::call::{Call, Place};
+use crate::line::field::{Atom, Field, Origin};
+use crate::search::Search;
+
+use crate::line::stream::Stream;
+use crate::site::Site;
 
 /// Deepest nesting of expressions and variables inside each other.
 const DEPTH_MAX: usize = 10;
@@ -20,25 +19,25 @@ const VALUES_MAX: usize = 64;
 const HEAD_MAX: usize = 80;
 
 /// The values that the first argument of a call may have; `from` is where its name ends.
-pub(super) fn first_argument(walker: &Walker<'_>, skeleton: &Skeleton, language: Language, from: usize) -> Vec<Field> {
-    let mut reader = Reader { walker, skeleton, language, at: from, depth: 0 };
+pub(super) fn first_argument(site: &Site<'_>, skeleton: &Skeleton, language: Language, from: usize) -> Vec<Field> {
+    let mut reader = ValueReader { site, skeleton, language, at: from, depth: 0 };
     reader.blanks();
     if reader.peek() == Some('(') {
         reader.at += 1;
     }
     let values = reader.sum();
-    if reader.ends(",);}\n") { values } else { vec![unknown(Origin::Output)] }
+    if reader.ends(",);}\n") { values } else { vec![Field::from_unknown(Origin::Output)] }
 }
 
-struct Reader<'r, 'w> {
-    walker: &'r Walker<'w>,
+struct ValueReader<'r> {
+    site: &'r Site<'r>,
     skeleton: &'r Skeleton,
     language: Language,
     at: usize,
     depth: usize,
 }
 
-impl Reader<'_, '_> {
+impl ValueReader<'_> {
     fn peek(&self) -> Option<char> {
         self.skeleton.code.get(self.at).copied()
     }
@@ -68,7 +67,7 @@ impl Reader<'_, '_> {
     fn sum(&mut self) -> Vec<Field> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return vec![unknown(Origin::Output)];
+            return vec![Field::from_unknown(Origin::Output)];
         }
         let mut values = self.term();
         loop {
@@ -92,7 +91,7 @@ impl Reader<'_, '_> {
 
     fn term(&mut self) -> Vec<Field> {
         self.blanks();
-        let Some(letter) = self.peek() else { return vec![unknown(Origin::Output)] };
+        let Some(letter) = self.peek() else { return vec![Field::from_unknown(Origin::Output)] };
         let mut values = match letter {
             '(' => {
                 self.at += 1;
@@ -112,7 +111,7 @@ impl Reader<'_, '_> {
                 self.text(&text)
             }
             letter if is_part(letter) => self.named(),
-            _ => vec![unknown(Origin::Output)],
+            _ => vec![Field::from_unknown(Origin::Output)],
         };
         while self.peek() == Some('.') {
             self.at += 1;
@@ -147,7 +146,7 @@ impl Reader<'_, '_> {
             values.extend(self.sum());
             let rest: String = self.skeleton.code.get(self.at..).unwrap_or_default().iter().take(5).collect();
             if !self.ends(",])") && !rest.trim_start().starts_with("for") {
-                values.push(unknown(Origin::Output));
+                values.push(Field::from_unknown(Origin::Output));
             }
             if !self.take(',') {
                 return values;
@@ -164,7 +163,7 @@ impl Reader<'_, '_> {
                 break;
             }
             let values = self.sum();
-            arguments.push(if self.ends(",)=:") { values } else { vec![unknown(Origin::Output)] });
+            arguments.push(if self.ends(",)=:") { values } else { vec![Field::from_unknown(Origin::Output)] });
             if !self.take(',') {
                 break;
             }
@@ -199,7 +198,7 @@ impl Reader<'_, '_> {
             return self.call(&name, &arguments);
         }
         if self.peek() == Some('[') || self.peek() == Some('{') {
-            return vec![unknown(Origin::Variable(name))];
+            return vec![Field::from_unknown(Origin::Variable(name))];
         }
         self.variable(&name)
     }
@@ -210,7 +209,7 @@ impl Reader<'_, '_> {
         match last {
             "join" | "joinpath" | "resolve" if !name.contains("Path(") => {
                 let mut parts = arguments.iter();
-                let Some(mut path) = parts.next().cloned() else { return vec![unknown(Origin::Output)] };
+                let Some(mut path) = parts.next().cloned() else { return vec![Field::from_unknown(Origin::Output)] };
                 for part in parts {
                     path = joined(&path, part, "/");
                 }
@@ -220,13 +219,13 @@ impl Reader<'_, '_> {
             "Path" | "PurePath" | "str" | "String" | "fspath" | "abspath" | "realpath" | "normpath" | "normalize"
             | "sorted" | "list" | "set" | "tuple" | "reversed" | "Pathname" => first,
             "mkdtemp" | "mkdtempSync" | "mktmpdir" | "tempdir" | "TemporaryDirectory" | "mkstemp" => {
-                let folder = self.walker.world.temporary_folder();
-                vec![path_field(&folder.join("tripwire-mktemp-x"))]
+                let folder = self.site.world.temporary_folder();
+                vec![Field::of_path(&folder.join("tripwire-mktemp-x"))]
             }
-            "gettempdir" | "tmpdir" => vec![path_field(self.walker.world.temporary_folder())],
+            "gettempdir" | "tmpdir" => vec![Field::of_path(self.site.world.temporary_folder())],
             "expanduser" => first.iter().map(|field| self.at_home(field)).collect(),
-            "home" | "homedir" => vec![self.walker.state.variable("HOME")],
-            "getenv" if first.iter().any(|field| field.text() == "HOME") => vec![self.walker.state.variable("HOME")],
+            "home" | "homedir" => vec![self.site.state.variable("HOME")],
+            "getenv" if first.iter().any(|field| field.text() == "HOME") => vec![self.site.state.variable("HOME")],
             "glob" | "iglob" | "globSync" => first.iter().flat_map(|field| self.globbed(field)).collect(),
             "listdir" | "readdirSync" | "scandir" | "children" => vec![pattern(&Field::of("*"))],
             "walk" => first,
@@ -235,7 +234,7 @@ impl Reader<'_, '_> {
                     let values = self.variable(object);
                     self.method(&values, method, arguments)
                 }
-                None => vec![unknown(Origin::Variable(name.to_owned()))],
+                None => vec![Field::from_unknown(Origin::Variable(name.to_owned()))],
             },
         }
     }
@@ -254,7 +253,7 @@ impl Reader<'_, '_> {
             "iterdir" => joined(values, &[pattern(&Field::of("*"))], "/"),
             "glob" => joined(values, &first, "/").iter().flat_map(|field| self.globbed(field)).collect(),
             "rglob" => values.iter().flat_map(|base| first.iter().flat_map(|name| self.found(base, name))).collect(),
-            _ => vec![unknown(Origin::Variable(method.to_owned()))],
+            _ => vec![Field::from_unknown(Origin::Variable(method.to_owned()))],
         }
     }
 
@@ -273,17 +272,17 @@ impl Reader<'_, '_> {
     fn found(&self, base: &Field, name: &Field) -> Vec<Field> {
         let args = vec![Field::of("find"), base.clone(), Field::of("-name"), name.clone()];
         let call = Call { args, env: Vec::new(), stdin: Stream::Closed, place: Place::Here };
-        Search::read(&call).listed(self.walker).iter().map(|hit| Field::of(hit)).collect()
+        Search::read(&call).listed(self.site).iter().map(|hit| Field::of(hit)).collect()
     }
 
     fn folder(&self) -> Vec<Field> {
-        vec![self.walker.state.cwd().map_or_else(|| unknown(Origin::Output), path_field)]
+        vec![self.site.state.cwd().map_or_else(|| Field::from_unknown(Origin::Output), Field::of_path)]
     }
 
     fn at_home(&self, field: &Field) -> Field {
         match field.text().starts_with('~') {
             true => {
-                let mut home = self.walker.state.variable("HOME");
+                let mut home = self.site.state.variable("HOME");
                 home.atoms.extend(field.without_prefix(1).atoms);
                 home
             }
@@ -300,7 +299,7 @@ impl Reader<'_, '_> {
             let (name, behind) = after.split_once('}').unwrap_or((after, ""));
             values.iter_mut().for_each(|value| value.push_text(before));
             let put_in = if name.to_lowercase().contains("home") {
-                vec![self.walker.state.variable("HOME")]
+                vec![self.site.state.variable("HOME")]
             } else {
                 self.variable(name)
             };
@@ -317,7 +316,7 @@ impl Reader<'_, '_> {
     /// What a variable is set to anywhere in the code.
     fn variable(&mut self, name: &str) -> Vec<Field> {
         if matches!(name, "process.env.HOME" | "HOME") {
-            return vec![self.walker.state.variable("HOME")];
+            return vec![self.site.state.variable("HOME")];
         }
         if name == "__dirname" {
             return self.folder();
@@ -335,7 +334,7 @@ impl Reader<'_, '_> {
         }
         values.truncate(VALUES_MAX);
         // What is set to nothing, such as a search that finds nothing, has no value.
-        if is_set { values } else { vec![unknown(Origin::Variable(name.to_owned()))] }
+        if is_set { values } else { vec![Field::from_unknown(Origin::Variable(name.to_owned()))] }
     }
 
     /// Where a name stands as a whole word; each time the place behind it.
@@ -362,11 +361,15 @@ impl Reader<'_, '_> {
         let earlier = before.trim_end();
         if trimmed.starts_with('=') && !trimmed.starts_with("==") && !trimmed.starts_with("=>") {
             if earlier.ends_with(',') {
-                return Some(vec![unknown(Origin::Variable(name.to_owned()))]);
+                return Some(vec![Field::from_unknown(Origin::Variable(name.to_owned()))]);
             }
             self.at = behind + skipped + 1;
             let values = self.sum();
-            return Some(if self.ends(";,)\n}") { values } else { vec![unknown(Origin::Variable(name.to_owned()))] });
+            return Some(if self.ends(";,)\n}") {
+                values
+            } else {
+                vec![Field::from_unknown(Origin::Variable(name.to_owned()))]
+            });
         }
         let parameter = ["def ", "function "]
             .iter()
@@ -374,7 +377,7 @@ impl Reader<'_, '_> {
             .any(|(_, head)| is_head(head) && head.contains('(') && !head.contains(')'));
         let changes = ["+=", "/=", "||=", "??=", ".append(", ".extend(", ".push(", ".insert(", ".add(", ".unshift("];
         if parameter || earlier.ends_with("lambda") || changes.iter().any(|change| trimmed.starts_with(change)) {
-            return Some(vec![unknown(Origin::Variable(name.to_owned()))]);
+            return Some(vec![Field::from_unknown(Origin::Variable(name.to_owned()))]);
         }
         if let Some((_, head)) = before.rsplit_once("for").filter(|(_, head)| is_head(head)) {
             let ends = ["in ", "of "].iter().filter_map(|word| next.find(word)).min();
@@ -402,7 +405,7 @@ impl Reader<'_, '_> {
         let before = before.trim_end().trim_end_matches('(').trim_end();
         let list = ["forEach", "map"].iter().find_map(|method| before.strip_suffix(method)?.strip_suffix('.'));
         let Some(open) = list.filter(|list| list.ends_with(']')).and_then(|list| list.rfind('[')) else {
-            return vec![unknown(Origin::Output)];
+            return vec![Field::from_unknown(Origin::Output)];
         };
         self.at = before.get(..=open).map_or(0, |text| text.chars().count());
         self.list()

@@ -1,12 +1,11 @@
 //! Branches: where HEAD is in the course of the line, and what is lost with a branch that is deleted.
 
-use super::git::Git;
-use super::push::operands;
+use super::command::{Git, operands};
 use crate::effect::Effect;
-use crate::field::Field;
-use crate::hold::{FloorRule, Hold};
-use crate::past::Head;
+use crate::hold::{GuardRule, Hold};
+use crate::line::field::Field;
 use crate::repository::Repo;
+use crate::repository::past::Head;
 use tripwire_core::counted::counted;
 
 /// Options of `git checkout`, `git switch` and `git branch` that take a value which is no branch.
@@ -41,7 +40,7 @@ pub(super) fn deleted(git: &Git) -> Option<Hold> {
     for name in call.operands() {
         let Some(name) = name.known() else {
             let reason = "which branch it deletes cannot be known before it runs";
-            return Some(Hold::plain(FloorRule::GitHistory, reason));
+            return Some(Hold::plain(GuardRule::GitHistory, reason));
         };
         let hold = git.repo.as_ref().and_then(|repo| lost(repo, &name));
         if hold.is_some() {
@@ -65,7 +64,7 @@ pub(super) fn lost(repo: &Repo, name: &str) -> Option<Hold> {
     let commits = counted(lost, "commit");
     let reason = format!("it deletes the branch `{name}` with {commits} that nothing else holds");
     let effect = Effect { branch: Some(name.to_owned()), commits: Some(lost), ..Effect::default() };
-    (lost > 0).then(|| Hold::with(FloorRule::GitHistory, reason, effect))
+    (lost > 0).then(|| Hold::with(GuardRule::GitHistory, reason, effect))
 }
 
 /// Notes what a command does to branches, if it succeeds.

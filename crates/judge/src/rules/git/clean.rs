@@ -1,33 +1,35 @@
 //! `git clean`: files that git does not know, and the guard's own folder among what it ignores.
 
-use super::git::Git;
-use super::git_paths::{Answer, answers, status};
+use super::command::Git;
 use super::pathspec::{Pathspecs, ignores};
+use super::work_tree::{RepositoryState, answers, status};
 use crate::effect::Effect;
-use crate::field::Field;
-use crate::hold::{FloorRule, Hold};
+use crate::hold::{GuardRule, Hold};
+use crate::line::field::Field;
 use crate::losses;
-use crate::walk::Walker;
+use crate::site::Site;
 use std::path::Path;
 use tripwire_core::counted::counted;
 
 /// `git clean`: untracked files, and with `-x` ignored ones, except what a build makes again.
-pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+pub(super) fn clean(site: &Site<'_>, git: &Git) -> Option<Hold> {
     if !runs(git) {
         return None;
     }
     let call = &git.call;
     let status = match status(git) {
-        Answer::Status(status) => status,
-        Answer::Nothing => return None,
-        Answer::Silent => return Some(Hold::plain(FloorRule::GitClean, "which files it deletes cannot be known")),
+        RepositoryState::Status(status) => status,
+        RepositoryState::Nothing => return None,
+        RepositoryState::Silent => {
+            return Some(Hold::plain(GuardRule::GitClean, "which files it deletes cannot be known"));
+        }
     };
     let folders = call.has_short(&['d']);
     let root = git.repo.as_ref().map(|repo| repo.root().to_owned()).unwrap_or_default();
     let start = git.folder.clone().unwrap_or_default();
     let excluded = call.options(&["-e", "--exclude"]);
     let specs: Vec<&Field> = call.operands().into_iter().filter(|field| !excluded.contains(*field)).collect();
-    let named = Pathspecs::read(walker, git, &specs);
+    let named = Pathspecs::read(site, git, &specs);
     let meant = |file: &Path| if specs.is_empty() { file.starts_with(&start) } else { named.may_take(file) };
     let patterns: Vec<String> = excluded.iter().filter_map(Field::known).collect();
     let spared = |file: &Path| {
@@ -41,8 +43,8 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         let reached = folders || !specs.is_empty() || !is_in_untracked_folder(git, file);
         meant(file) && reached && !spared(file) && !left(file)
     };
-    let debris = |file: &Path| losses::is_unexpanded(walker.world, file) && !losses::is_secret(file);
-    let kept = |file: &Path| losses::is_product(walker.world, file) || debris(file);
+    let debris = |file: &Path| losses::is_unexpanded(site.world, file) && !losses::is_secret(file);
+    let kept = |file: &Path| losses::is_product(site.world, file) || debris(file);
     let mut effect = Effect::default();
     if !call.has_short(&['X']) {
         for file in status.untracked.iter().filter(|file| hit(file) && !kept(file)) {
@@ -53,7 +55,7 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         for file in status.ignored.iter().filter(|file| meant(file) && !kept(file) && !spared(file)) {
             let guard = is_guard(file);
             if guard && folders {
-                return Some(Hold::plain(FloorRule::GitClean, GUARD_CLEANED));
+                return Some(Hold::plain(GuardRule::GitClean, GUARD_CLEANED));
             }
             if !guard && (folders || !file.is_dir()) && !left(file) {
                 effect.secrets.add(file);
@@ -64,7 +66,7 @@ pub(super) fn clean(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         return None;
     }
     let paths = counted(effect.untracked.count + effect.secrets.count, "path");
-    Some(Hold::with(FloorRule::GitClean, format!("it deletes {paths} that no commit holds"), effect))
+    Some(Hold::with(GuardRule::GitClean, format!("it deletes {paths} that no commit holds"), effect))
 }
 
 /// Whether it deletes at all: forced, or asked for by what it reads.
@@ -117,7 +119,7 @@ pub(super) fn stashes_the_guard(git: &Git) -> Option<Hold> {
     };
     let hit = specs.is_empty() || specs.iter().any(reaches);
     let there = root.join(GUARD).exists() || git.folder.as_ref().is_some_and(|folder| folder.join(GUARD).exists());
-    (stashes && all && hit && there).then(|| Hold::plain(FloorRule::GitClean, GUARD_STASHED))
+    (stashes && all && hit && there).then(|| Hold::plain(GuardRule::GitClean, GUARD_STASHED))
 }
 
 /// Whether a path is the guard's own.

@@ -4,17 +4,17 @@
 //! && git reset --hard` loses nothing, though the tree is dirty before it runs; `git add -A && git reset --hard` deletes
 //! files that git did not know before.
 
-use super::git::Git;
-use super::git_branch;
+use super::branch;
+use super::command::{Git, operands};
 use super::pathspec::Pathspecs;
-use super::push::operands;
-use crate::call::Call;
-use crate::field::Field;
+use crate::line::call::Call;
+use crate::line::field::Field;
+use crate::line::state::State;
 use crate::losses;
-use crate::past::{Head, Keeps, Operation, Past};
-use crate::repository::{Origin, Repo, Status};
-use crate::walk::Walker;
-use crate::world::Last;
+use crate::repository::past::{Head, Keeps, Operation, Past};
+use crate::repository::{Repo, RepoOrigin, Status};
+use crate::site::Site;
+use crate::world::{Last, World};
 use std::path::{Path, PathBuf};
 
 /// Options of `git commit` that take a value.
@@ -62,14 +62,15 @@ const MAKE_VALUES: [&str; 20] = [
 ];
 
 /// Notes what this command does, if it succeeds.
-pub(super) fn note(walker: &mut Walker<'_>, git: &Git) {
+pub(super) fn note(world: &World, state: &mut State, git: &Git) {
     match git.verb.as_str() {
-        "config" => return note_config(walker, git),
-        "init" | "clone" => return made(walker, git),
+        "config" => return note_config(state, git),
+        "init" | "clone" => return made(world, state, git),
         _ => {}
     }
+    let site = &Site { world, state };
     let Some(repo) = &git.repo else { return };
-    git_branch::note(git, repo);
+    branch::note(git, repo);
     if git.verb == "rebase"
         && git.call.has_any(&["--abort", "--continue", "--skip"])
         && let Some(branch) = rebased_branch(repo)
@@ -77,10 +78,10 @@ pub(super) fn note(walker: &mut Walker<'_>, git: &Git) {
         repo.steer(|course| course.go(Head::Detached, Head::Branch(branch)));
     }
     match git.verb.as_str() {
-        "add" | "stage" => add(walker, git, repo),
-        "commit" => commit(walker, git, repo),
-        "stash" => stash(walker, git, repo),
-        "reset" | "restore" | "checkout" | "switch" | "rm" => unstaged(walker, git, repo),
+        "add" | "stage" => add(site, git, repo),
+        "commit" => commit(site, git, repo),
+        "stash" => stash(site, git, repo),
+        "reset" | "restore" | "checkout" | "switch" | "rm" => unstaged(site, git, repo),
         "merge" | "rebase" | "cherry-pick" | "revert" | "am" if git.call.has_any(&["--abort"]) => {
             repo.later(|repo| repo.note(|past| past.operation = Operation::GivenUp));
         }
@@ -89,16 +90,16 @@ pub(super) fn note(walker: &mut Walker<'_>, git: &Git) {
 }
 
 /// `git config KEY VALUE`: from now on that is so; an alias makes the word mean something.
-fn note_config(walker: &mut Walker<'_>, git: &Git) {
+fn note_config(state: &mut State, git: &Git) {
     let asks = ["--get", "--get-all", "--get-regexp", "--unset", "--unset-all", "--list", "--file", "--blob", "--edit"];
     if git.call.has_any(&asks) || git.call.has_short(&['f', 'l', 'e']) {
         return;
     }
-    let words: Vec<String> = git.call.operands().iter().map(|field| crate::invoke::as_text(field)).collect();
+    let words: Vec<String> = git.call.operands().iter().map(|field| Field::to_code(field)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "set").collect();
     let [key, text] = words.as_slice() else { return };
     if let Some(name) = key.strip_prefix("alias.") {
-        walker.state.git_aliases.insert(name.to_owned(), (*text).to_owned());
+        state.git_aliases.insert(name.to_owned(), (*text).to_owned());
     }
     if let Some(repo) = &git.repo {
         repo.steer(|course| course.config.push(((*key).to_owned(), (*text).to_owned())));
@@ -106,28 +107,28 @@ fn note_config(walker: &mut Walker<'_>, git: &Git) {
 }
 
 /// `git init`, `git clone`: the folder is a repository from now on.
-fn made(walker: &mut Walker<'_>, git: &Git) {
+fn made(world: &World, state: &mut State, git: &Git) {
     let Some(folder) = &git.folder else { return };
     if git.call.has_any(&["--bare", "--mirror"]) {
         return;
     }
     let named = operands(&git.call.args, &MAKE_VALUES);
     let (origin, name) = match (git.verb.as_str(), named.as_slice()) {
-        ("init", []) => (Origin::Made, Some(".".to_owned())),
-        ("init", [name]) => (Origin::Made, name.known()),
-        ("clone", [url]) => (Origin::Cloned, url.known().map(|url| clone_name(&url))),
-        ("clone", [_, name]) => (Origin::Cloned, name.known()),
+        ("init", []) => (RepoOrigin::Made, Some(".".to_owned())),
+        ("init", [name]) => (RepoOrigin::Made, name.known()),
+        ("clone", [url]) => (RepoOrigin::Cloned, url.known().map(|url| clone_name(&url))),
+        ("clone", [_, name]) => (RepoOrigin::Cloned, name.known()),
         _ => return,
     };
     let Some(name) = name else { return };
-    let root = walker.world.real(&folder.join(name), Last::Followed);
+    let root = world.real(&folder.join(name), Last::Followed);
     if root.join(".git").exists() {
         return;
     }
-    walker.world.make_repository(&root, origin);
-    walker.state.made.insert(root.join(".git"));
+    world.make_repository(&root, origin);
+    state.made.insert(root.join(".git"));
     if !root.exists() {
-        walker.state.made.insert(root);
+        state.made.insert(root);
     }
 }
 
@@ -145,7 +146,7 @@ fn rebased_branch(repo: &Repo) -> Option<String> {
     text.trim().strip_prefix("refs/heads/").map(str::to_owned)
 }
 
-fn add(walker: &Walker<'_>, git: &Git, repo: &Repo) {
+fn add(site: &Site<'_>, git: &Git, repo: &Repo) {
     let call = &git.call;
     if call.has_short(&['n', 'p', 'i', 'e']) || call.has_any(&["--dry-run", "--patch", "--interactive", "--edit"]) {
         return;
@@ -157,7 +158,7 @@ fn add(walker: &Walker<'_>, git: &Git, repo: &Repo) {
     if !(all || listed || !fields.is_empty()) {
         return;
     }
-    let named = Pathspecs::read(walker, git, &fields);
+    let named = Pathspecs::read(site, git, &fields);
     let forced = call.has_short(&['f']) || call.has_any(&["--force"]);
     // Only an intention stands in the index then, or it cannot be known what does.
     let surely = !listed && !call.has_short(&['N']) && !call.has_any(&["--intent-to-add"]);
@@ -180,15 +181,15 @@ fn is_exposed(repo: &Repo, named: &Pathspecs, file: &Path) -> bool {
     named.may_take(file) && !losses::is_product_name(inside) && !file.join(".git").exists()
 }
 
-fn commit(walker: &Walker<'_>, git: &Git, repo: &Repo) {
+fn commit(site: &Site<'_>, git: &Git, repo: &Repo) {
     let call = &git.call;
     if call.has_any(&["--dry-run", "-p", "--patch", "--interactive"]) {
         return;
     }
-    git_branch::committed(repo);
+    branch::committed(repo);
     let named = commit_paths(call);
     if !named.is_empty() {
-        let specs = Pathspecs::read(walker, git, &named);
+        let specs = Pathspecs::read(site, git, &named);
         return repo.later(move |repo| {
             let status = repo.status().unwrap_or_default();
             let kept = status.dirty().into_iter().filter(|file| specs.takes(file)).cloned();
@@ -238,7 +239,7 @@ fn has_letter(word: &str, letter: char) -> bool {
 
 /// Commands that take files out of the index or put the work tree back: what they leave is no longer git's to delete,
 /// and what a stash had brought back is gone.
-fn unstaged(walker: &Walker<'_>, git: &Git, repo: &Repo) {
+fn unstaged(site: &Site<'_>, git: &Git, repo: &Repo) {
     let call = &git.call;
     let hard = call.has_any(&["--hard", "--merge", "--keep", "--force"]) || call.has_short(&['f']);
     let staged = call.has_any(&["--staged", "--cached"]) || call.has_short(&['S']);
@@ -246,12 +247,12 @@ fn unstaged(walker: &Walker<'_>, git: &Git, repo: &Repo) {
         "reset" if !hard && !call.has_any(&["--soft"]) => {
             let named = call.operands();
             let names: Vec<String> = named.iter().filter_map(|field| field.known()).collect();
-            let specs = Pathspecs::read(walker, git, &named);
+            let specs = Pathspecs::read(site, git, &named);
             // `git reset HEAD` names a commit, and then everything is meant.
             forget(repo, move |repo, file| specs.takes(file) || names.iter().all(|name| repo.is_commit(name)));
         }
         "restore" | "rm" if staged => {
-            let specs = Pathspecs::read(walker, git, &call.operands());
+            let specs = Pathspecs::read(site, git, &call.operands());
             forget(repo, move |_, file| specs.takes(file));
         }
         "switch" | "reset" if !hard => {}
@@ -273,15 +274,15 @@ fn forget(repo: &Repo, taken: impl Fn(&Repo, &Path) -> bool + 'static) {
     });
 }
 
-fn stash(walker: &Walker<'_>, git: &Git, repo: &Repo) {
+fn stash(site: &Site<'_>, git: &Git, repo: &Repo) {
     let values = ["-m", "--message", "--pathspec-from-file"];
     let named = operands(&git.call.args, &values);
     let verb = named.first().map(Field::text).unwrap_or_default();
     let dashes = git.call.args.get(1).is_some_and(|field| field.text() == "--");
     match verb.as_str() {
-        _ if dashes => stashed(walker, git, repo, &named),
-        "" | "save" => stashed(walker, git, repo, &[]),
-        "push" => stashed(walker, git, repo, named.get(1..).unwrap_or_default()),
+        _ if dashes => stashed(site, git, repo, &named),
+        "" | "save" => stashed(site, git, repo, &[]),
+        "push" => stashed(site, git, repo, named.get(1..).unwrap_or_default()),
         "pop" | "branch" => repo.later(popped),
         "apply" => repo.later(|repo| repo.note(|past| past.applied += 1)),
         _ => {}
@@ -301,13 +302,13 @@ fn popped(repo: &Repo) {
 }
 
 /// `git stash push`: of what is named, or of everything.
-fn stashed(walker: &Walker<'_>, git: &Git, repo: &Repo, named: &[Field]) {
+fn stashed(site: &Site<'_>, git: &Git, repo: &Repo, named: &[Field]) {
     let call = &git.call;
     let untracked = call.has_short(&['u', 'a']) || call.has_any(&["--include-untracked", "--all"]);
     let partly = call.has_any(&["--patch", "--keep-index", "--staged", "--pathspec-from-file"])
         || call.has_short(&['p', 'k', 'S']);
     let whole = named.is_empty();
-    let specs = Pathspecs::read(walker, git, &named.iter().collect::<Vec<_>>());
+    let specs = Pathspecs::read(site, git, &named.iter().collect::<Vec<_>>());
     repo.later(move |repo| {
         let status = repo.status().unwrap_or_default();
         let Status { added, untracked: unknown, .. } = &status;

@@ -1,6 +1,6 @@
 //! git takes the beginning of a long option for the option, where no other begins alike: `--forc` is `--force`.
 
-use crate::field::Field;
+use crate::line::field::Field;
 
 /// The long options of the commands that are judged by one.
 const OPTIONS: [(&str, &str); 11] = [

@@ -3,10 +3,10 @@
 //! git matches patterns itself, in every folder: `'*.py'` is every Python file of the repository, `':!docs'` all but
 //! what is in `docs`, `':/'` everything from the top.
 
-use super::git::Git;
-use crate::field::{Field, fits};
-use crate::state::plain;
-use crate::walk::Walker;
+use super::command::Git;
+use crate::line::field::{Field, fits};
+use crate::line::state::plain;
+use crate::site::Site;
 use crate::world::{Last, Whole};
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ enum Role {
 
 impl Pathspecs {
     /// Reads what a command names; nothing named means everything.
-    pub(super) fn read(walker: &Walker<'_>, git: &Git, named: &[&Field]) -> Self {
+    pub(super) fn read(site: &Site<'_>, git: &Git, named: &[&Field]) -> Self {
         let folder = git.folder.clone().unwrap_or_default();
         let root = git.repo.as_ref().map_or_else(|| folder.clone(), |repo| repo.root().to_owned());
         let mut specs = Self { root, takes: Vec::new(), leaves: Vec::new(), unknown: Unknown::Nothing };
@@ -88,14 +88,14 @@ impl Pathspecs {
                 continue;
             }
             // A pattern outside quotes becomes names, if there are any; else git gets it as it is.
-            match walker.world.all_glob_names(field, Some(&folder)).filter(|(names, _)| !names.is_empty()) {
+            match site.world.all_glob_names(field, Some(&folder)).filter(|(names, _)| !names.is_empty()) {
                 Some((_, Whole::Cut)) => specs.unknown = Unknown::Something,
                 Some((names, Whole::All)) => {
-                    let literal = |name: &String| specs.placed(walker, Path::new(name), Kind::Literal, Case::Exact);
+                    let literal = |name: &String| specs.placed(site, Path::new(name), Kind::Literal, Case::Exact);
                     let found: Vec<Spec> = names.iter().filter_map(literal).collect();
                     specs.takes.extend(found);
                 }
-                None => specs.add(walker, &folder, &field.text()),
+                None => specs.add(site, &folder, &field.text()),
             }
         }
         if specs.takes.is_empty() && specs.unknown == Unknown::Nothing && (named.is_empty() || !specs.leaves.is_empty())
@@ -105,14 +105,14 @@ impl Pathspecs {
         specs
     }
 
-    fn add(&mut self, walker: &Walker<'_>, folder: &Path, text: &str) {
+    fn add(&mut self, site: &Site<'_>, folder: &Path, text: &str) {
         let (magic, rest) = magic(text);
         let base = match magic.base {
             Base::Top => self.root.clone(),
             Base::Folder => folder.to_owned(),
         };
         let kind = magic.kind.unwrap_or(if rest.contains(['*', '?', '[']) { Kind::Pattern } else { Kind::Literal });
-        let Some(spec) = self.placed(walker, &base.join(rest), kind, magic.case) else { return };
+        let Some(spec) = self.placed(site, &base.join(rest), kind, magic.case) else { return };
         match magic.role {
             Role::Taken => self.takes.push(spec),
             Role::LeftOut => self.leaves.push(spec),
@@ -121,9 +121,9 @@ impl Pathspecs {
     }
 
     /// A path seen from the top; `None` if it lies outside, where git refuses it.
-    fn placed(&self, walker: &Walker<'_>, path: &Path, kind: Kind, case: Case) -> Option<Spec> {
+    fn placed(&self, site: &Site<'_>, path: &Path, kind: Kind, case: Case) -> Option<Spec> {
         let path = match kind {
-            Kind::Literal => walker.world.real(path, Last::Kept),
+            Kind::Literal => site.world.real(path, Last::Kept),
             Kind::Pattern | Kind::Glob => plain(path),
         };
         let text = match case {

@@ -1,9 +1,9 @@
 //! Programs that git starts because a variable or a setting of the line names them.
 
-use super::git::Git;
-use crate::invoke::as_text;
-use crate::stream::Stream;
-use crate::walk::Walker;
+use super::command::Git;
+use crate::findings::Run;
+use crate::line::field::Field;
+use crate::site::Site;
 
 /// Variables whose text git hands to a shell.
 const VARIABLES: [&str; 9] = [
@@ -29,19 +29,18 @@ const SETTINGS: [&str; 8] = [
     "credential.helper",
 ];
 
-/// Walks the code that this command would start.
-pub(super) fn walk(walker: &mut Walker<'_>, git: &Git) {
+/// The code that this command would start.
+pub(super) fn started(site: &Site<'_>, git: &Git) -> Vec<Run> {
     let mut codes: Vec<String> = Vec::new();
     for name in VARIABLES {
         let given = git.call.env.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value);
-        codes.extend(given.or_else(|| walker.state.variables.get(name)).map(as_text));
+        codes.extend(given.or_else(|| site.state.variables.get(name)).map(Field::to_code));
     }
     codes.extend(SETTINGS.iter().filter_map(|key| git.setting(key)));
-    for code in codes {
+    let code = |code: String| {
         // A plain word is a program without arguments, which the rules have nothing to say about.
         let code = code.strip_prefix('!').unwrap_or(&code);
-        if code.contains(char::is_whitespace) {
-            let _written = walker.code(code, &Stream::Closed, git.call.place);
-        }
-    }
+        code.contains(char::is_whitespace).then(|| Run::code_without_input(code.to_owned(), &git.call))
+    };
+    codes.into_iter().filter_map(code).collect()
 }

@@ -4,12 +4,12 @@
 //! pattern that a person gave. A lease guards against overwriting what one has not seen, not against rewriting: on a
 //! protected branch it counts as force, on any other branch both pass.
 
-use super::git::Git;
-use crate::call::{Call, Place};
+use super::command::{Git, operands};
 use crate::effect::Effect;
-use crate::field::{Atom, Field, fits};
-use crate::hold::{FloorRule, Hold};
-use crate::walk::Walker;
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::{Call, Place};
+use crate::line::field::{Atom, Field, fits};
+use crate::site::Site;
 
 /// Branches that are protected everywhere.
 const PROTECTED: [&str; 3] = ["main", "master", "release/*"];
@@ -35,7 +35,7 @@ enum Mode {
 }
 
 /// Judges a push.
-pub(super) fn judge(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, git: &Git) -> Option<Hold> {
     let call = &without_values(&git.call);
     let undone = call.words().iter().any(|word| word.starts_with("--no-d"));
     if (call.has_any(&["--dry-run"]) || call.has_short(&['n'])) && !undone {
@@ -49,23 +49,23 @@ pub(super) fn judge(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         let (branch, verb) = match &act {
             Act::Rewrite(branch) => (branch.as_str(), "rewrites"),
             Act::Delete(branch) => (branch.as_str(), "deletes"),
-            Act::Any(reason) => return Some(Hold::plain(FloorRule::ForcePush, reason)),
+            Act::Any(reason) => return Some(Hold::plain(GuardRule::ForcePush, reason)),
         };
         if let (".", Act::Delete(branch), Some(repo)) = (remote.as_str(), &act, &git.repo) {
             // The remote is this repository itself.
-            let hold = super::git_branch::lost(repo, branch);
+            let hold = super::branch::lost(repo, branch);
             if hold.is_some() {
                 return hold;
             }
         }
-        if is_protected(walker, git, &remote, branch) {
+        if is_protected(site, git, &remote, branch) {
             let reason = format!("it {verb} the protected branch `{branch}` on `{remote}`");
             let effect = Effect {
                 branch: Some(format!("{remote}/{branch}")),
                 commits: lost(git, &remote, branch),
                 ..Effect::default()
             };
-            return Some(Hold::with(FloorRule::ForcePush, reason, effect));
+            return Some(Hold::with(GuardRule::ForcePush, reason, effect));
         }
     }
     None
@@ -83,21 +83,6 @@ fn without_values(call: &Call) -> Call {
         }
     }
     call.with_args(kept)
-}
-
-/// The arguments that are neither options nor their values.
-pub(super) fn operands(args: &[Field], values: &[&str]) -> Vec<Field> {
-    let mut out = Vec::new();
-    let mut args = args.iter().skip(1);
-    while let Some(field) = args.next() {
-        let text = field.text();
-        if values.contains(&text.as_str()) {
-            args.next();
-        } else if text == "-" || !text.starts_with('-') {
-            out.push(field.clone());
-        }
-    }
-    out
 }
 
 fn default_remote(git: &Git) -> String {
@@ -234,8 +219,8 @@ fn implicit_on(git: &Git, branch: String) -> Vec<Act> {
     acts
 }
 
-fn is_protected(walker: &Walker<'_>, git: &Git, remote: &str, branch: &str) -> bool {
-    let patterns = PROTECTED.iter().copied().chain(walker.world.facts.protected.iter().map(String::as_str));
+fn is_protected(site: &Site<'_>, git: &Git, remote: &str, branch: &str) -> bool {
+    let patterns = PROTECTED.iter().copied().chain(site.world.facts.protected.iter().map(String::as_str));
     let fits_one = |pattern: &str| {
         let mut field = Field::default();
         field.push_pattern(pattern);

@@ -1,13 +1,13 @@
 //! Submodules: repositories of their own, whose changes the outer one does not hold.
 
-use super::git::Git;
+use super::command::{Git, operands};
 use super::pathspec::Pathspecs;
-use super::push::operands;
 use crate::effect::Effect;
-use crate::field::Field;
-use crate::hold::{FloorRule, Hold};
+use crate::findings::{Findings, Run, RunCode};
+use crate::hold::{GuardRule, Hold};
+use crate::line::field::Field;
 use crate::repository::Repo;
-use crate::walk::Walker;
+use crate::site::Site;
 use std::path::PathBuf;
 
 /// Deepest nesting of submodules that is followed.
@@ -25,24 +25,21 @@ pub(super) enum Taking {
 }
 
 /// Judges `git submodule`.
-pub(super) fn judge(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, git: &Git) -> Findings {
     let forced = git.call.has_short(&['f']) || git.call.has_any(&["--force"]);
     let words = operands(&git.call.args, &VALUES);
-    let (verb, named) = words.split_first()?;
+    let Some((verb, named)) = words.split_first() else { return Findings::default() };
     match verb.text().as_str() {
-        "foreach" => {
-            foreach(walker, git);
-            None
-        }
-        "update" if forced => lost(&chosen(walker, git, named), Taking::Changes),
-        "deinit" if forced => lost(&chosen(walker, git, named), Taking::Everything),
-        _ => None,
+        "foreach" => Findings { runs: foreach(site, git).into_iter().collect(), hold: None },
+        "update" if forced => lost(&chosen(site, git, named), Taking::Changes).into(),
+        "deinit" if forced => lost(&chosen(site, git, named), Taking::Everything).into(),
+        _ => Findings::default(),
     }
 }
 
 /// The submodules that a command names; nothing named means all.
-fn chosen(walker: &Walker<'_>, git: &Git, fields: &[Field]) -> Vec<Repo> {
-    named(git, &Pathspecs::read(walker, git, &fields.iter().collect::<Vec<_>>()))
+fn chosen(site: &Site<'_>, git: &Git, fields: &[Field]) -> Vec<Repo> {
+    named(git, &Pathspecs::read(site, git, &fields.iter().collect::<Vec<_>>()))
 }
 
 /// The submodules among what a command names, with those inside of them.
@@ -72,27 +69,26 @@ pub(super) fn lost(modules: &[Repo], taking: Taking) -> Option<Hold> {
         }
     }
     let reason = "it throws away changes in a submodule that no commit holds".to_owned();
-    (!effect.is_empty()).then(|| Hold::with(FloorRule::DiscardChanges, reason, effect))
+    (!effect.is_empty()).then(|| Hold::with(GuardRule::DiscardChanges, reason, effect))
 }
 
 /// `git submodule foreach`: the command runs in the folder of each.
-fn foreach(walker: &mut Walker<'_>, git: &Git) {
-    let Some(at) = git.call.args.iter().position(|field| field.text() == "foreach") else { return };
+fn foreach(site: &Site<'_>, git: &Git) -> Option<Run> {
+    let at = git.call.args.iter().position(|field| field.text() == "foreach")?;
     let option = |field: &&Field| field.text().starts_with('-');
     let code: Vec<Field> = git.call.args.iter().skip(at + 1).skip_while(option).cloned().collect();
     let text = match code.as_slice() {
-        [] => return,
-        [code] => crate::invoke::as_text(code),
-        words => crate::invoke::as_code(words),
+        [] => return None,
+        [code] => code.to_code(),
+        words => Field::quoted(words),
     };
     let deep = git.call.has_any(&["--recursive"]);
     let modules = git.repo.as_ref().map(|repo| inside(repo, if deep { DEPTH_MAX } else { 1 })).unwrap_or_default();
     let mut folders: Vec<PathBuf> = modules.iter().map(|module| module.root().to_owned()).collect();
     if folders.is_empty() {
-        // Nothing runs then; what it would do outside of a submodule is still looked at, from a folder that is nobody's.
-        folders.push(walker.world.temporary_folder().join("tripwire-no-submodule"));
+        // Nothing runs then; what it would do outside of a submodule is still looked at, from a folder without files.
+        folders.push(site.world.temporary_folder().join("tripwire-no-submodule"));
     }
-    let before = std::mem::replace(&mut walker.state.cwds, folders);
-    let _written = walker.code(&text, &git.call.stdin, git.call.place);
-    walker.state.cwds = before;
+    let (stdin, place) = (git.call.stdin.clone(), git.call.place);
+    Some(Run::Code(RunCode { text, stdin, place, folders: Some(folders) }))
 }

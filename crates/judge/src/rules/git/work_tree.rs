@@ -1,14 +1,15 @@
 //! git commands that overwrite or delete files of the work tree: only what is dirty or unknown there is lost.
 
-use super::git::Git;
+use super::command::Git;
 use super::pathspec::Pathspecs;
-use crate::call::{Call, Place};
 use crate::effect::Effect;
-use crate::field::Field;
-use crate::hold::{FloorRule, Hold};
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::{Call, Place};
+use crate::line::field::Field;
+use crate::line::stream::{Since, Stream};
 use crate::repository::Status;
-use crate::stream::{Since, Stream};
-use crate::walk::Walker;
+use crate::site::Site;
+use crate::world::Spot;
 use std::path::{Path, PathBuf};
 use tripwire_core::counted::counted;
 
@@ -31,14 +32,14 @@ pub(super) fn discard_all(git: &Git) -> Option<Hold> {
 /// Throws away such changes of every tracked file.
 pub(super) fn discard_everywhere(git: &Git, lost: Lost) -> Option<Hold> {
     match status(git) {
-        Answer::Status(status) => discard(&status, None, lost),
-        Answer::Nothing => None,
-        Answer::Silent => Some(silent()),
+        RepositoryState::Status(status) => discard(&status, None, lost),
+        RepositoryState::Nothing => None,
+        RepositoryState::Silent => Some(silent()),
     }
 }
 
 /// What is known of the repository.
-pub(super) enum Answer {
+pub(super) enum RepositoryState {
     Status(Box<Status>),
     /// There is no repository here: git would only complain.
     Nothing,
@@ -46,19 +47,19 @@ pub(super) enum Answer {
     Silent,
 }
 
-pub(super) fn status(git: &Git) -> Answer {
+pub(super) fn status(git: &Git) -> RepositoryState {
     match (&git.repo, &git.folder) {
         (Some(repo), _) => {
-            let Some(mut status) = repo.status() else { return Answer::Silent };
+            let Some(mut status) = repo.status() else { return RepositoryState::Silent };
             for submodule in if recurses(git) { repo.submodules() } else { Vec::new() } {
-                let Some(inside) = submodule.status() else { return Answer::Silent };
+                let Some(inside) = submodule.status() else { return RepositoryState::Silent };
                 status.staged.extend_from_slice(&inside.staged);
                 status.changed.extend_from_slice(&inside.changed);
             }
-            Answer::Status(Box::new(status))
+            RepositoryState::Status(Box::new(status))
         }
-        (None, Some(_)) if git.call.place == Place::Here => Answer::Nothing,
-        (None, _) => Answer::Silent,
+        (None, Some(_)) if git.call.place == Place::Here => RepositoryState::Nothing,
+        (None, _) => RepositoryState::Silent,
     }
 }
 
@@ -78,7 +79,7 @@ fn recurses(git: &Git) -> bool {
 }
 
 fn silent() -> Hold {
-    Hold::plain(FloorRule::DiscardChanges, "whether it throws away uncommitted changes cannot be known")
+    Hold::plain(GuardRule::DiscardChanges, "whether it throws away uncommitted changes cannot be known")
 }
 
 pub(super) fn discard(status: &Status, only: Option<&Pathspecs>, lost: Lost) -> Option<Hold> {
@@ -96,7 +97,7 @@ pub(super) fn discard(status: &Status, only: Option<&Pathspecs>, lost: Lost) -> 
         }
     }
     let reason = format!("it throws away uncommitted changes in {}", counted(effect.uncommitted.count, "file"));
-    (!effect.is_empty()).then(|| Hold::with(FloorRule::DiscardChanges, reason, effect))
+    (!effect.is_empty()).then(|| Hold::with(GuardRule::DiscardChanges, reason, effect))
 }
 
 /// Whether what a command reads says yes to one of its questions; at a terminal a person answers.
@@ -109,7 +110,7 @@ pub(super) fn answers(call: &Call, yes: &[char]) -> bool {
 }
 
 /// `git checkout`: with paths or force it overwrites, with a branch alone it does not.
-pub(super) fn checkout(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+pub(super) fn checkout(site: &Site<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
     if call.has_short(&['f']) || call.has_any(&["--force"]) {
         return discard_all(git);
@@ -119,9 +120,9 @@ pub(super) fn checkout(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         return None;
     }
     let status = match status(git) {
-        Answer::Status(status) => status,
-        Answer::Nothing => return None,
-        Answer::Silent => {
+        RepositoryState::Status(status) => status,
+        RepositoryState::Nothing => return None,
+        RepositoryState::Silent => {
             return call.args.iter().any(|field| matches!(field.text().as_str(), "--" | ".")).then(silent);
         }
     };
@@ -152,11 +153,11 @@ pub(super) fn checkout(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     if specs.is_empty() && call.option(&["--pathspec-from-file"]).is_none() && !asks {
         return None;
     }
-    discard(&status, Some(&Pathspecs::read(walker, git, &specs)), lost)
+    discard(&status, Some(&Pathspecs::read(site, git, &specs)), lost)
 }
 
 /// `git restore`: only the work tree holds what may be lost; `--staged` alone leaves it as it is.
-pub(super) fn restore(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+pub(super) fn restore(site: &Site<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
     let staged = call.has_short(&['S']) || call.has_any(&["--staged"]);
     let work_tree = call.has_short(&['W']) || call.has_any(&["--worktree"]);
@@ -165,9 +166,9 @@ pub(super) fn restore(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         return None;
     }
     let status = match status(git) {
-        Answer::Status(status) => status,
-        Answer::Nothing => return None,
-        Answer::Silent => return Some(silent()),
+        RepositoryState::Status(status) => status,
+        RepositoryState::Nothing => return None,
+        RepositoryState::Silent => return Some(silent()),
     };
     let source = call.option(&["-s", "--source"]);
     let from_elsewhere = source.is_some() || staged;
@@ -175,33 +176,29 @@ pub(super) fn restore(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     if specs.is_empty() && call.option(&["--pathspec-from-file"]).is_none() && !asks {
         return None;
     }
-    discard(
-        &status,
-        Some(&Pathspecs::read(walker, git, &specs)),
-        if from_elsewhere { Lost::All } else { Lost::Unstaged },
-    )
+    discard(&status, Some(&Pathspecs::read(site, git, &specs)), if from_elsewhere { Lost::All } else { Lost::Unstaged })
 }
 
 /// `git rm -f` deletes changed files; without force git refuses them itself.
-pub(super) fn removed(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+pub(super) fn removed(site: &Site<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
     let forced = call.has_short(&['f']) || call.has_any(&["--force"]);
     if !forced || call.has_any(&["--cached", "-n", "--dry-run"]) {
         return None;
     }
-    let named = Pathspecs::read(walker, git, &call.operands());
+    let named = Pathspecs::read(site, git, &call.operands());
     let status = match status(git) {
-        Answer::Status(status) => status,
-        Answer::Nothing => return None,
-        Answer::Silent => return Some(silent()),
+        RepositoryState::Status(status) => status,
+        RepositoryState::Nothing => return None,
+        RepositoryState::Silent => return Some(silent()),
     };
-    let modules = super::git_modules::named(git, &named);
-    super::git_modules::lost(&modules, super::git_modules::Taking::Everything)
+    let modules = super::submodules::named(git, &named);
+    super::submodules::lost(&modules, super::submodules::Taking::Everything)
         .or_else(|| discard(&status, Some(&named), Lost::All))
 }
 
 /// `git apply -R` and `patch -R` of what `git diff` shows take the changes back.
-pub(super) fn reversed(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
+pub(super) fn reversed(site: &Site<'_>, git: &Git) -> Option<Hold> {
     let call = &git.call;
     let only_asks = call.has_any(&["--check", "--stat", "--numstat", "--summary", "--dry-run", "--cached"]);
     if only_asks || !(call.has_short(&['R']) || call.has_any(&["--reverse"])) {
@@ -210,7 +207,7 @@ pub(super) fn reversed(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
     // What lies in a file keeps the changes; what comes through a pipe does not.
     let piped = call.operands().iter().find_map(|field| field.known().filter(|name| name.starts_with("/dev/fd/")));
     let stream = match piped {
-        Some(name) => walker.state.files.get(Path::new(&name)).cloned(),
+        Some(name) => site.state.files.get(Path::new(&name)).cloned(),
         None => Some(call.stdin.clone()),
     };
     match stream {
@@ -226,4 +223,28 @@ pub(super) fn reversed(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
         )
         | None => None,
     }
+}
+
+/// `git worktree remove --force` of a work tree with changes.
+pub(super) fn worktree(site: &Site<'_>, git: &Git) -> Option<Hold> {
+    let operands = git.call.operands();
+    let (verb, target) = (operands.first()?.text(), operands.get(1)?);
+    let forced = git.call.has_short(&['f']) || git.call.has_any(&["--force"]);
+    if verb != "remove" || !forced {
+        return None;
+    }
+    for spot in site.world.spots(target, git.folder.as_deref()) {
+        let Spot::Path(path) = spot else {
+            return Some(Hold::plain(GuardRule::GitHistory, "which work tree it removes cannot be known"));
+        };
+        let Some(status) = site.world.repository(&path).and_then(|repo| repo.status()) else { continue };
+        let mut effect = Effect::default();
+        status.dirty().into_iter().for_each(|file| effect.uncommitted.add(file));
+        status.untracked.iter().for_each(|file| effect.untracked.add(file));
+        if !effect.is_empty() {
+            let reason = "it removes a work tree with changes that no commit holds".to_owned();
+            return Some(Hold::with(GuardRule::DiscardChanges, reason, effect));
+        }
+    }
+    None
 }

@@ -1,0 +1,35 @@
+//! The destructive-command guard: what a shell command line would destroy for good, found out without running it.
+//!
+//! One rule decides: *irreversible, and outside of what the run itself may lose*. A line is parsed as bash would parse
+//! it, every command in every position is looked at in the folder and with the variables it would have, and the real
+//! workspace says what would be hit: the same `git checkout -- .` is harmless in a clean tree and ruinous in a dirty
+//! one. The judge only finds facts; whether they are enforced is the core's decision (`FLOOR-1`).
+//!
+//! - [`interpreter`]: follows a line as a shell would; the only part that recurses
+//! - [`rules`]: one file per family; they take facts and return findings
+//! - [`line`]: what is known of the line; [`world`], [`repository`], [`search`], [`losses`]: what the disk and git say
+
+mod deletion_tools;
+mod effect;
+mod facts;
+mod findings;
+mod guard;
+mod hold;
+mod interpreter;
+mod judge;
+mod line;
+mod losses;
+mod repository;
+mod rules;
+mod search;
+mod site;
+pub mod steps;
+mod verdict;
+pub mod word;
+mod world;
+
+pub use effect::{Count, Effect, Names, Target};
+pub use facts::Facts;
+pub use hold::GuardRule;
+pub use judge::{COMMAND_BYTES_MAX, Judge};
+pub use verdict::{Answer, JudgedSegment, Verdict};
