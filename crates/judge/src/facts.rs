@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::time::SystemTime;
+use tripwire_core::policy::Policy;
+use tripwire_shell::glob::Glob;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
 
@@ -27,7 +29,7 @@ pub struct Facts {
 impl Facts {
     /// The facts of this process: its home, its user, its temporary folders; and the branches that the policy protects.
     #[must_use]
-    pub fn here(workspace: PathBuf, cwd: PathBuf, protected: Vec<String>) -> Self {
+    pub fn here(workspace: PathBuf, cwd: PathBuf, policy: &Policy) -> Self {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let folders = text("TMPDIR").into_iter().chain(["/tmp", "/var/tmp", "/dev/shm"].map(str::to_owned));
         Self {
@@ -36,7 +38,7 @@ impl Facts {
             home: text("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             user: text("USER").or_else(|| text("LOGNAME")),
             temporary: folders.map(PathBuf::from).filter(|folder| folder.is_absolute()).collect(),
-            protected,
+            protected: protected_branches(policy),
             began: None,
         }
     }
@@ -48,4 +50,15 @@ impl Facts {
         let began = first.metadata().and_then(|metadata| metadata.created()).ok();
         Self { began, ..self }
     }
+
+    /// Whether the policy protects a branch.
+    pub(crate) fn protects(&self, branch: &str) -> bool {
+        self.protected.iter().any(|pattern| Glob::of(pattern).fits(branch))
+    }
+}
+
+/// The patterns of the branches that a policy protects.
+fn protected_branches(policy: &Policy) -> Vec<String> {
+    let patterns = policy.identity.protected_branches.as_str().split(',').map(str::trim);
+    patterns.filter(|pattern| !pattern.is_empty()).map(str::to_owned).collect()
 }

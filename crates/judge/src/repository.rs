@@ -18,6 +18,9 @@ const CONFLICT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most files of a folder that becomes a repository in the line.
 const FILES_MAX: usize = 20_000;
 
+/// What the first branch of a repository is called that the line itself makes: its real name is not known yet.
+const NEW_BRANCH: &str = "main";
+
 /// A repository.
 pub(crate) struct Repo {
     root: PathBuf,
@@ -106,7 +109,7 @@ impl Repo {
         let branch = match self.origin {
             RepoOrigin::Found => self.own_folder().and_then(|own| named(&short_text(&own.join("HEAD"))?)),
             // What a new repository or a clone begins on is its main branch, whatever its name.
-            RepoOrigin::Made | RepoOrigin::Cloned => Some("main".to_owned()),
+            RepoOrigin::Made | RepoOrigin::Cloned => Some(NEW_BRANCH.to_owned()),
         };
         branch.map_or(Head::Detached, Head::Branch)
     }
@@ -153,6 +156,11 @@ impl Repo {
 
     /// The branch that a remote's HEAD names.
     pub(crate) fn remote_head(&self, remote: &str) -> Option<String> {
+        match self.origin {
+            RepoOrigin::Found => {}
+            // Where it was cloned from, and where a new repository is pushed to, its first branch is the one others stand on.
+            RepoOrigin::Made | RepoOrigin::Cloned => return Some(NEW_BRANCH.to_owned()),
+        }
         let file = common_folder(&self.root)?.join("refs/remotes").join(remote).join("HEAD");
         let text = short_text(&file)?;
         text.trim().strip_prefix(&format!("ref: refs/remotes/{remote}/")).map(str::to_owned)

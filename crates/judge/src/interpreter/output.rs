@@ -140,13 +140,13 @@ impl Output<'_> {
         }
     }
 
-    /// The branch that HEAD is on; where it may be on several, the one that others stand on.
+    /// The branch that HEAD is on; where it may be on several, one that is protected.
     fn git_branch(&self, prefix: &str) -> Stream {
         let branches =
             self.site.state.cwd().and_then(|path| self.site.world.repository(path)).map(|repo| repo.branches());
         let branches = branches.unwrap_or_default();
-        let main = branches.iter().find(|name| matches!(name.as_str(), "main" | "master"));
-        main.or(branches.first()).map_or(Stream::Unknown, |branch| Stream::Known(format!("{prefix}{branch}\n")))
+        let protected = branches.iter().find(|name| self.site.world.facts.protects(name));
+        protected.or(branches.first()).map_or(Stream::Unknown, |branch| Stream::Known(format!("{prefix}{branch}\n")))
     }
 
     /// The folder that `git rev-parse` names.

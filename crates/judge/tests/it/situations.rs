@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use tripwire_core::policy::Policy;
 use tripwire_judge::{Facts, Judge};
 
 /// A workspace, a home and a neighbour below one temporary folder.
@@ -194,7 +195,7 @@ impl Situation {
             home: Some(self.path("home")),
             user: Some("me".to_owned()),
             temporary: vec!["/tmp".into(), "/var/tmp".into(), std::env::temp_dir()],
-            protected: Vec::new(),
+            protected: Facts::here(self.path("ws"), self.path("ws"), &Policy::default()).protected,
             began: None,
         }
     }

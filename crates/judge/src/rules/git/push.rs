@@ -1,18 +1,15 @@
 //! `git push`: rewriting or deleting a branch that others stand on.
 //!
-//! A branch is protected if it is `main`, `master`, the branch that the remote's HEAD names, `release/*`, or fits a
-//! pattern that a person gave. A lease guards against overwriting what one has not seen, not against rewriting: on a
+//! A branch is protected if it fits a pattern of the policy (`identity.protected_branches`), or if the remote's HEAD names
+//! it. A lease guards against overwriting what one has not seen, not against rewriting: on a
 //! protected branch it counts as force, on any other branch both pass.
 
 use super::command::{Git, operands};
 use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place};
-use crate::line::field::{Atom, Field, fits};
+use crate::line::field::{Atom, Field};
 use crate::site::Site;
-
-/// Branches that are protected everywhere.
-const PROTECTED: [&str; 3] = ["main", "master", "release/*"];
 
 /// Options of a push that take a value.
 pub(super) const VALUES: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
@@ -220,14 +217,7 @@ fn implicit_on(git: &Git, branch: String) -> Vec<Act> {
 }
 
 fn is_protected(site: &Site<'_>, git: &Git, remote: &str, branch: &str) -> bool {
-    let patterns = PROTECTED.iter().copied().chain(site.world.facts.protected.iter().map(String::as_str));
-    let fits_one = |pattern: &str| {
-        let mut field = Field::default();
-        field.push_pattern(pattern);
-        fits(&field.atoms, branch)
-    };
-    let mut patterns = patterns;
-    if patterns.any(fits_one) {
+    if site.world.facts.protects(branch) {
         return true;
     }
     let here = git.call.place == Place::Here;
