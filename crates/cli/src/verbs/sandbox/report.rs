@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
+use tripwire_core::explain::Explain as _;
 use tripwire_egress::AllowListError;
 use tripwire_sandbox::{
     ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
@@ -214,8 +215,8 @@ pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
 
 /// Nothing was run because a host cannot be allowed as it was written.
 pub(crate) fn bad_host(form: Form, error: &AllowListError) -> ExitCode {
-    let object = refusal("request", &error.to_string(), error.hint(), json!({}));
-    print_refusal(form, object, &error.to_string(), error.hint());
+    let object = refusal("request", &error.to_string(), &error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), &error.hint());
     SandboxExit::Usage.code()
 }
 
