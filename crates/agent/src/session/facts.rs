@@ -87,7 +87,7 @@ impl Facts<'_> {
 
     /// What a command line would destroy beyond recall, if anything.
     fn floor(&self, call: &Call) -> Option<FloorFact> {
-        let facts = judge::Facts::here(self.root.to_owned(), self.root.to_owned());
+        let facts = judge::Facts::here(self.root.to_owned(), self.root.to_owned(), self.driver.policy());
         let facts = facts.in_session(self.driver.layout(), self.driver.session());
         let fact = Judge::fact_of_call(&facts, &call.tool, &call.arguments)?;
         // The model and the transcript see paths relative to the workspace.
