@@ -16,6 +16,7 @@ fn usage([fresh, read, write, output, reasoning]: [u64; 5]) -> Usage {
         fresh_input: Tokens::new(fresh),
         cache_read: Tokens::new(read),
         cache_write: Tokens::new(write),
+        cache_write_long: Tokens::ZERO,
         output: Tokens::new(output),
         reasoning: Tokens::new(reasoning),
     }

@@ -48,6 +48,7 @@ fn run_4_a_cassette_is_played_in_order_and_then_ends() {
         fresh_input: tokens(9),
         cache_read: tokens(8),
         cache_write: tokens(0),
+        cache_write_long: Tokens::ZERO,
         output: tokens(7),
         reasoning: tokens(6),
     };
