@@ -146,6 +146,7 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tripwire_core::usage::Usage;
 
     fn answer(ids: &[&str]) -> Answer {
         let call = |id: &&str| ToolCall { id: (*id).to_owned(), tool: "list".into(), arguments: "{}".into() };
