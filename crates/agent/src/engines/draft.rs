@@ -53,13 +53,13 @@ impl From<CallDraft> for Call {
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     text: String,
-    told: usize,
+    shown: usize,
     calls: BTreeMap<u64, CallDraft>,
-    /// The tokens, once the provider told them.
+    /// The tokens, once the provider gave them.
     pub(super) usage: Option<Usage>,
     /// The model's own name.
     pub(super) model: String,
-    /// Why it ended, once the provider told it.
+    /// Why it ended, once the provider said it.
     pub(super) end: Option<AnswerEnd>,
     /// How much of it came.
     pub(super) came: Came,
@@ -81,8 +81,8 @@ impl Draft {
 
     /// The text that came since this was last asked.
     pub(super) fn news(&mut self) -> &str {
-        let news = self.text.get(self.told..).unwrap_or_default();
-        self.told = self.text.len();
+        let news = self.text.get(self.shown..).unwrap_or_default();
+        self.shown = self.text.len();
         news
     }
 
@@ -115,18 +115,18 @@ impl Draft {
     }
 
     /// What an answer used that does not become whole. `guess` is an estimate of the whole from sizes; what the provider
-    /// told counts more, but its figure for the output is old wherever more than that came since.
+    /// gave counts more, but its figure for the output is old wherever more than that came since.
     pub(super) fn spent(&self, engine: Label, guess: impl FnOnce(&str, &[Call]) -> Usage) -> Spent {
         let calls: Vec<Call> = self.calls.values().cloned().map(Call::from).collect();
         let guess = guess(&self.text, &calls);
         let thought = Tokens::estimate(self.thought_bytes);
         let (usage, estimated) = match self.usage {
             None => (Usage { reasoning: thought, ..guess }, true),
-            Some(told) if self.end.is_some() => (told, false),
-            Some(told) => {
-                let (output, reasoning) = (told.output.max(guess.output), told.reasoning.max(thought));
-                let estimated = output > told.output || reasoning > told.reasoning;
-                (Usage { output, reasoning, ..told }, estimated)
+            Some(given) if self.end.is_some() => (given, false),
+            Some(given) => {
+                let (output, reasoning) = (given.output.max(guess.output), given.reasoning.max(thought));
+                let estimated = output > given.output || reasoning > given.reasoning;
+                (Usage { output, reasoning, ..given }, estimated)
             }
         };
         Spent { engine, estimated, model: Label::cut(&self.model), usage }
@@ -162,7 +162,7 @@ impl Draft {
         let mut calls: Vec<CallDraft> = self.calls.into_values().collect();
         let mut ids = BTreeSet::new();
         for (index, call) in calls.iter_mut().enumerate() {
-            // Results are told apart by these ids, so an empty or repeated one gets one of ours.
+            // Results are matched by these ids, so an empty or repeated one gets one of ours.
             if call.id.is_empty() || ids.contains(&call.id) {
                 call.id = format!("{MADE_ID}{turn}_{index}");
             }
@@ -210,15 +210,15 @@ mod tests {
             output: tokens(text.len() as u64),
             ..Usage::default()
         };
-        let told = Usage { cache_read: tokens(100_000), output: tokens(1), ..Usage::default() };
-        let mut draft = Draft { usage: Some(told), ..Draft::default() };
+        let given = Usage { cache_read: tokens(100_000), output: tokens(1), ..Usage::default() };
+        let mut draft = Draft { usage: Some(given), ..Draft::default() };
         assert_eq!(
             draft.spent(Label::default(), guess),
-            Spent { engine: Label::default(), model: Label::default(), usage: told, estimated: false }
+            Spent { engine: Label::default(), model: Label::default(), usage: given, estimated: false }
         );
         draft.say("0123456789").unwrap();
         let spent = draft.spent(Label::default(), guess);
-        assert_eq!((spent.usage, spent.estimated), (Usage { output: tokens(10), ..told }, true));
+        assert_eq!((spent.usage, spent.estimated), (Usage { output: tokens(10), ..given }, true));
         draft.end = Some(AnswerEnd::Finished);
         assert!(!draft.spent(Label::default(), guess).estimated, "the figure of an ended answer is the last one");
         let silent = Draft { thought_bytes: 30, ..Draft::default() }.spent(Label::default(), guess);

@@ -165,12 +165,12 @@ impl HttpEngine {
         if news.is_empty() {
             return Ok(());
         }
-        let told = match &self.address.key {
+        let heard = match &self.address.key {
             Some(key) if news.contains(key.reveal()) => listener(Heard::Text(&key.redact(news))),
             Some(_) | None => listener(Heard::Text(news)),
         };
-        line.told();
-        if told.is_break() { Err(Fault::Cut) } else { Ok(()) }
+        line.was_heard();
+        if heard.is_break() { Err(Fault::Cut) } else { Ok(()) }
     }
 
     /// The answer without the key, should the server have put it there: answers go into transcripts.

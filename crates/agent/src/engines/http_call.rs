@@ -111,8 +111,8 @@ impl HttpCall {
         }
     }
 
-    /// Something was told to the listener just now, so that no silence is due.
-    pub(super) fn told(&mut self) {
+    /// The listener heard something just now, so that no silence is due.
+    pub(super) fn was_heard(&mut self) {
         self.heard = Instant::now();
     }
 
@@ -153,7 +153,7 @@ fn agent(place: Seat, deadline: Instant) -> Agent {
     let bound = deadline.saturating_duration_since(Instant::now()) + Duration::from_secs(2);
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        // A redirect would carry the key to whoever it names.
+        // A redirect would carry the key to the host that it names.
         .max_redirects(0)
         .max_redirects_will_error(false)
         .timeout_global(Some(bound))
@@ -170,10 +170,10 @@ fn agent(place: Seat, deadline: Instant) -> Agent {
     .new_agent()
 }
 
-/// The thread's work. It ends when the body ends, the connection fails, or nobody listens any more.
+/// The thread's work. It ends when the body ends, the connection fails, or the listener has gone.
 fn work(agent: &Agent, post: &Post, sender: &SyncSender<Piece>) {
     let failed = |fault: Fault| {
-        // Nobody may be listening any more; then there is nobody to tell.
+        // The listener may have gone; then there is no one to tell.
         sender.send(Piece::Failed(fault)).ok();
     };
     let mut request = agent.post(&post.url);

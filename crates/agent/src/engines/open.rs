@@ -341,12 +341,12 @@ mod tests {
             ("openai-chat:llama@ftp://example.org/v1", "ftp://example.org/v1"),
             ("openai-chat:llama@file:///etc/passwd", "file:///etc/passwd"),
         ] {
-            let told = error(name, &keys);
-            assert!(told.starts_with(&format!("the address `{url}` of ")), "{name}: {told}");
-            assert!(told.contains("it needs http:// or https://"), "{name}: {told}");
+            let message = error(name, &keys);
+            assert!(message.starts_with(&format!("the address `{url}` of ")), "{name}: {message}");
+            assert!(message.contains("it needs http:// or https://"), "{name}: {message}");
         }
-        let told = error("openai-chat:m@me:pass@localhost:1234/v1", &keys);
-        assert!(!told.contains("pass"), "{told}");
+        let message = error("openai-chat:m@me:pass@localhost:1234/v1", &keys);
+        assert!(!message.contains("pass"), "{message}");
     }
 
     #[test]
@@ -368,8 +368,8 @@ mod tests {
 
     #[test]
     fn run_4_a_key_with_control_characters_is_refused_by_its_variable() {
-        let told = error("openai:gpt-5", &[("OPENAI_API_KEY", "sk-one\nsk-two")]);
-        assert!(told.contains("OPENAI_API_KEY") && !told.contains("sk-"), "{told}");
+        let message = error("openai:gpt-5", &[("OPENAI_API_KEY", "sk-one\nsk-two")]);
+        assert!(message.contains("OPENAI_API_KEY") && !message.contains("sk-"), "{message}");
         assert!(open("openai:gpt-5", &with(&[("OPENAI_API_KEY", " sk-one\n")])).is_ok(), "space around it is none");
     }
 
@@ -378,8 +378,8 @@ mod tests {
         let keys = [("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "http://10.0.0.1")];
         assert!(error("openai-chat:m@http://10.0.0.1/v1", &keys).contains("in the clear"));
         assert!(error("anthropic:m", &keys).contains("in the clear"));
-        let told = error("openai-chat:m@https://me:pass@example.org/v1", &keys);
-        assert!(told.contains("a user or a password") && !told.contains("pass@"), "{told}");
+        let message = error("openai-chat:m@https://me:pass@example.org/v1", &keys);
+        assert!(message.contains("a user or a password") && !message.contains("pass@"), "{message}");
         for url in ["http://", "https://host/v1?x=1", "http:///v1"] {
             assert!(error(&format!("openai-chat:m@{url}"), &keys).contains("cannot be used"), "{url}");
         }

@@ -17,7 +17,7 @@ impl Secret {
         (!key.is_empty()).then(|| Self(key.to_owned()))
     }
 
-    /// Whether a header can carry it: a line break or a letter beyond ASCII is a slip of whoever set it.
+    /// Whether a header can carry it: a line break or a letter beyond ASCII is a slip in setting it.
     pub(super) fn is_sendable(&self) -> bool {
         self.0.chars().all(|c| c.is_ascii_graphic() || c == ' ')
     }

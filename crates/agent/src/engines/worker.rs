@@ -1,7 +1,7 @@
 //! Workers as engines: someone else's agent, asked with what the loop would ask a model, and doing the whole turn itself.
 //!
 //! Who starts and guards it is not known here: this crate must not depend on the supervisor, so the command line wires one
-//! in behind [`Worker`]. A worker remembers nothing between two turns. It is told the objective and what was said since its
+//! in behind [`Worker`]. A worker remembers nothing between two turns. It gets the objective and what was said since its
 //! last turn, and it reads the rest in the workspace.
 
 use crate::engines::engine::{Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, Turn};
@@ -24,7 +24,7 @@ const RESULT_BYTES_MAX: usize = 4 * 1_024;
 /// One turn that a worker is to do.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkerOrder<'a> {
-    /// What it is told.
+    /// The prompt.
     pub prompt: &'a str,
     /// What is left of the wall clock.
     pub time: Duration,
@@ -121,7 +121,7 @@ impl Engine for WorkerEngine {
     }
 }
 
-/// What a worker is told: the first words of the conversation, which hold the objective, and what came after the last
+/// The prompt of a worker: the first words of the conversation, which hold the objective, and what came after the last
 /// turn. The objective is whole; of the rest the newest has room.
 fn prompt(turns: &[Turn]) -> String {
     let first = match turns.first() {
@@ -166,7 +166,7 @@ fn newest(text: &str, bytes: usize) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
-/// What a worker is told that does not begin at the beginning.
+/// What introduces the rest for a worker that does not begin at the beginning.
 const GOES_ON: &str = "You go on with this objective; the workspace holds what was done so far. What happened since:";
 
 #[cfg(test)]
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn run_4_a_worker_is_told_the_objective_first_and_then_only_what_is_new() {
-        assert_eq!(prompt(&[say("Objective:\nmend it")]), "Objective:\nmend it");
-        let told = prompt(&[
-            say("Objective:\nmend it"),
+        assert_eq!(prompt(&[say("Objective:\nfix it")]), "Objective:\nfix it");
+        let text = prompt(&[
+            say("Objective:\nfix it"),
             report("first try"),
             result("1 failed"),
             say("go on"),
@@ -198,19 +198,19 @@ mod tests {
             result("2 failed"),
             say("try another way"),
         ]);
-        assert!(told.starts_with("Objective:\nmend it\n\nYou go on"), "{told}");
+        assert!(text.starts_with("Objective:\nfix it\n\nYou go on"), "{text}");
         assert!(
-            told.contains("second try") && told.contains("2 failed") && told.ends_with("try another way"),
-            "{told}"
+            text.contains("second try") && text.contains("2 failed") && text.ends_with("try another way"),
+            "{text}"
         );
-        assert!(!told.contains("first try") && !told.contains("1 failed"), "{told}");
+        assert!(!text.contains("first try") && !text.contains("1 failed"), "{text}");
     }
 
     #[test]
     fn run_4_a_prompt_fits_one_word_of_a_command_line_and_the_objective_is_never_cut() {
         let objective = "ö".repeat(OBJECTIVE_BYTES_MAX / 2);
         let long = "ä".repeat(PROMPT_BYTES_MAX);
-        let told = prompt(&[say(&objective), report(&long), result(&long), say(&long)]);
-        assert!(told.len() <= PROMPT_BYTES_MAX + 4 && told.starts_with(&objective), "{}", told.len());
+        let text = prompt(&[say(&objective), report(&long), result(&long), say(&long)]);
+        assert!(text.len() <= PROMPT_BYTES_MAX + 4 && text.starts_with(&objective), "{}", text.len());
     }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use tripwire_observe::is_plain_text;
 
-/// Beyond so many files nothing is told: looking would cost more than most commands.
+/// Beyond so many files nothing is reported: looking would cost more than most commands.
 const FILES_MAX: usize = 50_000;
 
 /// What builds and tests leave behind where no `.gitignore` says so.

@@ -92,7 +92,7 @@ impl Tool for ReadFile {
     }
 }
 
-/// A missing file is told with the names that may have been meant.
+/// A missing file is reported with the names that may have been meant.
 pub(super) fn missing(error: FilesError, world: &World<'_>) -> ToolError {
     let FilesError::Missing { path } = error else { return ToolError::Files(error) };
     let nearest = nearest::files(world.files, path.as_str());
