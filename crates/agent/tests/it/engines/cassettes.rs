@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tripwire_agent::engines::cassette::{self, Binding, CassetteError, Recorder};
 use tripwire_agent::engines::scripted::Scripted;
 use tripwire_agent::engines::{Engine, EngineError, Turn, open};
+use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
@@ -168,6 +169,7 @@ fn run_4_what_was_recorded_is_played_back_to_the_same_questions_only() {
     let name = format!("scripted:{}", path.display());
     let mut played = open(&name, &|_| None).unwrap();
     for answer in heard {
+        let answer = answer.map(|answer| Answer { engine: engine_label(&name), ..answer });
         assert_eq!(play(played.as_mut(), &turns), answer.map_err(|error| error.by(&name)));
     }
     let mut other = open(&name, &|_| None).unwrap();
