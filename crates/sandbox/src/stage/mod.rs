@@ -312,27 +312,27 @@ fn copy_file(place: &Place, target: &Path) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 mod launcher {
     use super::{Form, Stage};
-    use crate::layers::l03_reexec::Broken;
+    use crate::layer::LayerError;
     use crate::outcome::{Layer, LayerState};
     use crate::policy::Writes;
     use crate::spec::Sandbox;
     use std::path::Path;
 
     /// Where the writes of a run go.
-    pub(crate) fn open_writes(spec: &Sandbox) -> Result<Writes, Broken> {
+    pub(crate) fn open_writes(spec: &Sandbox) -> Result<Writes, LayerError> {
         let Some(dir) = &spec.stage else {
             return Ok(Writes::Direct);
         };
-        let stage = Stage::open_or_make(dir, &spec.workspace, Form::Overlay).map_err(|error| broken(&error))?;
+        let stage = Stage::open_or_make(dir, &spec.workspace, Form::Overlay).map_err(|error| failure(&error))?;
         Ok(writes(&stage))
     }
 
     /// The same with a copy instead of an overlay.
-    pub(crate) fn fall_back_to_copy(spec: &Sandbox) -> Result<(), Broken> {
+    pub(crate) fn fall_back_to_copy(spec: &Sandbox) -> Result<(), LayerError> {
         let Some(dir) = &spec.stage else {
             return Ok(());
         };
-        let stage = Stage::open(dir, &spec.workspace).and_then(Stage::into_copy).map_err(|error| broken(&error))?;
+        let stage = Stage::open(dir, &spec.workspace).and_then(Stage::into_copy).map_err(|error| failure(&error))?;
         drop(stage);
         Ok(())
     }
@@ -360,8 +360,8 @@ mod launcher {
         upper.is_some_and(|upper| std::fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_none()))
     }
 
-    fn broken(error: &crate::error::StageError) -> Broken {
-        Broken::new(Layer::Stage, 0, format!("stage writes: {error}"))
+    fn failure(error: &crate::error::StageError) -> LayerError {
+        LayerError::new(Layer::Stage, 0, format!("stage writes: {error}"))
     }
 }
 #[cfg(target_os = "linux")]
