@@ -23,7 +23,7 @@ pub use outcome::{
     Report,
 };
 pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
-pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Recovered, Stage};
+pub use stage::{Change, ChangeKind, ChangeSet, Recovered, Stage};
 
 #[cfg(target_os = "linux")]
 mod bridge;

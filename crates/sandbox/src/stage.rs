@@ -5,6 +5,7 @@ mod apply;
 mod changes;
 mod protected;
 mod recover;
+mod shelf;
 
 use std::fs;
 use std::io;
@@ -12,9 +13,12 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-pub use changes::{Change, ChangeKind, ChangeSet, Digest, DigestError};
+use changes::RECORDS;
+pub use changes::{Change, ChangeKind, ChangeSet};
 pub use recover::Recovered;
 use tripwire_fs::beneath::{EntryKind, FolderEntry, HeldFolder};
+
+use tripwire_core::record::chain::Digest;
 
 use crate::error::{ApplyError, StageError};
 
@@ -260,9 +264,6 @@ fn remove_whole(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// The runtime's own records: they grow while a command runs, no command may write them, and so they are never staged.
-pub(crate) const RECORDS: &str = ".geometry";
-
 /// Copies files, folders and links; sockets and pipes are nobody's work and stay behind, and so do the runtime's records.
 /// Somebody may be changing the workspace meanwhile: no link is followed, and nothing is waited for.
 fn copy_workspace(workspace: &Path, to: &Path) -> Result<(), StageError> {
@@ -500,12 +501,12 @@ mod tests {
         let (workspace, dir, stage) = staged(top.path());
         fs::remove_file(dir.join("copy/old")).expect("remove");
         let changes = stage.changes().expect("compares");
-        let shelf = workspace.join(format!("{}crashed", recover::SHELF_PREFIX));
+        let shelf = workspace.join(format!("{}crashed", shelf::SHELF_PREFIX));
         fs::create_dir(&shelf).expect("a shelf");
         recover::write_plan(&dir, &shelf, &changes).expect("a plan");
         // A crash with the old file moved aside and the new one moved in.
         let old = changes.changes().iter().position(|change| change.path() == Path::new("old")).expect("a change");
-        fs::rename(workspace.join("old"), shelf.join(apply::old_name(old))).expect("moves");
+        fs::rename(workspace.join("old"), shelf.join(shelf::old_name(old))).expect("moves");
         fs::write(workspace.join("new"), "new").expect("write");
         stage.discard().expect("discards");
         assert_eq!(fs::read_to_string(workspace.join("old")).expect("it is back"), "old");
