@@ -1,5 +1,6 @@
 //! The fact that a judgement gives to the core: bound to one command in one folder, named by a short code.
 
+use super::reading::{CallReading, Reading};
 use super::{Answer, Facts, Judge, Verdict, named};
 use std::os::unix::ffi::OsStrExt as _;
 use tripwire_core::input::FloorFact;
@@ -25,15 +26,27 @@ impl Facts {
 }
 
 impl Judge {
-    /// Judges a call of any tool for a door: every command line that it hands over, and the deletion that its name is.
+    /// Reads a call of any tool: every command line that it hands over, and the deletion that its name is.
     #[must_use]
-    pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
+    pub fn read_call(facts: &Facts, tool: &str, args: &str) -> CallReading {
         let lines = shell_calls(tool, args).into_iter().map(|ShellCall { command, folder }| (command, folder));
         let deletions = named::deletions(tool, args).into_iter().map(|command| (command, None));
-        lines.chain(deletions).find_map(|(command, folder)| {
+        let mut whole = CallReading::default();
+        for (command, folder) in lines.chain(deletions) {
             let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
-            Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
-        })
+            let judge = Self::new(Facts { cwd, ..facts.clone() });
+            let Reading { verdict, commands, extent } = judge.read(&command);
+            whole.floor = whole.floor.or_else(|| judge.fact_of(&command, &verdict));
+            whole.commands.extend(commands);
+            whole.extent = whole.extent.max(extent);
+        }
+        whole
+    }
+
+    /// What a call would destroy, if anything.
+    #[must_use]
+    pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
+        Self::read_call(facts, tool, args).floor
     }
 
     /// The fact of a call whose arguments nobody can read: what cannot be judged waits for a person.

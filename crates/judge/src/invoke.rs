@@ -62,6 +62,9 @@ impl Walker<'_> {
         }
         let written_out = super::abbreviations::written_out(call);
         let call = written_out.as_ref().unwrap_or(call);
+        if !self.is_watched() {
+            self.notes.command(call);
+        }
         if self.builtin(call) {
             return self.output(call);
         }
@@ -95,6 +98,7 @@ impl Walker<'_> {
             self.note_call(call);
             return Stream::Unknown;
         }
+        super::rules::note_unknown_push(self, call);
         let nothing_known = call.args.first().is_some_and(|first| first.text().is_empty());
         let behind = call.args.get(1..).unwrap_or_default();
         if nothing_known && behind.first().is_some_and(|name| BEHIND_EMPTY.contains(&name.text().as_str())) {
@@ -233,7 +237,13 @@ impl Walker<'_> {
             Stream::Decoded | Stream::Changes(_) | Stream::Unknown => vec![unknown(Origin::Output)],
         };
         if items.is_empty() {
-            return Stream::Closed;
+            // Without any input it runs its command once, unless it is told not to.
+            let own = call.args.len().saturating_sub(args.len());
+            let own = call.with_args(call.args.get(..own).unwrap_or_default().to_vec());
+            let waits = own.has_short(&['r']) || own.has_any(&["--no-run-if-empty"]);
+            let runs = call.name() == "xargs" && !args.is_empty() && !waits;
+            let inner = Call { stdin: Stream::Closed, ..call.with_args(args) };
+            return if runs { self.invoke_program(&inner) } else { Stream::Closed };
         }
         let holder = call.option(&["-I", "--replace", "-i"]).map(|field| field.text()).filter(|text| !text.is_empty());
         let holder = holder.unwrap_or_else(|| "{}".to_owned());

@@ -22,6 +22,7 @@ mod mounts;
 mod named;
 mod past;
 pub mod paths;
+pub mod reading;
 mod remember;
 mod repository;
 mod rules;
@@ -40,6 +41,7 @@ pub use hold::FloorRule;
 
 use self::call::Place;
 use self::field::Field;
+use self::reading::Reading;
 use self::state::State;
 use self::stream::Stream;
 use self::walk::Walker;
@@ -147,12 +149,18 @@ impl Judge {
     /// Judges one command line. Nothing is run but read-only questions to git, and those only when a rule asks.
     #[must_use]
     pub fn judge(&self, command: &str) -> Verdict {
+        self.read(command).verdict
+    }
+
+    /// Judges one command line and tells what it would run.
+    #[must_use]
+    pub fn read(&self, command: &str) -> Reading {
         if command.len() > COMMAND_BYTES_MAX {
-            return Verdict::refused(FloorRule::TooComplex, "the line is longer than 2 MiB");
+            return Reading::refused(Verdict::refused(FloorRule::TooComplex, "the line is longer than 2 MiB"));
         }
         let parsed = tripwire_shell::parse(command);
         if let Some(error @ tripwire_shell::SyntaxError::TooDeep) = parsed.error {
-            return Verdict::refused(FloorRule::TooComplex, &error.to_string());
+            return Reading::refused(Verdict::refused(FloorRule::TooComplex, &error.to_string()));
         }
         let world = World::new(&self.facts);
         let mut walker = Walker::new(&world, self.start());
@@ -161,13 +169,15 @@ impl Judge {
         if world.budget() == world::Budget::Spent {
             walker.hold(hold::Hold::plain(FloorRule::TooComplex, "it reaches over more files than can be looked at"));
         }
+        let reading::Notes { commands, extent } = std::mem::take(&mut walker.notes);
         let verdict = Verdict::of(walker.segments);
-        match (parsed.error, verdict.verdict) {
+        let verdict = match (parsed.error, verdict.verdict) {
             (Some(error), Answer::Pass) => {
                 Verdict { reason: format!("a shell stops at what it cannot parse: {error}"), ..verdict }
             }
             (Some(_), Answer::Hold) | (None, Answer::Pass | Answer::Hold) => verdict,
-        }
+        };
+        Reading { verdict, commands, extent }
     }
 
     fn start(&self) -> State {

@@ -29,6 +29,7 @@ use super::hold::Hold;
 use super::walk::Walker;
 
 pub(super) use self::database::generated as generated_sql;
+pub(crate) use self::git::note_unknown_push;
 
 /// Judges one call.
 pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {

@@ -4,6 +4,7 @@ use super::call::{Call, Place};
 use super::field::Field;
 use super::hold::{FloorRule, Hold, Segment};
 use super::paths::Watch;
+use super::reading::{Extent, Notes};
 use super::state::State;
 use super::stream::Stream;
 use super::world::World;
@@ -26,6 +27,8 @@ pub(super) struct Walker<'w> {
     pub(super) state: State,
     /// What was found so far.
     pub(super) segments: Vec<Segment>,
+    /// What the line would run so far.
+    pub(super) notes: Notes,
     /// The text of the command that is being judged.
     pub(super) source: String,
     /// Who watches the walk instead of judging it.
@@ -60,6 +63,7 @@ impl<'w> Walker<'w> {
             world,
             state,
             segments: Vec::new(),
+            notes: Notes::default(),
             source,
             watch: None,
             calls: Vec::new(),
@@ -180,6 +184,7 @@ impl<'w> Walker<'w> {
     fn simple(&mut self, simple: &Simple, stdin: &Stream, place: Place) -> Stream {
         self.steps += 1;
         if self.holds >= HOLDS_MAX {
+            self.notes.extent = Extent::Cut;
             return Stream::Unknown;
         }
         if self.steps > STEPS_MAX {
@@ -364,6 +369,16 @@ impl<'w> Walker<'w> {
         stream
     }
 
+    /// Walks what may run but is not expected to: it is noted, and neither held nor remembered.
+    pub(super) fn only_read(&mut self, run: impl FnOnce(&mut Self) -> Stream) {
+        let (found, holds, state) = (self.segments.len(), self.holds, self.state.clone());
+        let _written = run(self);
+        self.segments.truncate(found);
+        self.holds = holds;
+        self.state = state;
+        self.world.doubt();
+    }
+
     /// Counts what an expansion makes; a line that makes too much of itself cannot be judged.
     pub(super) fn may_expand(&mut self, bytes: usize) -> bool {
         self.expanded = self.expanded.saturating_add(bytes);
@@ -380,6 +395,7 @@ impl<'w> Walker<'w> {
     /// Notes that the command at hand is held.
     pub(super) fn hold(&mut self, hold: Hold) {
         self.holds += 1;
+        self.notes.hold(hold.rule);
         if self.holds > HOLDS_MAX {
             return;
         }

@@ -275,7 +275,12 @@ fn execute(walker: &mut Walker<'_>, call: &Call, command: &[Field], hits: &[Fiel
                 .collect(),
         ]
     };
-    for args in calls.into_iter().filter(|_| !sample.is_empty()) {
+    if sample.is_empty() {
+        // Nothing is found now; what it would run is read all the same, for those who ask what the line may run.
+        walker.only_read(|walker| walker.invoke_program(&call.with_args(command.to_vec())));
+        return;
+    }
+    for args in calls {
         let _written = walker.invoke_program(&call.with_args(args));
     }
 }

@@ -3,16 +3,23 @@
 //! A moved branch tip passes (the reflog keeps its commits); what the reflog does not keep is held: uncommitted
 //! changes, untracked files, stashes, unmerged branches, the reflog itself, and other people's branches on a remote.
 
-use super::{git_branch, git_clean, git_modules, git_options, git_past, git_paths as paths, git_programs};
+use super::{git_branch, git_clean, git_modules, git_options, git_past, git_paths as paths, git_programs, push};
 use crate::call::{Call, Place};
 use crate::effect::Effect;
 use crate::field::Field;
 use crate::hold::{FloorRule, Hold};
+use crate::invoke::as_code;
+use crate::reading::git_verb;
 use crate::repository::Repo;
 use crate::walk::Walker;
 use crate::world::{Last, Spot};
 use std::path::PathBuf;
 use std::rc::Rc;
+
+/// Settings that variables may hold.
+const SETTINGS_MAX: usize = 64;
+/// Variables that name settings or files of settings.
+const SETTING_FILES: [&str; 4] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG"];
 
 /// A git command with the folder it works in.
 pub(super) struct Git {
@@ -24,21 +31,42 @@ pub(super) struct Git {
     pub(super) folder: Option<PathBuf>,
     /// The repository, where there is one.
     pub(super) repo: Option<Rc<Repo>>,
-    /// What `-c` sets for this command.
-    settings: Vec<(String, String)>,
+    /// What `-c` and the environment set for this command; no value where it cannot be known.
+    settings: Vec<(String, Option<String>)>,
 }
 
 impl Git {
-    /// One line of the configuration that this command would see.
+    /// The value of a setting that this command would see.
     pub(super) fn config(&self, key: &str) -> Option<String> {
-        self.setting(key).or_else(|| self.repo.as_ref()?.config(key))
+        self.configs(key).pop()
+    }
+
+    /// All values of a setting that may have more than one.
+    pub(super) fn configs(&self, key: &str) -> Vec<String> {
+        let is_key = |own: &str| own.eq_ignore_ascii_case(key);
+        let found = self.repo.as_ref().and_then(|repo| repo.settings()).unwrap_or_default();
+        let found = found.iter().filter(|(own, _)| is_key(own)).map(|(_, value)| value.trim().to_owned());
+        let course = self.repo.as_ref().map(|repo| repo.course()).unwrap_or_default();
+        let earlier = course.config.into_iter().filter(|(own, _)| is_key(own)).map(|(_, value)| value);
+        let given = self.settings.iter().filter(|(own, _)| is_key(own)).filter_map(|(_, value)| value.clone());
+        found.chain(earlier).chain(given).collect()
     }
 
     /// What `-c` or an earlier command of the line sets.
     pub(super) fn setting(&self, key: &str) -> Option<String> {
         let course = self.repo.as_ref().map(|repo| repo.course()).unwrap_or_default();
-        let given = course.config.iter().chain(&self.settings).rev().find(|(own, _)| own.eq_ignore_ascii_case(key));
-        given.map(|(_, value)| value.clone())
+        let given = self.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(key));
+        let earlier = || course.config.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(key));
+        match given {
+            Some((_, value)) => value.clone(),
+            None => earlier().map(|(_, value)| value.clone()),
+        }
+    }
+
+    /// Whether this command is given a setting whose name begins so.
+    pub(super) fn may_be_set(&self, start: &str) -> bool {
+        let begins = |key: &str| key.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+        self.settings.iter().any(|(key, _)| begins(key))
     }
 }
 
@@ -48,16 +76,33 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         let git = read(walker, &call.with_args([vec![Field::of("git")], call.args.clone()].concat()), cwd(walker))?;
         return paths::reversed(walker, &git);
     }
-    if call.name() != "git" {
-        return None;
-    }
+    let name = call.name();
+    let Some(verb) = git_verb(&name) else { return None };
+    // `git-push` is `git push`.
+    let whole = (!verb.is_empty()).then(|| {
+        let rest = call.args.get(1..).unwrap_or_default();
+        call.with_args([vec![Field::of("git"), Field::of(verb)], rest.to_vec()].concat())
+    });
+    judge_in_each_folder(walker, whole.as_ref().unwrap_or(call))
+}
+
+/// The command may run in any of the folders that the line may be in.
+fn judge_in_each_folder(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
     let cwds = walker.state.cwds.clone();
     let cwds: Vec<Option<PathBuf>> = if cwds.is_empty() { vec![None] } else { cwds.into_iter().map(Some).collect() };
     for cwd in cwds {
         let git = read(walker, call, cwd)?;
         let key = format!("alias.{}", git.verb);
         let given = git.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(&key));
-        let alias = given.map(|(_, text)| text.clone()).or_else(|| walker.state.git_aliases.get(&git.verb).cloned());
+        let alias = match given {
+            Some((_, None)) => {
+                let push = push::unknown("which command the alias is cannot be known");
+                walker.notes.git(&git.call, Some(push));
+                continue;
+            }
+            Some((_, Some(text))) => Some(text.clone()),
+            None => walker.state.git_aliases.get(&git.verb).cloned(),
+        };
         if let Some(text) = alias.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str())) {
             run_alias(walker, &text, &git);
             continue;
@@ -66,13 +111,28 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
             continue;
         }
         git_programs::walk(walker, &git);
-        let hold = judge_verb(walker, &git);
+        let push = push::read(&git);
+        walker.notes.git(&git.call, push.clone());
+        let hold = match &push {
+            Some(push) => push::judge(walker, &git, push),
+            None => judge_verb(walker, &git),
+        };
         if hold.is_some() {
             return hold;
         }
         git_past::note(walker, &git);
     }
     None
+}
+
+/// A program that cannot be known may be git: what it would push then is noted.
+pub(crate) fn note_unknown_push(walker: &mut Walker<'_>, call: &Call) {
+    let args = [vec![Field::of("git")], call.args.get(1..).unwrap_or_default().to_vec()].concat();
+    let Some(git) = read(walker, &call.with_args(args), cwd(walker)) else { return };
+    let push = push::read(&git).filter(|_| git.verb == "push" && git.call.operands().len() > 1);
+    if let Some(push) = push {
+        walker.notes.git(&git.call, Some(push));
+    }
 }
 
 fn cwd(walker: &Walker<'_>) -> Option<PathBuf> {
@@ -82,7 +142,8 @@ fn cwd(walker: &Walker<'_>) -> Option<PathBuf> {
 /// Reads git's own options: where it works, and what `-c` sets.
 fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
     let mut folder = from_environment(walker, call, cwd);
-    let mut settings = Vec::new();
+    let mut settings = settings_of_environment(walker, call);
+    let mut before = None;
     let mut at = 1;
     while let Some(field) = call.args.get(at) {
         let text = field.text();
@@ -92,10 +153,17 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
                 folder = value.and_then(|value| Some(folder?.join(value.known()?)));
                 at += 2;
             }
-            "-c" | "--config-env" => {
-                let setting = value.map(Field::text).unwrap_or_default();
-                settings.extend(setting.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
+            "-c" => {
+                settings.extend(value.map(setting));
                 at += 2;
+            }
+            "--config-env" => {
+                settings.extend(value.map(|value| setting_by_name(walker, call, &value.text())));
+                at += 2;
+            }
+            option if option.starts_with("--config-env=") => {
+                settings.push(setting_by_name(walker, call, option.trim_start_matches("--config-env=")));
+                at += 1;
             }
             "--git-dir" | "--namespace" | "--exec-path" | "--super-prefix" => {
                 if text == "--git-dir" {
@@ -114,10 +182,15 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
             }
             option if option.starts_with('-') => at += 1,
             // What is not known may be nothing, and then the next word is the command.
-            "" if field.unknown().is_some() => at += 1,
+            "" if field.unknown().is_some() => {
+                before = before.or(Some(at));
+                at += 1;
+            }
             _ => break,
         }
     }
+    // Nothing known behind it: then it is the command.
+    let at = before.filter(|_| at >= call.args.len()).unwrap_or(at);
     let args = call.args.get(at..).filter(|args| !args.is_empty())?.to_vec();
     let folder = folder.map(|path| walker.world.real(&path, Last::Followed));
     let here = call.place == Place::Here;
@@ -127,13 +200,50 @@ fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
     Some(Git { verb, call: call.with_args(args), folder, repo, settings })
 }
 
+/// `-c key=value`; a key alone is a switch that is on.
+fn setting(field: &Field) -> (String, Option<String>) {
+    let text = field.text();
+    match text.split_once('=') {
+        Some((key, value)) => (key.to_owned(), field.unknown().is_none().then(|| value.to_owned())),
+        None => (text, Some("true".to_owned())),
+    }
+}
+
+/// `--config-env key=NAME`: the value is that of a variable.
+fn setting_by_name(walker: &Walker<'_>, call: &Call, text: &str) -> (String, Option<String>) {
+    let (key, name) = text.rsplit_once('=').unwrap_or((text, ""));
+    (key.to_owned(), variable(walker, call, name))
+}
+
+/// What variables set: `GIT_CONFIG_KEY_0` with its value, or files that may say anything.
+fn settings_of_environment(walker: &Walker<'_>, call: &Call) -> Vec<(String, Option<String>)> {
+    let count = variable(walker, call, "GIT_CONFIG_COUNT").and_then(|count| count.trim().parse().ok()).unwrap_or(0);
+    let pair = |number: usize| {
+        let key = variable(walker, call, &format!("GIT_CONFIG_KEY_{number}"))?;
+        Some((key, variable(walker, call, &format!("GIT_CONFIG_VALUE_{number}"))))
+    };
+    let mut settings: Vec<_> = (0..count.min(SETTINGS_MAX)).filter_map(pair).collect();
+    let says_something = |name: &&str| {
+        let given = call.env.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value);
+        let value = given.or_else(|| walker.state.variables.get(*name)).map(Field::known);
+        value.is_some_and(|value| value.is_none_or(|value| !matches!(value.as_str(), "" | "/dev/null")))
+    };
+    let files = SETTING_FILES.into_iter().find(says_something);
+    settings.extend(files.map(|_| ("include.path".to_owned(), None)));
+    settings
+}
+
+/// The value of a variable that a call would see, where it is known.
+fn variable(walker: &Walker<'_>, call: &Call, name: &str) -> Option<String> {
+    call.variable(name).or_else(|| walker.state.variable(name).known())
+}
+
 /// The folder that `GIT_WORK_TREE` or `GIT_DIR` name, else the one it starts in.
 fn from_environment(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<PathBuf> {
-    let variable = |name: &str| call.variable(name).or_else(|| walker.state.variable(name).known());
-    if let Some(tree) = variable("GIT_WORK_TREE") {
+    if let Some(tree) = variable(walker, call, "GIT_WORK_TREE") {
         return cwd.map(|cwd| cwd.join(tree));
     }
-    match variable("GIT_DIR") {
+    match variable(walker, call, "GIT_DIR") {
         Some(folder) => git_folder(Some(&Field::of(&folder)), cwd),
         None => cwd,
     }
@@ -150,7 +260,12 @@ fn run_alias(walker: &mut Walker<'_>, text: &str, git: &Git) {
     let rest: Vec<String> = git.call.args.iter().skip(1).map(crate::invoke::as_text).collect();
     let code = match text.strip_prefix('!') {
         Some(code) => format!("{code} {}", rest.join(" ")),
-        None => format!("git {text} {}", rest.join(" ")),
+        None => {
+            // The same settings hold for what it stands for.
+            let given = git.settings.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
+            let options = given.map(|setting| format!("-c {} ", as_code(&[Field::of(&setting)])));
+            format!("git {}{text} {}", options.collect::<String>(), rest.join(" "))
+        }
     };
     let stdin = git.call.stdin.clone();
     let _written = walker.code(&code, &stdin, git.call.place);
@@ -158,7 +273,6 @@ fn run_alias(walker: &mut Walker<'_>, text: &str, git: &Git) {
 
 fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
     match git.verb.as_str() {
-        "push" | "send-pack" => super::push::judge(walker, git),
         "reset" if git.call.has_any(&["--hard", "--merge"]) => paths::discard_all(git),
         "read-tree" if git.call.has_any(&["--reset"]) && git.call.has_short(&['u']) => paths::discard_all(git),
         "checkout" => paths::checkout(walker, git),
@@ -205,10 +319,15 @@ fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
 /// A word that git does not know may be an alias of this repository.
 fn configured_alias(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
     let plain = git.verb.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
-    let text = git.repo.as_ref().filter(|_| plain)?.config(&format!("alias.{}", git.verb))?;
-    // An alias that names itself would never end; git refuses it as well.
-    if text.split_whitespace().next() != Some(git.verb.as_str()) {
-        run_alias(walker, &text, git);
+    let text = git.repo.as_ref().filter(|_| plain).and_then(|repo| repo.config(&format!("alias.{}", git.verb)));
+    match text {
+        // An alias that names itself would never end; git refuses it as well.
+        Some(text) if text.split_whitespace().next() == Some(git.verb.as_str()) => {}
+        Some(text) => run_alias(walker, &text, git),
+        None if git.may_be_set("include") => {
+            walker.notes.git(&git.call, Some(push::unknown("which command of git it is cannot be known")));
+        }
+        None => {}
     }
     None
 }
@@ -279,7 +398,7 @@ fn nested(walker: &mut Walker<'_>, git: &Git, word: &str) -> Option<Hold> {
     let text = match rest.as_slice() {
         [] => return None,
         [code] => crate::invoke::as_text(code),
-        words => crate::invoke::as_code(words),
+        words => as_code(words),
     };
     let _written = walker.code(&text, &git.call.stdin, git.call.place);
     None
