@@ -4,14 +4,11 @@
 //! variables, functions, aliases, pipes into a shell, `env -S`, `find -exec`, code inside code. What the rules know about
 //! a `git push` comes along.
 
-use super::Verdict;
-use super::call::Call;
-use super::field::{Field, fits};
-use super::hold::FloorRule;
+use crate::line::call::Call;
+use crate::line::field::Field;
+use crate::verdict::Verdict;
 use tripwire_core::input::FloorFact;
-
-/// Commands of one line that are kept; a line with more is read in part.
-const COMMANDS_MAX: usize = 8_192;
+use tripwire_shell::glob::Glob;
 
 /// One command line, read and judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +63,7 @@ impl Push {
     #[must_use]
     pub fn reaches_any_of<'a>(&self, patterns: impl Iterator<Item = &'a str> + Clone) -> bool {
         self.reaches.iter().any(|reach| match &reach.branch {
-            Branch::Named(branch) => patterns.clone().any(|pattern| fits_pattern(pattern, branch)),
+            Branch::Named(branch) => patterns.clone().any(|pattern| Glob::of(pattern).fits(branch)),
             Branch::Any(_) => true,
         })
     }
@@ -114,58 +111,27 @@ pub struct CallReading {
 
 impl Reading {
     /// A line that was not read at all.
-    pub(super) const fn refused(verdict: Verdict) -> Self {
+    pub(crate) const fn refused(verdict: Verdict) -> Self {
         Self { verdict, commands: Vec::new(), extent: Extent::Cut }
     }
 }
 
-/// What a walk has read so far.
-#[derive(Debug, Default)]
-pub(super) struct Notes {
-    pub(super) commands: Vec<CommandReading>,
-    pub(super) extent: Extent,
-}
-
-impl Notes {
-    /// Notes a command as it would be run. git's are noted by the rules, which know its own options.
-    pub(super) fn command(&mut self, call: &Call) {
+impl CommandReading {
+    /// A command as it would be run. git's are read by its rules, which know its own options.
+    pub(crate) fn of(call: &Call) -> Option<Self> {
         let name = call.name();
-        if git_verb(&name).is_none() {
-            let arguments = call.args.iter().skip(1).map(Field::shown);
-            self.add(std::iter::once(name).chain(arguments).collect(), None);
-        }
+        let arguments = call.args.iter().skip(1).map(Field::shown);
+        git_verb(&name).is_none().then(|| Self { words: [name].into_iter().chain(arguments).collect(), push: None })
     }
 
-    /// Notes a command of git: the subcommand with its arguments, and what it pushes.
-    pub(super) fn git(&mut self, call: &Call, push: Option<Push>) {
+    /// A command of git: the subcommand with its arguments, and what it pushes.
+    pub(crate) fn of_git(call: &Call, push: Option<Push>) -> Self {
         let arguments = call.args.iter().map(Field::shown);
-        self.add(std::iter::once("git".to_owned()).chain(arguments).collect(), push);
-    }
-
-    fn add(&mut self, words: Vec<String>, push: Option<Push>) {
-        if self.commands.len() < COMMANDS_MAX {
-            self.commands.push(CommandReading { words, push });
-        } else {
-            self.extent = Extent::Cut;
-        }
-    }
-
-    /// Notes a hold: what is too complex was not read to its end.
-    pub(super) fn hold(&mut self, rule: FloorRule) {
-        if rule == FloorRule::TooComplex {
-            self.extent = Extent::Cut;
-        }
+        Self { words: ["git".to_owned()].into_iter().chain(arguments).collect(), push }
     }
 }
 
 /// The subcommand that a program's name carries: nothing for `git`, `push` for `git-push`.
-pub(super) fn git_verb(name: &str) -> Option<&str> {
+pub(crate) fn git_verb(name: &str) -> Option<&str> {
     if name == "git" { Some("") } else { name.strip_prefix("git-") }
-}
-
-/// Whether a text fits a pattern as a shell reads it.
-pub(super) fn fits_pattern(pattern: &str, text: &str) -> bool {
-    let mut field = Field::default();
-    field.push_pattern(pattern);
-    fits(&field.atoms, text)
 }

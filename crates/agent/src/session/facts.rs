@@ -82,7 +82,7 @@ impl Session<'_> {
 
     /// What a call would run, and what it would destroy beyond recall.
     fn reading(&self, call: &Call) -> CallReading {
-        let facts = judge::Facts::here(self.root.clone(), self.root.clone());
+        let facts = judge::Facts::here(self.root.clone(), self.root.clone(), self.driver.policy());
         let facts = facts.in_session(self.driver.layout(), self.driver.session());
         let reading = Judge::read_call(&facts, &call.tool, &call.arguments);
         // The model and the transcript see paths relative to the workspace.
