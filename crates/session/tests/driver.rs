@@ -11,7 +11,7 @@ use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, Tokens};
-use tripwire_session::driver::{Driver, Taken, views};
+use tripwire_session::driver::{Driver, StepOutcome, views};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -44,7 +44,7 @@ fn begin(place: &Place) -> Driver {
     Driver::begin(&place.layout, at(0), |_| Ok(())).unwrap()
 }
 
-fn take(driver: &mut Driver, n: u64) -> Taken {
+fn take(driver: &mut Driver, n: u64) -> StepOutcome {
     driver.take(call(&n.to_string(), &n.to_string()), at(n)).unwrap()
 }
 

@@ -35,7 +35,7 @@ fn at(seconds: u64) -> WallClock {
     WallClock::from_epoch_ms(1_790_000_000_000 + seconds * 1_000)
 }
 
-fn overrides(taken: &tripwire_session::driver::Taken) -> usize {
+fn overrides(taken: &tripwire_session::driver::StepOutcome) -> usize {
     let decisions = taken.before.iter().chain([&taken.decision]);
     decisions.flat_map(|decision| &decision.findings).filter(|found| found.kind == FindingKind::ManualOverride).count()
 }
