@@ -55,7 +55,7 @@ use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::{Manifest, template};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::policy_file;
-use tripwire_workspace::session::SessionId;
+use tripwire_workspace::session::{self, SessionId};
 pub use turn::StepOutcome;
 
 /// One session, driven by this process and perhaps by others.
@@ -108,7 +108,7 @@ impl Driver<Disk> {
         let chain = Chain::new(policy)?;
         hook_script::write(layout, manifest.thresholds())?;
         let was_given = |id: &SessionId| signing.as_ref().is_some_and(|signing| signing.has_signed(layout, id));
-        let session = SessionId::claim_unless(layout, now, was_given)?;
+        let session = session::claim_unless(layout, now, was_given)?;
         let frozen =
             authority::freeze(SessionDir { layout, session: &session }, &manifest, chain.policy(), permissions, own)?;
         let journal = records::create_journal(layout, &session)?;

@@ -1,22 +1,8 @@
 //! Which folder a session is about, and where its `.geometry/` lives.
 //!
 //! The nearest ancestor with `.geometry/` wins, else the git top level, else the folder where the agent started. A
-//! workspace that nobody may write to keeps its state under the user's state folder. A `.geometry` that is not a
+//! workspace that is not writable keeps its state under the user's state folder. A `.geometry` that is not a
 //! plain, writable folder of ours is refused: everything else would let it be pointed somewhere else.
-
-pub mod clock;
-pub mod control;
-pub mod exclude;
-pub mod geometry;
-pub mod git;
-pub mod hash;
-pub mod loop_lock;
-pub mod mode;
-mod own_outputs;
-pub mod policy_file;
-pub mod session;
-pub mod test_command;
-mod walk;
 
 use crate::geometry::layout::{FOLDER, Layout};
 use rustix::fs::{Access, AtFlags, CWD};

@@ -1,5 +1,4 @@
 //! The driver on a real disk: people's files, counters, several drivers of one session, views rebuilt.
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
 //! What several processes, crashes and other machines do to one session, on a real disk.
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

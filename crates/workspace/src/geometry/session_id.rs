@@ -1,13 +1,10 @@
 //! The id of a session: `auto-YYYY-MM-DD-HHMMSS[-n]`, after the wall clock at its start.
 
-use crate::geometry::layout::Layout;
-use crate::geometry::wall_clock::WallClock;
+use super::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
-use std::io;
 use tripwire_core::explain::Explain;
-use tripwire_fs::file::{FileAction, FileError, make_folder};
 
 /// A session's id. It becomes a file name, so only the one form is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,34 +37,10 @@ impl SessionId {
         if n <= 1 { Self::first(start) } else { Self(format!("auto-{}-{n}", start.session_stamp())) }
     }
 
-    /// Takes the first free id by making its journal folder: two processes that start together get two ids.
-    pub fn claim(layout: &Layout, start: WallClock) -> Result<Self, FileError> {
-        Self::claim_unless(layout, start, |_| false)
-    }
-
-    /// The same, and passes over ids that somebody had before: a journal that is gone must not be mistaken for a new one.
-    pub fn claim_unless(
-        layout: &Layout,
-        start: WallClock,
-        was_given: impl Fn(&Self) -> bool,
-    ) -> Result<Self, FileError> {
-        let journals = layout.journal();
-        make_folder(&journals)?;
-        for n in 1..=CLAIMS_PER_SECOND_MAX {
-            let id = Self::nth(start, n);
-            if was_given(&id) {
-                continue;
-            }
-            match std::fs::create_dir(journals.join(&id.0)) {
-                Ok(()) => return Ok(id),
-                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(cause) => return Err(FileError::at(&journals.join(&id.0), FileAction::Create)(cause)),
-            }
-        }
-        Err(FileError::at(&journals, FileAction::Create)(io::ErrorKind::AlreadyExists.into()))
-    }
-
     /// Reads an id, for instance from the command line.
+    ///
+    /// # Errors
+    /// When it has another form.
     pub fn parse(text: &str) -> Result<Self, SessionIdError> {
         let shape = |stamp: &str| {
             stamp.len() == STAMP.len()
@@ -123,13 +96,10 @@ impl From<SessionId> for String {
 
 /// The form of the stamp inside an id; a digit stands for any digit.
 const STAMP: &str = "0000-00-00-000000";
-/// Sessions of one workspace that may start within one second.
-const CLAIMS_PER_SECOND_MAX: u32 = 1_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_testing::TestDir;
 
     const START: WallClock = WallClock::from_epoch_ms(1_772_289_120_000);
 
@@ -169,17 +139,5 @@ mod tests {
             assert!(error.to_string().contains("is not a session id"), "{bad}");
         }
         assert!(serde_json::from_str::<SessionId>("\"../../etc\"").is_err());
-    }
-
-    #[test]
-    fn sessions_that_start_together_get_different_ids() {
-        let dir = TestDir::new();
-        let layout = Layout::at(dir.path());
-        let ids: std::collections::BTreeSet<_> = std::thread::scope(|scope| {
-            let starts: Vec<_> = (0..8).map(|_| scope.spawn(|| SessionId::claim(&layout, START).unwrap())).collect();
-            starts.into_iter().map(|start| start.join().unwrap()).collect()
-        });
-        assert_eq!(ids.len(), 8);
-        assert!(ids.contains(&SessionId::first(START)) && ids.contains(&SessionId::nth(START, 8)));
     }
 }
