@@ -15,6 +15,7 @@ use super::segment::LineCheck;
 use super::verify::{Trust, verify};
 use super::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use crate::storage::simulated::{Faults, Random, SimulatedDisk};
+use tripwire_testing::sized;
 
 mod mutants;
 
@@ -274,6 +275,7 @@ fn run(seed: u64, mutant: Mutant) -> Result<Events, String> {
 
 #[test]
 fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
+    let seeds: u64 = sized(1_000, 20_000);
     let worker = |first: u64| {
         let mut events = Events::default();
         for seed in (first..seeds).step_by(WORKERS) {

@@ -5,6 +5,7 @@
 //! plain, writable folder of ours is refused: everything else would let it be pointed somewhere else.
 
 use crate::geometry::layout::{FOLDER, Layout};
+use crate::git;
 use rustix::fs::{Access, AtFlags, CWD};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
