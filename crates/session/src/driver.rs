@@ -43,7 +43,7 @@ use state::SessionState;
 pub use state::StateError;
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
-use tripwire_core::chain::{Chain, View};
+use tripwire_core::chain::{Chain, ChainView};
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_fs::file::sweep_drafts;
@@ -170,7 +170,7 @@ impl<S: Storage> Driver<S> {
 
     /// The session at a glance, as far as this process has seen it.
     #[must_use]
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> ChainView {
         self.state.chain.view()
     }
 

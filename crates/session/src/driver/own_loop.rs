@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
-use tripwire_core::run::View;
+use tripwire_core::run::LoopEffect;
 use tripwire_core::run::record::RunRecord;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Entry};
@@ -51,7 +51,7 @@ impl<S: Storage> Driver<S> {
     ///
     /// # Errors
     /// When the log cannot be written; the journal holds it all the same.
-    pub fn log(&self, view: &View, now: WallClock) -> Result<(), DriverError> {
+    pub fn log(&self, view: &LoopEffect, now: WallClock) -> Result<(), DriverError> {
         match run::log_entry(view, now) {
             Some(entry) => Ok(SafetyLog::at(&self.layout.safety_log()).append(&entry)?),
             None => Ok(()),
