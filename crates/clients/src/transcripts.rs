@@ -8,7 +8,6 @@ mod codex;
 mod find;
 mod gemini;
 mod reader;
-mod stamp;
 
 pub use find::{Files, Place, places};
 

@@ -26,7 +26,7 @@ use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
 use tripwire_observe::{RawCall, observe};
-use tripwire_session::driver::{Driver, DriverError, Taken};
+use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
@@ -263,9 +263,11 @@ impl Guard {
     }
 
     /// Takes in something that no hook brought: time, a person's act, a fact of our own.
-    pub(crate) fn take(&self, what: What) -> Result<Taken, DriverError> {
+    pub(crate) fn take(&self, what: What) -> Result<StepOutcome, DriverError> {
         self.with_engine(|driver| {
-            let taken = driver.take_now(what, clock::now)?;
+            // With a fault the run is ending, and what is handed over now says how.
+            let broken = self.lock_pulse().fault.is_some();
+            let taken = if broken { driver.take_last(what, clock::now)? } else { driver.take_now(what, clock::now)? };
             self.publish(driver, &taken);
             Ok(taken)
         })
@@ -304,7 +306,7 @@ impl Guard {
         result
     }
 
-    fn publish(&self, driver: &Driver, taken: &Taken) {
+    fn publish(&self, driver: &Driver, taken: &StepOutcome) {
         self.lock_pulse().publish(driver, taken);
         self.teller.taken(driver, taken);
     }

@@ -42,7 +42,7 @@ use tripwire_clients::hooks::protected::Homes;
 use tripwire_core::explain::Explain as _;
 use tripwire_fs::file::FileError;
 use tripwire_sandbox::{TreeError, interrupts};
-use tripwire_session::driver::{Driver, DriverError, Signing, Taken};
+use tripwire_session::driver::{Driver, DriverError, Signing, StepOutcome};
 use tripwire_workspace::clock;
 use tripwire_workspace::control::ControlFile;
 use tripwire_workspace::{Workspace, exclude, test_command};
@@ -55,7 +55,7 @@ pub trait Teller: Send + Sync {
     /// Says a line.
     fn say(&self, line: &str);
     /// Passes on what was decided, for whoever is to be notified.
-    fn taken(&self, driver: &Driver, taken: &Taken);
+    fn taken(&self, driver: &Driver, taken: &StepOutcome);
 }
 
 /// Who hears the client.

@@ -14,11 +14,11 @@ use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::record::canonical;
 use tripwire_core::record::parity::Parity;
+use tripwire_session::body::event_text;
 use tripwire_session::body::{self, EndBody, SessionBody};
 use tripwire_session::formats::recording::Recorder;
 use tripwire_session::formats::scenario::Header;
 use tripwire_session::formats::stream::{Inputs, Item};
-use tripwire_session::replay::event_text;
 
 /// Decide on a stream of events: one JSON object per line in, one decision per line out.
 ///

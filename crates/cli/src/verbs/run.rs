@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tripwire_clients::hooks::Client;
 use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_session::driver::{Driver, Taken};
+use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_supervisor::{self as supervisor, Output, Presence, RunError, Teller, Wish};
 use tripwire_workspace::clock;
 
@@ -174,7 +174,7 @@ impl Teller for Voice {
         print::say(line);
     }
 
-    fn taken(&self, driver: &Driver, taken: &Taken) {
+    fn taken(&self, driver: &Driver, taken: &StepOutcome) {
         crate::verbs::step::tell(driver, taken);
     }
 }

@@ -14,7 +14,7 @@ use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::canonical;
-use tripwire_session::driver::{Driver, Taken};
+use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_session::formats::stream::Inputs;
 use tripwire_session::notify;
 use tripwire_workspace::Workspace;
@@ -124,7 +124,7 @@ fn print(
 }
 
 /// Tells a person what has to be told: on stderr, and by the policy's command, which nobody waits for.
-pub(crate) fn tell(driver: &Driver, taken: &Taken) {
+pub(crate) fn tell(driver: &Driver, taken: &StepOutcome) {
     for notice in &taken.notices {
         print::say(&format!("note: {notice}"));
     }

@@ -20,7 +20,7 @@ use tripwire_core::policy::Switch;
 use tripwire_core::rules::Rule;
 use tripwire_fs::file;
 use tripwire_judge as judge;
-use tripwire_session::driver::{Driver, DriverError, Taken};
+use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_session::foreign::Foreign;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -45,7 +45,7 @@ pub struct Handled {
     /// What the hook says.
     pub reply: Reply,
     /// What the driver took in, for whoever has to tell people.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<StepOutcome>,
     /// The call is only throttled: after this time it may be asked for again, with [`Attempt::Again`].
     pub retry_after: Option<Duration>,
 }
@@ -142,7 +142,7 @@ impl Desk<'_> {
         call: &HookCall,
         driver: &mut Driver,
         (memory, attempt): (&mut Memory, Attempt),
-        taken: &mut Vec<Taken>,
+        taken: &mut Vec<StepOutcome>,
     ) -> Result<Answer, DriverError> {
         let reach = Reach::new(self.workspace, self.homes);
         let facts = self.facts(call, driver);

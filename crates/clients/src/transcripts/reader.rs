@@ -1,12 +1,13 @@
 //! What all transcripts have in common: lines that add calls, results, words and costs.
 
-use super::{Call, Past, claude, codex, gemini, stamp};
+use super::{Call, Past, claude, codex, gemini};
 use crate::hooks::Client;
 use crate::usage;
 use serde_json::Value;
 use std::path::Path;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Price;
+use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// A transcript that is being read.
 pub(super) struct Reader {
@@ -132,7 +133,7 @@ impl Reader {
             id,
             tool: tool.to_owned(),
             args,
-            at_ms: at.as_str().and_then(stamp::epoch_ms),
+            at_ms: at.as_str().and_then(WallClock::parse).map(WallClock::epoch_ms),
             answer,
             user_turn: std::mem::take(&mut self.person_spoke),
             text: Some(std::mem::take(&mut self.said)).filter(|text| !text.is_empty()),

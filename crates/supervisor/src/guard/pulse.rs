@@ -8,7 +8,7 @@ use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
 use tripwire_core::units::RunMillis;
-use tripwire_session::driver::{Driver, RecentFinding, Taken};
+use tripwire_session::driver::{Driver, RecentFinding, StepOutcome};
 
 /// Announced calls that are remembered; a client has few of them open at once.
 const ANNOUNCED_MAX: usize = 10_000;
@@ -166,7 +166,7 @@ impl Pulse {
     }
 
     /// Notes what the engine decided.
-    pub(super) fn publish(&mut self, driver: &Driver, taken: &Taken) {
+    pub(super) fn publish(&mut self, driver: &Driver, taken: &StepOutcome) {
         self.see(driver);
         self.deadline = taken.next_deadline;
         for effect in taken.before.iter().chain([&taken.decision]).flat_map(|decision| &decision.effects) {

@@ -16,7 +16,7 @@ use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_session::driver::{Driver, Taken};
+use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_supervisor::{self as supervisor, Ending, Output, Presence, Program, RunError, RunReport, Teller, Wish};
 use tripwire_workspace::Workspace;
 
@@ -280,7 +280,7 @@ impl Teller for Voice {
         crate::verbs::agent::report::aside(line);
     }
 
-    fn taken(&self, driver: &Driver, taken: &Taken) {
+    fn taken(&self, driver: &Driver, taken: &StepOutcome) {
         crate::verbs::step::tell(driver, taken);
     }
 }

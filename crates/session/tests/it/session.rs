@@ -1,5 +1,4 @@
 //! What several processes, crashes and other machines do to one session, on a real disk.
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,7 +34,7 @@ fn at(seconds: u64) -> WallClock {
     WallClock::from_epoch_ms(1_790_000_000_000 + seconds * 1_000)
 }
 
-fn overrides(taken: &tripwire_session::driver::Taken) -> usize {
+fn overrides(taken: &tripwire_session::driver::StepOutcome) -> usize {
     let decisions = taken.before.iter().chain([&taken.decision]);
     decisions.flat_map(|decision| &decision.findings).filter(|found| found.kind == FindingKind::ManualOverride).count()
 }

@@ -1,5 +1,4 @@
 //! The driver on a real disk: people's files, counters, several drivers of one session, views rebuilt.
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,11 +6,11 @@ use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags};
 use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::explain::Explain as _;
-use tripwire_core::input::What;
+use tripwire_core::input::{Fault, What};
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{Count, Tokens};
-use tripwire_session::driver::{Driver, Taken, views};
+use tripwire_session::driver::{Driver, StepOutcome, views};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -44,7 +43,7 @@ fn begin(place: &Place) -> Driver {
     Driver::begin(&place.layout, at(0), |_| Ok(())).unwrap()
 }
 
-fn take(driver: &mut Driver, n: u64) -> Taken {
+fn take(driver: &mut Driver, n: u64) -> StepOutcome {
     driver.take(call(&n.to_string(), &n.to_string()), at(n)).unwrap()
 }
 
@@ -264,4 +263,44 @@ fn replay_1_the_journal_replays_to_the_same_decisions() {
     })
     .unwrap();
     assert_eq!(decided, again);
+}
+
+/// A disk that is full for one call and has room again: the call has no consequences, the engine has not moved, and the last
+/// record of the run says what happened.
+#[test]
+fn log_1_a_full_disk_moves_nothing_and_the_end_of_the_run_is_recorded() {
+    let Some(disk) = tripwire_testing::tiny_disk() else { return };
+    let geometry = disk.path().join(".geometry");
+    fs::create_dir(&geometry).unwrap();
+    let layout = Layout::at(&geometry);
+    let mut driver = Driver::begin(&layout, at(0), |_| Ok(())).unwrap();
+    take(&mut driver, 1);
+    let (before, records) = (driver.view(), driver.journal().records());
+    let ballast = disk.path().join("ballast");
+    let mut size = 4 << 20;
+    while size > 0 {
+        // To the last byte: what is left would be enough for a record.
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&ballast).unwrap();
+        if std::io::Write::write_all(&mut file, &vec![b'x'; size]).is_err() {
+            size /= 2;
+        }
+    }
+    driver.take(call("2", "2"), at(2)).unwrap_err();
+    assert_eq!(driver.view(), before, "the engine follows the journal and not the other way round");
+    fs::remove_file(&ballast).unwrap();
+    assert!(driver.take(call("3", "3"), at(3)).is_err(), "a handle that failed is not used again by itself");
+    assert_eq!(driver.view(), before);
+    let fault = Fault { cause: Label::cut("the disk was full"), fix: Label::cut("free some space") };
+    let taken = driver.take_last(What::Fault(fault), || at(4)).unwrap();
+    assert_eq!(kinds(&taken.decision), [FindingKind::GuardFailure]);
+    assert_eq!(
+        driver.journal().records(),
+        records + 2,
+        "the fault and its decision, and nothing of the calls that failed"
+    );
+    let journal = tripwire_session::driver::open_existing(&layout, driver.session()).unwrap();
+    let replayed = tripwire_session::replay::session(&journal).unwrap();
+    assert!(replayed.first_difference.is_none() && replayed.recorded == replayed.recomputed);
+    let resumed = Driver::resume(&layout, driver.session()).unwrap();
+    assert_eq!(resumed.view(), driver.view());
 }
