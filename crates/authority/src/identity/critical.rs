@@ -9,7 +9,7 @@ use tripwire_observe::Nature;
 /// The critical operation that a call is, if it is one. What cannot be told counts as critical.
 #[must_use]
 pub fn operation<'a>(tool: &str, nature: &Nature, policy: &'a Policy, workspace: Option<&Path>) -> Option<&'a str> {
-    let named = policy.identity.critical_operations.as_str().split(',').map(str::trim).filter(|name| !name.is_empty());
+    let named = policy.identity.critical_operations.iter();
     named.into_iter().find(|name| {
         let words: Vec<&str> = name.split_whitespace().collect();
         tool == *name || nature.commands.iter().any(|command| is(command, &words, policy, workspace))
@@ -35,8 +35,7 @@ fn is(command: &[String], operation: &[&str], policy: &Policy, workspace: Option
 }
 
 fn is_protected(branch: &str, policy: &Policy) -> bool {
-    let patterns = policy.identity.protected_branches.as_str().split(',').map(str::trim);
-    patterns.filter(|pattern| !pattern.is_empty()).any(|pattern| matches(pattern, branch))
+    policy.identity.protected_branches.iter().any(|pattern| matches(pattern, branch))
 }
 
 /// Whether a text fits a pattern in which `*` stands for anything.
