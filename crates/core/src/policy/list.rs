@@ -29,7 +29,7 @@ impl List {
     }
 
     /// The items, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
+    pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
         self.items.iter().map(Text::as_str)
     }
 
