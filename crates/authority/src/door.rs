@@ -130,8 +130,7 @@ pub fn needs(tool: &str, nature: &Nature, policy: &Policy, at: Surroundings<'_>)
 /// Whether a path is in one of the source folders. The workspace as a whole holds them.
 fn is_source(path: &str, policy: &Policy) -> bool {
     let outside = path.starts_with('/') || path.starts_with("..");
-    let mut folders =
-        policy.identity.source_dirs.as_str().split(',').map(str::trim).filter(|folder| !folder.is_empty());
+    let mut folders = policy.identity.source_dirs.iter();
     let within = |folder: &str| {
         let folder = folder.trim_start_matches("./").trim_end_matches('/');
         folder == "." || folder.is_empty() || path == "." || Path::new(path).starts_with(folder)

@@ -7,7 +7,7 @@ use tripwire_judge::reading::{CallReading, CommandReading, Extent};
 /// The critical operation that a call is, if it is one. A call that could not be read to its end counts as critical.
 #[must_use]
 pub fn operation<'a>(tool: &str, reading: &CallReading, policy: &'a Policy) -> Option<&'a str> {
-    listed(policy.identity.critical_operations.as_str()).find(|name| {
+    policy.identity.critical_operations.iter().find(|name| {
         let words: Vec<&str> = name.split_whitespace().collect();
         tool == *name || reading.extent == Extent::Cut || reading.commands.iter().any(|one| is(one, &words, policy))
     })
@@ -16,15 +16,10 @@ pub fn operation<'a>(tool: &str, reading: &CallReading, policy: &'a Policy) -> O
 /// Whether a command is the operation of these words.
 fn is(command: &CommandReading, operation: &[&str], policy: &Policy) -> bool {
     if operation == ["git", "push"] {
-        let protected = listed(policy.identity.protected_branches.as_str());
+        let protected = policy.identity.protected_branches.iter();
         return command.push.as_ref().is_some_and(|push| push.reaches_any_of(protected));
     }
     command.starts_with(operation)
-}
-
-/// The entries of a list in the policy.
-fn listed(text: &str) -> impl Iterator<Item = &str> + Clone {
-    text.split(',').map(str::trim).filter(|entry| !entry.is_empty())
 }
 
 #[cfg(test)]
