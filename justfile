@@ -71,3 +71,7 @@ fuzz-hook seconds="60":
 # Bent hook inputs against the hooks' decoders, on stable Rust; TRIPWIRE_HOOK_FIXTURES names a folder of recorded ones
 bend-hook cases="100000":
     TRIPWIRE_FUZZ_CASES={{ cases }} cargo test --package tripwire-adapters --test hooks mutated -- --nocapture
+
+# The shell reader against bash and tree-sitter-bash (needs a C compiler; a workspace of its own, so that no other build does)
+shell-peers:
+    cargo test --manifest-path shell-peers/Cargo.toml -- --nocapture

@@ -9,6 +9,9 @@ use crate::world::Last;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+/// Options of a push that take a value.
+pub(super) const PUSH_VALUES: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
+
 /// A git command with the folder it works in.
 pub(super) struct Git {
     /// The subcommand.

@@ -4,15 +4,12 @@
 //! it. A lease guards against overwriting what one has not seen, not against rewriting: on a
 //! protected branch it counts as force, on any other branch both pass.
 
-use super::command::{Git, operands};
+use super::command::{Git, PUSH_VALUES, operands};
 use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place};
 use crate::line::field::{Atom, Field};
 use crate::site::Site;
-
-/// Options of a push that take a value.
-pub(super) const VALUES: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 
 /// What a push would do to a branch on the remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +71,7 @@ fn without_values(call: &Call) -> Call {
     let mut args = call.args.iter();
     while let Some(field) = args.next() {
         kept.push(field.clone());
-        if VALUES.contains(&field.text().as_str()) {
+        if PUSH_VALUES.contains(&field.text().as_str()) {
             kept.pop();
             args.next();
         }
