@@ -14,7 +14,6 @@ mod doctor;
 mod hooks;
 mod init;
 mod judge;
-mod protected_branches;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -101,12 +101,12 @@ impl Explain for ReviewError {
                 "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".into()
             }
             Self::Refused(decision) => {
-                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into())
+                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into_string().into())
             }
             Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".into(),
             Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()).into(),
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`".into(),
-            Self::Apply(error) => error.hint().into(),
+            Self::Apply(error) => error.hint(),
             Self::Execution(_) => "this is a defect of tripwire; please report it".into(),
             Self::Driver(error) => error.hint(),
             Self::PolicyFile(error) => error.hint(),
