@@ -3,17 +3,11 @@
 //! A transcript becomes a trace, the form that `tripwire scan` reads anyway, so both ways give the same decisions. Nothing
 //! is written: files are opened for reading and left as they are.
 
-mod claude;
-mod codex;
-mod find;
-mod gemini;
 mod reader;
 mod stamp;
 
-pub use find::{Files, Place, places};
-
-use crate::hooks::Client;
-use reader::Reader;
+use crate::client::Client;
+use reader::PastCall;
 use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,7 +44,7 @@ pub enum Skipped {
 
 /// One past session.
 #[derive(Debug)]
-pub struct Past {
+pub struct PastSession {
     /// Whose it is.
     pub client: Client,
     /// Its file.
@@ -63,7 +57,7 @@ pub struct Past {
     pub basis: Basis,
     /// Lines that are no JSON; the others are judged all the same.
     pub broken_lines: u64,
-    calls: Vec<Call>,
+    calls: Vec<PastCall>,
 }
 
 /// What the engine would have done with a past session.
@@ -77,25 +71,7 @@ pub struct Judged {
     pub since_first_repeat: Price,
 }
 
-/// One call of a tool.
-#[derive(Debug, Default)]
-struct Call {
-    id: String,
-    tool: String,
-    args: serde_json::Value,
-    output: Option<String>,
-    failed: Option<bool>,
-    at_ms: Option<u64>,
-    answer: Option<String>,
-    user_turn: bool,
-    text: Option<String>,
-    /// What the answer cost that asked for it.
-    spent: Price,
-    /// What was spent behind it and before the next word of a person.
-    after: Price,
-}
-
-impl Past {
+impl PastSession {
     /// Reads a transcript.
     ///
     /// # Errors
@@ -106,9 +82,17 @@ impl Past {
             return Err(Skipped::TooLarge { bytes });
         }
         let bytes = std::fs::read(path).map_err(Skipped::Unreadable)?;
-        let mut reader = Reader::new(client, path);
-        reader.read(&String::from_utf8_lossy(&bytes));
-        reader.finish().ok_or(Skipped::Foreign { client })
+        let contents = reader::read(client, &String::from_utf8_lossy(&bytes)).ok_or(Skipped::Foreign { client })?;
+        let of_file = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(Self {
+            client,
+            path: path.to_owned(),
+            session: contents.session.unwrap_or_else(of_file),
+            spent: contents.spent,
+            basis: contents.basis,
+            broken_lines: contents.broken_lines,
+            calls: contents.calls,
+        })
     }
 
     /// How many calls of tools it has.
@@ -129,7 +113,7 @@ impl Past {
     }
 
     fn trace(&self) -> serde_json::Value {
-        let events: Vec<_> = self.calls.iter().map(Call::event).collect();
+        let events: Vec<_> = self.calls.iter().map(PastCall::event).collect();
         json!({ "trace_id": self.session, "events": events })
     }
 
@@ -138,17 +122,6 @@ impl Past {
         let mut calls = self.calls.iter().skip(usize::try_from(at).unwrap_or(usize::MAX));
         let held = calls.next().map_or_else(Price::default, |call| call.after);
         calls.take_while(|call| !call.user_turn).fold(held, |sum, call| sum.plus(call.spent).plus(call.after))
-    }
-}
-
-impl Call {
-    /// The call as an event of a trace.
-    fn event(&self) -> serde_json::Value {
-        json!({
-            "tool": self.tool, "args": self.args, "output": self.output, "error": self.failed, "t_ms": self.at_ms,
-            "tokens": self.spent.tokens.get(), "cost_micro_usd": self.spent.micro_usd.get(), "text": self.text,
-            "msg_id": self.answer, "user_turn": self.user_turn,
-        })
     }
 }
 

@@ -5,100 +5,14 @@
 //! What a program does inside is not seen here; the sandbox and the supervisor's mounts hold that.
 
 mod line;
+mod paths;
 mod verbs;
 
-use super::call::Tool;
+use crate::hooks::event::ToolCall;
+use paths::{is_forbidden, plain, with_home};
+pub use paths::ProtectedPaths;
 use serde_json::Value;
-use std::path::{Component, Path, PathBuf};
 use tripwire_judge::Facts;
-use tripwire_workspace::Workspace;
-use tripwire_workspace::geometry::layout::FOLDER;
-
-/// Folders of the person and of the clients, as the environment names them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Homes {
-    /// `HOME`.
-    pub home: Option<PathBuf>,
-    /// `XDG_STATE_HOME`, where our key lives.
-    pub state: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`.
-    pub claude: Option<PathBuf>,
-    /// `CODEX_HOME`.
-    pub codex: Option<PathBuf>,
-    /// `GEMINI_CLI_HOME`: the folder in which `.gemini` is.
-    pub gemini: Option<PathBuf>,
-}
-
-/// What an agent must not write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reach {
-    entries: Vec<Entry>,
-    home: Option<PathBuf>,
-}
-
-/// One thing that is protected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Entry {
-    /// A folder with all that is in it.
-    Folder(PathBuf),
-    /// One file.
-    File(PathBuf),
-    /// `settings*.json` in a folder.
-    Settings(PathBuf),
-}
-
-impl Reach {
-    /// What is protected in a workspace and in the person's folders.
-    #[must_use]
-    pub fn new(workspace: &Workspace, homes: &Homes) -> Self {
-        let root = workspace.root();
-        let mut entries = vec![
-            Entry::Folder(workspace.layout().folder().to_owned()),
-            Entry::Folder(root.join(".geometry")),
-            Entry::Folder(root.join(".codex")),
-            Entry::Settings(root.join(".claude")),
-            Entry::File(root.join(".gemini/settings.json")),
-        ];
-        let home = |given: &Option<PathBuf>, below: &str| {
-            given.clone().or_else(|| homes.home.as_ref().map(|home| home.join(below)))
-        };
-        entries.extend(home(&homes.claude, ".claude").map(Entry::Settings));
-        if let Some(codex) = home(&homes.codex, ".codex") {
-            entries
-                .extend(["config.toml", "hooks.json", "requirements.toml"].map(|name| Entry::File(codex.join(name))));
-        }
-        let gemini = homes.gemini.as_ref().or(homes.home.as_ref());
-        entries.extend(gemini.map(|base| Entry::File(base.join(".gemini/settings.json"))));
-        entries.extend(home(&homes.state, ".local/state").map(|state| Entry::Folder(state.join("tripwire"))));
-        Self { entries, home: homes.home.clone() }
-    }
-
-    /// Whether a plain absolute path is protected.
-    fn holds(&self, path: &Path) -> bool {
-        // A `.geometry` anywhere: one that an agent makes in a folder of its own would be a workspace of its own.
-        let guarded = path.components().any(|part| part.as_os_str() == FOLDER);
-        guarded
-            || self.entries.iter().any(|entry| match entry {
-                Entry::Folder(folder) => path.starts_with(folder),
-                Entry::File(file) => path == file,
-                Entry::Settings(folder) => path.parent() == Some(folder) && is_settings(path),
-            })
-    }
-
-    /// Whether a plain absolute path holds something protected: moving it away would take that along.
-    fn contains(&self, path: &Path) -> bool {
-        self.entries.iter().any(|entry| match entry {
-            Entry::Folder(inner) | Entry::File(inner) => inner.starts_with(path),
-            Entry::Settings(folder) => folder.starts_with(path),
-        })
-    }
-}
-
-fn is_settings(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
-        name.starts_with("settings") && Path::new(name).extension().is_some_and(|extension| extension == "json")
-    })
-}
 
 /// Tools that run a command line and have no other way to a file.
 const SHELLS: &[&str] =
@@ -148,8 +62,8 @@ const PATHS: &[&str] = &["path", "file", "folder", "dir", "source", "dest", "tar
 
 /// What a call would touch that it must not; none if it may go on.
 #[must_use]
-pub fn touches(reach: &Reach, (tool, input): (&Tool, &Value), facts: &Facts) -> Option<String> {
-    let name = tool.name.rsplit("__").next().unwrap_or(&tool.name).to_ascii_lowercase();
+pub fn touches(protected: &ProtectedPaths, (call, input): (&ToolCall, &Value), facts: &Facts) -> Option<String> {
+    let name = call.name.rsplit("__").next().unwrap_or(&call.name).to_ascii_lowercase();
     if READERS.contains(&name.as_str()) {
         return None;
     }
@@ -162,8 +76,8 @@ pub fn touches(reach: &Reach, (tool, input): (&Tool, &Value), facts: &Facts) -> 
         let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
         // A patch in a here-document is data to the shell and a change to the program that reads it.
         let patch = line.contains("apply_patch").then(|| patched(line)).into_iter().flatten();
-        let forbidden = patch.into_iter().find(|path| is_forbidden(reach, path, &cwd));
-        let found = forbidden.or_else(|| line::touches(reach, line, &Facts { cwd, ..facts.clone() }));
+        let forbidden = patch.into_iter().find(|path| is_forbidden(protected, path, &cwd));
+        let found = forbidden.or_else(|| line::touches(protected, line, &Facts { cwd, ..facts.clone() }));
         if found.is_some() {
             return found;
         }
@@ -177,7 +91,7 @@ pub fn touches(reach: &Reach, (tool, input): (&Tool, &Value), facts: &Facts) -> 
     let takes = TAKERS.iter().any(|taker| name.contains(taker));
     let cwd = facts.cwd.as_path();
     paths.into_iter().find(|path| {
-        is_forbidden(reach, path, cwd) || (takes && reach.contains(&plain(&cwd.join(with_home(reach, path)))))
+        is_forbidden(protected, path, cwd) || (takes && protected.contains(&plain(&cwd.join(with_home(protected, path)))))
     })
 }
 
@@ -266,46 +180,6 @@ fn collect(value: &Value, field: Field, paths: &mut Vec<String>) {
 fn patched(patch: &str) -> impl Iterator<Item = String> {
     const HEADS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
     patch.lines().filter_map(|line| HEADS.iter().find_map(|head| line.trim().strip_prefix(head)).map(str::to_owned))
-}
-
-/// Whether a path leads to something protected, as it is written or through symbolic links.
-fn is_forbidden(reach: &Reach, path: &str, cwd: &Path) -> bool {
-    let plain = plain(&cwd.join(with_home(reach, path)));
-    reach.holds(&plain) || followed(&plain).is_some_and(|path| reach.holds(&path))
-}
-
-/// A path in which `~` stands for the person's home.
-fn with_home(reach: &Reach, path: &str) -> PathBuf {
-    match (path.strip_prefix("~/").or_else(|| path.strip_prefix("$HOME/")), &reach.home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        (Some(_) | None, _) => PathBuf::from(path),
-    }
-}
-
-/// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
-        }
-    }
-    plain
-}
-
-/// Where a path really leads: its deepest existing ancestor, resolved, and what does not exist yet below it.
-fn followed(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find_map(|ancestor| {
-        let real = ancestor.canonicalize().ok()?;
-        Some(match path.strip_prefix(ancestor) {
-            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-            Ok(_) | Err(_) => real,
-        })
-    })
 }
 
 #[cfg(test)]

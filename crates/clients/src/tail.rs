@@ -11,31 +11,31 @@ const BEGINNING_BYTES: usize = 64 << 10;
 
 /// How far a file was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub struct TailPosition {
     /// Bytes before the next look.
-    pub(super) offset: u64,
+    pub offset: u64,
     /// Whether the next look begins inside a line that is too long.
-    pub(super) inside: bool,
+    pub inside: bool,
 }
 
 /// What is new in a file.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub struct TailLines {
     /// The complete lines.
-    pub(super) text: String,
-    /// The beginning of a line that nobody could hold in memory; its rest is passed over.
-    pub(super) too_long: Option<String>,
+    pub text: String,
+    /// The beginning of a line that is too long to be held in memory; its rest is passed over.
+    pub too_long: Option<String>,
 }
 
 /// Reads the complete lines behind the place and moves it behind them. A file that has shrunk is read from its beginning.
-pub(super) fn read(path: &Path, place: &mut Place) -> io::Result<News> {
+pub fn read(path: &Path, place: &mut TailPosition) -> io::Result<TailLines> {
     let mut file = file::open_regular(path)?;
     let size = file.metadata()?.len();
     if size < place.offset {
-        *place = Place::default();
+        *place = TailPosition::default();
     }
     if size == place.offset {
-        return Ok(News::default());
+        return Ok(TailLines::default());
     }
     file.seek(SeekFrom::Start(place.offset))?;
     let mut bytes = Vec::new();
@@ -59,11 +59,11 @@ pub(super) fn read(path: &Path, place: &mut Place) -> io::Result<News> {
             }
             bytes.clear();
         }
-        None => return Ok(News::default()),
+        None => return Ok(TailLines::default()),
     }
     place.offset = place.offset.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX));
     let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok(News { text, too_long })
+    Ok(TailLines { text, too_long })
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn only_complete_new_lines_are_read() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        let mut place = Place::default();
+        let mut place = TailPosition::default();
         let mut text = |file: &tempfile::NamedTempFile| read(file.path(), &mut place).unwrap().text;
         file.write_all(b"one\ntw").unwrap();
         assert_eq!(text(&file), "one\n");
@@ -87,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_told_once_and_the_next_line_is_read_whole() {
+    fn a_line_that_is_too_long_is_reported_once_and_the_next_line_is_read_whole() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        let mut place = Place::default();
+        let mut place = TailPosition::default();
         file.write_all(b"{\"long\":\"").unwrap();
         file.write_all(&vec![b'x'; 40 << 20]).unwrap();
         file.write_all(b"\"}\nnext\n").unwrap();
@@ -100,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_files_place_keeps_nobody_waiting() {
+    fn a_pipe_in_the_files_place_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(read(&pipe, &mut Place::default()).is_err());
+        assert!(read(&pipe, &mut TailPosition::default()).is_err());
     }
 }

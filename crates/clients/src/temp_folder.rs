@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A folder that goes when this does.
 #[derive(Debug)]
-pub(crate) struct Throwaway(PathBuf);
+pub(crate) struct TempFolder(PathBuf);
 
-impl Throwaway {
+impl TempFolder {
     /// Makes a new folder where temporary files belong.
     ///
     /// # Errors
-    /// When it cannot be made; one that is there already is somebody else's and never used.
+    /// When it cannot be made; one that is there already belongs to someone else and is never used.
     pub(crate) fn make(purpose: &str) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -28,7 +28,7 @@ impl Throwaway {
     }
 }
 
-impl Drop for Throwaway {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         // What cannot be removed stays among the temporary files, which others clean up.
         drop(std::fs::remove_dir_all(&self.0));
@@ -40,8 +40,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_throw_away_folder_is_new_and_goes_with_all_that_is_in_it() {
-        let (one, other) = (Throwaway::make("test").unwrap(), Throwaway::make("test").unwrap());
+    fn a_temporary_folder_is_new_and_goes_with_all_that_is_in_it() {
+        let (one, other) = (TempFolder::make("test").unwrap(), TempFolder::make("test").unwrap());
         assert_ne!(one.path(), other.path());
         let path = one.path().to_owned();
         std::fs::create_dir(path.join("a")).unwrap();

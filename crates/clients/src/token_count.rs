@@ -5,40 +5,40 @@ use std::fmt;
 
 /// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Count(pub(super) u64);
+pub(crate) struct TokenCount(pub(crate) u64);
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de> Deserialize<'de> for TokenCount {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Reader;
         impl Visitor<'_> for Reader {
-            type Value = Count;
+            type Value = TokenCount;
 
             fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
                 to.write_str("a number of tokens")
             }
 
-            fn visit_unit<E: Error>(self) -> Result<Count, E> {
-                Ok(Count(0))
+            fn visit_unit<E: Error>(self) -> Result<TokenCount, E> {
+                Ok(TokenCount(0))
             }
 
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Count, E> {
-                Ok(Count(value))
+            fn visit_u64<E: Error>(self, value: u64) -> Result<TokenCount, E> {
+                Ok(TokenCount(value))
             }
 
-            fn visit_i64<E: Error>(self, value: i64) -> Result<Count, E> {
-                u64::try_from(value).map(Count).map_err(E::custom)
+            fn visit_i64<E: Error>(self, value: i64) -> Result<TokenCount, E> {
+                u64::try_from(value).map(TokenCount).map_err(E::custom)
             }
 
-            fn visit_f64<E: Error>(self, value: f64) -> Result<Count, E> {
+            fn visit_f64<E: Error>(self, value: f64) -> Result<TokenCount, E> {
                 if value < 0.0 {
                     return Err(E::custom("fewer than no tokens"));
                 }
                 // A cast ends at the largest number and never wraps.
-                Ok(Count(value.ceil() as u64))
+                Ok(TokenCount(value.ceil() as u64))
             }
 
-            fn visit_str<E: Error>(self, value: &str) -> Result<Count, E> {
-                value.trim().parse().map(Count).map_err(E::custom)
+            fn visit_str<E: Error>(self, value: &str) -> Result<TokenCount, E> {
+                value.trim().parse().map(TokenCount).map_err(E::custom)
             }
         }
         from.deserialize_any(Reader)
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn every_way_to_write_a_number_counts_and_nothing_else_does() {
-        let read = |text: &str| serde_json::from_str::<Count>(text).ok().map(|count| count.0);
+        let read = |text: &str| serde_json::from_str::<TokenCount>(text).ok().map(|count| count.0);
         for (text, tokens) in
             [("7", 7), ("null", 0), ("7.2", 8), ("900000.0", 900_000), ("\"12\"", 12), ("1e30", u64::MAX)]
         {

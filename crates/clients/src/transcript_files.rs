@@ -1,7 +1,7 @@
 //! Where the clients keep their transcripts.
 
-use crate::hooks::Client;
-use crate::hooks::protected::Homes;
+use crate::client::Client;
+use crate::homes::Homes;
 use std::path::{Path, PathBuf};
 
 /// How deep below a client's folder transcripts lie at most.
@@ -11,7 +11,7 @@ const ENTRIES_MAX: usize = 200_000;
 
 /// A folder in which a client keeps its transcripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TranscriptFolder {
     /// Whose they are.
     pub client: Client,
     /// The folder.
@@ -20,7 +20,7 @@ pub struct Place {
 
 /// The transcripts of one place.
 #[derive(Debug, Default)]
-pub struct Files {
+pub struct TranscriptFiles {
     /// The files, by name.
     pub paths: Vec<PathBuf>,
     /// Whether the place holds more than is looked at.
@@ -30,30 +30,26 @@ pub struct Files {
 
 /// The places of all clients, as a person's environment names them; none without a home.
 #[must_use]
-pub fn places(homes: &Homes) -> Vec<Place> {
-    let below =
-        |own: &Option<PathBuf>, folder: &str| own.clone().or_else(|| homes.home.as_ref().map(|home| home.join(folder)));
-    let gemini = homes.gemini.as_ref().or(homes.home.as_ref());
-    let folders = [
-        (Client::Claude, below(&homes.claude, ".claude").map(|folder| folder.join("projects"))),
-        (Client::Codex, below(&homes.codex, ".codex").map(|folder| folder.join("sessions"))),
-        (Client::Gemini, gemini.map(|home| home.join(".gemini/tmp"))),
-    ];
-    folders.into_iter().filter_map(|(client, folder)| Some(Place { client, folder: folder? })).collect()
+pub fn places(homes: &Homes) -> Vec<TranscriptFolder> {
+    let place = |client: Client| {
+        let folder = homes.folder(client.adapter().home())?.join(client.adapter().transcripts());
+        Some(TranscriptFolder { client, folder })
+    };
+    Client::ALL.into_iter().filter_map(place).collect()
 }
 
-impl Place {
+impl TranscriptFolder {
     /// Its transcripts. A folder that is not there or cannot be listed has none; links are not followed, so that a loop of
     /// them is no trap.
     #[must_use]
-    pub fn files(&self) -> Files {
-        let mut files = Files::default();
+    pub fn files(&self) -> TranscriptFiles {
+        let mut files = TranscriptFiles::default();
         self.collect(&self.folder, 0, &mut files);
         files.paths.sort();
         files
     }
 
-    fn collect(&self, folder: &Path, depth: usize, files: &mut Files) {
+    fn collect(&self, folder: &Path, depth: usize, files: &mut TranscriptFiles) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
             files.seen += 1;
             if files.seen > ENTRIES_MAX {
@@ -64,23 +60,9 @@ impl Place {
             let path = entry.path();
             if kind.is_dir() && depth < DEPTH_MAX {
                 self.collect(&path, depth + 1, files);
-            } else if kind.is_file() && is_transcript(self.client, &path) {
+            } else if kind.is_file() && self.client.adapter().is_transcript(&path) {
                 files.paths.push(path);
             }
-        }
-    }
-}
-
-/// Whether a file's name is one that the client gives to transcripts.
-fn is_transcript(client: Client, path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let has = |ending: &str| path.extension().is_some_and(|extension| extension == ending);
-    match client {
-        Client::Claude => has("jsonl"),
-        Client::Codex => name.starts_with("rollout-") && has("jsonl"),
-        Client::Gemini => {
-            let in_chats = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "chats");
-            in_chats && name.starts_with("session-") && (has("json") || has("jsonl"))
         }
     }
 }
@@ -118,13 +100,10 @@ mod tests {
 
     #[test]
     fn the_clients_own_variables_lead_elsewhere() {
-        let homes = Homes {
-            home: Some("/h".into()),
-            claude: Some("/c".into()),
-            codex: Some("/x".into()),
-            gemini: Some("/g".into()),
-            ..Homes::default()
-        };
+        let homes = Homes { home: Some("/h".into()), ..Homes::default() };
+        let homes = Client::ALL.into_iter().zip(["/c", "/x", "/g"]).fold(homes, |homes, (client, folder)| {
+            homes.with(client.adapter().home(), folder.into())
+        });
         let folders: Vec<_> = places(&homes).into_iter().map(|place| place.folder).collect();
         assert_eq!(folders, ["/c/projects", "/x/sessions", "/g/.gemini/tmp"].map(PathBuf::from));
     }

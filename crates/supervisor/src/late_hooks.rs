@@ -6,21 +6,27 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
+use tripwire_clients::hook_command::GUARD_FAILED;
 
-/// How long a hook may take from its start to its question.
-pub(crate) const QUESTION_WITHIN: Duration = Duration::from_secs(20);
 /// How often the processes are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
 /// The watch over hooks on their way.
-#[derive(Debug, Default)]
-pub(crate) struct Latecomers {
+#[derive(Debug)]
+pub(crate) struct LateHooks {
+    /// How long a hook may take from its start to its question.
+    question_within: Duration,
     counted: Duration,
     /// Each hook's process, and when it was first seen.
     seen: BTreeMap<u32, Duration>,
 }
 
-impl Latecomers {
+impl LateHooks {
+    /// Nothing was seen yet.
+    pub(crate) const fn new(question_within: Duration) -> Self {
+        Self { question_within, counted: Duration::ZERO, seen: BTreeMap::new() }
+    }
+
     /// Counts again if it is time (of a clock that stands still while the client is frozen), and says whether a hook is
     /// late: whether more of them have been there for long than are being served.
     pub(crate) fn look(&mut self, now: Duration, served: usize, started: impl FnOnce() -> Vec<u32>) -> bool {
@@ -33,7 +39,7 @@ impl Latecomers {
         for process in started {
             self.seen.entry(process).or_insert(now);
         }
-        self.seen.values().filter(|since| now.saturating_sub(**since) > QUESTION_WITHIN).count() > served
+        self.seen.values().filter(|since| now.saturating_sub(**since) > self.question_within).count() > served
     }
 }
 
@@ -41,7 +47,7 @@ impl Latecomers {
 pub(crate) fn started(folder: &Path) -> Vec<u32> {
     let folder = folder.as_os_str().as_encoded_bytes();
     let holds = |line: &[u8], part: &[u8]| line.windows(part.len()).any(|window| window == part);
-    let hook = |line: &[u8]| is_shell(line) && holds(line, folder) && holds(line, b"guard failed");
+    let hook = |line: &[u8]| is_shell(line) && holds(line, folder) && holds(line, GUARD_FAILED.as_bytes());
     let listed = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     listed
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
@@ -65,12 +71,12 @@ mod tests {
     #[test]
     fn const_5_a_hook_that_does_not_come_is_late_and_one_that_is_served_or_new_is_not() {
         let second = Duration::from_secs;
-        let mut watch = Latecomers::default();
+        let mut watch = LateHooks::new(second(20));
         for now in 2..=22 {
             assert!(!watch.look(second(now), 0, || vec![7]), "{now}");
         }
         assert!(watch.look(second(24), 0, || vec![7]));
-        let (mut served, mut busy) = (Latecomers::default(), Latecomers::default());
+        let (mut served, mut busy) = (LateHooks::new(second(20)), LateHooks::new(second(20)));
         for now in 1..200 {
             assert!(!served.look(second(now), 1, || vec![7]), "it waits here: {now}");
             let newest = u32::try_from(now).unwrap() / 10;

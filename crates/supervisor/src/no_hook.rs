@@ -1,24 +1,23 @@
 //! A client that ended before its hook was ever called: it refused its own command line, only printed something, or worked
 //! past its guard. What it left behind tells which; where that cannot be told, the guard is taken for broken.
 
-use super::program::Program;
-use super::records::{Entry, Record};
-use super::stream::Passing;
-use super::watch::Over;
+use crate::ending::WorkerEnd;
+use crate::output_tap::OutputTap;
+use crate::transcript_audit::shows_calls;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tripwire_clients::hooks::Client;
-use tripwire_clients::hooks::protected::Homes;
 use tripwire_clients::install::read_settings;
-use tripwire_clients::transcripts::{self, Place};
+use tripwire_clients::launch::{Program, Purpose};
+use tripwire_clients::transcript_files::{self, TranscriptFolder};
+use tripwire_clients::{Client, Homes};
 use tripwire_sandbox::TreeExit;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
-/// How many files and folders of a workspace are looked at; in a larger one nobody can say that nothing was done.
+/// How many files and folders of a workspace are looked at; in a larger one it cannot be said that nothing was done.
 const ENTRIES_MAX: usize = 1_000_000;
 
 /// How often transcripts are looked for while no hook was called yet.
@@ -26,18 +25,9 @@ const TRANSCRIPTS_EVERY: Duration = Duration::from_secs(1);
 /// How long a first hook may be on its way while a transcript tells of work already.
 const ON_ITS_WAY_WITHIN: Duration = Duration::from_secs(4);
 
-/// What a command line is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// A task: such a client calls its hook before anything else.
-    Task,
-    /// To print something, to manage the client, or to wait for what a person types.
-    NoTask,
-}
-
 /// What is needed to tell what such a client did.
 #[derive(Debug)]
-pub(crate) struct Unasked {
+pub(crate) struct NoHookDiagnosis {
     client: Client,
     purpose: Purpose,
     /// When it was started.
@@ -45,7 +35,7 @@ pub(crate) struct Unasked {
     /// The workspace, where a change in it says something.
     root: Option<PathBuf>,
     /// Where it keeps its transcripts.
-    transcripts: Vec<Place>,
+    transcripts: Vec<TranscriptFolder>,
     /// The workspace, as transcripts name it.
     workspace: String,
     /// Whether its output tells of work, where it is read.
@@ -55,12 +45,13 @@ pub(crate) struct Unasked {
     seen: Option<Duration>,
 }
 
-impl Unasked {
+impl NoHookDiagnosis {
     /// Notes what a client is started for, at this moment.
-    pub(super) fn note(
+    pub(crate) fn note(
         program: Program,
         command: &[OsString],
-        (root, homes): (&Path, &Homes),
+        root: &Path,
+        homes: &Homes,
         since: WallClock,
     ) -> Self {
         let own = command.get(program.arguments..).unwrap_or_default();
@@ -68,10 +59,10 @@ impl Unasked {
         let says = homes.home.as_ref().is_none_or(|home| !home.starts_with(root));
         Self {
             client: program.client,
-            purpose: purpose(program.client, own),
+            purpose: program.client.adapter().command_line().purpose(own),
             since,
             root: says.then(|| root.to_owned()),
-            transcripts: transcripts::places(homes)
+            transcripts: transcript_files::places(homes)
                 .into_iter()
                 .filter(|place| place.client == program.client)
                 .collect(),
@@ -83,14 +74,14 @@ impl Unasked {
     }
 
     /// Listens also to the client's output, where it is read.
-    pub(super) fn hearing(self, passing: Option<&Passing>) -> Self {
-        Self { heard: passing.map(Passing::worked), ..self }
+    pub(crate) fn hearing(self, tap: Option<&OutputTap>) -> Self {
+        Self { heard: tap.map(OutputTap::worked), ..self }
     }
 
     /// What shows that a client worked that runs and never called its hook, at this time of a clock that stands still while
     /// the client is frozen. Its output is its own. A new transcript in this workspace may be another client's, which was
     /// started at the same time: then the first hook of this one is on its way.
-    pub(super) fn look(&mut self, now: Duration) -> Option<String> {
+    pub(crate) fn look(&mut self, now: Duration) -> Option<String> {
         if self.heard.as_ref().is_some_and(|heard| heard.load(Ordering::Relaxed)) {
             return Some(worked("its output tells of it"));
         }
@@ -99,7 +90,7 @@ impl Unasked {
         }
         self.next = now + TRANSCRIPTS_EVERY;
         let mut paths = self.transcripts.iter().flat_map(|place| place.files().paths);
-        let path = paths.find(|path| self.is_made_here(path) && self.holds_calls(path))?;
+        let path = paths.find(|path| self.is_made_here(path) && shows_calls(self.client, path))?;
         let since = *self.seen.get_or_insert(now);
         let is_late = now.saturating_sub(since) >= ON_ITS_WAY_WITHIN;
         is_late.then(|| worked(&format!("calls stand in `{}`", path.display())))
@@ -111,26 +102,21 @@ impl Unasked {
         let made = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
         let is_new = made.is_some_and(|made| made.as_millis() >= u128::from(self.since.epoch_ms()));
         is_new
-            && match self.client {
-                Client::Claude | Client::Codex => {
-                    read_settings(path).is_some_and(|text| text.contains(&self.workspace))
-                }
-                // It names the folder by a hash.
-                Client::Gemini => true,
-            }
+            && (!self.client.adapter().transcript_names_workspace()
+                || read_settings(path).is_some_and(|text| text.contains(&self.workspace)))
     }
 
     /// Why the time of a client that ended so is over.
-    pub(super) fn over(&self, exit: TreeExit) -> Over {
+    pub(crate) fn over(&self, exit: TreeExit) -> WorkerEnd {
         if let Some(work) = self.work() {
-            return Over::Broken(worked(&work));
+            return WorkerEnd::Broken(worked(&work));
         }
         match (exit, self.purpose) {
             (TreeExit::Exited(0), Purpose::Task) => {
-                Over::Broken("the client ended and never called its hook".to_owned())
+                WorkerEnd::Broken("the client ended and never called its hook".to_owned())
             }
             (TreeExit::Exited(0), Purpose::NoTask) | (TreeExit::Exited(_) | TreeExit::Signaled(_), _) => {
-                Over::ByItself(exit)
+                WorkerEnd::ByItself(exit)
             }
         }
     }
@@ -138,7 +124,7 @@ impl Unasked {
     /// What shows that it worked.
     fn work(&self) -> Option<String> {
         for path in self.transcripts.iter().flat_map(|place| place.files().paths) {
-            if self.is_new(&path) && self.holds_calls(&path) {
+            if self.is_new(&path) && shows_calls(self.client, &path) {
                 return Some(format!("calls stand in `{}`", path.display()));
             }
         }
@@ -147,18 +133,6 @@ impl Unasked {
             Ok(changed) => changed.map(|path| format!("`{}` changed while it ran", path.display())),
             Err(TooLarge) => Some(format!("`{}` is too large to see that nothing changed in it", root.display())),
         }
-    }
-
-    fn holds_calls(&self, path: &Path) -> bool {
-        // A record that cannot be read may hold anything.
-        let entries = Record::follow(self.client, path, 0).news();
-        entries.is_err()
-            || entries.is_ok_and(|entries| {
-                entries.iter().any(|entry| match entry {
-                    Entry::Asked { .. } | Entry::Polled { .. } | Entry::Answered { .. } => true,
-                    Entry::ProviderError { .. } => false,
-                })
-            })
     }
 
     /// The first file or folder that changed since the start; our own folder apart.
@@ -194,29 +168,8 @@ fn worked(how: &str) -> String {
     format!("the client never called its hook and worked all the same: {how}")
 }
 
-/// A workspace in which nobody can look everywhere.
+/// A workspace that is too large to look everywhere.
 struct TooLarge;
-
-/// What a command line is for. A word that is not known is a task.
-fn purpose(client: Client, own: &[OsString]) -> Purpose {
-    let (tells, manages): (&[&str], &[&str]) = match client {
-        Client::Claude => (
-            &["-v", "--version", "-h", "--help"],
-            &["agents", "auth", "doctor", "install", "mcp", "plugin", "plugins", "setup-token", "update", "upgrade"],
-        ),
-        Client::Codex => {
-            (&["-V", "--version", "-h", "--help"], &["completion", "features", "help", "login", "logout", "mcp"])
-        }
-        Client::Gemini => (
-            &["-v", "--version", "-h", "--help", "-l", "--list-extensions", "--list-sessions"],
-            &["extension", "extensions", "hook", "hooks", "mcp", "skill", "skills"],
-        ),
-    };
-    let is_one = |list: &[&str], word: &OsString| list.iter().any(|one| word == one);
-    let before_dashes = own.iter().take_while(|word| *word != "--");
-    let no_task = own.is_empty() || before_dashes.clone().any(|word| is_one(tells, word)) || is_one(manages, &own[0]);
-    if no_task { Purpose::NoTask } else { Purpose::Task }
-}
 
 #[cfg(test)]
 mod tests {
@@ -226,7 +179,7 @@ mod tests {
     fn purpose_of(line: &str) -> Purpose {
         let command: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let program = Program::find(&command).unwrap();
-        purpose(program.client, &command[program.arguments..])
+        program.client.adapter().command_line().purpose(&command[program.arguments..])
     }
 
     #[test]
@@ -263,19 +216,19 @@ mod tests {
         let homes = Homes { home: Some(home.path().to_owned()), ..Homes::default() };
         let command = ["claude", "--version"].map(OsString::from);
         let program = Program::find(&command).unwrap();
-        let unasked = Unasked::note(program, &command, (root.path(), &homes), clock::now());
+        let diagnosis = NoHookDiagnosis::note(program, &command, root.path(), &homes, clock::now());
         let done = TreeExit::Exited(0);
         tick();
-        assert_eq!(unasked.over(done), Over::ByItself(done), "what is older says nothing");
+        assert_eq!(diagnosis.over(done), WorkerEnd::ByItself(done), "what is older says nothing");
         std::fs::write(root.path().join(".geometry/x"), "ours").unwrap();
         std::fs::write(home.path().join(".claude/projects/w/new.jsonl"), "{\"type\":\"summary\"}\n").unwrap();
-        assert_eq!(unasked.over(done), Over::ByItself(done), "our own folder and a transcript without calls");
+        assert_eq!(diagnosis.over(done), WorkerEnd::ByItself(done), "our own folder and a transcript without calls");
         std::fs::create_dir(root.path().join("sub")).unwrap();
-        assert!(matches!(unasked.over(TreeExit::Exited(1)), Over::Broken(_)), "a change, whatever the exit code");
-        let elsewhere = Unasked { root: None, ..unasked };
-        assert_eq!(elsewhere.over(done), Over::ByItself(done));
+        assert!(matches!(diagnosis.over(TreeExit::Exited(1)), WorkerEnd::Broken(_)), "a change, whatever the exit code");
+        let elsewhere = NoHookDiagnosis { root: None, ..diagnosis };
+        assert_eq!(elsewhere.over(done), WorkerEnd::ByItself(done));
         std::fs::write(home.path().join(".claude/projects/w/new.jsonl"), call).unwrap();
-        assert!(matches!(elsewhere.over(done), Over::Broken(_)));
+        assert!(matches!(elsewhere.over(done), WorkerEnd::Broken(_)));
     }
     #[test]
     fn const_5_work_shows_while_the_client_runs_at_once_in_its_output_and_soon_in_a_new_transcript() {
@@ -286,7 +239,7 @@ mod tests {
         let command = ["claude", "-p", "x"].map(OsString::from);
         let program = Program::find(&command).unwrap();
         let since = WallClock::from_epoch_ms(0);
-        let note = || Unasked::note(program, &command, (root.path(), &homes), since);
+        let note = || NoHookDiagnosis::note(program, &command, root.path(), &homes, since);
         let call = |cwd: &Path| {
             let cwd = cwd.display();
             format!(
@@ -294,17 +247,17 @@ mod tests {
             )
         };
         let late = ON_ITS_WAY_WITHIN + TRANSCRIPTS_EVERY;
-        let mut unasked = note();
+        let mut diagnosis = note();
         std::fs::write(folder.join("elsewhere.jsonl"), call(Path::new("/elsewhere"))).unwrap();
-        assert_eq!((unasked.look(Duration::ZERO), unasked.look(late)), (None, None), "of another folder");
+        assert_eq!((diagnosis.look(Duration::ZERO), diagnosis.look(late)), (None, None), "of another folder");
         std::fs::write(folder.join("here.jsonl"), call(root.path())).unwrap();
-        let mut unasked = note();
-        assert_eq!(unasked.look(Duration::ZERO), None, "a hook may be on its way");
-        assert!(unasked.look(late).unwrap().contains("here.jsonl"));
+        let mut diagnosis = note();
+        assert_eq!(diagnosis.look(Duration::ZERO), None, "a hook may be on its way");
+        assert!(diagnosis.look(late).unwrap().contains("here.jsonl"));
         let future = WallClock::from_epoch_ms(u64::MAX / 2);
-        let mut older = Unasked { since: future, ..note() };
+        let mut older = NoHookDiagnosis { since: future, ..note() };
         assert_eq!((older.look(Duration::ZERO), older.look(late)), (None, None), "what was there before says nothing");
-        let mut heard = Unasked { heard: Some(Arc::new(AtomicBool::new(true))), ..note() };
+        let mut heard = NoHookDiagnosis { heard: Some(Arc::new(AtomicBool::new(true))), ..note() };
         assert!(heard.look(Duration::ZERO).unwrap().contains("its output"));
     }
 }

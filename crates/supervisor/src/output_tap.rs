@@ -1,59 +1,47 @@
-//! The client's machine-readable output on its way to ours: every byte passes untouched, and its last words are noted.
+//! The client's machine-readable output on its way to ours: every byte passes untouched, and its exit message is noted.
 //!
 //! Exit codes lie: a client that a hook ended exits with 0. Where the person asked for a stream of events, the client's own
 //! reason for its end is in it. Where the output is kept for a report, its last text is, too, and nothing passes.
 
-use super::Output;
-use serde::Deserialize;
-use std::ffi::OsString;
+use crate::options::Output;
 use std::io::{self, PipeReader, Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
-use tripwire_clients::hooks::Client;
+use tripwire_clients::Client;
+use tripwire_clients::launch::{ExitMessage, OutputShows};
 
 /// A line beyond this is passed on and not looked at.
 const LINE_BYTES_MAX: usize = 4 << 20;
 /// Bytes of the standard error that are kept.
-const COMPLAINT_BYTES_MAX: usize = 2 * 1_024;
+const STDERR_BYTES_MAX: usize = 2 * 1_024;
 /// How long the rest of the output is waited for once the client's processes are gone.
 const REST_WITHIN: Duration = Duration::from_secs(10);
 
-/// What the client said at its end.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct LastWords {
-    /// Its own word for the end, such as `completed` or `max_turns`.
-    pub(crate) reason: Option<String>,
-    /// An error in its words.
-    pub(crate) error: Option<String>,
-    /// What it said last to whoever asked.
-    pub(crate) text: Option<String>,
-}
-
 /// Output that is being passed on.
 #[derive(Debug)]
-pub(crate) struct Passing {
-    words: Receiver<LastWords>,
+pub(crate) struct OutputTap {
+    message: Receiver<ExitMessage>,
     worked: Arc<AtomicBool>,
 }
 
-impl Passing {
+impl OutputTap {
     /// Reads what comes out of the pipe; passes it on to our own standard output, unless it is only kept.
     pub(crate) fn start(client: Client, from: PipeReader, output: Output) -> io::Result<Self> {
-        let (tell, words) = mpsc::channel();
+        let (sender, message) = mpsc::channel();
         let worked = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&worked);
         std::thread::Builder::new().name("stream".to_owned()).spawn(move || {
-            // Whoever waited for the last words may be gone.
-            drop(tell.send(pass(client, from, output, &seen)));
+            // The receiver may be gone.
+            drop(sender.send(pass(client, from, output, &seen)));
         })?;
-        Ok(Self { words, worked })
+        Ok(Self { message, worked })
     }
 
     /// What the client said at its end; nothing if it did not come to it.
-    pub(crate) fn last_words(self) -> LastWords {
-        self.words.recv_timeout(REST_WITHIN).unwrap_or_default()
+    pub(crate) fn exit_message(self) -> ExitMessage {
+        self.message.recv_timeout(REST_WITHIN).unwrap_or_default()
     }
 
     /// Becomes true when the output tells of an answer of the model, or of a call.
@@ -62,26 +50,26 @@ impl Passing {
     }
 }
 
-/// What a client that nobody hears says on its standard error: only the last line is kept.
+/// The standard error of a client whose output is kept: only the last line counts.
 #[derive(Debug)]
-pub(crate) struct Complaint(Receiver<Option<String>>);
+pub(crate) struct StderrTail(Receiver<Option<String>>);
 
-impl Complaint {
+impl StderrTail {
     /// Reads what comes out of the pipe.
     pub(crate) fn start(mut from: PipeReader) -> io::Result<Self> {
-        let (tell, told) = mpsc::channel();
-        std::thread::Builder::new().name("complaint".to_owned()).spawn(move || {
+        let (sender, last_line) = mpsc::channel();
+        std::thread::Builder::new().name("stderr".to_owned()).spawn(move || {
             let (mut buffer, mut kept) = (vec![0_u8; 8 * 1_024], Vec::new());
             while let Ok(count @ 1..) = from.read(&mut buffer) {
                 kept.extend_from_slice(buffer.get(..count).unwrap_or_default());
-                kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES_MAX));
+                kept.drain(..kept.len().saturating_sub(STDERR_BYTES_MAX));
             }
             let text = String::from_utf8_lossy(&kept);
             let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
-            // Whoever waited for it may be gone.
-            drop(tell.send(last));
+            // The receiver may be gone.
+            drop(sender.send(last));
         })?;
-        Ok(Self(told))
+        Ok(Self(last_line))
     }
 
     /// The last line.
@@ -90,45 +78,31 @@ impl Complaint {
     }
 }
 
-/// Whether the person asked for a stream that tells the end.
-pub(crate) fn is_chosen(client: Client, arguments: &[OsString]) -> bool {
-    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
-    let has = |flags: &[&str], value: &str| {
-        let pair = words.windows(2).any(|pair| flags.contains(&pair[0].as_ref()) && pair[1] == value);
-        pair || flags.iter().any(|flag| words.iter().any(|word| *word == format!("{flag}={value}")))
-    };
-    match client {
-        Client::Claude => has(&["--output-format"], "stream-json") || has(&["--output-format"], "json"),
-        Client::Codex => words.iter().any(|word| word == "--json"),
-        Client::Gemini => has(&["--output-format", "-o"], "stream-json"),
-    }
-}
-
-fn pass(client: Client, mut from: PipeReader, output: Output, worked: &AtomicBool) -> LastWords {
-    let mut words = LastWords::default();
+fn pass(client: Client, mut from: PipeReader, output: Output, worked: &AtomicBool) -> ExitMessage {
+    let mut message = ExitMessage::default();
     let (mut buffer, mut line) = (vec![0_u8; 64 * 1_024], Vec::new());
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         let fresh = buffer.get(..count).unwrap_or_default();
         if output == Output::Passed && pass_on(fresh).is_err() {
-            // Nobody reads any more: the client is to see that, as it would without us.
-            return words;
+            // Our output is closed: the client is to see that, as it would without us.
+            return message;
         }
         for part in fresh.split_inclusive(|byte| *byte == b'\n') {
             if line.len() + part.len() <= LINE_BYTES_MAX {
                 line.extend_from_slice(part);
             }
             if part.ends_with(b"\n") {
-                if note(client, &line, &mut words) == Tells::Work {
+                if client.adapter().note_output(&line, &mut message) == OutputShows::Work {
                     worked.store(true, Ordering::Relaxed);
                 }
                 line.clear();
             }
         }
     }
-    if note(client, &line, &mut words) == Tells::Work {
+    if client.adapter().note_output(&line, &mut message) == OutputShows::Work {
         worked.store(true, Ordering::Relaxed);
     }
-    words
+    message
 }
 
 fn pass_on(bytes: &[u8]) -> io::Result<()> {
@@ -136,116 +110,22 @@ fn pass_on(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
-/// The fields that tell an end, in all three clients' forms.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    terminal_reason: Option<String>,
-    subtype: Option<String>,
-    #[serde(default)]
-    is_error: bool,
-    result: Option<serde_json::Value>,
-    status: Option<String>,
-    message: Option<serde_json::Value>,
-    error: Option<serde_json::Value>,
-    role: Option<String>,
-    content: Option<serde_json::Value>,
-    delta: Option<serde_json::Value>,
-    item: Option<Item>,
-}
-
-/// A piece of work of Codex, as far as it is a text.
-#[derive(Deserialize)]
-struct Item {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    text: Option<String>,
-}
-
-/// What a line tells of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tells {
-    /// An answer of the model, or a call.
-    Work,
-    /// Something else.
-    Other,
-}
-
-/// Whether a line tells of work. Complaints about a set-up come also from a client that has asked no model yet.
-fn tells(client: Client, line: &Line) -> Tells {
-    let is_work = match (client, line.kind.as_deref()) {
-        (Client::Claude, Some("assistant")) | (Client::Gemini, Some("tool_use")) => true,
-        (Client::Codex, Some("item.started" | "item.completed")) => {
-            line.item.as_ref().and_then(|item| item.kind.as_deref()).is_some_and(|kind| CODEX_WORK.contains(&kind))
-        }
-        (Client::Gemini, Some("message")) => line.role.as_deref() == Some("assistant"),
-        (Client::Claude | Client::Codex | Client::Gemini, Some(_) | None) => false,
-    };
-    if is_work { Tells::Work } else { Tells::Other }
-}
-
-/// The pieces of work of Codex that come from its model.
-const CODEX_WORK: [&str; 6] =
-    ["agent_message", "reasoning", "command_execution", "file_change", "mcp_tool_call", "web_search"];
-
-/// Notes what a line says about the end, and what it tells of.
-fn note(client: Client, line: &[u8], words: &mut LastWords) -> Tells {
-    let Ok(line) = serde_json::from_slice::<Line>(line) else { return Tells::Other };
-    let tells = tells(client, &line);
-    let text = |value: Option<&serde_json::Value>| {
-        value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-    };
-    match (client, line.kind.as_deref()) {
-        (Client::Claude, Some("result")) => {
-            words.reason = line.terminal_reason.or(line.subtype);
-            words.error = if line.is_error { text(line.result.as_ref()) } else { None };
-            words.text = if line.is_error { None } else { text(line.result.as_ref()) };
-        }
-        (Client::Codex, Some("item.completed")) => {
-            let said = line.item.filter(|item| item.kind.as_deref() == Some("agent_message"));
-            words.text = said.and_then(|item| item.text).or(words.text.take());
-        }
-        (Client::Gemini, Some("message")) if line.role.as_deref() == Some("assistant") => {
-            let piece = text(line.content.as_ref()).unwrap_or_default();
-            let is_piece = line.delta.is_some_and(|delta| delta == true);
-            let before = words.text.take().filter(|_| is_piece).unwrap_or_default();
-            words.text = Some(before + &piece);
-        }
-        // What it says after a call is another text than before it.
-        (Client::Gemini, Some("tool_use")) => words.text = None,
-        (Client::Codex, Some("turn.completed")) => {
-            (words.reason, words.error) = (Some("completed".to_owned()), None);
-        }
-        (Client::Codex, Some("turn.failed")) => {
-            words.reason = Some("failed".to_owned());
-            words.error = text(line.error.as_ref().map(|error| error.get("message").unwrap_or(error)));
-        }
-        (Client::Gemini, Some("result")) => {
-            words.reason = line.status;
-            words.error = text(line.error.as_ref());
-        }
-        (Client::Gemini | Client::Codex, Some("error")) => words.error = text(line.message.as_ref()),
-        (Client::Claude | Client::Codex | Client::Gemini, Some(_) | None) => {}
-    }
-    tells
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(client: Client, lines: &[&str]) -> LastWords {
-        let mut words = LastWords::default();
+    fn message(client: Client, lines: &[&str]) -> ExitMessage {
+        let mut message = ExitMessage::default();
         for line in lines {
-            note(client, line.as_bytes(), &mut words);
+            client.adapter().note_output(line.as_bytes(), &mut message);
         }
-        words
+        message
     }
 
     #[test]
     fn const_5_answers_and_calls_in_the_output_are_work_and_a_beginning_is_none() {
-        let tells = |client, line: &str| note(client, line.as_bytes(), &mut LastWords::default());
+        let shows =
+            |client: Client, line: &str| client.adapter().note_output(line.as_bytes(), &mut ExitMessage::default());
         for (client, line) in [
             (Client::Claude, r#"{"type":"assistant","message":{"content":[]}}"#),
             (Client::Codex, r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#),
@@ -253,7 +133,7 @@ mod tests {
             (Client::Gemini, r#"{"type":"tool_use","tool_name":"x"}"#),
             (Client::Gemini, r#"{"type":"message","role":"assistant","content":"x"}"#),
         ] {
-            assert_eq!(tells(client, line), Tells::Work, "{line}");
+            assert_eq!(shows(client, line), OutputShows::Work, "{line}");
         }
         for (client, line) in [
             (Client::Claude, r#"{"type":"system","subtype":"init"}"#),
@@ -262,13 +142,13 @@ mod tests {
             (Client::Codex, r#"{"type":"item.completed","item":{"type":"error","message":"a setting"}}"#),
             (Client::Gemini, r#"{"type":"message","role":"user","content":"x"}"#),
         ] {
-            assert_eq!(tells(client, line), Tells::Other, "{line}");
+            assert_eq!(shows(client, line), OutputShows::Other, "{line}");
         }
     }
 
     #[test]
     fn the_clients_own_reason_for_its_end_is_read() {
-        let claude = words(
+        let claude = message(
             Client::Claude,
             &[
                 r#"{"type":"result","subtype":"success","terminal_reason":"completed","is_error":false,"result":"x"}"#,
@@ -277,16 +157,16 @@ mod tests {
             ],
         );
         assert_eq!((claude.reason.as_deref(), claude.error.as_deref()), (Some("max_turns"), Some("too many")));
-        let codex = words(Client::Codex, &[r#"{"type":"turn.failed","error":{"message":"at capacity"}}"#]);
+        let codex = message(Client::Codex, &[r#"{"type":"turn.failed","error":{"message":"at capacity"}}"#]);
         assert_eq!((codex.reason.as_deref(), codex.error.as_deref()), (Some("failed"), Some("at capacity")));
-        let gemini = words(Client::Gemini, &[r#"{"type":"result","status":"success"}"#]);
+        let gemini = message(Client::Gemini, &[r#"{"type":"result","status":"success"}"#]);
         assert_eq!((gemini.reason.as_deref(), gemini.error), (Some("success"), None));
-        assert_eq!(words(Client::Claude, &[r#"{"type":"assistant"}"#]), LastWords::default());
+        assert_eq!(message(Client::Claude, &[r#"{"type":"assistant"}"#]), ExitMessage::default());
     }
 
     #[test]
-    fn the_last_text_is_what_the_client_said_to_whoever_asked() {
-        let text = |client, lines: &[&str]| words(client, lines).text;
+    fn the_last_text_is_what_the_client_said_last() {
+        let text = |client, lines: &[&str]| message(client, lines).text;
         let claude = r#"{"type":"result","subtype":"success","is_error":false,"result":"All done."}"#;
         assert_eq!(text(Client::Claude, &[claude]).as_deref(), Some("All done."));
         let failed = r#"{"type":"result","subtype":"error","is_error":true,"result":"no"}"#;
@@ -310,7 +190,7 @@ mod tests {
 
     #[test]
     fn only_a_stream_that_the_person_chose_is_read() {
-        let chosen = |client, line: &str| is_chosen(client, &line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        let chosen = |client: Client, line: &str| client.adapter().output_tells_end(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert!(chosen(Client::Claude, "-p x --output-format stream-json"));
         assert!(chosen(Client::Claude, "-p x --output-format=json"));
         assert!(!chosen(Client::Claude, "-p x --output-format text"));

@@ -4,15 +4,15 @@
 //! answer, because a denied agent keeps asking its model. `hookEventName` is mandatory, or the whole answer is thrown
 //! away. A refused prompt makes no model request at all.
 
-use super::answer::{Answer, Turn};
-use super::call::Event;
-use super::wire::{Wire, raw, text};
-use super::{HookError, Reply};
+use crate::hooks::answer::{Answer, Turn};
+use crate::hooks::event::Event;
+use crate::hooks::wire::{HookInput, raw, text};
+use crate::hooks::reply::{HookError, Reply};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// Events that ask for nothing: a broken guard tells and lets them go.
+/// Events that ask for nothing: a broken guard reports and lets them go.
 pub(super) const REPORTS: &[&str] = &[
     "Stop",
     "SubagentStop",
@@ -26,7 +26,7 @@ pub(super) const REPORTS: &[&str] = &[
 ];
 
 /// What an event means. `PostCompact` tells of a compaction; `SessionStart` after one only takes the briefing.
-pub(super) fn event(wire: &Wire<'_>) -> Result<Event, HookError> {
+pub(super) fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "PreToolUse" => Event::Asked(wire.tool()?),
         "PostToolUse" => wire.done(response(wire.tool_response), Some(false))?,
@@ -59,7 +59,7 @@ pub(crate) fn response(response: Option<&RawValue>) -> String {
 }
 
 /// The answer in the client's words; what an event cannot carry is not said.
-pub(super) fn say(event: &Event, answer: &Answer) -> Reply {
+pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
     match (event, answer) {
         (_, Answer::Pass) => Reply::default(),
         (Event::Asked(_), Answer::Refuse { reason, turn }) => deny(reason, *turn),

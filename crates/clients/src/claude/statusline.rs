@@ -1,6 +1,6 @@
-//! Claude Code's status line: what the client tells about its session, and our one line about it.
+//! Claude Code's status line: what the client sends about its session, and our one line about it.
 
-use crate::hooks::HookError;
+use crate::hooks::reply::HookError;
 use serde::Deserialize;
 use std::path::PathBuf;
 use tripwire_core::chain::View;
@@ -9,9 +9,9 @@ use tripwire_core::effect::HoldReason;
 use tripwire_core::input::Mode;
 use tripwire_core::units::{MicroUsd, Tokens};
 
-/// What the client tells.
+/// What the client sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct StatusInput {
     /// Its session.
     pub session: String,
     /// Where the agent works.
@@ -21,21 +21,21 @@ pub struct Told {
 }
 
 #[derive(Deserialize)]
-struct Wire {
+struct StatusWire {
     session_id: String,
     cwd: Option<PathBuf>,
-    workspace: Option<Folders>,
-    context_window: Option<Window>,
+    workspace: Option<StatusFolders>,
+    context_window: Option<StatusWindow>,
 }
 
 #[derive(Deserialize)]
-struct Folders {
+struct StatusFolders {
     project_dir: Option<PathBuf>,
     current_dir: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
-struct Window {
+struct StatusWindow {
     context_window_size: Option<u64>,
 }
 
@@ -43,15 +43,18 @@ struct Window {
 ///
 /// # Errors
 /// When it is not JSON of the client's form.
-pub fn read(bytes: &[u8]) -> Result<Told, HookError> {
-    let wire: Wire = serde_json::from_slice(bytes).map_err(|error| HookError { problem: error.to_string() })?;
+pub fn read(bytes: &[u8]) -> Result<StatusInput, HookError> {
+    let wire: StatusWire = serde_json::from_slice(bytes).map_err(|error| HookError { problem: error.to_string() })?;
     // The folder in which the client was started, as the hooks take it.
     let (project, current) = wire.workspace.map_or((None, None), |folders| (folders.project_dir, folders.current_dir));
     let cwd = project.or(wire.cwd).or(current);
     let cwd = cwd.ok_or_else(|| HookError { problem: "it names no folder".to_owned() })?;
     let window = wire.context_window.and_then(|window| window.context_window_size).filter(|size| *size > 0);
-    Ok(Told { session: wire.session_id, cwd, window: window.map(Tokens::new) })
+    Ok(StatusInput { session: wire.session_id, cwd, window: window.map(Tokens::new) })
 }
+
+/// The client whose status line it is, in our records.
+pub const CLIENT: &str = super::settings::NAME;
 
 /// The line: money, time, context, health, tests, holds.
 #[must_use]
@@ -60,7 +63,7 @@ pub fn line(view: &View, minutes: u64) -> String {
     let money = format!("${}{}", dollars(view.spent.micro_usd, Cents::Always), budget.unwrap_or_default());
     let health = u64::from(view.health.millionths()) / 10_000;
     let health = format!("{}.{:02}", health / 100, health % 100);
-    let standing = match (view.stopped, view.held) {
+    let hold = match (view.stopped, view.held) {
         (Some(_), _) => "STOPPED".to_owned(),
         (None, Some(hold)) => format!("1 held ({})", word(hold)),
         (None, None) => "0 held".to_owned(),
@@ -70,7 +73,7 @@ pub fn line(view: &View, minutes: u64) -> String {
         Mode::Observe => " | only observing",
     };
     let (context, tests) = (view.context_percent, tests(view.verdict));
-    format!("{money} | {minutes} min | ctx {context}% | health {health} | {tests} | {standing}{mode}")
+    format!("{money} | {minutes} min | ctx {context}% | health {health} | {tests} | {hold}{mode}")
 }
 
 /// How an amount is shown.
@@ -127,10 +130,10 @@ mod tests_of_the_line {
 
     #[test]
     fn the_folder_and_the_window_are_found_in_old_and_new_forms() {
-        let told = read(br#"{"session_id":"a","workspace":{"current_dir":"/w"},"cost":{"x":1}}"#).unwrap();
-        assert_eq!((told.cwd, told.window), (PathBuf::from("/w"), None));
-        let told = read(br#"{"session_id":"a","cwd":"/v","context_window":{"context_window_size":1000000}}"#).unwrap();
-        assert_eq!((told.cwd, told.window), (PathBuf::from("/v"), Some(Tokens::new(1_000_000))));
+        let input = read(br#"{"session_id":"a","workspace":{"current_dir":"/w"},"cost":{"x":1}}"#).unwrap();
+        assert_eq!((input.cwd, input.window), (PathBuf::from("/w"), None));
+        let input = read(br#"{"session_id":"a","cwd":"/v","context_window":{"context_window_size":1000000}}"#).unwrap();
+        assert_eq!((input.cwd, input.window), (PathBuf::from("/v"), Some(Tokens::new(1_000_000))));
         assert!(read(b"{}").is_err() && read(b"").is_err());
     }
 }

@@ -1,9 +1,9 @@
-//! The hooks that Codex knows, with the hash of each, as it tells them itself. No model is asked and nothing is changed.
+//! The hooks that Codex knows, with the hash of each, as it lists them itself. No model is asked and nothing is changed.
 
-use crate::checkup::USUAL_PATH;
-use crate::hooks::{Client, SECONDS_RECOMMENDED};
-use crate::install::settings::events;
-use crate::throwaway::Throwaway;
+use super::settings::{FORM, seconds_for};
+use crate::hooks::time_limit::SECONDS_RECOMMENDED;
+use crate::search_path;
+use crate::temp_folder::TempFolder;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,10 +13,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// The setting by which commands get a terminal that stays open. `write_stdin` types into it, and no hook hears of that.
-pub const NO_TERMINALS: &str = "features.unified_exec_tty";
+pub(super) const NO_TERMINALS: &str = "features.unified_exec_tty";
 
 /// Where the client says that hooks of the command line come from.
-pub const SOURCE_GIVEN: &str = "sessionFlags";
+pub(super) const SOURCE_GIVEN: &str = "sessionFlags";
 
 /// How long the client may take to list its hooks.
 const LIST_WITHIN: Duration = Duration::from_secs(30);
@@ -25,33 +25,33 @@ const LINES_MAX: usize = 1_000;
 
 /// A hook as the client lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Listed {
+pub(super) struct ListedHook {
     /// The file, the event and the place by which the client knows it.
-    pub key: String,
+    pub(super) key: String,
     /// What it runs.
-    pub command: Option<String>,
+    pub(super) command: Option<String>,
     /// Where it comes from, in the client's word.
-    pub source: String,
+    pub(super) source: String,
     /// The hash under which it may be trusted.
     #[serde(rename = "currentHash")]
-    pub hash: String,
+    pub(super) hash: String,
     /// Whether the client trusts it, in its own word; older ones do not tell.
     #[serde(rename = "trustStatus")]
-    pub trust: Option<String>,
+    pub(super) trust: Option<String>,
 }
 
-impl Listed {
+impl ListedHook {
     /// Whether it is a hook of the command line for this event, as the client writes events in keys.
-    pub(crate) fn is_given_for(&self, event: &str) -> bool {
+    pub(super) fn is_given_for(&self, event: &str) -> bool {
         self.source == SOURCE_GIVEN && self.key.ends_with(&format!(":{event}:0:0"))
     }
 }
 
 /// The overrides that give a client our hooks for one start.
-pub fn overrides(command: &str, seconds: u64) -> Vec<String> {
+pub(super) fn overrides(command: &str, seconds: u64) -> Vec<String> {
     let mut words = Vec::new();
-    for event in events(Client::Codex) {
-        let seconds = if *event == "SessionEnd" { 3 } else { seconds };
+    for event in FORM.events {
+        let seconds = seconds_for(event, seconds);
         let command = toml_text(command);
         words.push("-c".to_owned());
         words.push(format!("hooks.{event}=[{{hooks=[{{type=\"command\",command={command},timeout={seconds}}}]}}]"));
@@ -60,7 +60,7 @@ pub fn overrides(command: &str, seconds: u64) -> Vec<String> {
 }
 
 /// A text as TOML reads it back; JSON's escapes are among those that TOML knows.
-pub fn toml_text(text: &str) -> String {
+pub(super) fn toml_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
@@ -69,11 +69,11 @@ pub fn toml_text(text: &str) -> String {
 ///
 /// # Errors
 /// As for [`list`].
-pub fn list_given(program: &Path, command: &str) -> Result<Vec<Listed>, String> {
-    let home = Throwaway::make("codex").map_err(|error| format!("no throw-away home can be made: {error}"))?;
+pub(super) fn list_given(program: &Path, command: &str) -> Result<Vec<ListedHook>, String> {
+    let home = TempFolder::make("codex").map_err(|error| format!("no temporary home can be made: {error}"))?;
     let mut client = Command::new(program);
     client.args(overrides(command, SECONDS_RECOMMENDED)).env_clear();
-    client.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()));
+    client.env("PATH", search_path::current());
     client.env("HOME", home.path()).env("CODEX_HOME", home.path());
     list(client, home.path())
 }
@@ -82,7 +82,7 @@ pub fn list_given(program: &Path, command: &str) -> Result<Vec<Listed>, String> 
 ///
 /// # Errors
 /// When it does not start, gives no answer in time, or answers with an error.
-pub fn list(mut client: Command, folder: &Path) -> Result<Vec<Listed>, String> {
+pub(super) fn list(mut client: Command, folder: &Path) -> Result<Vec<ListedHook>, String> {
     client.arg("app-server").current_dir(folder);
     client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child =
@@ -95,7 +95,7 @@ pub fn list(mut client: Command, folder: &Path) -> Result<Vec<Listed>, String> {
 }
 
 /// The conversation: begin, then one question.
-fn converse(child: &mut Child, folder: &Path) -> Result<Vec<Listed>, String> {
+fn converse(child: &mut Child, folder: &Path) -> Result<Vec<ListedHook>, String> {
     let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("it has no streams".to_owned());
     };
@@ -108,11 +108,11 @@ fn converse(child: &mut Child, folder: &Path) -> Result<Vec<Listed>, String> {
     for question in questions {
         writeln!(to, "{question}").map_err(|error| error.to_string())?;
     }
-    let (tell, told) = mpsc::channel();
+    let (lines, received) = mpsc::channel();
     // Ends with the child, whose end closes the stream.
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines().take(LINES_MAX).map_while(Result::ok) {
-            if tell.send(line).is_err() {
+            if lines.send(line).is_err() {
                 return;
             }
         }
@@ -120,7 +120,7 @@ fn converse(child: &mut Child, folder: &Path) -> Result<Vec<Listed>, String> {
     let until = Instant::now() + LIST_WITHIN;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let line = told.recv_timeout(left).map_err(|_| "it gave no answer".to_owned())?;
+        let line = received.recv_timeout(left).map_err(|_| "it gave no answer".to_owned())?;
         if let Some(answer) = answer(&line) {
             return answer;
         }
@@ -128,27 +128,27 @@ fn converse(child: &mut Child, folder: &Path) -> Result<Vec<Listed>, String> {
 }
 
 /// The answer to the question, if the line is it.
-fn answer(line: &str) -> Option<Result<Vec<Listed>, String>> {
+fn answer(line: &str) -> Option<Result<Vec<ListedHook>, String>> {
     #[derive(Deserialize)]
-    struct Message {
+    struct AppServerMessage {
         id: Option<u64>,
-        result: Option<Data>,
+        result: Option<HooksResult>,
         error: Option<serde_json::Value>,
     }
     #[derive(Deserialize)]
-    struct Data {
+    struct HooksResult {
         #[serde(default)]
-        data: Vec<Folder>,
+        data: Vec<HooksOfFolder>,
     }
     #[derive(Deserialize)]
-    struct Folder {
-        hooks: Vec<Listed>,
+    struct HooksOfFolder {
+        hooks: Vec<ListedHook>,
     }
-    match serde_json::from_str::<Message>(line) {
-        Ok(Message { id: Some(2), result: Some(data), .. }) => {
+    match serde_json::from_str::<AppServerMessage>(line) {
+        Ok(AppServerMessage { id: Some(2), result: Some(data), .. }) => {
             Some(Ok(data.data.into_iter().flat_map(|folder| folder.hooks).collect()))
         }
-        Ok(Message { id: Some(2), error: Some(error), .. }) => Some(Err(error.to_string())),
+        Ok(AppServerMessage { id: Some(2), error: Some(error), .. }) => Some(Err(error.to_string())),
         Ok(_) | Err(_) => None,
     }
 }

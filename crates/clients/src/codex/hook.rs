@@ -4,18 +4,18 @@
 //! answer and runs the command. No hook ends a turn here; the supervisor does. After a tool, `decision: "block"` puts
 //! its reason in the place of the result.
 
-use super::answer::Answer;
-use super::call::Event;
-use super::wire::{Wire, text};
-use super::{HookError, Reply};
+use crate::hooks::answer::Answer;
+use crate::hooks::event::Event;
+use crate::hooks::wire::{HookInput, text};
+use crate::hooks::reply::{HookError, Reply};
 use serde_json::json;
 
-/// Events that ask for nothing: a broken guard tells and lets them go.
+/// Events that ask for nothing: a broken guard reports and lets them go.
 pub(super) const REPORTS: &[&str] =
     &["Stop", "SubagentStop", "SubagentStart", "SessionStart", "SessionEnd", "PreCompact", "PostCompact", "Interrupt"];
 
 /// What an event means.
-pub(super) fn event(wire: &Wire<'_>) -> Result<Event, HookError> {
+pub(super) fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "PreToolUse" => Event::Asked(wire.tool()?),
         // The client does not say whether a command failed; its rollout and the text itself do.
@@ -33,7 +33,7 @@ pub(super) fn event(wire: &Wire<'_>) -> Result<Event, HookError> {
 }
 
 /// The answer in the client's words; what an event cannot carry is not said.
-pub(super) fn say(event: &Event, answer: &Answer) -> Reply {
+pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
     match (event, answer) {
         (_, Answer::Pass) => Reply::default(),
         (Event::Asked(_), Answer::Refuse { reason, .. }) => Reply::json(&json!({"hookSpecificOutput": {

@@ -1,29 +1,125 @@
-//! Codex runs a hook only if the person's own configuration holds the hook's hash: otherwise it skips it without a word,
+//! Codex runs a hook only if the person's own configuration holds the hook's hash: otherwise it skips it without a message,
 //! and marks in a project's configuration count for nothing. The client itself tells the hashes; here they are written into
 //! `config.toml`, for our hooks and for no others. Beside them stands the switch that keeps commands from getting an open
 //! terminal: what is typed into one reaches no hook.
 
-use super::file;
-use super::settings;
-use super::{Change, InstallError, Kind, Scope};
-use crate::codex_hooks::{Listed, NO_TERMINALS};
-use crate::hooks::Client;
-use crate::hooks::protected::Homes;
+use super::app_server::{self, ListedHook};
+use super::settings::FORM;
+use super::trusted_config::{self, TerminalSwitch, marks, with_marks, without_marks};
+use crate::check_result::CheckResult;
+use crate::homes::Homes;
+use crate::install::change::{self, Change, ChangeKind, InstallError, SettingsFile};
+use crate::install::file::{self, Scope};
+use crate::install::settings;
+use crate::install::trust::{HookTrust, TrustCheck, TrustPlace, TrustPlan};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use toml_edit::{DocumentMut, Item, Table, value};
+use std::process::Command;
 
 const CONFIG: &str = "config.toml";
 
+/// How Codex comes to trust our hooks.
+pub(super) struct CodexTrust;
+
+impl HookTrust for CodexTrust {
+    fn plan_install(&self, place: &TrustPlace<'_>, hooks: &Change, command: &str) -> Result<TrustPlan, InstallError> {
+        let files = CodexFiles::find(place.scope, place.homes)?;
+        files.check_config()?;
+        let mut plan = TrustPlan::default();
+        match plan_trust(&files, place, hooks, command) {
+            Ok(trust) => plan.changes.push(trust),
+            Err(why) => {
+                plan.notes.push(format!("NOT YET     {why}: codex skips hooks until they are trusted"));
+                plan.notes.push("next        start codex and type `/hooks`".to_owned());
+            }
+        }
+        Ok(plan)
+    }
+
+    /// A configuration that cannot be read keeps no hook where it is: what stays in it is reported.
+    fn plan_remove(&self, place: &TrustPlace<'_>) -> Result<TrustPlan, InstallError> {
+        let files = CodexFiles::find(place.scope, place.homes)?;
+        let mut changes = vec![distrust(&files)];
+        if matches!(place.scope, Scope::Project(_)) {
+            let is_nothing = |change: &Result<Change, InstallError>| change.as_ref().is_ok_and(Change::is_nothing);
+            changes.extend(Some(distrust_in_project(&files)).filter(|change| !is_nothing(change)));
+        }
+        let mut plan = TrustPlan::default();
+        for change in changes {
+            match change {
+                Ok(change) => plan.changes.push(change),
+                Err(error @ InstallError::Config { .. }) => {
+                    plan.notes.push(format!("NOT DONE    {error}"));
+                    plan.notes.push(format!(
+                        "            the trust of `{}` and `features.unified_exec_tty` stay in it, where they are: fix it and take \
+                         them out",
+                        files.hooks.display()
+                    ));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Whether Codex trusts the hooks is for Codex to say: it reads none in a folder that the person has not trusted.
+    fn left_to_do(&self, place: &TrustPlace<'_>) -> Result<Vec<String>, InstallError> {
+        let Some(program) = place.program else { return Ok(Vec::new()) };
+        let files = CodexFiles::find(place.scope, place.homes)?;
+        let why = match files.listed(program) {
+            Ok(listed) if files.is_trusted(&listed)? => return Ok(Vec::new()),
+            Ok(_) => "codex does not trust these hooks and skips them".to_owned(),
+            Err(why) => format!("codex does not list its hooks: {why}"),
+        };
+        let next = match place.scope {
+            Scope::Project(_) => "next        start codex in this workspace, trust the folder, and type `/hooks`",
+            Scope::User => "next        start codex and type `/hooks`",
+        };
+        Ok(vec![format!("NOT YET     {why}"), next.to_owned()])
+    }
+
+    fn check(&self, place: &TrustPlace<'_>, check: &TrustCheck<'_>) -> CheckResult {
+        let fix = match place.scope {
+            Scope::Project(_) => "start codex in this workspace, trust the folder, and type `/hooks`".to_owned(),
+            Scope::User => format!("{}, or start codex and type `/hooks`", check.again),
+        };
+        let files = match CodexFiles::find(place.scope, place.homes) {
+            Ok(files) => files,
+            Err(error) => return CheckResult::broken(check.id, error.to_string(), fix),
+        };
+        let program = place.program.unwrap_or(Path::new("codex"));
+        let listed = match files.listed(program) {
+            Ok(listed) => listed,
+            Err(why) => return CheckResult::broken(check.id, format!("codex does not list its hooks: {why}"), fix),
+        };
+        let looked = files.is_trusted(&listed).and_then(|trusted| {
+            Ok((trusted, trust(&files, check.text, check.command, &listed)?.is_nothing()))
+        });
+        match looked {
+            Ok((true, true)) => CheckResult::kept(check.id, "codex trusts the hooks and opens no terminals behind them"),
+            Ok((false, _)) => CheckResult::broken(check.id, "codex does not trust the hooks and skips them", fix),
+            Ok((true, false)) => CheckResult::broken(check.id, "codex opens terminals behind the hooks", check.again),
+            Err(error) => CheckResult::broken(check.id, error.to_string(), fix),
+        }
+    }
+}
+
+/// Codex skips hooks that it does not trust: so they are trusted here, by the hashes that it tells.
+fn plan_trust(files: &CodexFiles, place: &TrustPlace<'_>, hooks: &Change, command: &str) -> Result<Change, String> {
+    let program = place.program.ok_or_else(|| "codex is not on the search path".to_owned())?;
+    let listed = if hooks.is_nothing() { files.listed(program) } else { app_server::list_given(program, command) };
+    let listed = listed.map_err(|why| format!("codex does not list its hooks: {why}"))?;
+    let text = hooks.after.as_deref().unwrap_or_default();
+    trust(files, text, command, &listed).map_err(|error| error.to_string())
+}
+
 /// The files of Codex that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodexFiles {
-    /// The hooks.
-    pub hooks: PathBuf,
+struct CodexFiles {
+    hooks: PathBuf,
     /// The configuration whose trust counts: always the person's own.
-    pub config: PathBuf,
-    /// Whose the hooks are.
-    pub scope: Scope,
+    config: PathBuf,
+    scope: Scope,
 }
 
 impl CodexFiles {
@@ -31,10 +127,10 @@ impl CodexFiles {
     ///
     /// # Errors
     /// When the person has no home.
-    pub fn find(scope: &Scope, homes: &Homes) -> Result<Self, InstallError> {
-        let hooks = super::settings_file(Client::Codex, scope, homes)?;
+    fn find(scope: &Scope, homes: &Homes) -> Result<Self, InstallError> {
+        let hooks = SettingsFile::find(&FORM, scope, homes)?.path;
         // Without a home nothing is trusted, and the client says so; hooks of a project can go all the same.
-        let own = super::settings_file(Client::Codex, &Scope::User, homes).unwrap_or_else(|_| hooks.clone());
+        let own = SettingsFile::find(&FORM, &Scope::User, homes).map_or_else(|_| hooks.clone(), |own| own.path);
         Ok(Self { hooks, config: own.with_file_name(CONFIG), scope: scope.clone() })
     }
 
@@ -42,9 +138,9 @@ impl CodexFiles {
     ///
     /// # Errors
     /// When it cannot.
-    pub fn check_config(&self) -> Result<(), InstallError> {
+    fn check_config(&self) -> Result<(), InstallError> {
         let text = file::read(&self.config, &Scope::User)?.unwrap_or_default();
-        parse(&text).map(|_| ()).map_err(wrong(&self.config))
+        trusted_config::parse(&text).map(|_| ()).map_err(wrong(&self.config))
     }
 
     /// Whether the client itself says that it trusts all our hooks of this file. One that does not tell is believed to go
@@ -52,16 +148,25 @@ impl CodexFiles {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn is_trusted(&self, listed: &[Listed]) -> Result<bool, InstallError> {
+    fn is_trusted(&self, listed: &[ListedHook]) -> Result<bool, InstallError> {
         let text = file::read(&self.hooks, &self.scope)?.unwrap_or_default();
-        let trusts = |hook: &Listed| hook.trust.as_deref().is_none_or(|word| word == "trusted");
+        let trusts = |hook: &ListedHook| hook.trust.as_deref().is_none_or(|word| word == "trusted");
         let keys = self.keys(&text)?;
         Ok(keys.iter().all(|(_, key)| listed.iter().any(|hook| hook.key == *key && trusts(hook))))
     }
 
+    /// The hooks that Codex finds where ours are.
+    fn listed(&self, program: &Path) -> Result<Vec<ListedHook>, String> {
+        let folder = match &self.scope {
+            Scope::Project(root) => root.clone(),
+            Scope::User => self.hooks.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned),
+        };
+        app_server::list(Command::new(program), &folder)
+    }
+
     /// The keys by which the client knows our hooks in a text: the file, the event, and the places in its lists.
     fn keys(&self, text: &str) -> Result<Vec<(String, String)>, InstallError> {
-        let places = settings::places(text, Client::Codex).map_err(super::at(&self.hooks))?;
+        let places = settings::places(text, &FORM).map_err(change::at(&self.hooks))?;
         let real = real(&self.hooks);
         let key = |(event, entry, place)| {
             let event = snake(event);
@@ -82,76 +187,74 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-impl Change {
-    /// Plans to mark our hooks as trusted that stand in this text, which is or will be the file of hooks. Hooks that the
-    /// client lists as given on its command line tell the hashes of those that are not written yet.
-    ///
-    /// # Errors
-    /// When the client does not list them, or its configuration cannot be read.
-    pub fn trust(files: &CodexFiles, text: &str, command: &str, listed: &[Listed]) -> Result<Self, InstallError> {
-        let mut marks = Vec::new();
-        for (event, key) in files.keys(text)? {
-            let is_it = |hook: &&Listed| hook.key == key || hook.is_given_for(&event);
-            let hook = listed.iter().find(|hook| is_it(hook) && hook.command.as_deref() == Some(command));
-            let hash = hook.map(|hook| hook.hash.clone());
-            marks.push((key.clone(), hash.ok_or(InstallError::NotListed { key })?));
+/// Plans to mark our hooks as trusted that stand in this text, which is or will be the file of hooks. Hooks that the
+/// client lists as given on its command line tell the hashes of those that are not written yet.
+///
+/// # Errors
+/// When the client does not list them, or its configuration cannot be read.
+fn trust(files: &CodexFiles, text: &str, command: &str, listed: &[ListedHook]) -> Result<Change, InstallError> {
+    let mut marks = Vec::new();
+    for (event, key) in files.keys(text)? {
+        let is_it = |hook: &&ListedHook| hook.key == key || hook.is_given_for(&event);
+        let hook = listed.iter().find(|hook| is_it(hook) && hook.command.as_deref() == Some(command));
+        let hash = hook.map(|hook| hook.hash.clone());
+        marks.push((key.clone(), hash.ok_or(InstallError::NotListed { key })?));
+    }
+    let path = files.config.clone();
+    let before = file::read(&path, &Scope::User)?;
+    let text = before.as_deref().unwrap_or_default();
+    let after = with_marks(text, &marks).map_err(wrong(&path))?;
+    let keys: Vec<String> = marks.into_iter().map(|(key, _)| key).collect();
+    let there = trusted_config::marks(text, &keys).map_err(wrong(&path))?;
+    let is_first = there.is_empty() && !has_others(text, &keys).map_err(wrong(&path))?;
+    let (kind, backup) = match (is_first, &before) {
+        (true, Some(_)) => (ChangeKind::Install, Some(file::free_backup(&path)?)),
+        (true, None) => (ChangeKind::Install, None),
+        (false, _) => (ChangeKind::Renew, kept(&path, text, &there).map(|(backup, _)| backup)),
+    };
+    Ok(Change { path, before, after: Some(after), kind, scope: Scope::User, backup })
+}
+
+/// Plans to take the marks of our hooks away; to be made before the hooks themselves go.
+///
+/// # Errors
+/// When a file cannot be read.
+fn distrust(files: &CodexFiles) -> Result<Change, InstallError> {
+    distrust_in(files, files.config.clone(), &Scope::User)
+}
+
+/// The same in the project's own configuration, where an older program put marks that never counted.
+///
+/// # Errors
+/// When a file cannot be read.
+fn distrust_in_project(files: &CodexFiles) -> Result<Change, InstallError> {
+    distrust_in(files, files.hooks.with_file_name(CONFIG), &files.scope)
+}
+
+fn distrust_in(files: &CodexFiles, path: PathBuf, scope: &Scope) -> Result<Change, InstallError> {
+    let hooks = file::read(&files.hooks, &files.scope)?.unwrap_or_default();
+    let keys: Vec<String> = files.keys(&hooks)?.into_iter().map(|(_, key)| key).collect();
+    let before = file::read(&path, scope)?;
+    let (mut after, mut backup) = (before.clone(), None);
+    let marks = match &before {
+        // Where there is no hook there is no mark, whatever the file is.
+        Some(text) if !keys.is_empty() => marks(text, &keys).map_err(wrong(&path))?,
+        Some(_) | None => Vec::new(),
+    };
+    if let (Some(text), false) = (&before, marks.is_empty()) {
+        if has_others(text, &keys).map_err(wrong(&path))? {
+            // Hooks of ours in another place need the switch, and what was kept is theirs to bring back.
+            after = Some(without_marks(text, &keys, TerminalSwitch::Stays).map_err(wrong(&path))?);
+        } else {
+            let made_of_nothing = || with_marks("", &marks).is_ok_and(|made| made == *text);
+            (after, backup) = match kept(&path, text, &marks) {
+                Some((backup, was)) => (Some(was), Some(backup)),
+                None if made_of_nothing() => (None, None),
+                None => (Some(without_marks(text, &keys, TerminalSwitch::Goes).map_err(wrong(&path))?), None),
+            };
         }
-        let path = files.config.clone();
-        let before = file::read(&path, &Scope::User)?;
-        let text = before.as_deref().unwrap_or_default();
-        let after = with_marks(text, &marks).map_err(wrong(&path))?;
-        let keys: Vec<String> = marks.into_iter().map(|(key, _)| key).collect();
-        let there = self::marks(text, &keys).map_err(wrong(&path))?;
-        let is_first = there.is_empty() && !has_others(text, &keys).map_err(wrong(&path))?;
-        let (kind, backup) = match (is_first, &before) {
-            (true, Some(_)) => (Kind::Install, Some(file::free_backup(&path)?)),
-            (true, None) => (Kind::Install, None),
-            (false, _) => (Kind::Renew, kept(&path, text, &there).map(|(backup, _)| backup)),
-        };
-        Ok(Self { path, before, after: Some(after), kind, scope: Scope::User, backup })
     }
-
-    /// Plans to take the marks of our hooks away; to be made before the hooks themselves go.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn distrust(files: &CodexFiles) -> Result<Self, InstallError> {
-        Self::distrust_in(files, files.config.clone(), &Scope::User)
-    }
-
-    /// The same in the project's own configuration, where an older program put marks that never counted.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn distrust_in_project(files: &CodexFiles) -> Result<Self, InstallError> {
-        Self::distrust_in(files, files.hooks.with_file_name(CONFIG), &files.scope)
-    }
-
-    fn distrust_in(files: &CodexFiles, path: PathBuf, scope: &Scope) -> Result<Self, InstallError> {
-        let hooks = file::read(&files.hooks, &files.scope)?.unwrap_or_default();
-        let keys: Vec<String> = files.keys(&hooks)?.into_iter().map(|(_, key)| key).collect();
-        let before = file::read(&path, scope)?;
-        let (mut after, mut backup) = (before.clone(), None);
-        let marks = match &before {
-            // Where there is no hook there is no mark, whatever the file is.
-            Some(text) if !keys.is_empty() => marks(text, &keys).map_err(wrong(&path))?,
-            Some(_) | None => Vec::new(),
-        };
-        if let (Some(text), false) = (&before, marks.is_empty()) {
-            if has_others(text, &keys).map_err(wrong(&path))? {
-                // Hooks of ours in another place need the switch, and what was kept is theirs to bring back.
-                after = Some(without_marks(text, &keys, Switch::Stays).map_err(wrong(&path))?);
-            } else {
-                let made_of_nothing = || with_marks("", &marks).is_ok_and(|made| made == *text);
-                (after, backup) = match kept(&path, text, &marks) {
-                    Some((backup, was)) => (Some(was), Some(backup)),
-                    None if made_of_nothing() => (None, None),
-                    None => (Some(without_marks(text, &keys, Switch::Goes).map_err(wrong(&path))?), None),
-                };
-            }
-        }
-        Ok(Self { path, before, after, kind: Kind::Remove, scope: scope.clone(), backup })
-    }
+    Ok(Change { path, before, after, kind: ChangeKind::Remove, scope: scope.clone(), backup })
 }
 
 /// The configuration as it was, and where it is kept: the one of which these marks make just this text.
@@ -162,15 +265,11 @@ fn kept(path: &Path, text: &str, marks: &[(String, String)]) -> Option<(PathBuf,
 
 /// Whether a configuration trusts hooks of ours beside these: such as stand in a file of hooks elsewhere.
 fn has_others(text: &str, keys: &[String]) -> Result<bool, String> {
-    let document = parse(text)?;
-    let state = document.get("hooks").and_then(|hooks| hooks.get("state")).and_then(Item::as_table_like);
-    let file_of = |key: &str| key.rsplitn(4, ':').nth(3).map(str::to_owned);
-    let own: BTreeSet<String> = keys.iter().filter_map(|key| file_of(key)).collect();
-    let files: BTreeSet<String> =
-        state.into_iter().flat_map(|state| state.iter()).filter_map(|(key, _)| file_of(key)).collect();
+    let own: BTreeSet<String> = keys.iter().filter_map(|key| trusted_config::file_of(key)).collect();
+    let files = trusted_config::trusted_files(text)?;
     let is_ours = |path: &String| {
         let text = file::read(Path::new(path), &Scope::User).ok().flatten().unwrap_or_default();
-        settings::commands(&text, Client::Codex).is_ok_and(|commands| !commands.is_empty())
+        settings::commands(&text, &FORM).is_ok_and(|commands| !commands.is_empty())
     };
     Ok(files.difference(&own).any(is_ours))
 }
@@ -187,79 +286,6 @@ fn snake(event: &str) -> String {
     name
 }
 
-fn with_marks(text: &str, marks: &[(String, String)]) -> Result<String, String> {
-    let mut document = parse(text)?;
-    let hooks = silent_table(document.as_table_mut(), "hooks")?;
-    let state = silent_table(hooks, "state")?;
-    for (key, hash) in marks {
-        silent_table(state, key)?.insert("trusted_hash", value(hash));
-    }
-    for (key, _) in marks {
-        // A table that holds something is written with its own line.
-        if let Some(table) = state.get_mut(key).and_then(Item::as_table_mut) {
-            table.set_implicit(false);
-        }
-    }
-    let (section, switch) = switch();
-    let features = document.entry(section).or_insert_with(|| Item::Table(Table::new()));
-    let features = features.as_table_like_mut().ok_or_else(|| format!("`{section}` is not a table"))?;
-    if features.get(switch).and_then(Item::as_bool) != Some(false) {
-        features.insert(switch, value(false));
-    }
-    Ok(document.to_string())
-}
-
-/// The section and the name of the switch for open terminals.
-fn switch() -> (&'static str, &'static str) {
-    NO_TERMINALS.split_once('.').unwrap_or((NO_TERMINALS, ""))
-}
-
-/// A table, made if there is none, that gets no line of its own while it only holds tables.
-fn silent_table<'a>(within: &'a mut Table, name: &str) -> Result<&'a mut Table, String> {
-    let item = within.entry(name).or_insert_with(|| {
-        let mut table = Table::new();
-        table.set_implicit(true);
-        Item::Table(table)
-    });
-    item.as_table_mut().ok_or_else(|| format!("`{name}` is not a table"))
-}
-
-fn marks(text: &str, keys: &[String]) -> Result<Vec<(String, String)>, String> {
-    let document = parse(text)?;
-    let state = document.get("hooks").and_then(|hooks| hooks.get("state"));
-    let hash = |key: &String| state?.get(key)?.get("trusted_hash")?.as_str().map(str::to_owned);
-    Ok(keys.iter().filter_map(|key| Some((key.clone(), hash(key)?))).collect())
-}
-
-/// What becomes of the switch for open terminals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Switch {
-    Stays,
-    Goes,
-}
-
-fn without_marks(text: &str, keys: &[String], becomes: Switch) -> Result<String, String> {
-    let mut document = parse(text)?;
-    let Some(hooks) = document.get_mut("hooks").and_then(Item::as_table_mut) else { return Ok(text.to_owned()) };
-    if let Some(state) = hooks.get_mut("state").and_then(Item::as_table_like_mut) {
-        for key in keys {
-            state.remove(key);
-        }
-    }
-    let (section, switch) = switch();
-    if let (Switch::Goes, Some(features)) = (becomes, document.get_mut(section).and_then(Item::as_table_like_mut)) {
-        features.remove(switch);
-        if features.is_empty() {
-            document.remove(section);
-        }
-    }
-    Ok(document.to_string())
-}
-
-fn parse(text: &str) -> Result<DocumentMut, String> {
-    text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
-}
-
 fn wrong(path: &Path) -> impl Fn(String) -> InstallError {
     let path = path.to_owned();
     move |problem| InstallError::Config { path: path.clone(), problem: problem.replace('\n', " ") }
@@ -272,20 +298,20 @@ mod tests {
     const OWN: &str = "model = \"m\" # mine\n\n[hooks.state.\"/other:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
 
     /// Hooks of ours behind one of the person's, and what the client lists.
-    fn placed(folder: &Path) -> (CodexFiles, String, Vec<Listed>) {
+    fn placed(folder: &Path) -> (CodexFiles, String, Vec<ListedHook>) {
         placed_in(folder, Scope::User)
     }
 
-    fn placed_in(folder: &Path, scope: Scope) -> (CodexFiles, String, Vec<Listed>) {
-        let homes = Homes { codex: Some(folder.to_owned()), ..Homes::default() };
+    fn placed_in(folder: &Path, scope: Scope) -> (CodexFiles, String, Vec<ListedHook>) {
+        let homes = Homes::default().with(&super::super::settings::HOME, folder.to_owned());
         let files = CodexFiles::find(&scope, &homes).unwrap();
         let file = &files.hooks;
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        let command = super::super::command(Path::new("/opt/tripwire"), Client::Codex);
+        let command = crate::hook_command::line(Path::new("/opt/tripwire"), "codex");
         std::fs::write(file, r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#).unwrap();
-        Change::install(Client::Codex, (file, &scope), &command).unwrap().carry_out().unwrap();
+        Change::install(&FORM, &SettingsFile { path: file.clone(), scope: scope.clone() }, &command).unwrap().carry_out().unwrap();
         let keys = files.keys(&std::fs::read_to_string(file).unwrap()).unwrap();
-        let hook = |(_, key): &(String, String)| Listed {
+        let hook = |(_, key): &(String, String)| ListedHook {
             key: key.clone(),
             command: Some(command.clone()),
             source: "user".to_owned(),
@@ -296,8 +322,8 @@ mod tests {
         (files, command, listed)
     }
 
-    fn trust(files: &CodexFiles, command: &str, listed: &[Listed]) -> Result<Change, InstallError> {
-        Change::trust(files, &std::fs::read_to_string(&files.hooks).unwrap(), command, listed)
+    fn trust(files: &CodexFiles, command: &str, listed: &[ListedHook]) -> Result<Change, InstallError> {
+        super::trust(files, &std::fs::read_to_string(&files.hooks).unwrap(), command, listed)
     }
 
     #[test]
@@ -312,7 +338,7 @@ mod tests {
         assert!(after.contains(":pre_tool_use:0:0\"]") && !after.contains(":stop:0:0\"]\ntrusted_hash = \"sha256:2\""));
         change.carry_out().unwrap();
         assert!(trust(&files, &command, &listed).unwrap().is_nothing());
-        Change::distrust(&files).unwrap().carry_out().unwrap();
+        distrust(&files).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&files.config).unwrap(), OWN);
     }
 
@@ -329,7 +355,7 @@ mod tests {
         assert!(!again.is_nothing());
         again.carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(again.backup().unwrap()).unwrap(), OWN);
-        Change::distrust(&files).unwrap().carry_out().unwrap();
+        distrust(&files).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&files.config).unwrap(), OWN);
     }
 
@@ -338,13 +364,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (files, command, listed) = placed(dir.path());
         trust(&files, &command, &listed).unwrap().carry_out().unwrap();
-        Change::distrust(&files).unwrap().carry_out().unwrap();
+        distrust(&files).unwrap().carry_out().unwrap();
         assert!(!files.config.exists(), "there was none before");
         std::fs::write(&files.config, OWN).unwrap();
         trust(&files, &command, &listed).unwrap().carry_out().unwrap();
         let text = std::fs::read_to_string(&files.config).unwrap();
         std::fs::write(&files.config, text.replace("\"m\"", "\"n\"")).unwrap();
-        Change::distrust(&files).unwrap().carry_out().unwrap();
+        distrust(&files).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&files.config).unwrap(), OWN.replace("\"m\"", "\"n\""));
     }
 
@@ -357,11 +383,11 @@ mod tests {
         {
             std::fs::write(&files.config, own).unwrap();
             let change = trust(&files, &command, &listed).unwrap();
-            let after: DocumentMut = change.after.clone().unwrap().parse().unwrap();
+            let after: toml_edit::DocumentMut = change.after.clone().unwrap().parse().unwrap();
             assert_eq!(after["features"]["unified_exec_tty"].as_bool(), Some(false), "{after}");
             change.carry_out().unwrap();
             assert!(trust(&files, &command, &listed).unwrap().is_nothing());
-            Change::distrust(&files).unwrap().carry_out().unwrap();
+            distrust(&files).unwrap().carry_out().unwrap();
             assert_eq!(std::fs::read_to_string(&files.config).unwrap(), own);
         }
         std::fs::write(&files.config, "features = 1\n").unwrap();
@@ -380,7 +406,7 @@ mod tests {
         assert!(!files.is_trusted(&listed).unwrap(), "only the client's own word counts");
         listed.iter_mut().for_each(|hook| hook.trust = Some("trusted".to_owned()));
         assert!(files.is_trusted(&listed).unwrap() && !files.is_trusted(&listed[1..]).unwrap());
-        Change::distrust(&files).unwrap().carry_out().unwrap();
+        distrust(&files).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&files.config).unwrap(), OWN);
     }
 
@@ -393,7 +419,7 @@ mod tests {
         trust(&files, &command, &listed).unwrap().carry_out().unwrap();
         let text = std::fs::read_to_string(&files.config).unwrap();
         std::fs::write(&files.config, format!("# mine\n{text}")).unwrap();
-        Change::distrust(&files).unwrap().carry_out().unwrap();
+        distrust(&files).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&files.config).unwrap(), format!("# mine\n{own}"));
     }
 
@@ -407,14 +433,14 @@ mod tests {
             for (files, command, listed) in [&own, &project] {
                 trust(files, command, listed).unwrap().carry_out().unwrap();
             }
-            Change::distrust(&order[0].0).unwrap().carry_out().unwrap();
+            distrust(&order[0].0).unwrap().carry_out().unwrap();
             let text = std::fs::read_to_string(&own.0.config).unwrap();
             assert!(text.contains("unified_exec_tty = false"), "{text}");
             assert_eq!(text.matches("sha256:2").count(), order[1].2.len(), "{text}");
             // The hooks go with their marks.
             let hooks = std::fs::read_to_string(&order[0].0.hooks).unwrap();
             std::fs::write(&order[0].0.hooks, "{}").unwrap();
-            let last = Change::distrust(&order[1].0).unwrap();
+            let last = distrust(&order[1].0).unwrap();
             last.carry_out().unwrap();
             assert_eq!(std::fs::read_to_string(&own.0.config).unwrap(), OWN);
             assert!(last.left().is_empty());
@@ -435,8 +461,8 @@ mod tests {
         assert_eq!(trust(&files, &command, &listed).unwrap(), written);
         let planned = std::fs::read_to_string(&files.hooks).unwrap();
         std::fs::remove_file(&files.hooks).unwrap();
-        assert_eq!(Change::trust(&files, &planned, &command, &listed).unwrap(), written);
-        assert!(Change::trust(&files, &planned, "another", &listed).is_err());
+        assert_eq!(super::trust(&files, &planned, &command, &listed).unwrap(), written);
+        assert!(super::trust(&files, &planned, "another", &listed).is_err());
     }
 
     #[test]

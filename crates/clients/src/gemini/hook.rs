@@ -4,20 +4,20 @@
 //! for budgets: nothing is asked and the turn ends. `PreCompress` comes before every model request, whether or not
 //! anything is compressed, and means nothing.
 
-use super::answer::{Answer, Turn};
-use super::call::Event;
-use super::wire::{Wire, raw, text};
-use super::{HookError, Reply};
+use crate::hooks::answer::{Answer, Turn};
+use crate::hooks::event::Event;
+use crate::hooks::wire::{HookInput, raw, text};
+use crate::hooks::reply::{HookError, Reply};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// Events that ask for nothing: a broken guard tells and lets them go.
+/// Events that ask for nothing: a broken guard reports and lets them go.
 pub(super) const REPORTS: &[&str] =
     &["AfterAgent", "AfterModel", "BeforeToolSelection", "SessionStart", "SessionEnd", "PreCompress", "Notification"];
 
 /// What an event means.
-pub(super) fn event(wire: &Wire<'_>) -> Result<Event, HookError> {
+pub(super) fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "BeforeTool" => Event::Asked(wire.tool()?),
         "AfterTool" => {
@@ -71,7 +71,7 @@ pub(crate) fn plain(content: &str) -> String {
 }
 
 /// The answer in the client's words; what an event cannot carry is not said.
-pub(super) fn say(event: &Event, answer: &Answer) -> Reply {
+pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
     match (event, answer) {
         (_, Answer::Pass) => Reply::default(),
         (Event::Asked(_) | Event::ModelAsked { .. }, Answer::Refuse { reason, turn }) => deny(reason, *turn),

@@ -1,26 +1,7 @@
-//! One call of a hook, in words that all clients share.
+//! What a client's event means, in words that all clients share.
 
-use super::Client;
 use std::path::PathBuf;
-
-/// One call of the hook.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookCall {
-    /// Who calls.
-    pub client: Client,
-    /// The client's own session; sub-agents share their parent's.
-    pub session: String,
-    /// Where the agent works.
-    pub cwd: PathBuf,
-    /// The client's own record of the session.
-    pub transcript: Option<PathBuf>,
-    /// The sub-agent that acts, if it is not the main one.
-    pub agent: Option<Agent>,
-    /// What happened.
-    pub event: Event,
-    /// What a person said, where somebody speaks.
-    pub prompt: Option<String>,
-}
+use tripwire_observe::RawCall;
 
 /// A sub-agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +27,9 @@ pub enum Event {
         model: String,
     },
     /// A tool is about to run.
-    Asked(Tool),
+    Asked(ToolCall),
     /// A tool ran.
-    Done(Tool, Outcome),
+    Done(ToolCall, Outcome),
     /// The agent says that it is done.
     Claimed(Repeat),
     /// A sub-agent began.
@@ -83,9 +64,9 @@ pub enum Repeat {
     Again,
 }
 
-/// A call of a tool.
+/// A call of a tool, as a hook is asked about it and as a transcript shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tool {
+pub struct ToolCall {
     /// Its name.
     pub name: String,
     /// Its arguments as JSON text.
@@ -105,23 +86,10 @@ pub struct Outcome {
     pub duration_ms: u64,
 }
 
-impl HookCall {
-    /// Whether the engine has anything to say about it; all other events are let pass without a look.
+impl ToolCall {
+    /// The call as the observer takes it.
     #[must_use]
-    pub const fn concerns_the_engine(&self) -> bool {
-        match self.event {
-            Event::SessionStarted(_)
-            | Event::SessionEnded
-            | Event::Prompt
-            | Event::ModelAsked { .. }
-            | Event::Asked(_)
-            | Event::Done(..)
-            | Event::Claimed(_)
-            | Event::AgentStarted
-            | Event::AgentEnded
-            | Event::Compacting
-            | Event::Compacted => true,
-            Event::Other => false,
-        }
+    pub fn raw(&self) -> RawCall<'_> {
+        RawCall { tool: &self.name, args: &self.input, ..RawCall::default() }
     }
 }

@@ -1,16 +1,19 @@
-//! The desk at which one event of a client is dealt with: inputs to the engine, decisions back, one answer.
+//! Handles one event of a client: inputs to the engine, decisions back, one answer.
 //!
 //! It is the same for a hook process that opens the session itself and for the supervisor, to which hooks hand over what
 //! they got. Nothing here decides.
 
 use super::alive::{self, Life};
 use super::answer::{self, Answer};
-use super::call::{Event, HookCall, Source};
+use super::event::{Event, Source};
 use super::figures;
-use super::inputs::{self, Scene, Verified};
-use super::memory::Memory;
-use super::protected::{Homes, Reach};
-use super::{Reply, say, window};
+use super::hook_call::{HookCall, say};
+use super::inputs::{self, CallContext, Verified};
+use super::memory::HookMemory;
+use super::reply::Reply;
+use super::window;
+use crate::homes::Homes;
+use crate::protected::ProtectedPaths;
 use std::time::Duration;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, SafetyVeto};
@@ -28,9 +31,9 @@ use tripwire_workspace::geometry::wall_clock::WallClock;
 /// The largest briefing that is put into a fresh context.
 const BRIEFING_BYTES_MAX: u64 = 32 * 1_024;
 
-/// Where events of one workspace are dealt with.
+/// Handles the events of one workspace.
 #[derive(Debug)]
-pub struct Desk<'a> {
+pub struct HookHandler<'a> {
     /// The workspace.
     pub workspace: &'a Workspace,
     /// The person's folders, for what the agent must not touch.
@@ -44,7 +47,7 @@ pub struct Desk<'a> {
 pub struct Handled {
     /// What the hook says.
     pub reply: Reply,
-    /// What the driver took in, for whoever has to tell people.
+    /// What the driver took in, for notifications.
     pub taken: Vec<Taken>,
     /// The call is only throttled: after this time it may be asked for again, with [`Attempt::Again`].
     pub retry_after: Option<Duration>,
@@ -59,15 +62,15 @@ pub enum Attempt {
     Again,
 }
 
-impl Desk<'_> {
-    /// Deals with one event.
+impl HookHandler<'_> {
+    /// Handles one event.
     ///
     /// # Errors
-    /// Whatever keeps the engine from deciding: then the caller has to refuse.
+    /// When the engine cannot decide: then the caller has to refuse.
     pub fn handle(&self, call: &HookCall, driver: &mut Driver, attempt: Attempt) -> Result<Handled, DriverError> {
         let foreign = Foreign { client: call.client.name(), session: &call.session };
         let mut notes = foreign.notes(self.workspace.layout())?;
-        let mut memory = Memory::read(notes.read());
+        let mut memory = HookMemory::read(notes.read());
         let mut taken = Vec::new();
         let answer = match &call.event {
             Event::SessionStarted(source) => {
@@ -89,26 +92,26 @@ impl Desk<'_> {
             | Event::AgentEnded
             | Event::Compacted
             | Event::SessionEnded
-            | Event::Other => self.decide(call, driver, (&mut memory, attempt), &mut taken)?,
+            | Event::Other => self.decide(call, driver, attempt, HookNotes { memory: &mut memory, taken: &mut taken })?,
         };
         notes.write(memory.text().as_bytes())?;
         let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
         Ok(Handled { reply: say(call, &answer), taken, retry_after })
     }
 
-    /// Answers a hook whose steps are not this session's, such as that of a client that the agent started: the floor, what
-    /// is out of reach, and whatever holds or stopped the session count for it too. Nothing is taken in. What only a
+    /// Answers a hook whose steps are not this session's, such as that of a client that the agent started: the
+    /// destructive-command guard, the protected paths, and what holds or stopped the session count for it too. Nothing is taken in. What only a
     /// throttle of the minute keeps waiting may go on, because the minute is not its own.
     ///
     /// # Errors
-    /// Whatever keeps the engine from deciding: then the caller has to refuse.
+    /// When the engine cannot decide: then the caller has to refuse.
     pub fn opinion(&self, call: &HookCall, driver: &mut Driver) -> Result<Reply, DriverError> {
-        let reach = Reach::new(self.workspace, self.homes);
+        let protected = ProtectedPaths::new(self.workspace, self.homes);
         let facts = self.facts(call, driver);
-        let scene = Scene { call, root: self.workspace.root(), reach: &reach, facts: &facts };
+        let context = CallContext { call, root: self.workspace.root(), protected: &protected, facts: &facts };
         let what = match &call.event {
-            Event::Asked(tool) => scene.request(tool, driver),
-            Event::ModelAsked { model } => Scene::model_request(model, driver.role()),
+            Event::Asked(tool) => context.request(tool, driver),
+            Event::ModelAsked { model } => CallContext::model_request(model, driver.role()),
             Event::Prompt => What::IterationStarted,
             Event::SessionStarted(_)
             | Event::SessionEnded
@@ -124,7 +127,7 @@ impl Desk<'_> {
         if decision.safety.allowed || decision.safety.error.is_none() {
             return Ok(Reply::default());
         }
-        Ok(say(call, &answer::of(call, &[&decision], &mut Vec::new())))
+        Ok(say(call, &answer::of(&call.event, &[&decision], &mut Vec::new())))
     }
 
     /// What the judge of commands has to know.
@@ -141,21 +144,22 @@ impl Desk<'_> {
         &self,
         call: &HookCall,
         driver: &mut Driver,
-        (memory, attempt): (&mut Memory, Attempt),
-        taken: &mut Vec<Taken>,
+        attempt: Attempt,
+        notes: HookNotes<'_>,
     ) -> Result<Answer, DriverError> {
-        let reach = Reach::new(self.workspace, self.homes);
+        let HookNotes { memory, taken } = notes;
+        let protected = ProtectedPaths::new(self.workspace, self.homes);
         let facts = self.facts(call, driver);
-        let scene = Scene { call, root: self.workspace.root(), reach: &reach, facts: &facts };
+        let context = CallContext { call, root: self.workspace.root(), protected: &protected, facts: &facts };
         let mut before = Vec::new();
         let mut newcomers = 0;
         if attempt == Attempt::First {
             inputs::note_starter(call, memory);
             before.extend(inputs::newcomer(call, memory));
             newcomers = before.len();
-            before.extend(figures::new(call, memory, window::told(self.workspace.layout(), &call.session)));
+            before.extend(figures::new(call, memory, window::read(self.workspace.layout(), &call.session)));
         }
-        let Some(last) = self.last_input(&scene, driver, memory)?.or_else(|| before.pop()) else {
+        let Some(last) = self.last_input(&context, driver, memory)?.or_else(|| before.pop()) else {
             return Ok(Answer::Pass);
         };
         taken.push(driver.take_all_now(before, last, self.clock)?);
@@ -165,21 +169,21 @@ impl Desk<'_> {
         if let Some(agent) = call.agent.as_ref().filter(|_| newcomers > 0 && !turned_away) {
             memory.let_in(&agent.id);
         }
-        let answer = answer::of(call, &decisions, &mut memory.told);
-        if let Some(event) = hammered(&scene, &decisions) {
+        let answer = answer::of(&call.event, &decisions, &mut memory.remarks);
+        if let Some(event) = hammered(&context, &decisions) {
             taken.push(driver.take_now(event, self.clock)?);
         }
         Ok(answer)
     }
 
     /// The input that the event itself is.
-    fn last_input(&self, scene: &Scene<'_>, driver: &Driver, memory: &mut Memory) -> Result<Option<What>, DriverError> {
-        let call = scene.call;
+    fn last_input(&self, context: &CallContext<'_>, driver: &Driver, memory: &mut HookMemory) -> Result<Option<What>, DriverError> {
+        let call = context.call;
         Ok(match &call.event {
-            Event::Asked(tool) => Some(scene.request(tool, driver)),
+            Event::Asked(tool) => Some(context.request(tool, driver)),
             Event::ModelAsked { model } => {
                 memory.model_requests = memory.model_requests.saturating_add(1);
-                Some(Scene::model_request(model, driver.role()))
+                Some(CallContext::model_request(model, driver.role()))
             }
             Event::SessionEnded => {
                 self.mark(call, Life::Ended)?;
@@ -188,7 +192,7 @@ impl Desk<'_> {
             Event::Done(tool, outcome) => {
                 let foreign = Foreign { client: call.client.name(), session: &call.session };
                 let mut observer = foreign.observer(self.workspace.layout());
-                let event = scene.event(tool, outcome, (&mut observer, memory));
+                let event = context.event(tool, outcome, &mut observer, memory);
                 foreign.keep_observer(self.workspace.layout(), &observer);
                 Some(What::Event(event))
             }
@@ -204,7 +208,7 @@ impl Desk<'_> {
                 // A role that stops on convergence needs the workspace too: three equal ones are convergence.
                 let converges = driver.policy().limits.stop_on_convergence == Switch::On;
                 let verified = driver.view().verdict == Verification::Verified || converges;
-                Some(scene.claim(if verified { Verified::SoFar } else { Verified::No }))
+                Some(context.claim(if verified { Verified::SoFar } else { Verified::No }))
             }
             Event::Compacted => Some(inputs::compacted()),
             Event::AgentStarted | Event::AgentEnded | Event::SessionStarted(_) | Event::Compacting | Event::Other => {
@@ -240,13 +244,19 @@ impl Desk<'_> {
     }
 }
 
+/// What handling an event changes beside the engine.
+struct HookNotes<'a> {
+    memory: &'a mut HookMemory,
+    taken: &'a mut Vec<Taken>,
+}
+
 /// The event of a call that was refused for what it is, and not for when it came.
-fn hammered(scene: &Scene<'_>, decisions: &[&Decision]) -> Option<What> {
-    let Event::Asked(tool) = &scene.call.event else { return None };
+fn hammered(context: &CallContext<'_>, decisions: &[&Decision]) -> Option<What> {
+    let Event::Asked(tool) = &context.call.event else { return None };
     let last = decisions.last()?;
     match (&last.safety.error, last.safety.allowed) {
         (Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)), false) => {
-            Some(What::Event(scene.refused(tool, &last.safety.reason)))
+            Some(What::Event(context.refused(tool, &last.safety.reason)))
         }
         (
             Some(

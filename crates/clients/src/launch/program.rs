@@ -3,9 +3,9 @@
 //! People start clients by name, by path, through a package runner or behind another program (`npx`, `node`, `env`,
 //! `timeout`). The client is found by the name of what is started; everything behind it is the client's.
 
+use crate::client::Client;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use tripwire_clients::hooks::Client;
 
 /// A client in a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,28 +58,21 @@ fn client_of(word: &OsStr) -> Option<Client> {
     }
     // A package's version comes behind a second `@`: `@openai/codex@0.166.0`.
     let package = text.get(1..).and_then(|rest| rest.find('@')).map_or(text.as_ref(), |at| &text[..=at]);
-    match package {
-        "@anthropic-ai/claude-code" => return Some(Client::Claude),
-        "@openai/codex" => return Some(Client::Codex),
-        "@google/gemini-cli" => return Some(Client::Gemini),
-        _ => {}
-    }
-    match base_name(word).as_str() {
-        "claude" => Some(Client::Claude),
-        "codex" | "codex.js" => Some(Client::Codex),
-        "gemini" | "gemini.js" => Some(Client::Gemini),
+    let known = |client: &Client| {
+        let known_by = client.adapter().known_by();
+        package == known_by.package || known_by.programs.contains(&base_name(word).as_str())
+    };
+    Client::ALL.into_iter().find(known).or_else(|| match base_name(word).as_str() {
         "cli.js" | "index.js" => client_of_folder(Path::new(word)),
         _ => None,
-    }
+    })
 }
 
 /// A script with an everyday name is known by the package that it lies in.
 fn client_of_folder(script: &Path) -> Option<Client> {
-    script.ancestors().skip(1).find_map(|folder| match folder.file_name()?.to_str()? {
-        "claude-code" => Some(Client::Claude),
-        "codex" => Some(Client::Codex),
-        "gemini-cli" => Some(Client::Gemini),
-        _ => None,
+    script.ancestors().skip(1).find_map(|folder| {
+        let name = folder.file_name()?.to_str()?;
+        Client::ALL.into_iter().find(|client| client.adapter().known_by().package_folder == name)
     })
 }
 

@@ -5,7 +5,7 @@ use jsonc_parser::cst::CstRootNode;
 use serde_json::{Map, Value};
 
 /// The object in a settings file; an empty file is an empty object.
-pub(super) fn object(text: &str) -> Result<Map<String, Value>, String> {
+pub(crate) fn object(text: &str) -> Result<Map<String, Value>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
     match root.to_serde_value() {

@@ -1,20 +1,78 @@
-//! What all transcripts have in common: lines that add calls, results, words and costs.
+//! A whole transcript, line by line: each call with its result, the words before it, and what it cost.
 
-use super::{Call, Past, claude, codex, gemini, stamp};
-use crate::hooks::Client;
-use crate::usage;
-use serde_json::Value;
-use std::path::Path;
+use super::stamp;
+use crate::client::Client;
+use crate::hooks::event::ToolCall;
+use crate::transcript::{Item, LineForm, RawToolCall};
+use crate::usage::{self, Figures, SessionUsage};
+use serde::de::IgnoredAny;
+use serde_json::json;
 use tripwire_core::decision::Price;
 use tripwire_core::prices::Basis;
 
-/// A transcript that is being read.
-pub(super) struct Reader {
-    past: Past,
-    record: usage::Record,
-    /// Lines that are of the client's form.
+/// How far back a call is looked for by its id.
+const SAME_CALL_WITHIN: usize = 512;
+
+/// What was read of a transcript.
+#[derive(Debug)]
+pub(super) struct TranscriptContents {
+    /// The client's own name of the session, where a line holds it.
+    pub(super) session: Option<String>,
+    pub(super) spent: Price,
+    pub(super) basis: Basis,
+    pub(super) broken_lines: u64,
+    pub(super) calls: Vec<PastCall>,
     known_lines: u64,
-    /// A person spoke since the last call.
+}
+
+/// One call of a tool, with what came before it and behind it.
+#[derive(Debug, Default)]
+pub(super) struct PastCall {
+    call: ToolCall,
+    output: Option<String>,
+    failed: Option<bool>,
+    at_ms: Option<u64>,
+    answer: Option<String>,
+    /// A person spoke before it.
+    pub(super) user_turn: bool,
+    text: Option<String>,
+    /// What the answer cost that asked for it.
+    pub(super) spent: Price,
+    /// What was spent behind it and before the next word of a person.
+    pub(super) after: Price,
+}
+
+impl PastCall {
+    fn id(&self) -> &str {
+        self.call.call_id.as_deref().unwrap_or_default()
+    }
+
+    /// The call as an event of a trace.
+    pub(super) fn event(&self) -> serde_json::Value {
+        let args: serde_json::Value = serde_json::from_str(&self.call.input).unwrap_or_default();
+        json!({
+            "tool": self.call.name, "args": args, "output": self.output, "error": self.failed, "t_ms": self.at_ms,
+            "tokens": self.spent.tokens.get(), "cost_micro_usd": self.spent.micro_usd.get(), "text": self.text,
+            "msg_id": self.answer, "user_turn": self.user_turn,
+        })
+    }
+}
+
+/// Reads a whole transcript; none if no line of it is of the client's form.
+pub(super) fn read(client: Client, text: &str) -> Option<TranscriptContents> {
+    let mut reader = PastReader::new(client);
+    match client.adapter().lines_of_whole_file(text) {
+        Some(lines) => lines.iter().for_each(|line| reader.line(line)),
+        None => text.lines().filter(|line| !line.trim().is_empty()).for_each(|line| reader.line(line)),
+    }
+    reader.settle();
+    (reader.contents.known_lines > 0).then_some(reader.contents)
+}
+
+struct PastReader {
+    client: Client,
+    contents: TranscriptContents,
+    usage: SessionUsage,
     person_spoke: bool,
     /// What the agent said since the last call.
     said: String,
@@ -24,145 +82,111 @@ pub(super) struct Reader {
     answers: u64,
 }
 
-/// Whether a line is of the client's form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Known,
-    Foreign,
-}
-
-impl Reader {
-    pub(super) fn new(client: Client, path: &Path) -> Self {
-        let session = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let past = Past {
-            client,
-            path: path.to_owned(),
-            session,
+impl PastReader {
+    fn new(client: Client) -> Self {
+        let contents = TranscriptContents {
+            session: None,
             spent: Price::default(),
             basis: Basis::Known,
             broken_lines: 0,
             calls: Vec::new(),
+            known_lines: 0,
         };
-        let (person_spoke, said, pending) = (false, String::new(), Price::default());
-        Self { past, record: usage::Record::default(), known_lines: 0, person_spoke, said, pending, answers: 0 }
+        Self {
+            client,
+            contents,
+            usage: SessionUsage::default(),
+            person_spoke: false,
+            said: String::new(),
+            pending: Price::default(),
+            answers: 0,
+        }
     }
 
-    /// Reads the whole text: one JSON object per line, or the one object that older Gemini CLIs write.
-    pub(super) fn read(&mut self, text: &str) {
-        if self.past.client == Client::Gemini
-            && let Ok(Value::Object(whole)) = serde_json::from_str::<Value>(text)
-            && let Some(messages) = whole.get("messages").and_then(Value::as_array)
-        {
-            messages.iter().for_each(|message| self.line(message, &message.to_string()));
-            return;
-        }
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            match serde_json::from_str::<Value>(line) {
-                Ok(value) => self.line(&value, line),
-                Err(_) => self.past.broken_lines += 1,
+    fn line(&mut self, text: &str) {
+        let mut items = Vec::new();
+        match self.client.adapter().read_line(text, &mut items) {
+            LineForm::Known => self.contents.known_lines += 1,
+            LineForm::Foreign if serde_json::from_str::<IgnoredAny>(text).is_err() => {
+                self.contents.broken_lines += 1;
             }
+            LineForm::Foreign => {}
         }
+        if let Some(figures) = usage::count_line(text, &items, &mut self.usage) {
+            self.spend(&figures);
+        }
+        items.into_iter().for_each(|item| self.take(item));
     }
 
-    fn line(&mut self, value: &Value, text: &str) {
-        // Codex tells the cost behind a call; the others tell it with the call or before it.
-        if self.past.client != Client::Codex {
-            self.count(text);
-        }
-        let form = match self.past.client {
-            Client::Claude => claude::line(value, self),
-            Client::Codex => codex::line(value, self),
-            Client::Gemini => gemini::line(value, self),
-        };
-        if self.past.client == Client::Codex {
-            self.count(text);
-        }
-        self.known_lines += u64::from(form == Form::Known);
-    }
-
-    fn count(&mut self, text: &str) {
-        let Some(figures) = usage::read_line(self.past.client, text, &mut self.record) else { return };
+    fn spend(&mut self, figures: &Figures) {
         let tokens = figures.tokens;
         let price =
             Price { micro_usd: figures.cost, tokens: tokens.input().plus(tokens.output).plus(tokens.reasoning) };
         self.answers += 1;
-        self.past.spent = self.past.spent.plus(price);
+        self.contents.spent = self.contents.spent.plus(price);
         if figures.basis == Basis::Dearest {
-            self.past.basis = Basis::Dearest;
+            self.contents.basis = Basis::Dearest;
         }
-        match self.past.calls.last_mut() {
-            Some(call) if self.past.client == Client::Codex && call.spent.is_nothing() => call.spent = price,
+        let behind_calls = self.client.adapter().figures_follow_calls();
+        match self.contents.calls.last_mut() {
+            Some(call) if behind_calls && call.spent.is_nothing() => call.spent = price,
             Some(_) | None => self.pending = self.pending.plus(price),
         }
     }
 
-    /// The session's own name.
-    pub(super) fn name(&mut self, name: &Value) {
-        if let Some(name) = name.as_str() {
-            name.clone_into(&mut self.past.session);
+    fn take(&mut self, item: Item<'_>) {
+        match item {
+            Item::Session(name) => self.contents.session = Some(name.into_owned()),
+            // What comes now is a new iteration.
+            Item::Person => {
+                self.settle();
+                self.person_spoke = true;
+                self.said.clear();
+            }
+            Item::Said(text) => self.said.push_str(&text),
+            Item::Call(call) => self.call(&call),
+            Item::Result(result) => {
+                let mut newest = self.contents.calls.iter_mut().rev().take(SAME_CALL_WITHIN);
+                if let Some(call) = newest.find(|call| call.id() == result.call)
+                    && let Some(output) = result.output()
+                {
+                    (call.output, call.failed) = (Some(output.text), output.failed);
+                }
+            }
+            Item::ExitCode { .. }
+            | Item::Answer(_)
+            | Item::ThreadTotal(_)
+            | Item::UnreadableAnswer
+            | Item::Model(_)
+            | Item::Window(_)
+            | Item::ProviderError(_) => {}
         }
     }
 
-    /// A person spoke: what comes now is a new iteration.
-    pub(super) fn person(&mut self) {
-        self.settle();
-        self.person_spoke = true;
-        self.said.clear();
-    }
-
-    /// The agent said something.
-    pub(super) fn said(&mut self, text: &Value) {
-        if let Some(text) = text.as_str() {
-            self.said.push_str(text);
-        }
-    }
-
-    /// The name of the answer that is being read, where the client gives none.
-    pub(super) fn answer(&self) -> String {
-        self.answers.to_string()
-    }
-
-    /// A call of a tool; one that is told again is the same.
-    pub(super) fn call(&mut self, id: &Value, tool: &str, args: Value, (answer, at): (Option<String>, &Value)) {
-        let id = id.as_str().unwrap_or_default().to_owned();
-        if !id.is_empty() && self.past.calls.iter().rev().take(SAME_CALL_WITHIN).any(|call| call.id == id) {
+    /// A call that comes again is the same.
+    fn call(&mut self, raw: &RawToolCall<'_>) {
+        let id = raw.id.as_deref().unwrap_or_default();
+        let mut newest = self.contents.calls.iter().rev().take(SAME_CALL_WITHIN);
+        if !id.is_empty() && newest.any(|call| call.id() == id) {
             return;
         }
-        self.past.calls.push(Call {
-            id,
-            tool: tool.to_owned(),
-            args,
-            at_ms: at.as_str().and_then(stamp::epoch_ms),
+        let by_number = || self.client.adapter().figures_follow_calls().then(|| self.answers.to_string());
+        let answer = raw.answer.clone().map(std::borrow::Cow::into_owned).or_else(by_number);
+        self.contents.calls.push(PastCall {
+            call: raw.tool_call(),
+            at_ms: raw.at.as_deref().and_then(stamp::epoch_ms),
             answer,
             user_turn: std::mem::take(&mut self.person_spoke),
             text: Some(std::mem::take(&mut self.said)).filter(|text| !text.is_empty()),
             spent: std::mem::take(&mut self.pending),
-            ..Call::default()
+            ..PastCall::default()
         });
-    }
-
-    /// What a call gave.
-    pub(super) fn result(&mut self, id: &Value, output: String, failed: Option<bool>) {
-        let id = id.as_str().unwrap_or_default();
-        if let Some(call) = self.past.calls.iter_mut().rev().take(SAME_CALL_WITHIN).find(|call| call.id == id) {
-            call.output = Some(output);
-            call.failed = failed;
-        }
     }
 
     /// Gives what belongs to no later call to the last one.
     fn settle(&mut self) {
-        if let Some(call) = self.past.calls.last_mut() {
+        if let Some(call) = self.contents.calls.last_mut() {
             call.after = call.after.plus(std::mem::take(&mut self.pending));
         }
     }
-
-    /// What was read; nothing if no line is of the client's form.
-    pub(super) fn finish(mut self) -> Option<Past> {
-        self.settle();
-        (self.known_lines > 0).then_some(self.past)
-    }
 }
-
-/// How far back a call is looked for by its id.
-const SAME_CALL_WITHIN: usize = 512;

@@ -4,11 +4,11 @@ use super::*;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-fn read(client: Client, text: &str) -> Result<Past, Skipped> {
+fn read(client: Client, text: &str) -> Result<PastSession, Skipped> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rollout-x.jsonl");
     std::fs::write(&file, text).unwrap();
-    Past::read(client, &file)
+    PastSession::read(client, &file)
 }
 
 fn lines(values: impl IntoIterator<Item = Value>) -> String {
@@ -64,17 +64,17 @@ fn gemini(count: usize) -> Vec<Value> {
         let answer = json!({"id": format!("g{n}"), "timestamp": at(n * 20), "type": "gemini", "content": "",
             "tokens": tokens, "model": "gemini-2.5-pro"});
         let output = format!("<untrusted_context>\nOutput: no rule\nProcess Group PGID: {n}\n</untrusted_context>");
-        let mut told_again = answer.clone();
-        told_again["toolCalls"] = json!([{"id": format!("f{n}"), "name": "run_shell_command",
+        let mut again = answer.clone();
+        again["toolCalls"] = json!([{"id": format!("f{n}"), "name": "run_shell_command",
             "args": {"command": "make"}, "status": "success", "timestamp": at(n * 20 + 5),
             "result": [{"functionResponse": {"response": {"output": output}}}]}]);
-        all.extend([answer, told_again]);
+        all.extend([answer, again]);
     }
     all
 }
 
 #[test]
-fn loop_5_a_loop_in_every_clients_transcript_is_stopped_and_its_price_is_told() {
+fn loop_5_a_loop_in_every_clients_transcript_is_stopped_and_its_price_is_reported() {
     let session = json!({"sessionId": "g1", "startTime": at(0)});
     let jsonl = lines([session].into_iter().chain(gemini(8)));
     let whole = json!({"sessionId": "g1", "messages": gemini(8)}).to_string();
@@ -126,14 +126,14 @@ fn broken_lines_are_counted_and_foreign_files_are_skipped() {
     ] {
         assert!(matches!(read(client, text), Err(Skipped::Foreign { .. })), "{client:?} {text}");
     }
-    assert!(matches!(Past::read(Client::Codex, Path::new("/nowhere/at/all")), Err(Skipped::Unreadable(_))));
+    assert!(matches!(PastSession::read(Client::Codex, Path::new("/nowhere/at/all")), Err(Skipped::Unreadable(_))));
 }
 
 #[test]
 fn a_file_that_is_too_large_is_not_read() {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(TRANSCRIPT_BYTES_MAX + 1).unwrap();
-    assert!(matches!(Past::read(Client::Claude, file.path()), Err(Skipped::TooLarge { .. })));
+    assert!(matches!(PastSession::read(Client::Claude, file.path()), Err(Skipped::TooLarge { .. })));
 }
 
 #[test]

@@ -1,25 +1,26 @@
 //! A command line, judged by the paths that its steps name. The steps come from the judge's own reader; here only stands
 //! what they mean for what is out of reach.
 
-use super::{Entry, Reach, followed, plain, verbs};
+use super::paths::{Entry, ProtectedPaths, followed, plain};
+use super::verbs;
 use std::path::{Path, PathBuf};
 use tripwire_judge::paths::{Doing, Relation, Step, Word};
 use tripwire_judge::{Facts, Judge};
 use tripwire_workspace::geometry::layout::FOLDER;
 
-/// Names that speak for a word whose beginning cannot be known: nothing else is called so.
-const TELLING: &[&str] = &[FOLDER, ".claude", ".codex", ".gemini", "STOP", "PAUSE", "MANIFEST.yaml"];
+/// Files by which people command the guard.
+const CONTROL_FILES: [&str; 3] = ["STOP", "PAUSE", "MANIFEST.yaml"];
 /// Entries of one protected folder that a search may come upon, beside those that are always looked for.
 const SEARCHED_MAX: usize = 256;
 
 /// What a command line would touch; none if it only reads or touches nothing protected.
-pub(super) fn touches(reach: &Reach, text: &str, facts: &Facts) -> Option<String> {
-    let steps = Judge::new(facts.clone()).steps(text, &|| reach.searched());
+pub(super) fn touches(protected: &ProtectedPaths, text: &str, facts: &Facts) -> Option<String> {
+    let steps = Judge::new(facts.clone()).steps(text, &|| protected.searched());
     let mut copies = Vec::new();
     steps.iter().find_map(|step| match &step.doing {
-        Doing::Writes(word) => reach.may_hold(word, step).then(|| word.shown()),
+        Doing::Writes(word) => protected.may_hold(word, step).then(|| word.shown()),
         Doing::Runs { program, words, input } => {
-            let run = Run { reach, step, program, words, input: input.as_deref() };
+            let run = Run { protected, step, program, words, input: input.as_deref() };
             let found = run.commands_the_guard(&copies).or_else(|| run.writes());
             copies.extend(run.copy_of_ours());
             found
@@ -29,7 +30,7 @@ pub(super) fn touches(reach: &Reach, text: &str, facts: &Facts) -> Option<String
 
 /// One program that a line runs.
 struct Run<'a> {
-    reach: &'a Reach,
+    protected: &'a ProtectedPaths,
     step: &'a Step,
     program: &'a Word,
     words: &'a [Word],
@@ -92,7 +93,7 @@ impl Run<'_> {
     fn writes(&self) -> Option<String> {
         let (name, words) = (self.name(), self.texts());
         if verbs::moves(&name) {
-            let taken = |word: &&Word| !word.text().starts_with('-') && self.reach.may_take_along(word, self.step);
+            let taken = |word: &&Word| !word.text().starts_with('-') && self.protected.may_take_along(word, self.step);
             if let Some(word) = self.words.iter().find(taken) {
                 return Some(word.shown());
             }
@@ -117,9 +118,9 @@ impl Run<'_> {
     fn may_write(&self, name: &str, word: &Word) -> bool {
         // Words with spaces are prose, such as a commit's message, unless the program takes nothing but files.
         if word.text().contains(char::is_whitespace) {
-            return verbs::takes_files(name) && self.reach.may_hold(word, self.step);
+            return verbs::takes_files(name) && self.protected.may_hold(word, self.step);
         }
-        word.parts().iter().any(|part| self.reach.may_hold(part, self.step))
+        word.parts().iter().any(|part| self.protected.may_hold(part, self.step))
     }
 
     /// Code of another language that names something protected, or gives a command of people's.
@@ -128,7 +129,7 @@ impl Run<'_> {
         let texts = self.words.iter().map(Word::text).chain(self.input.map(str::to_owned));
         texts.into_iter().find_map(|text| {
             let pieces: Vec<&str> = text.split(apart).filter(|piece| !piece.is_empty()).collect();
-            let held = pieces.iter().find(|piece| self.reach.may_hold(&Word::of(piece), self.step));
+            let held = pieces.iter().find(|piece| self.protected.may_hold(&Word::of(piece), self.step));
             let commanded = pieces.windows(2).find_map(|pair| match pair {
                 [program, verb] if program.rsplit('/').next() == Some(verbs::OURS) => {
                     verbs::commands(&[(*verb).to_owned()]).then_some(program)
@@ -145,7 +146,7 @@ impl Run<'_> {
             text.match_indices(['w', 'W']).any(|(at, _)| {
                 let file = text.get(at + 1..).unwrap_or_default().trim_start();
                 let file = file.split(['\n', '}']).next().unwrap_or_default();
-                !file.is_empty() && self.reach.may_hold(&Word::of(file), self.step)
+                !file.is_empty() && self.protected.may_hold(&Word::of(file), self.step)
             })
         };
         matches!(name, "sed" | "gsed") && self.words.iter().any(|word| names(&word.text()))
@@ -157,7 +158,12 @@ fn folders(step: &Step) -> impl Iterator<Item = Option<&Path>> {
     step.folders.iter().map(|folder| Some(folder.as_path())).chain(unknown)
 }
 
-impl Reach {
+impl ProtectedPaths {
+    /// Names that speak for a word whose beginning cannot be known: nothing else is called so.
+    fn known_names(&self) -> Vec<&'static str> {
+        self.folder_names.iter().copied().chain(CONTROL_FILES).collect()
+    }
+
     /// Whether a word of a command line may mean something protected.
     fn may_hold(&self, word: &Word, step: &Step) -> bool {
         folders(step).any(|folder| match word.path(folder) {
@@ -165,7 +171,7 @@ impl Reach {
                 let path = plain(&path);
                 self.holds(&path) || followed(&path).is_some_and(|path| self.holds(&path))
             }
-            None => word.has_part(folder, FOLDER) || self.entries.iter().any(|entry| entry.may_be(word, folder)),
+            None => word.has_part(folder, FOLDER) || self.entries.iter().any(|entry| entry.may_be(word, folder, &self.known_names())),
         })
     }
 
@@ -177,12 +183,12 @@ impl Reach {
         };
         let own = |folder: &PathBuf| {
             let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            matches!(name, ".claude" | ".codex" | ".gemini" | FOLDER)
+            self.folder_names.contains(&name)
         };
         self.entries.iter().filter_map(holder).filter(own).any(|folder| {
             folders(step).any(|from| match word.path(from) {
                 Some(path) => plain(&path) == folder,
-                None => word.relation(from, &folder, TELLING) == Relation::Same,
+                None => word.relation(from, &folder, &self.known_names()) == Relation::Same,
             })
         })
     }
@@ -194,7 +200,7 @@ impl Reach {
             match entry {
                 Entry::Folder(folder) => {
                     paths.push(folder.clone());
-                    paths.extend(["STOP", "PAUSE", "MANIFEST.yaml"].map(|name| folder.join(name)));
+                    paths.extend(CONTROL_FILES.map(|name| folder.join(name)));
                     let inside = folder.read_dir().into_iter().flatten().filter_map(Result::ok);
                     paths.extend(inside.take(SEARCHED_MAX).map(|entry| entry.path()));
                 }
@@ -212,14 +218,14 @@ impl Reach {
 
 impl Entry {
     /// Whether a word of which not everything is known may mean it.
-    fn may_be(&self, word: &Word, folder: Option<&Path>) -> bool {
-        let relation = |path: &Path| word.relation(folder, path, TELLING);
+    fn may_be(&self, word: &Word, folder: Option<&Path>, names: &[&str]) -> bool {
+        let relation = |path: &Path| word.relation(folder, path, names);
         let is = |path: &Path| relation(path) == Relation::Same;
         match self {
             Self::Folder(path) => {
                 matches!(relation(path), Relation::Same | Relation::Below)
                     || (path.ends_with(FOLDER)
-                        && ["STOP", "PAUSE", "MANIFEST.yaml"].iter().any(|name| is(&path.join(name))))
+                        && CONTROL_FILES.iter().any(|name| is(&path.join(name))))
             }
             Self::File(path) => is(path),
             Self::Settings(path) => ["settings.json", "settings.local.json"].iter().any(|name| is(&path.join(name))),

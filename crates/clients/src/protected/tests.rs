@@ -1,14 +1,17 @@
 //! What is out of reach, and what looks like it and is not.
 
 use super::*;
+use crate::homes::Homes;
+use std::path::PathBuf;
+use tripwire_workspace::Workspace;
 use tripwire_workspace::Places;
 
-struct Bed {
+struct Fixture {
     folder: tempfile::TempDir,
-    reach: Reach,
+    protected: ProtectedPaths,
 }
 
-fn bed() -> Bed {
+fn fixture() -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap().join("work");
     std::fs::create_dir_all(root.join(".geometry")).unwrap();
@@ -16,18 +19,18 @@ fn bed() -> Bed {
     std::fs::create_dir_all(root.join("src")).unwrap();
     let workspace = Workspace::open(&root, &Places { xdg_state_home: None, home: None }).unwrap();
     let homes = Homes { home: Some(folder.path().canonicalize().unwrap().join("home")), ..Homes::default() };
-    Bed { reach: Reach::new(&workspace, &homes), folder }
+    Fixture { protected: ProtectedPaths::new(&workspace, &homes), folder }
 }
 
-impl Bed {
+impl Fixture {
     fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("work")
     }
 
     fn touches(&self, name: &str, input: &Value) -> bool {
-        let tool = Tool { name: name.to_owned(), input: input.to_string(), call_id: None };
-        let facts = Facts { home: self.reach.home.clone(), ..Facts::here(self.root(), self.root()) };
-        touches(&self.reach, (&tool, input), &facts).is_some()
+        let tool = ToolCall { name: name.to_owned(), input: input.to_string(), call_id: None };
+        let facts = Facts { home: self.protected.home.clone(), ..Facts::here(self.root(), self.root()) };
+        touches(&self.protected, (&tool, input), &facts).is_some()
     }
 
     fn shell(&self, command: &str) -> bool {
@@ -38,13 +41,13 @@ impl Bed {
 #[test]
 fn ctrl_3_no_editing_tool_writes_the_guards_files() {
     use serde_json::json;
-    let bed = bed();
-    let home = bed.reach.home.clone().unwrap();
+    let fixture = fixture();
+    let home = fixture.protected.home.clone().unwrap();
     let paths = [
         ".geometry/MANIFEST.yaml".to_owned(),
         "src/.geometry/MANIFEST.yaml".to_owned(),
         "src/../.geometry/STOP".to_owned(),
-        bed.root().join(".geometry/journal/x").display().to_string(),
+        fixture.root().join(".geometry/journal/x").display().to_string(),
         ".claude/settings.local.json".to_owned(),
         ".codex/config.toml".to_owned(),
         ".gemini/settings.json".to_owned(),
@@ -56,61 +59,61 @@ fn ctrl_3_no_editing_tool_writes_the_guards_files() {
     for path in &paths {
         for tool in ["Write", "Edit", "MultiEdit", "write_file", "replace", "mcp__fs__write_file", "a_tool_of_tomorrow"]
         {
-            assert!(bed.touches(tool, &json!({"file_path": path, "content": "x"})), "{tool} {path}");
+            assert!(fixture.touches(tool, &json!({"file_path": path, "content": "x"})), "{tool} {path}");
         }
-        assert!(bed.touches("NotebookEdit", &json!({"notebook_path": path, "new_source": "x"})), "{path}");
+        assert!(fixture.touches("NotebookEdit", &json!({"notebook_path": path, "new_source": "x"})), "{path}");
         let patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch");
-        assert!(bed.touches("apply_patch", &json!({"command": patch})), "{path}");
+        assert!(fixture.touches("apply_patch", &json!({"command": patch})), "{path}");
         let line = format!("apply_patch <<'EOF'\n{patch}\nEOF");
-        assert!(bed.touches("exec_command", &json!({"cmd": line})), "{path}");
-        assert!(!bed.touches("Read", &json!({"file_path": path})), "reading {path}");
+        assert!(fixture.touches("exec_command", &json!({"cmd": line})), "{path}");
+        assert!(!fixture.touches("Read", &json!({"file_path": path})), "reading {path}");
     }
 }
 
 #[test]
 fn ctrl_3_a_link_does_not_lead_around() {
-    let bed = bed();
-    std::os::unix::fs::symlink(bed.root().join(".geometry"), bed.root().join("innocent")).unwrap();
-    assert!(bed.touches("Write", &serde_json::json!({"file_path": "innocent/STOP"})));
+    let fixture = fixture();
+    std::os::unix::fs::symlink(fixture.root().join(".geometry"), fixture.root().join("innocent")).unwrap();
+    assert!(fixture.touches("Write", &serde_json::json!({"file_path": "innocent/STOP"})));
 }
 
 #[test]
 fn ctrl_3_ordinary_files_are_within_reach() {
     use serde_json::json;
-    let bed = bed();
+    let fixture = fixture();
     for path in ["src/main.rs", ".claude/commands/x.md", "geometry/a", ".github/settings.json", "docs/.geometry.md"] {
-        assert!(!bed.touches("Write", &json!({"file_path": path, "content": ".geometry/STOP"})), "{path}");
+        assert!(!fixture.touches("Write", &json!({"file_path": path, "content": ".geometry/STOP"})), "{path}");
     }
-    assert!(!bed.touches("Agent", &json!({"prompt": ".geometry/STOP", "description": "x"})));
-    assert!(!bed.touches("TodoWrite", &json!({"todos": [{"content": "remove .geometry/STOP"}]})));
+    assert!(!fixture.touches("Agent", &json!({"prompt": ".geometry/STOP", "description": "x"})));
+    assert!(!fixture.touches("TodoWrite", &json!({"todos": [{"content": "remove .geometry/STOP"}]})));
 }
 
 #[test]
 fn ctrl_3_no_spelling_of_a_path_leads_around() {
     use serde_json::json;
-    let bed = bed();
+    let fixture = fixture();
     let long = format!("{}.geometry/MANIFEST.yaml", "src/../".repeat(1_000));
     for path in ["src/a\n/../../.geometry/MANIFEST.yaml", "src/a*** /../../.geometry/MANIFEST.yaml", &long] {
-        assert!(bed.touches("Write", &json!({"file_path": path, "content": "x"})), "{path:?}");
+        assert!(fixture.touches("Write", &json!({"file_path": path, "content": "x"})), "{path:?}");
     }
     let edit = |command: &str| json!({"command": command, "path": ".geometry/MANIFEST.yaml", "file_text": "x"});
-    assert!(bed.touches("str_replace_based_edit_tool", &edit("create")));
-    assert!(!bed.touches("str_replace_based_edit_tool", &edit("view")));
-    let uri = format!("file://{}", bed.root().join(".geometry/mode").display());
-    assert!(bed.touches("mcp__editor__save", &json!({"uri": uri})));
-    assert!(bed.touches("mcp__fs__move_file", &json!({"source": ".claude", "destination": "x"})));
-    assert!(bed.touches("mcp__fs__delete_path", &json!({"path": "."})));
-    assert!(!bed.touches("mcp__fs__move_file", &json!({"source": "src", "destination": "lib"})));
-    assert!(!bed.touches("mcp__fs__list_dir", &json!({"path": ".claude"})));
+    assert!(fixture.touches("str_replace_based_edit_tool", &edit("create")));
+    assert!(!fixture.touches("str_replace_based_edit_tool", &edit("view")));
+    let uri = format!("file://{}", fixture.root().join(".geometry/mode").display());
+    assert!(fixture.touches("mcp__editor__save", &json!({"uri": uri})));
+    assert!(fixture.touches("mcp__fs__move_file", &json!({"source": ".claude", "destination": "x"})));
+    assert!(fixture.touches("mcp__fs__delete_path", &json!({"path": "."})));
+    assert!(!fixture.touches("mcp__fs__move_file", &json!({"source": "src", "destination": "lib"})));
+    assert!(!fixture.touches("mcp__fs__list_dir", &json!({"path": ".claude"})));
     let text = "a\n/x/.geometry/STOP is how a run is stopped\n";
     assert!(
-        !bed.touches("str_replace_based_edit_tool", &json!({"command": "create", "path": "a.md", "file_text": text}))
+        !fixture.touches("str_replace_based_edit_tool", &json!({"command": "create", "path": "a.md", "file_text": text}))
     );
 }
 
 #[test]
 fn ctrl_3_no_command_line_writes_the_guards_files() {
-    let bed = bed();
+    let fixture = fixture();
     for command in [
         "rm -f .geometry/STOP",
         "mkdir -p src/.geometry && cd src",
@@ -167,17 +170,17 @@ fn ctrl_3_no_command_line_writes_the_guards_files() {
         "echo 'rm .geometry/STOP' | sh",
         "rm -rf .cl*",
     ] {
-        assert!(bed.shell(command), "{command}");
+        assert!(fixture.shell(command), "{command}");
     }
-    assert!(bed.touches("exec_command", &serde_json::json!({"cmd": "rm STOP", "workdir": ".geometry"})));
-    assert!(bed.touches("local_shell", &serde_json::json!({"action": {"command": ["rm", ".geometry/STOP"]}})));
-    assert!(bed.touches("exec_command", &serde_json::json!({"cmd": "rm .geometry/STOP"})));
-    assert!(bed.touches("shell", &serde_json::json!({"command": ["bash", "-lc", "rm .geometry/STOP"]})));
+    assert!(fixture.touches("exec_command", &serde_json::json!({"cmd": "rm STOP", "workdir": ".geometry"})));
+    assert!(fixture.touches("local_shell", &serde_json::json!({"action": {"command": ["rm", ".geometry/STOP"]}})));
+    assert!(fixture.touches("exec_command", &serde_json::json!({"cmd": "rm .geometry/STOP"})));
+    assert!(fixture.touches("shell", &serde_json::json!({"command": ["bash", "-lc", "rm .geometry/STOP"]})));
 }
 
 #[test]
 fn ctrl_3_reading_and_look_alikes_pass() {
-    let bed = bed();
+    let fixture = fixture();
     for command in [
         "cat .geometry/MISSION_BRIEFING.md",
         "sed -n 1,20p .geometry/todo.md",
@@ -217,16 +220,16 @@ fn ctrl_3_reading_and_look_alikes_pass() {
         "$SERVICE stop; systemctl resume x",
         "git commit -m 'tripwire resume lets it go on'",
     ] {
-        assert!(!bed.shell(command), "{command}");
+        assert!(!fixture.shell(command), "{command}");
     }
 }
 
 #[test]
 fn ctrl_3_an_agent_may_look_with_tripwire_and_not_command_it() {
-    let bed = bed();
+    let fixture = fixture();
     for verb in ["resume", "ack", "allow --once X", "disarm", "stop", "pause", "step", "hook claude", "init --remove"] {
-        assert!(bed.shell(&format!("tripwire {verb}")), "{verb}");
-        assert!(bed.shell(&format!("cd /tmp && nohup /usr/local/bin/tripwire {verb} &")), "{verb}");
+        assert!(fixture.shell(&format!("tripwire {verb}")), "{verb}");
+        assert!(fixture.shell(&format!("cd /tmp && nohup /usr/local/bin/tripwire {verb} &")), "{verb}");
     }
     for line in [
         "T=tripwire; $T allow --once 7KQ2-M9",
@@ -241,18 +244,18 @@ fn ctrl_3_an_agent_may_look_with_tripwire_and_not_command_it() {
         "$TW review decide x",
         "$(which tripwire) disarm",
     ] {
-        assert!(bed.shell(line), "{line}");
+        assert!(fixture.shell(line), "{line}");
     }
     for verb in ["status --json", "why", "log", "--version", "explain LOOP-1", ""] {
-        assert!(!bed.shell(&format!("tripwire {verb}")), "{verb}");
+        assert!(!fixture.shell(&format!("tripwire {verb}")), "{verb}");
     }
 }
 
 proptest::proptest! {
     #[test]
     fn no_command_line_makes_the_reader_panic(text in "\\PC{0,200}", tail in "[\"'`$(){}<>|&;\\\\\n ]{0,60}") {
-        let bed = bed();
-        bed.shell(&format!("{text}{tail}"));
-        bed.shell(&format!("{tail}{text}"));
+        let fixture = fixture();
+        fixture.shell(&format!("{text}{tail}"));
+        fixture.shell(&format!("{tail}{text}"));
     }
 }

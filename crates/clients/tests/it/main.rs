@@ -1,11 +1,12 @@
-//! Every event of the three clients in its own form: decoded to what it means, and answered in words the client knows.
+//! Every event of the clients in its own form: decoded to what it means, and answered in words the client knows.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a broken premise must end the test")]
 
 mod mutated;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tripwire_clients::hooks::{self, Answer, Client, Event, HookCall, Repeat, Source, Turn};
+use tripwire_clients::Client;
+use tripwire_clients::hooks::{self, Answer, Event, HookCall, Repeat, Source, Turn};
 
 /// An event with the fields that the client sends with it.
 fn input(event: &str, more: &Value) -> Vec<u8> {

@@ -8,7 +8,8 @@ use crate::{input, tool};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
-use tripwire_clients::hooks::{self, Answer, Client, Turn};
+use tripwire_clients::Client;
+use tripwire_clients::hooks::{self, Answer, Turn};
 
 /// Cases in an ordinary run of the suite.
 const CASES: usize = 4_000;

@@ -1,33 +1,33 @@
-//! The clerk: a thread that keeps the guard awake. It looks at what people did and at the clock, and takes in what the
+//! The engine thread: it keeps the guard awake. It looks at what people did and at the clock, and takes in what the
 //! watch has to say, so that the watch itself never waits for a disk.
 
-use super::Guard;
+use crate::guard::Guard;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::What;
 
-/// How often the clerk looks: an order to stop takes effect within this time and a little more.
+/// How often it looks: an order to stop takes effect within this time and a little more.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Looks between two readings of the journal while something holds the session.
 const READ_EVERY: u32 = 5;
 
-/// Someone to whom inputs are handed.
+/// The thread, to which inputs are handed.
 #[derive(Debug)]
-pub(crate) struct Clerk {
-    desk: Sender<Note>,
+pub(crate) struct EngineThread {
+    jobs: Sender<Job>,
 }
 
-/// One input with the way back.
-struct Note {
+/// One input, with the channel for its decision.
+struct Job {
     what: What,
     done: Sender<Result<Decision, String>>,
 }
 
 /// Why an input was not taken in.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ClerkError {
+pub(crate) enum EngineThreadError {
     /// The engine refused it.
     #[error("{0}")]
     Refused(String),
@@ -36,35 +36,35 @@ pub(crate) enum ClerkError {
     Late,
 }
 
-impl Clerk {
-    /// Starts the clerk; it ends when the guard is closed and nobody needs it any more.
+impl EngineThread {
+    /// Starts it; it ends when its last handle is dropped.
     pub(crate) fn start(guard: Arc<Guard>) -> std::io::Result<Self> {
-        let (desk, notes) = mpsc::channel();
-        std::thread::Builder::new().name("clerk".to_owned()).spawn(move || keep(&guard, &notes))?;
-        Ok(Self { desk })
+        let (jobs, received) = mpsc::channel();
+        std::thread::Builder::new().name("engine".to_owned()).spawn(move || keep(&guard, &received))?;
+        Ok(Self { jobs })
     }
 
     /// Hands an input over and waits for its decision, but not for ever.
-    pub(crate) fn take(&self, what: What, within: Duration) -> Result<Decision, ClerkError> {
+    pub(crate) fn take(&self, what: What, within: Duration) -> Result<Decision, EngineThreadError> {
         let (done, decision) = mpsc::channel();
-        self.desk.send(Note { what, done }).map_err(|_| ClerkError::Late)?;
+        self.jobs.send(Job { what, done }).map_err(|_| EngineThreadError::Late)?;
         match decision.recv_timeout(within) {
             Ok(Ok(decision)) => Ok(decision),
-            Ok(Err(error)) => Err(ClerkError::Refused(error)),
-            Err(_) => Err(ClerkError::Late),
+            Ok(Err(error)) => Err(EngineThreadError::Refused(error)),
+            Err(_) => Err(EngineThreadError::Late),
         }
     }
 }
 
-fn keep(guard: &Guard, notes: &Receiver<Note>) {
+fn keep(guard: &Guard, jobs: &Receiver<Job>) {
     let mut looks = 0_u32;
     loop {
-        let result = match notes.recv_timeout(LOOK_EVERY) {
-            Ok(Note { what, done }) => {
+        let result = match jobs.recv_timeout(LOOK_EVERY) {
+            Ok(Job { what, done }) => {
                 let taken = guard.take(what);
-                let told = taken.as_ref().map(|taken| taken.decision.clone()).map_err(ToString::to_string);
-                // Whoever asked may have given up by now.
-                drop(done.send(told));
+                let decision = taken.as_ref().map(|taken| taken.decision.clone()).map_err(ToString::to_string);
+                // The caller may have given up by now.
+                drop(done.send(decision));
                 taken.map(drop)
             }
             Err(RecvTimeoutError::Timeout) => {
