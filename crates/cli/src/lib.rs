@@ -1,59 +1,24 @@
 //! The command `tripwire` as a library: the parser, and what each verb calls. The binary only runs it.
 
-mod agent;
-mod agent_example;
-mod agent_print;
-mod agent_worker;
-mod allow;
-mod arm;
-mod authority;
-mod completions;
-mod control;
-mod decide;
-mod denial;
-mod doctor;
-mod doctor_workspace;
+mod error;
 mod exit;
-mod explain;
-mod export;
-mod hook;
-mod identity;
-mod init;
-mod journaled;
-mod judge;
-mod log;
-mod memory;
-mod not_a_loop;
-mod output;
+mod history;
+mod limits;
 mod person;
-mod place;
-mod policy;
-mod problem;
-mod replay;
-mod replay_agent;
-mod review;
-mod run;
-mod run_limits;
-mod run_print;
-mod sandbox;
-mod sandbox_args;
-mod sandbox_network;
-mod sandbox_print;
-mod scan;
-mod scan_transcripts;
-mod status;
-mod statusline;
-mod step;
-mod terminal;
-mod verify;
-mod why;
-mod words;
+mod print;
+mod session;
+mod verbs;
+mod workspace;
 
 pub use exit::Exit;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use verbs::{
+    agent, allow, arm, completions, control, decide, doctor, explain, export, hook, identity, init, judge, log, memory,
+    not_a_loop, policy, replay, review, run, sandbox, scan, status, statusline, step, verify, why,
+};
 
 /// A deterministic safety runtime for autonomous LLM agents.
 ///
@@ -134,10 +99,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(client) = hook::plain(&arguments) {
         return match hook::answer_for(client) {
             Ok(exit) => exit.into(),
-            Err(problem) => output::problem(&problem).into(),
+            Err(problem) => print::problem(&problem).into(),
         };
     }
-    if let Some(args) = sandbox_args::plain(&arguments) {
+    if let Some(args) = sandbox::args::plain(&arguments) {
         return sandbox::exec(&args);
     }
     if arguments.get(1).is_some_and(|verb| verb == "sandbox")
@@ -148,7 +113,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Help and every complaint come from the whole parser, so that they read the same for all verbs.
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return output::usage(&error).into(),
+        Err(error) => return print::usage(&error).into(),
     };
     let done = match cli.verb {
         Verb::Run(args) => run::run(&args),
@@ -186,6 +151,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match done {
         Ok(exit) => exit.into(),
-        Err(problem) => output::problem(&problem).into(),
+        Err(problem) => print::problem(&problem).into(),
     }
 }

@@ -5,8 +5,8 @@
 //! can shed both; what an agent asks for is judged before (CTRL-3), and under `tripwire run` nothing of its tree can
 //! write the guard's files.
 
-use crate::place::Where;
-use crate::problem::Problem;
+use crate::error::Problem;
+use crate::workspace::Where;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod child;
 mod dir;
+mod program;
 mod size;
 
+pub use child::wait;
 pub use dir::{TestDir, TinyDisk, as_ordinary_user, skip, tiny_disk};
+pub use program::{copy_program, write_program};
 pub use size::{is_long, sized};

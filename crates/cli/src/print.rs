@@ -1,0 +1,123 @@
+//! Printing: data to stdout, talk to stderr.
+
+pub(crate) mod decision;
+pub(crate) mod terminal;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::path::Path;
+
+/// How a verb with flags of its own prints.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Form {
+    /// Write JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Bytes read at once.
+const READ_BYTES: usize = 256 * 1_024;
+
+/// Columns of a line of prose.
+const LINE_COLUMNS: usize = 100;
+
+/// A text in lines that fit a screen: the first behind `indent`, the others behind `hanging`.
+pub(crate) fn wrap(text: &str, indent: &str, hanging: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = indent.to_owned();
+    let mut gap = "";
+    let text = harmless(text);
+    for word in text.split_whitespace() {
+        if line.chars().count() + gap.len() + word.chars().count() > LINE_COLUMNS && !gap.is_empty() {
+            lines.push(std::mem::replace(&mut line, hanging.to_owned()));
+            gap = "";
+        }
+        line.push_str(gap);
+        line.push_str(word);
+        gap = " ";
+    }
+    lines.push(line);
+    lines
+}
+
+/// A text without control characters: what agents name their tools must not steer a person's terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    let shown = |letter: char| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter };
+    text.chars().map(shown).collect()
+}
+
+/// Tells a problem and its hint.
+pub(crate) fn problem(problem: &Problem) -> Exit {
+    if let Problem::Output(error) = problem
+        && error.kind() == io::ErrorKind::BrokenPipe
+    {
+        return Exit::Done; // The reader has seen enough: `tripwire decide … | head`.
+    }
+    say(&format!("error: {problem}\nhint: {}", problem.hint()));
+    problem.exit()
+}
+
+/// Tells what the parser has to say: help and version on stdout, errors on stderr.
+pub(crate) fn usage(error: &clap::Error) -> Exit {
+    let printed = error.print();
+    match (error.use_stderr(), printed) {
+        (false, Ok(())) => Exit::Done,
+        (true, _) | (false, Err(_)) => Exit::Usage,
+    }
+}
+
+/// Talks to the person: a line on stderr.
+pub(crate) fn say(text: &str) {
+    let text = harmless(text);
+    let lines = match terminal::columns_of_talk() {
+        Some(columns) => text.split('\n').flat_map(|line| terminal::hang(line, columns, 0)).collect(),
+        None => vec![text],
+    };
+    // A closed stderr must not end a run that writes good data.
+    drop(writeln!(io::stderr().lock(), "{}", lines.join("\n")));
+}
+
+/// Opens a file, or standard input for `-`.
+pub(crate) fn open(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::with_capacity(READ_BYTES, io::stdin())));
+    }
+    let opened = File::open(file).map_err(|error| Problem::open(file, error))?;
+    if opened.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(Problem::open(file, io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    Ok(Box::new(BufReader::with_capacity(READ_BYTES, opened)))
+}
+
+/// What a stream is called in a message.
+pub(crate) fn name(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { format!("`{}`", file.display()) }
+}
+
+/// Whether a person reads stdout.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Standard output, buffered, with its errors turned into problems.
+#[derive(Debug)]
+pub(crate) struct Out(io::BufWriter<io::StdoutLock<'static>>);
+
+impl Out {
+    /// Locks standard output.
+    pub(crate) fn lock() -> Self {
+        Self(io::BufWriter::with_capacity(64 * 1_024, io::stdout().lock()))
+    }
+
+    /// Writes one line.
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Problem> {
+        self.0.write_all(text.as_bytes()).and_then(|()| self.0.write_all(b"\n")).map_err(Problem::Output)
+    }
+
+    /// Makes sure that everything is written.
+    pub(crate) fn flush(&mut self) -> Result<(), Problem> {
+        self.0.flush().map_err(Problem::Output)
+    }
+}

@@ -1,0 +1,29 @@
+//! What the command can be asked: one module per verb.
+
+pub(crate) mod agent;
+pub(crate) mod allow;
+pub(crate) mod arm;
+pub(crate) mod completions;
+pub(crate) mod control;
+pub(crate) mod decide;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod hook;
+pub(crate) mod identity;
+pub(crate) mod init;
+pub(crate) mod judge;
+pub(crate) mod log;
+pub(crate) mod memory;
+pub(crate) mod not_a_loop;
+pub(crate) mod policy;
+pub(crate) mod replay;
+pub(crate) mod review;
+pub(crate) mod run;
+pub(crate) mod sandbox;
+pub(crate) mod scan;
+pub(crate) mod status;
+pub(crate) mod statusline;
+pub(crate) mod step;
+pub(crate) mod verify;
+pub(crate) mod why;

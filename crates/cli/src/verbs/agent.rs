@@ -1,0 +1,426 @@
+//! `tripwire agent`: our own agent loop, from an objective to an exit code.
+
+pub(crate) mod example;
+pub(crate) mod report;
+pub(crate) mod worker;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::limits;
+use crate::print::terminal;
+use crate::print::{self, Form, Out};
+use crate::verbs::agent::example::Example;
+use crate::verbs::agent::report::{Printer, Shown};
+use crate::verbs::agent::worker::{Team, WorkerError};
+use crate::verbs::replay::agent::AgentParity;
+use crate::workspace::{self, Acting, Where};
+use clap::Args;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tripwire_agent::engine::cassette::{Binding, Recorder};
+use tripwire_agent::engine::sensitive::SensitivePaths;
+use tripwire_agent::engine::{Engine, open};
+use tripwire_agent::session::{Doors, Engines, Left, Plan, Recorders, Remembered, Session};
+use tripwire_agent::worker::OBJECTIVE_BYTES_MAX;
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
+use tripwire_core::run::ending::Ending;
+use tripwire_core::run::record::Patience;
+use tripwire_core::units::{Count, MicroUsd, RunMillis};
+use tripwire_sandbox::interrupts;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::policy_file::PolicyFileError;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{Workspace, exclude, test_command};
+
+/// Work on an objective with our own agent loop: a model asks for tools, the guard decides, the sandbox runs them.
+///
+/// Every model answer and every tool result is journaled before it is used, so that `tripwire replay` runs the session
+/// again without a model, and `--resume` goes on after a crash. Engines: `scripted:FILE` (a cassette), `anthropic:MODEL`,
+/// `openai:MODEL`, `openai-chat:MODEL@URL`, `gemini:MODEL`, `lmstudio:MODEL`, `ollama:MODEL`. Keys come from the
+/// environment. Workers: `claude`, `codex`, `gemini`, alone or with their own flags, do a whole turn themselves under the
+/// supervisor of `tripwire run`; then the loop runs the test command and judges their claim.
+///
+/// Exit codes: 0 done and verified (or nothing to verify), 3 system error or hard stop, 4 done but not verified, 5 held
+/// for a person, 6 budget, 7 loop or no progress, 8 wall clock or no iteration left, 9 guard broken, 10 stopped by a
+/// person, 11 refused, 75 parked for a rate limit.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// What is to be reached, in words.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["task", "resume", "example"])]
+    objective: Option<String>,
+    /// A file that says what is to be reached.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "example"])]
+    task: Option<PathBuf>,
+    /// Go on with a session that was held, stopped or killed.
+    #[arg(long, value_name = "SESSION", conflicts_with = "example")]
+    resume: Option<String>,
+    /// Play the built-in example in a temporary folder: no key, no network, the real sandbox.
+    #[arg(long)]
+    example: bool,
+    #[command(flatten)]
+    place: Where,
+    /// The engine that is asked.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<String>,
+    /// The engine that takes over when the one before cannot go on; may be given several times.
+    #[arg(long, value_name = "ENGINE")]
+    fallback: Vec<String>,
+    /// The engine that is asked when the agent is stuck; a held loop does not go on without it.
+    #[arg(long, value_name = "ENGINE")]
+    advisor: Option<String>,
+    /// Stage all changes and apply them only when this engine approves.
+    #[arg(long, value_name = "ENGINE")]
+    review: Option<String>,
+    #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// The command that runs the tests; by default the policy's, else what the project's files show.
+    #[arg(long, value_name = "COMMAND", value_parser = limits::test_command)]
+    verify: Option<String>,
+    /// Record the answers as a cassette that `scripted:FILE` plays.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// What bounds the session.
+#[derive(Debug, Args)]
+struct LimitArgs {
+    /// Which reading of the loop rules holds: `strict` or `balanced`.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<crate::verbs::policy::ProfileName>,
+    /// Iterations before a checkpoint waits for a person.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    max_iterations: Option<u32>,
+    /// Steps in one iteration.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    max_steps: Option<u32>,
+    /// How long the session may take: `90s`, `15m`, `2h`.
+    #[arg(long, value_name = "SPAN", value_parser = limits::span)]
+    max_runtime: Option<Duration>,
+    /// What the session may cost: `5usd`.
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
+    budget: Option<u64>,
+}
+
+/// Steps in one iteration of our own loop, unless somebody says otherwise.
+const MAX_STEPS: Count = Count::new(10);
+/// The largest task that is read.
+const TASK_BYTES_MAX: u64 = 1 << 20;
+/// The engine that is asked when nobody names one.
+const ENGINE: &str = "scripted";
+
+/// Runs the verb.
+pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
+    if args.example {
+        let example = Example::unpack()?;
+        return example.told(|example| begin(args, Start::of_example(example)));
+    }
+    match &args.resume {
+        Some(session) => resume(args, session),
+        None => {
+            let start = Start::of(args)?;
+            if args.engine.is_none() {
+                print::say(NO_ENGINE);
+            }
+            Ok(begin(args, start)?.0)
+        }
+    }
+}
+
+/// What a person hears who names no engine: the built-in cassette keeps the loop whole on a machine that has nothing else,
+/// but it works on nobody's objective.
+const NO_ENGINE: &str = "\
+WARNING: no engine was named: the built-in cassette answers, which does nothing for this objective
+hint: name one with `--engine`: `anthropic:MODEL`, `openai:MODEL`, `gemini:MODEL`, `ollama:MODEL`, `lmstudio:MODEL`,
+      `claude`, `codex`, `gemini` or `scripted:FILE`; a whole story without a model is `tripwire agent --example`";
+
+/// What a new session begins with.
+struct Start {
+    objective: String,
+    workspace: Workspace,
+    names: Remembered,
+}
+
+impl Start {
+    /// What the command line says. Nothing is made.
+    fn of(args: &AgentArgs) -> Result<Self, Problem> {
+        let mut engines = vec![args.engine.clone().unwrap_or_else(|| ENGINE.to_owned())];
+        engines.extend(args.fallback.iter().cloned());
+        let names = Remembered { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
+        let workspace = args.place.look()?;
+        if !workspace.root().is_dir() {
+            return Err(Problem::open(workspace.root(), std::io::Error::from(std::io::ErrorKind::NotADirectory)));
+        }
+        let objective = objective(args)?;
+        workers_fit(args, &names, &objective)?;
+        Ok(Self { objective, workspace, names })
+    }
+
+    fn of_example(example: &Example) -> Self {
+        let names = Remembered { engines: vec![example.engine()], advisor: Some(example.advisor()), reviewer: None };
+        Self { objective: example.objective(), workspace: example.workspace(), names }
+    }
+}
+
+/// Refuses what a worker cannot be or do, before anything is made.
+fn workers_fit(args: &AgentArgs, names: &Remembered, objective: &str) -> Result<(), Problem> {
+    for (aside, part) in [(&names.advisor, "advisor"), (&names.reviewer, "reviewer")] {
+        if let Some(name) = aside.clone().filter(|name| worker::command(name).is_some()) {
+            return Err(WorkerError::Aside { name, part }.into());
+        }
+    }
+    let worker = names.engines.iter().find(|name| worker::command(name).is_some());
+    let Some(name) = worker.cloned() else { return Ok(()) };
+    let bytes = objective.len();
+    match (&names.reviewer, &args.record) {
+        (Some(_), _) => Err(WorkerError::Review { name }.into()),
+        (None, Some(_)) => Err(WorkerError::Record { name }.into()),
+        (None, None) if bytes > OBJECTIVE_BYTES_MAX => Err(WorkerError::Objective { name, bytes }.into()),
+        (None, None) => Ok(()),
+    }
+}
+
+/// The objective, verbatim.
+fn objective(args: &AgentArgs) -> Result<String, Problem> {
+    let text = match (&args.objective, &args.task) {
+        (Some(text), _) => text.clone(),
+        (None, Some(file)) => task(file)?,
+        (None, None) => return Err(Problem::NoObjective),
+    };
+    if text.trim().is_empty() { Err(Problem::NoObjective) } else { Ok(text) }
+}
+
+fn task(file: &Path) -> Result<String, Problem> {
+    use std::io::{Error, ErrorKind, Read as _};
+    let wrong = |error| Problem::open(file, error);
+    let mut text = String::new();
+    print::open(file)?.take(TASK_BYTES_MAX + 1).read_to_string(&mut text).map_err(wrong)?;
+    if u64::try_from(text.len()).unwrap_or(u64::MAX) > TASK_BYTES_MAX {
+        return Err(wrong(Error::from(ErrorKind::FileTooLarge)));
+    }
+    Ok(text)
+}
+
+/// Plays a new session to its end; gives the exit code and how it was left.
+fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
+    let Start { objective, workspace, names } = start;
+    let root = workspace.root().to_owned();
+    let change = |policy: &mut Policy| set(args, &root, policy);
+    let runtime_max = Session::would_begin(workspace.layout(), workspace.root(), change)?;
+    interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
+    let mut engines = engines(args, &names, &workspace)?;
+    engines.probe(&interrupted, runtime_max)?;
+    let workspace = Workspace::open(workspace.root(), &workspace::places())?;
+    say_where(args, &workspace);
+    // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+    if let Err(error) = exclude::exclude_geometry(workspace.root()) {
+        print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    }
+    let plan = plan(objective, engines, &workspace);
+    let mut printer = Printer::new(shown(args));
+    let doors = Doors { interrupted: &interrupted, audience: &mut printer };
+    let left = Session::begin(plan, doors, change)?.play()?;
+    Ok((leave(&workspace, &left, printer)?, left))
+}
+
+/// Says so where the agent gets more than the folder that was named: the sessions, orders and policy of a workspace are those of
+/// the whole.
+fn say_where(args: &AgentArgs, workspace: &Workspace) {
+    let Some(given) = args.place.given() else { return };
+    if given.canonicalize().is_ok_and(|given| given != workspace.root()) {
+        let (root, given) = (workspace.root().display(), given.display());
+        print::say(&format!(
+            "note: the workspace is `{root}`, to which `{given}` belongs, and the agent works in all of it; with a \
+             `.geometry` folder of its own `{given}` is a workspace by itself"
+        ));
+    }
+}
+
+fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
+    let workspace = args.place.look()?;
+    let id = SessionId::parse(session)?;
+    let names = match (&args.engine, Remembered::of(workspace.layout(), id.as_str())) {
+        (None, Ok(names)) => names,
+        (None, Err(error)) => return Err(Problem::Session(Box::new(error.into()))),
+        (Some(_), kept) => Remembered {
+            engines: args.engine.iter().chain(&args.fallback).cloned().collect(),
+            advisor: args.advisor.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.advisor.clone())),
+            reviewer: args.review.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.reviewer.clone())),
+        },
+    };
+    interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
+    workers_fit(args, &names, "")?;
+    let plan = plan(String::new(), engines(args, &names, &workspace)?, &workspace);
+    let mut printer = Printer::new(shown(args));
+    let doors = Doors { interrupted: &interrupted, audience: &mut printer };
+    let left = Session::resume(&id, plan, doors)?.play()?;
+    leave(&workspace, &left, printer)
+}
+
+fn plan(objective: String, engines: Engines, workspace: &Workspace) -> Plan {
+    Plan {
+        objective,
+        engines,
+        patience: if std::io::stderr().is_terminal() { Patience::Wait } else { Patience::Leave },
+        root: workspace.root().to_owned(),
+        layout: workspace.layout().clone(),
+        signing: workspace::signing(workspace),
+    }
+}
+
+/// Whether the person in front of the terminal asked to end.
+fn interrupted() -> bool {
+    interrupts::asked().is_some()
+}
+
+/// Sets what the command line asks for in the policy that is frozen.
+fn set(args: &AgentArgs, root: &Path, policy: &mut Policy) -> Result<(), PolicyError> {
+    let limits = &args.limits;
+    if let Some(profile) = limits.profile {
+        policy.profile = Profile::from(profile);
+    }
+    if let Some(iterations) = limits.max_iterations {
+        policy.safety.max_iterations = Count::new(iterations);
+    }
+    policy.limits.max_steps = match (limits.max_steps, policy.limits.max_steps) {
+        (Some(steps), _) => Limit::At(Count::new(steps)),
+        (None, Limit::At(steps)) => Limit::At(steps),
+        (None, Limit::Off) => Limit::At(MAX_STEPS),
+    };
+    if let Some(span) = limits.max_runtime {
+        let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        policy.limits.max_session_runtime_ms = Limit::At(RunMillis::new(ms));
+    }
+    if let Some(budget) = limits.budget {
+        policy.money.budget_micro_usd = Limit::At(MicroUsd::new(budget));
+    }
+    if let Some(role) = args.acting.named() {
+        policy.set("identity.role", &role)?;
+    }
+    match &args.verify {
+        Some(command) => policy.set("dirty_bits.test_command", command),
+        None => test_command::fill_in(root, policy),
+    }
+}
+
+fn engines(args: &AgentArgs, names: &Remembered, workspace: &Workspace) -> Result<Engines, Problem> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let sensitive = sensitive_paths(workspace.layout())?;
+    let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
+    let opened = |name: &String| {
+        let engine = match worker::command(name) {
+            Some(command) => team.open(name, command).map_err(Problem::Worker),
+            None => open(name, &environment).map_err(Problem::Engine),
+        };
+        engine.map(|engine| sensitive.guard(engine))
+    };
+    let chain = names.engines.iter().map(opened).collect::<Result<Vec<Box<dyn Engine>>, Problem>>()?;
+    let advisor = names.advisor.as_ref().map(opened).transpose()?;
+    let reviewer = names.reviewer.as_ref().map(opened).transpose()?;
+    let recorders = match &args.record {
+        None => Recorders::default(),
+        Some(file) => Recorders {
+            model: Some(recorder(file, "the model's answers")?),
+            advisor: advisor
+                .as_ref()
+                .map(|_| recorder(&beside(file, "advisor"), "the advisor's answers"))
+                .transpose()?,
+            reviewer: reviewer
+                .as_ref()
+                .map(|_| recorder(&beside(file, "reviewer"), "the reviewer's answers"))
+                .transpose()?,
+        },
+    };
+    Ok(Engines { chain, advisor, reviewer, recorders, probed: None })
+}
+
+/// What the command line sets in the policy of a worker's own session; time and money are what is left of ours.
+fn worker_settings(args: &AgentArgs, workspace: &Workspace) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
+    if let Some(profile) = args.limits.profile {
+        set("profile", crate::print::decision::name(&Profile::from(profile)));
+    }
+    if let Some(role) = args.acting.named() {
+        set("identity.role", role);
+    }
+    let detected = test_command::detect(workspace.root()).map(str::to_owned);
+    let policy = tripwire_workspace::policy_file::load_or_default(&workspace.layout().manifest()).unwrap_or_default();
+    let written = !policy.dirty_bits.test_command.as_str().is_empty();
+    if let Some(command) = args.verify.clone().or(detected.filter(|_| !written)) {
+        set("dirty_bits.test_command", command);
+    }
+    settings
+}
+
+/// What only ever goes to a local engine, as the manifest says.
+fn sensitive_paths(layout: &Layout) -> Result<SensitivePaths, Problem> {
+    let file = layout.manifest();
+    if file.symlink_metadata().is_err() {
+        return Ok(SensitivePaths::default());
+    }
+    let manifest = Manifest::load(&file).map_err(PolicyFileError::from)?;
+    SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::Sensitive)
+}
+
+/// A new cassette; one that is there is never written over.
+fn recorder(file: &Path, about: &str) -> Result<Recorder, Problem> {
+    Recorder::create(file, about, Binding::Loose).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            Problem::Exists { file: file.to_owned() }
+        } else {
+            Problem::open(file, error)
+        }
+    })
+}
+
+/// `run.jsonl` and `advisor` give `run.advisor.jsonl`.
+fn beside(file: &Path, part: &str) -> PathBuf {
+    let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or("jsonl");
+    file.with_extension(format!("{part}.{extension}"))
+}
+
+fn shown(args: &AgentArgs) -> Shown {
+    match (args.form.json, std::io::stderr().is_terminal()) {
+        (true, _) => Shown::Json,
+        (false, true) => Shown::Live,
+        (false, false) => Shown::Plain,
+    }
+}
+
+/// Says how it ended, with the proof that it can be run again.
+fn leave(workspace: &Workspace, left: &Left, mut printer: Printer) -> Result<Exit, Problem> {
+    let exit = exit_of(&left.ending);
+    let parity = AgentParity::of(workspace, &left.session)?;
+    printer.end();
+    let mut out = Out::lock();
+    let report = crate::verbs::agent::report::report(left, exit, &parity, &printer);
+    let columns = terminal::columns_of_output().filter(|_| !printer.writes_json());
+    for line in terminal::fit(report, columns) {
+        out.line(&line)?;
+    }
+    out.flush()?;
+    Ok(exit)
+}
+
+/// The exit code of a session of our own loop (SPEC §12).
+fn exit_of(ending: &Ending) -> Exit {
+    match ending {
+        Ending::Completed { verdict: Verification::Verified | Verification::NothingToVerify } => Exit::Done,
+        Ending::Completed { verdict: Verification::Stale | Verification::Failed | Verification::Unverified } => {
+            Exit::Unverified
+        }
+        Ending::Held { reason } => Exit::of_hold(*reason),
+        Ending::Stopped { reason } => Exit::of_stop(*reason),
+        Ending::SystemError { .. } | Ending::NoEngine { .. } => Exit::HardStop,
+        Ending::Refused { .. } => Exit::Refused,
+        Ending::OutOfIterations => Exit::Clock,
+        Ending::Parked { .. } => Exit::Parked,
+    }
+}

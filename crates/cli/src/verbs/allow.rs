@@ -1,0 +1,91 @@
+//! `tripwire allow`: a person lets one held command pass once.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::person;
+use crate::print::Out;
+use crate::verbs::step;
+use crate::workspace::{self, Which};
+use clap::Args;
+use serde_json::json;
+use tripwire_core::input::{HumanAct, What};
+use tripwire_core::label::Label;
+use tripwire_session::driver::{Driver, views};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::session::SessionId;
+
+/// Let a held command pass once: exactly that command, in that folder, within 24 hours.
+///
+/// The code stands in the refusal. The act is journaled in the session that held the command; the agent has to ask for
+/// the command again.
+#[derive(Debug, Args)]
+pub(crate) struct AllowArgs {
+    /// The code from the refusal, such as `K7Q2-9F`.
+    #[arg(long, value_name = "CODE")]
+    once: String,
+    #[command(flatten)]
+    which: Which,
+    /// Write JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
+    person::only("allow", &args.which.place)?;
+    let workspace = args.which.place.look()?;
+    let code = args.once.trim().to_uppercase();
+    let (session, mut driver) = holder(args, &workspace, &code)?;
+    let taken = driver.take_now(What::Human(HumanAct::AllowOnce(Label::cut(&code))), clock::now)?;
+    step::tell(&driver, &taken);
+    // The command may have passed, or another one with the same code may have come, in between: then the engine allowed
+    // nothing. What waits is as it was when the engine decided.
+    let waiting = driver.view().waiting;
+    match count(&waiting, &code) {
+        1 => {}
+        0 => return Err(Problem::NoHeldCommand { code, waiting: waiting.iter().map(Label::to_string).collect() }),
+        _ => return Err(Problem::AmbiguousCode { code }),
+    }
+    let mut out = Out::lock();
+    let text = format!("the command with the code `{code}` may pass once within 24 hours; journaled in {session}");
+    out.line(&match args.json {
+        true => json!({"verb": "allow", "code": code, "session": session.to_string(), "hours": 24}).to_string(),
+        false => text,
+    })?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// How many held commands have this code.
+fn count(waiting: &[Label], code: &str) -> usize {
+    waiting.iter().filter(|known| known.as_str() == code).count()
+}
+
+/// The newest session that holds a command with this code, and only one such command.
+fn holder(args: &AllowArgs, workspace: &Workspace, code: &str) -> Result<(SessionId, Driver), Problem> {
+    let layout = workspace.layout();
+    let sessions = match &args.which.session {
+        Some(_) => vec![args.which.find(layout)?],
+        None => views::sessions(layout)?,
+    };
+    let mut waiting = Vec::new();
+    for session in sessions.into_iter().rev().take(SESSIONS_MAX) {
+        // A session that cannot be opened holds nothing that could be allowed.
+        let Ok(mut driver) = Driver::resume(layout, &session) else { continue };
+        driver.refresh()?;
+        let codes = driver.view().waiting;
+        let same = count(&codes, code);
+        if same > 1 {
+            return Err(Problem::AmbiguousCode { code: code.to_owned() });
+        }
+        if same == 1 {
+            return Ok((session, driver.signed_by(workspace::signing(workspace))));
+        }
+        waiting.extend(codes.iter().map(Label::to_string));
+    }
+    Err(Problem::NoHeldCommand { code: code.to_owned(), waiting })
+}
+
+/// Newest sessions that are looked at for a code.
+const SESSIONS_MAX: usize = 32;

@@ -1,0 +1,99 @@
+//! `tripwire arm` and `disarm`: whether the hooks bind or only watch.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::person;
+use crate::print::{Form, Out};
+use crate::workspace::{self, Where};
+use clap::Args;
+use serde_json::json;
+use tripwire_core::input::{HumanAct, Mode, What};
+use tripwire_session::driver::{Driver, views};
+use tripwire_workspace::clock;
+use tripwire_workspace::mode::{Choice, word};
+
+/// Let the hooks bind: what the policy refuses is refused from the next call on.
+///
+/// Without `--project` this is for all workspaces in which you have not chosen otherwise.
+#[derive(Debug, Args)]
+pub(crate) struct ArmArgs {
+    #[command(flatten)]
+    choice: ChoiceArgs,
+}
+
+/// Let the hooks only watch: they decide and write down, and refuse nothing but what people and explicit limits refuse.
+///
+/// STOP and PAUSE, an explicit budget or wall clock and the floor of irreversible commands still bind. Such a session is
+/// never reported as guarded. `tripwire run` and `tripwire agent` are always armed.
+#[derive(Debug, Args)]
+pub(crate) struct DisarmArgs {
+    #[command(flatten)]
+    choice: ChoiceArgs,
+}
+
+#[derive(Debug, Args)]
+struct ChoiceArgs {
+    /// Only in this workspace, whatever holds elsewhere.
+    #[arg(long)]
+    project: bool,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// Runs `tripwire arm`.
+pub(crate) fn arm(args: &ArmArgs) -> Result<Exit, Problem> {
+    choose(&args.choice, Mode::Armed)
+}
+
+/// Runs `tripwire disarm`.
+pub(crate) fn disarm(args: &DisarmArgs) -> Result<Exit, Problem> {
+    person::only("disarm", &args.choice.place)?;
+    choose(&args.choice, Mode::Observe)
+}
+
+fn choose(args: &ChoiceArgs, mode: Mode) -> Result<Exit, Problem> {
+    let choice = if args.project {
+        let workspace = args.place.open()?;
+        workspace::keep_out_of_commits(&workspace);
+        Choice::of_workspace(workspace.layout())
+    } else {
+        Choice::of_person(&workspace::state_home().ok_or(Problem::NoHome)?)
+    };
+    choice.write(mode)?;
+    let journaled = journal(args, mode)?;
+    let mut out = Out::lock();
+    if args.form.json {
+        let (mode, file) = (word(mode), choice.path());
+        out.line(&json!({ "mode": mode, "file": file, "journaledIn": journaled }).to_string())?;
+    } else {
+        out.line(&format!("mode        {}, in `{}`", word(mode), choice.path().display()))?;
+        match journaled {
+            Some(session) => {
+                out.line(&format!("journaled   in {session}; other sessions follow at their next call"))?
+            }
+            None => out.line("journaled   by each session at its next call")?,
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// Tells the newest session of this workspace at once, if there is one and it is not in that mode already.
+fn journal(args: &ChoiceArgs, mode: Mode) -> Result<Option<String>, Problem> {
+    let workspace = args.place.look()?;
+    let layout = workspace.layout();
+    // A word of the workspace's own may say otherwise: then nothing changes here.
+    if tripwire_workspace::mode::wanted(layout, workspace::state_home().as_deref()) != mode {
+        return Ok(None);
+    }
+    let Some(session) = views::newest(layout)? else { return Ok(None) };
+    let mut driver = Driver::resume(layout, &session)?.signed_by(workspace::signing(&workspace));
+    if driver.view().guard == mode {
+        return Ok(None);
+    }
+    let taken = driver.take_now(What::Human(HumanAct::SetMode(mode)), clock::now)?;
+    crate::verbs::step::tell(&driver, &taken);
+    Ok(Some(session.to_string()))
+}

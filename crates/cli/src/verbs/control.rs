@@ -1,0 +1,413 @@
+//! `tripwire stop`, `pause`, `resume` and `ack`: people's controls, as commands. They need no daemon and no session.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::limits;
+use crate::person;
+use crate::print::{Form, Out};
+use crate::verbs::step;
+use crate::workspace::{self, Which};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use std::time::Duration;
+use tripwire_core::chain::View;
+use tripwire_core::counted::counted;
+use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::input::{HumanAct, Report, What};
+use tripwire_core::units::MicroUsd;
+use tripwire_fs::file::Removed;
+use tripwire_session::driver::Driver;
+use tripwire_session::ended::{self, Ended};
+use tripwire_session::supervised::{self, StopReceipt, Supervisor, Waited};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::control::order::{Given, Note, Order};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::reports::Report as File;
+
+/// Stop every session of the workspace, and let no new one begin.
+///
+/// Writes `.geometry/STOP` and journals the act in the newest session. A client under `tripwire run` is ended at once, with
+/// its receipt: how many processes ended, and that none survived. Other sessions stop at their next step. `tripwire
+/// resume` takes it back.
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    order: OrderArgs,
+}
+
+/// Hold every session of the workspace at its next step; nothing is lost.
+///
+/// Writes `.geometry/PAUSE` and journals the act in the newest session. `tripwire resume` goes on.
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    order: OrderArgs,
+}
+
+#[derive(Debug, Args)]
+struct OrderArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Why; it is journaled.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Write JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Go on: take back a stop or a pause, and clear what waits for a person's look.
+///
+/// A session that ended by itself (a hard stop, a runaway, a loop) goes on only with `--restart`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Start again a session that ended by itself.
+    #[arg(long)]
+    restart: bool,
+    /// Raise the money budget by so much, such as `5usd`.
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
+    raise_budget: Option<u64>,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// Acknowledge a report: `BLOCKER_REPORT.md`, `CHECKPOINT.md`, or whatever waits.
+#[derive(Debug, Args)]
+pub(crate) struct AckArgs {
+    /// Which one; by default both.
+    report: Option<ReportName>,
+    #[command(flatten)]
+    which: Which,
+    /// Write JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The reports by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportName {
+    /// `BLOCKER_REPORT.md`
+    Blocker,
+    /// `CHECKPOINT.md`
+    Checkpoint,
+}
+
+impl ReportName {
+    const fn file(self) -> File {
+        match self {
+            Self::Blocker => File::Blocker,
+            Self::Checkpoint => File::Checkpoint,
+        }
+    }
+
+    const fn act(self) -> (HoldReason, Report) {
+        match self {
+            Self::Blocker => (HoldReason::NoProgress, Report::Blocker),
+            Self::Checkpoint => (HoldReason::IterationCap, Report::Checkpoint),
+        }
+    }
+}
+
+/// Runs `tripwire stop`.
+pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
+    let before = supervisor(&args.order.which)?;
+    let (given, after) = order(&args.order, Order::Stop)?;
+    let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
+    let mut said = Said::new("stop", after.session());
+    said.say(match given {
+        Given::Now => "`.geometry/STOP` is written: no session of this workspace goes on, and none begins",
+        Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
+    });
+    holds &= receipt(&args.order.which, before, &after, &mut said)?;
+    said.journaled(&after);
+    said.next("tripwire resume");
+    said.json = args.order.json;
+    said.print()?;
+    Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
+}
+
+/// Whether somebody supervises the session before it is told to stop: it may be over before anybody can look again.
+fn supervisor(which: &Which) -> Result<Supervisor, Problem> {
+    let workspace = which.place.open()?;
+    let seen = match which.find_if_any(workspace.layout())? {
+        Some(session) => supervised::look(workspace.layout(), &session)?,
+        None => None,
+    };
+    Ok(seen.map_or(Supervisor::Gone, |seen| seen.supervisor))
+}
+
+/// Waits for the receipt of a supervised client, and says whether nothing is left that should not be.
+fn receipt(which: &Which, before: Supervisor, after: &After, said: &mut Said) -> Result<bool, Problem> {
+    let workspace = which.place.open()?;
+    let session = after.driver.as_ref().map(Driver::session);
+    let waited = match session {
+        Some(session) => supervised::wait(workspace.layout(), session, before, RECEIPT_WITHIN)?,
+        None => Waited::NotSupervised,
+    };
+    Ok(match waited {
+        Waited::NotSupervised => {
+            said.say(
+                "no supervised process: a client that runs on its own is refused at its next step, and not killed",
+            );
+            true
+        }
+        Waited::Ended(end) => {
+            let receipt = end.receipt;
+            let (ended, survivors) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
+            said.say(&format!("receipt: {ended} ended, {survivors}, {} ms", receipt.took_ms));
+            said.receipt = Some(receipt);
+            said.say("that run is over for good; `tripwire resume` takes the order back, so that a new one may begin");
+            receipt.survivors == 0
+        }
+        Waited::Lost => {
+            said.say("the supervisor went away without a receipt; its client's processes went with it");
+            false
+        }
+        Waited::Late => {
+            said.say("no receipt came: the supervised client may still run");
+            false
+        }
+    })
+}
+
+/// How long a supervisor may take to end its client.
+const RECEIPT_WITHIN: Duration = Duration::from_secs(20);
+
+/// Runs `tripwire pause`.
+pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
+    let (given, after) = order(&args.order, Order::Pause)?;
+    let holds = after.view().is_none_or(|view| view.stopped.is_some() || view.held.is_some());
+    let mut said = Said::new("pause", after.session());
+    said.say(match given {
+        Given::Now => "`.geometry/PAUSE` is written: every session of this workspace holds at its next step",
+        Given::Before => "`.geometry/PAUSE` stood already and keeps its author's words",
+    });
+    said.journaled(&after);
+    said.next("tripwire resume");
+    said.json = args.order.json;
+    said.print()?;
+    Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
+}
+
+/// Writes the file first: it binds even if the journal cannot be written.
+fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
+    let workspace = args.which.place.open()?;
+    let note = Note::new(&workspace::who(), clock::now(), &args.reason);
+    let given = order.give(workspace.layout(), &note)?;
+    workspace::keep_out_of_commits(&workspace);
+    let journaled = After::of(&args.which, &workspace).and_then(|mut after| after.take(What::Tick).map(|()| after));
+    match journaled {
+        Ok(after) => Ok((given, after)),
+        Err(error) => Err(Problem::Unjournaled { file: order.path(workspace.layout()), error: Box::new(error) }),
+    }
+}
+
+/// Runs `tripwire resume`.
+pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
+    person::only("resume", &args.which.place)?;
+    let workspace = args.which.place.open()?;
+    let layout = workspace.layout();
+    let mut said = Said::new("resume", None);
+    for (order, name) in [(Order::Stop, "STOP"), (Order::Pause, "PAUSE")] {
+        if order.withdraw(layout)? == Removed::Now {
+            said.say(&format!("`.geometry/{name}` is removed"));
+        }
+    }
+    let mut after = After::of(&args.which, &workspace)?;
+    after.take(What::Tick)?;
+    if let Some(by) = args.raise_budget {
+        after.take(What::Human(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
+        said.say(&format!("the money budget is raised by ${}.{:06}", by / 1_000_000, by % 1_000_000));
+    }
+    if after.view().is_some_and(|view| view.stopped.is_some()) && args.restart {
+        after.take(What::Human(HumanAct::Restart))?;
+        said.say("the session is started again by a person");
+    }
+    if after.view().is_some_and(|view| view.stopped.is_none() && view.held.is_some_and(is_cleared_by_resume)) {
+        after.take(What::Human(HumanAct::Resume))?;
+        said.say("what waited for a person's look is cleared");
+    }
+    said.session = after.session();
+    said.journaled(&after);
+    let exit = standing(&mut said, layout, after.driver.as_ref());
+    said.json = args.form.json;
+    said.print()?;
+    Ok(exit)
+}
+
+/// Holds that a person clears by saying: go on. Reports and money need an act of their own.
+const fn is_cleared_by_resume(hold: HoldReason) -> bool {
+    match hold {
+        HoldReason::Loop
+        | HoldReason::SoftSuspend
+        | HoldReason::Context
+        | HoldReason::GuardFailure
+        | HoldReason::Converged
+        | HoldReason::Paused => true,
+        HoldReason::NoProgress | HoldReason::IterationCap | HoldReason::Money => false,
+    }
+}
+
+/// Says how the session stands now, and what would make it go on.
+fn standing(said: &mut Said, layout: &Layout, driver: Option<&Driver>) -> Exit {
+    let Some(driver) = driver else {
+        said.say("nothing holds this workspace");
+        return Exit::Done;
+    };
+    let (view, ended) = (driver.view(), ended::look(layout, driver));
+    if let Some(Ended { how, goes_on_with: None, .. }) = &ended {
+        said.say(&format!("this session is over for good ({how}): begin a new one"));
+        return if view.stopped.is_none() && view.held.is_none() { Exit::Done } else { Exit::Held };
+    }
+    match (view.stopped, view.held) {
+        (None, None) => {
+            match ended.and_then(|ended| ended.goes_on_with) {
+                // Our own loop has left; it must be called again.
+                Some(command) => {
+                    said.say("nothing holds the session any more");
+                    said.next(&command);
+                }
+                None => said.say("the session goes on at its next step"),
+            }
+            Exit::Done
+        }
+        (Some(reason), _) => {
+            said.say(&format!("the session is still over: {}", reason.explain()));
+            said.next(if reason == StopReason::StoppedByPerson {
+                "tripwire resume"
+            } else {
+                "tripwire resume --restart"
+            });
+            Exit::Held
+        }
+        (None, Some(reason)) => {
+            said.say(&format!("the session still waits: {}", reason.explain()));
+            said.next(if is_cleared_by_resume(reason) { "tripwire status" } else { ended::cleared_by(reason) });
+            Exit::Held
+        }
+    }
+}
+
+/// Runs `tripwire ack`.
+pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
+    person::only("ack", &args.which.place)?;
+    let workspace = args.which.place.open()?;
+    let layout: &Layout = workspace.layout();
+    let mut said = Said::new("ack", None);
+    let reports = args.report.map_or(vec![ReportName::Blocker, ReportName::Checkpoint], |report| vec![report]);
+    for report in &reports {
+        if report.file().remove(layout)? == Removed::Now {
+            said.say(&format!("`{}` is acknowledged and removed", report.file().path(layout).display()));
+        }
+    }
+    let mut after = After::of(&args.which, &workspace)?;
+    after.take(What::Tick)?;
+    for (hold, report) in reports.iter().map(|report| report.act()) {
+        // The report of this hold was never written, or someone removed it while nobody looked.
+        if after.view().is_some_and(|view| view.held == Some(hold)) {
+            after.take(What::Human(HumanAct::Acknowledge(report)))?;
+            said.say("what waited for the acknowledgement is cleared");
+        }
+    }
+    if said.lines.is_empty() {
+        said.say("no report waits for an acknowledgement");
+    }
+    said.session = after.session();
+    said.journaled(&after);
+    let exit = standing(&mut said, layout, after.driver.as_ref());
+    said.json = args.json;
+    said.print()?;
+    Ok(exit)
+}
+
+/// The newest session, if there is one, to journal an act at once.
+struct After {
+    driver: Option<Driver>,
+    records: Option<u64>,
+}
+
+impl After {
+    fn of(which: &Which, workspace: &Workspace) -> Result<Self, Problem> {
+        let session = which.find_if_any(workspace.layout())?;
+        let driver = match session {
+            Some(session) => {
+                let driver = Driver::resume(workspace.layout(), &session)?;
+                Some(driver.signed_by(workspace::signing(workspace)))
+            }
+            None => None,
+        };
+        Ok(Self { driver, records: None })
+    }
+
+    fn take(&mut self, what: What) -> Result<(), Problem> {
+        let Some(driver) = &mut self.driver else { return Ok(()) };
+        let taken = driver.take_now(what, clock::now)?;
+        step::tell(driver, &taken);
+        self.records = Some(driver.journal().records());
+        Ok(())
+    }
+
+    fn view(&self) -> Option<View> {
+        self.driver.as_ref().map(Driver::view)
+    }
+
+    fn session(&self) -> Option<String> {
+        self.driver.as_ref().map(|driver| driver.session().to_string())
+    }
+}
+
+/// What a verb says it did.
+struct Said {
+    verb: &'static str,
+    session: Option<String>,
+    lines: Vec<String>,
+    next: Option<String>,
+    receipt: Option<StopReceipt>,
+    json: bool,
+}
+
+impl Said {
+    const fn new(verb: &'static str, session: Option<String>) -> Self {
+        Self { verb, session, lines: Vec::new(), next: None, receipt: None, json: false }
+    }
+
+    fn say(&mut self, line: &str) {
+        self.lines.push(line.to_owned());
+    }
+
+    fn next(&mut self, command: &str) {
+        self.next = Some(command.to_owned());
+    }
+
+    fn journaled(&mut self, after: &After) {
+        match (&self.session, after.records) {
+            (Some(session), Some(records)) => {
+                self.lines.push(format!("journaled in {session}, which has {}", counted(records, "record")));
+            }
+            (Some(_) | None, _) => self.lines.push("there is no session yet: nothing to journal".to_owned()),
+        }
+    }
+
+    fn print(&self) -> Result<(), Problem> {
+        let mut out = Out::lock();
+        let Self { verb, session, lines, next, receipt, json: _ } = self;
+        if self.json {
+            let mut object = json!({"verb": verb, "session": session, "done": lines, "next": next});
+            if let Some(receipt) = receipt {
+                object["receipt"] = json!(receipt);
+            }
+            out.line(&object.to_string())?;
+        } else {
+            for line in &self.lines {
+                out.line(line)?;
+            }
+            if let Some(next) = &self.next {
+                out.line(&format!("next: `{next}`"))?;
+            }
+        }
+        out.flush()
+    }
+}

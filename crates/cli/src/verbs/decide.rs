@@ -1,0 +1,262 @@
+//! `tripwire decide`: events in, decisions out.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::decision::{self, Summary};
+use crate::print::{self, Out};
+use crate::verbs::policy::Chosen;
+use clap::Args;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use tripwire_core::chain::Chain;
+use tripwire_core::counted::{agreeing, counted};
+use tripwire_core::decision::{Decision, DecisionRecord};
+use tripwire_core::record::canonical;
+use tripwire_core::record::parity::Parity;
+use tripwire_session::body::{self, EndBody, SessionBody};
+use tripwire_session::formats::recording::Recorder;
+use tripwire_session::formats::scenario::Header;
+use tripwire_session::formats::stream::{Inputs, Item};
+use tripwire_session::replay::event_text;
+
+/// Decide on a stream of events: one JSON object per line in, one decision per line out.
+///
+/// A line is an event with the fields `timestamp`, `tokenCount`, `toolCalls`, `latencyMs`, `outputLength`, …; or a raw
+/// call with `timestamp`, `tool`, `args`, `output`, `error`, `exitCode`, from which the rest is computed; or a full
+/// input `{"at":…,"what":…}`. On a terminal the decisions are told in words, in a pipe they are JSON.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; the parser keeps those apart that exclude each other"
+)]
+#[derive(Debug, Args)]
+pub(crate) struct DecideArgs {
+    /// The events; `-` reads standard input.
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Write JSON also on a terminal.
+    #[arg(long, conflicts_with = "text")]
+    json: bool,
+    /// Tell the decisions in words also in a pipe.
+    #[arg(long)]
+    text: bool,
+    /// Report bad lines and pass over them instead of ending at the first.
+    #[arg(long)]
+    lenient: bool,
+    /// Write inputs and decisions to this file, for `tripwire replay`.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// The session's id in the records.
+    #[arg(long, value_name = "ID", default_value = "decide")]
+    run_id: String,
+    /// Compare with what the lines themselves `expect` (a scenario) and end with 9 if anything differs.
+    #[arg(long)]
+    check: bool,
+}
+
+/// How decisions are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Words,
+    /// Only what differs from a scenario's expectations.
+    Nothing,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
+    let name = print::name(&args.file);
+    let wrong = |error| Problem::Stream { file: name.clone(), error };
+    let mut inputs = Inputs::new(print::open(&args.file)?);
+    let header = match inputs.header() {
+        Err(error) if args.lenient && !error.is_final() => {
+            print::say(&format!("skipped: {name}: {error}"));
+            None
+        }
+        other => other.map_err(wrong)?,
+    };
+    let policy = args.chosen.policy(header.as_deref().map(|header| (header, name.as_str())))?;
+    let mut session = Session::new(args, Chain::new(policy)?)?;
+    session.begin(header.as_deref())?;
+    loop {
+        match inputs.next_input() {
+            Ok(Some(item)) => session.take(&item)?,
+            Ok(None) => break,
+            Err(error) if args.lenient && !error.is_final() => {
+                session.out.flush()?;
+                print::say(&format!("skipped: {name}: {error}"));
+            }
+            Err(error) => {
+                session.out.flush()?;
+                return Err(wrong(error));
+            }
+        }
+    }
+    session.finish()
+}
+
+/// A run of the engine over a stream.
+struct Session<'a> {
+    args: &'a DecideArgs,
+    chain: Chain,
+    out: Out,
+    form: Form,
+    recorder: Option<Recorder<BufWriter<File>>>,
+    parity: Parity,
+    text: String,
+    recorded: u64,
+    checked: u64,
+    mismatches: u64,
+    summary: Summary,
+}
+
+impl<'a> Session<'a> {
+    fn new(args: &'a DecideArgs, chain: Chain) -> Result<Self, Problem> {
+        let form = match (args.check, args.json, args.text) {
+            (_, true, _) => Form::Json,
+            (_, false, true) => Form::Words,
+            (true, false, false) => Form::Nothing,
+            (false, false, false) if print::is_terminal() => Form::Words,
+            (false, false, false) => Form::Json,
+        };
+        let recorder = match &args.record {
+            None => None,
+            Some(file) => {
+                // A recording is evidence, and `--record` may name the input itself by mistake: nothing is overwritten.
+                if file.is_file() {
+                    return Err(Problem::Exists { file: file.clone() });
+                }
+                let created = File::create(file).map_err(|error| Problem::open(file, error))?;
+                let mut recorder = Recorder::new(BufWriter::new(created));
+                let head = SessionBody::new(&args.run_id, chain.policy())?.text()?;
+                recorder.add(&head).map_err(|error| Problem::Record { file: file.clone(), error })?;
+                Some(recorder)
+            }
+        };
+        let (parity, text) = (Parity::new(), String::new());
+        Ok(Self {
+            args,
+            chain,
+            out: Out::lock(),
+            form,
+            recorder,
+            parity,
+            text,
+            recorded: 0,
+            checked: 0,
+            mismatches: 0,
+            summary: Summary::default(),
+        })
+    }
+
+    /// Says what is to be seen.
+    fn begin(&mut self, header: Option<&Header>) -> Result<(), Problem> {
+        if self.form == Form::Words {
+            if let Some(header) = header {
+                for line in print::wrap(&header.title, "", "") {
+                    self.out.line(&line)?;
+                }
+                self.out.line("")?;
+            }
+            self.out.line(decision::HEAD)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, item: &Item) -> Result<(), Problem> {
+        let step = self.chain.step(&item.input);
+        let decision = &step.decision;
+        self.keep(item, decision)?;
+        match self.form {
+            Form::Json => {
+                self.text.clear();
+                canonical::write(&DecisionRecord::new(&self.args.run_id, decision), &mut self.text)?;
+                self.out.line(&self.text)?;
+            }
+            Form::Words => {
+                self.summary.add(decision);
+                for line in decision::decision(&item.input, decision) {
+                    self.out.line(&line)?;
+                }
+            }
+            Form::Nothing => {}
+        }
+        if let Some(expect) = item.expect.as_ref().filter(|_| self.args.check) {
+            self.checked += 1;
+            for mismatch in expect.check(decision) {
+                self.mismatches += 1;
+                let line = item.line;
+                self.tell(&format!("{}:{line}: decision {}: {mismatch}", self.args.file.display(), decision.i))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells a result of the check: beside JSON it is talk, else it is what was asked for.
+    fn tell(&mut self, text: &str) -> Result<(), Problem> {
+        match self.form {
+            Form::Json => {
+                print::say(text);
+                Ok(())
+            }
+            Form::Words | Form::Nothing => self.out.line(text),
+        }
+    }
+
+    /// Records and hashes, where that is asked for.
+    fn keep(&mut self, item: &Item, decision: &Decision) -> Result<(), Problem> {
+        let file = self.args.record.clone().unwrap_or_default();
+        if let Some(recorder) = &mut self.recorder {
+            let wrong = |error| Problem::Record { file: file.clone(), error };
+            self.text.clear();
+            body::write_input(&item.input, &mut self.text)?;
+            recorder.add(&self.text).map_err(wrong)?;
+            self.text.clear();
+            body::write_decision(&self.args.run_id, decision, &mut self.text)?;
+            recorder.add(&self.text).map_err(wrong)?;
+            self.recorded += 1;
+        }
+        if self.form == Form::Words {
+            self.parity.push_event(&event_text(&item.input)?);
+            self.text.clear();
+            decision.parity_text(&mut self.text)?;
+            self.parity.push_decision(&self.text);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Exit, Problem> {
+        if self.form == Form::Words {
+            let digests = std::mem::take(&mut self.parity).finish();
+            let (events, decisions) = (digests.events, digests.decisions);
+            self.out.line(&self.summary.line())?;
+            let line = crate::verbs::replay::parity_line(&events, &decisions);
+            self.out.line(&line)?;
+        }
+        if self.args.check {
+            let (name, checked, mismatches) = (print::name(&self.args.file), self.checked, self.mismatches);
+            self.tell(&match (checked, mismatches) {
+                (0, _) => format!("{name}: no line expects anything"),
+                (_, 0) => {
+                    let are = agreeing(checked, "is", "are");
+                    format!("{name}: {} {are} as expected", counted(checked, "decision"))
+                }
+                (_, _) => {
+                    let are = agreeing(mismatches, "is", "are");
+                    format!("{name}: {} {are} not met", counted(mismatches, "expectation"))
+                }
+            })?;
+        }
+        self.out.flush()?;
+        if let (Some(mut recorder), Some(file)) = (self.recorder, &self.args.record) {
+            let end = EndBody { inputs: self.recorded }.text()?;
+            let done = recorder.add(&end).and_then(|()| recorder.finish());
+            done.map_err(|error| Problem::Record { file: file.clone(), error })?;
+        }
+        // A check that compares nothing proves nothing.
+        let unproved = self.args.check && self.checked == 0;
+        Ok(if self.mismatches > 0 || unproved { Exit::DoesNotHold } else { Exit::Done })
+    }
+}

@@ -1,0 +1,120 @@
+//! `tripwire doctor`: one line per promise, with what was seen and what to do.
+
+pub(crate) mod checks;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::{self, Out};
+use crate::verbs::sandbox;
+use crate::workspace::{self, Where};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+use tripwire_clients::canary;
+use tripwire_clients::checkup::{Patient, Promise, State};
+use tripwire_clients::hooks::Client;
+use tripwire_clients::install::{self, Found};
+
+/// Say which promises hold on this machine and in this workspace, with the proof and the fix of each.
+///
+/// Looks at the clients and their hooks, the mode, the policy, the newest journal, the key, git and the sandbox, and
+/// changes nothing. Ends with 1 if a promise is not kept. What is `off` was not promised: it is your choice.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DoctorArgs {
+    #[command(subcommand)]
+    part: Option<DoctorPart>,
+    #[command(flatten)]
+    place: Where,
+    /// Also send canaries through the clients that are installed: real runs against a model inside this program, without
+    /// a key and without a network, in throw-away folders. Takes up to some minutes.
+    #[arg(long)]
+    live: bool,
+    /// Write one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum DoctorPart {
+    /// The sandbox alone: one line per layer.
+    Sandbox(crate::verbs::sandbox::args::Output),
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &DoctorArgs) -> ExitCode {
+    if let Some(DoctorPart::Sandbox(output)) = &args.part {
+        return sandbox::doctor(*output);
+    }
+    match promises(args).and_then(|promises| print(args, &promises)) {
+        Ok(exit) => exit.into(),
+        Err(problem) => print::problem(&problem).into(),
+    }
+}
+
+fn promises(args: &DoctorArgs) -> Result<Vec<Promise>, Problem> {
+    let workspace = args.place.look()?;
+    let program = std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
+    let homes = workspace::homes();
+    let search = std::env::var_os("PATH");
+    let patient = Patient { homes: &homes, workspace: workspace.root(), program: &program, search: search.as_deref() };
+    let found = install::detect(search.clone());
+    let mut promises = Vec::new();
+    for client in Client::ALL {
+        promises.extend(patient.client(client, found.iter().find(|found| found.client == client)));
+    }
+    promises.extend(checks::promises(&workspace));
+    promises.extend(checks::sandbox());
+    if args.live {
+        promises.extend(canaries(&found, &program));
+    }
+    Ok(promises)
+}
+
+/// What the canaries of every client tell.
+fn canaries(found: &[Found], program: &Path) -> Vec<Promise> {
+    let mut promises = Vec::new();
+    for client in Client::ALL {
+        let id = format!("{}.live", client.name());
+        let Some(found) = found.iter().find(|found| found.client == client) else {
+            promises.push(Promise::off(&id, "not sent: the client is not on the search path", ""));
+            continue;
+        };
+        print::say(&format!("sending canaries through {}", client.name()));
+        match canary::send(found, program) {
+            Ok(sent) => promises.extend(sent),
+            Err(error) => promises.push(Promise::broken(&id, error.to_string(), "make the folder in TMPDIR writable")),
+        }
+    }
+    promises
+}
+
+fn print(args: &DoctorArgs, promises: &[Promise]) -> Result<Exit, Problem> {
+    let broken = promises.iter().filter(|promise| promise.state == State::Broken).count();
+    let mut out = Out::lock();
+    if args.json {
+        let shown = |promise: &Promise| {
+            json!({"id": promise.id, "status": promise.state.word().to_ascii_lowercase(), "summary": promise.proof,
+                "remediation": promise.fix})
+        };
+        let checks: Vec<_> = promises.iter().map(shown).collect();
+        out.line(&json!({"schema": 1, "holds": broken == 0, "checks": checks}).to_string())?;
+    } else {
+        for promise in promises {
+            let Promise { id, state, proof, fix } = promise;
+            out.line(&print::harmless(&format!("{id:<20} {:<7} {proof}", state.word())))?;
+            if !fix.is_empty() {
+                out.line(&print::harmless(&format!("{:28} -> {fix}", "")))?;
+            }
+        }
+        out.line(&match broken {
+            0 => "every promise holds".to_owned(),
+            1 => "1 promise is not kept".to_owned(),
+            more => format!("{more} promises are not kept"),
+        })?;
+    }
+    out.flush()?;
+    Ok(if broken == 0 { Exit::Done } else { Exit::NotKept })
+}

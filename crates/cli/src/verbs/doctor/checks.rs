@@ -1,0 +1,123 @@
+//! What `tripwire doctor` says about the workspace and the machine; nothing is changed.
+
+use crate::verbs::policy::Chosen;
+use crate::verbs::sandbox;
+use crate::verbs::verify;
+use crate::workspace;
+use tripwire_authority::current;
+use tripwire_clients::checkup::Promise;
+use tripwire_core::input::Mode;
+use tripwire_core::policy::{Policy, Profile};
+use tripwire_sandbox::LayerHealth;
+use tripwire_session::driver::views;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::mode::{self, word};
+use tripwire_workspace::{Workspace, exclude};
+
+/// What is promised in a workspace.
+pub(crate) fn promises(workspace: &Workspace) -> Vec<Promise> {
+    let layout = workspace.layout();
+    vec![how(layout), policy(layout), permissions(layout), journal(layout), key(workspace), git(workspace)]
+}
+
+/// What is promised about what runs confined.
+pub(crate) fn sandbox() -> Vec<Promise> {
+    let layers = sandbox::layers();
+    let missing: Vec<Promise> = layers
+        .iter()
+        .filter(|check| check.health == LayerHealth::Missing)
+        .map(|check| {
+            let proof = format!("{}; {}", check.detail, check.meaning);
+            Promise::broken(&format!("sandbox.{}", check.layer.name()), proof, check.fix)
+        })
+        .collect();
+    if missing.is_empty() {
+        return vec![Promise::kept("sandbox", format!("a confined run used all {} layers", layers.len()))];
+    }
+    missing
+}
+
+fn how(layout: &Layout) -> Promise {
+    match mode::wanted(layout, workspace::state_home().as_deref()) {
+        Mode::Armed => Promise::kept("mode", format!("{}: what the policy refuses is refused", word(Mode::Armed))),
+        Mode::Observe => {
+            let proof = format!("{}: hooks decide and write down, and refuse only the floor", word(Mode::Observe));
+            Promise::off("mode", proof, "tripwire arm")
+        }
+    }
+}
+
+fn policy(layout: &Layout) -> Promise {
+    let manifest = layout.manifest();
+    match Chosen::of_profile(None).or_manifest(layout).policy(None) {
+        Ok(policy) if manifest.exists() => {
+            Promise::kept("policy", format!("`{}` is read, profile {}", manifest.display(), profile(&policy)))
+        }
+        Ok(policy) => Promise::kept("policy", format!("the defaults, profile {}", profile(&policy))),
+        Err(problem) => Promise::broken("policy", problem.to_string(), "tripwire policy check"),
+    }
+}
+
+const fn profile(policy: &Policy) -> &'static str {
+    match policy.profile {
+        Profile::Strict => "strict",
+        Profile::Balanced => "balanced",
+    }
+}
+
+fn permissions(layout: &Layout) -> Promise {
+    let file = layout.policy();
+    match current::permissions(layout) {
+        Ok(_) if file.exists() => Promise::kept("permissions", format!("`{}` is read", file.display())),
+        Ok(_) => Promise::kept("permissions", "the built-in ones: there is no `policy.cedar`"),
+        Err(error) => Promise::broken("permissions", error.to_string(), "tripwire policy check"),
+    }
+}
+
+fn journal(layout: &Layout) -> Promise {
+    if let Some(proof) = verify::told_lost(layout) {
+        return Promise::broken("journal", proof, "tripwire verify --all");
+    }
+    match views::newest(layout) {
+        Ok(None) => Promise::off("journal", "no session was here yet", ""),
+        Ok(Some(session)) => match verify::told(layout, &session) {
+            Ok(proof) => Promise::kept("journal", proof),
+            Err(proof) => Promise::broken("journal", proof, format!("tripwire verify {session}")),
+        },
+        Err(error) => Promise::broken("journal", error.to_string(), "tripwire verify"),
+    }
+}
+
+/// Whoever works in the workspace must not be able to sign in the person's name.
+fn key(workspace: &Workspace) -> Promise {
+    let Some(home) = workspace::key_home() else {
+        return Promise::broken("key", "`HOME` is not set, so journals are not signed", "set HOME");
+    };
+    let file = home.secret_path();
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+    let lies_inside = |path: &std::path::Path| path.starts_with(workspace.root());
+    if lies_inside(&file) || folder.is_some_and(|folder| lies_inside(&folder)) {
+        let proof = format!("`{}` lies in the workspace, where an agent can take it", file.display());
+        return Promise::broken("key", proof, "set XDG_STATE_HOME to a folder outside of the workspace");
+    }
+    if file.exists() {
+        Promise::kept("key", format!("`{}` lies outside of the workspace", file.display()))
+    } else {
+        Promise::off("key", "none yet: the first session makes one", "")
+    }
+}
+
+fn git(workspace: &Workspace) -> Promise {
+    if !workspace.layout().folder().is_dir() {
+        return Promise::off("git", "there is no `.geometry/` yet", "");
+    }
+    match exclude::is_excluded(workspace.root()) {
+        Ok(Some(true)) => Promise::kept("git", "`.geometry/` is excluded"),
+        Ok(Some(false)) => {
+            let fix = "echo .geometry/ >> \"$(git rev-parse --git-common-dir)/info/exclude\"";
+            Promise::broken("git", "`.geometry/` is not excluded and can be committed", fix)
+        }
+        Ok(None) => Promise::off("git", "the workspace is in no git repository", ""),
+        Err(error) => Promise::broken("git", error.to_string(), "make the file readable"),
+    }
+}

@@ -1,0 +1,260 @@
+//! `tripwire hook`: what a client calls for each event. It never crashes and never prints what a client would reject.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::Out;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tripwire_clients::hooks::desk::{Attempt, Desk};
+use tripwire_clients::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
+use tripwire_core::input::{HumanAct, What};
+use tripwire_core::policy::OnGuardFailure;
+use tripwire_sandbox::last_word::{self, LastWord};
+use tripwire_session::driver::{Driver, DriverError, frozen_policy};
+use tripwire_session::foreign::Foreign;
+use tripwire_supervisor::socket::{
+    self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
+};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::mode;
+use tripwire_workspace::session::SessionId;
+
+/// Answer one event of a client: its hook input on standard input, the decision in its own form on standard output.
+///
+/// Calls, prompts and ends of a turn are decided; results are taken in; sub-agents and compactions count for their session;
+/// anything else passes. While `.geometry/PAUSE` or `.geometry/STOP` exists every call is refused. Whatever breaks inside
+/// is a refusal, unless the policy says `on_guard_failure: allow`. Under `tripwire run` the supervisor answers.
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// The client that calls.
+    client: ClientName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientName {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &HookArgs) -> Result<Exit, Problem> {
+    answer_for(args.client.client())
+}
+
+impl ClientName {
+    /// The client of this name.
+    pub(crate) const fn client(self) -> Client {
+        match self {
+            Self::Claude => Client::Claude,
+            Self::Codex => Client::Codex,
+            Self::Gemini => Client::Gemini,
+        }
+    }
+}
+
+/// The client of a plain `hook CLIENT`, which is what clients call: the path of every tool call reads no more of the
+/// command line than this.
+pub(crate) fn plain(arguments: &[OsString]) -> Option<Client> {
+    match arguments {
+        [_, verb, client] if verb == "hook" => client.to_str().and_then(Client::named),
+        _ => None,
+    }
+}
+
+/// Answers one event of this client.
+///
+/// Some clients let a call through whose hook gave no answer in time, so whatever the hook waits for, it refuses before:
+/// its word is left before the first byte is read, because a client may keep its end of the pipe open.
+pub(crate) fn answer_for(client: Client) -> Result<Exit, Problem> {
+    let mut input = Vec::new();
+    let heard = leave_word(client, &[], time_limit().answer).and_then(|()| read(&mut input));
+    let reply = match heard.and_then(|()| fit_word(client, &input)) {
+        Ok(()) => answer(client, &input).unwrap_or_else(|broken| broken.reply(client, &input)),
+        Err(why) => hooks::broken(client, &input, &why),
+    };
+    last_word::take_back();
+    speak(&reply)
+}
+
+/// Leaves what is said if the time is over first; no time at all stops the clock.
+fn leave_word(client: Client, input: &[u8], within: Duration) -> Result<(), String> {
+    let why = format!("it found no answer in {} s; something that it reads does not end", within.as_secs());
+    let Reply { stdout, stderr, exit_code } = hooks::broken(client, input, &why);
+    let line = |text: String| if text.is_empty() { Vec::new() } else { format!("{text}\n").into_bytes() };
+    let word = LastWord { stdout: line(stdout), stderr: line(stderr), exit_code };
+    word.leave(within).map_err(|error| format!("its clock does not start: {error}"))
+}
+
+/// Fits the word that was left to the event, once it is known. What asks to go on has the right one already.
+fn fit_word(client: Client, input: &[u8]) -> Result<(), String> {
+    if std::env::var_os(SOCKET_VARIABLE).is_some() {
+        // The supervisor takes as long as a person keeps its run paused.
+        return leave_word(client, input, Duration::ZERO);
+    }
+    if hooks::asks_to_go_on(client, input) { Ok(()) } else { leave_word(client, input, time_limit().answer) }
+}
+
+/// Says what the client is to hear.
+fn speak(reply: &Reply) -> Result<Exit, Problem> {
+    if !reply.stderr.is_empty() {
+        crate::print::say(&reply.stderr);
+    }
+    if !reply.stdout.is_empty() {
+        let mut out = Out::lock();
+        out.line(&reply.stdout)?;
+        out.flush()?;
+    }
+    Ok(if reply.exit_code == 0 { Exit::Done } else { Exit::Refusal })
+}
+
+fn read(input: &mut Vec<u8>) -> Result<(), String> {
+    let limit = u64::try_from(INPUT_BYTES_MAX).unwrap_or(u64::MAX);
+    let read = std::io::stdin().lock().take(limit + 1).read_to_end(input);
+    read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+    if input.len() > INPUT_BYTES_MAX {
+        return Err("the hook's input is larger than 64 MiB".to_owned());
+    }
+    Ok(())
+}
+
+/// Why there is no decision, and what the policy makes of that.
+struct Broken {
+    why: String,
+    /// Only a policy that can be read may say that a broken guard lets things pass.
+    policy: OnGuardFailure,
+}
+
+impl Broken {
+    fn reply(&self, client: Client, input: &[u8]) -> Reply {
+        match self.policy {
+            OnGuardFailure::Hold => hooks::broken(client, input, &self.why),
+            OnGuardFailure::Allow => {
+                let told = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
+                Reply { stderr: told, ..Reply::default() }
+            }
+        }
+    }
+}
+
+impl From<String> for Broken {
+    fn from(why: String) -> Self {
+        Self { why, policy: OnGuardFailure::Hold }
+    }
+}
+
+/// The answer, or why there can be none.
+fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
+    if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
+        let question = Question { client, input: input.to_vec() };
+        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN).map_err(|error| error.to_string())?);
+    }
+    let call = hooks::read(client, input).map_err(|error| error.to_string())?;
+    if !call.concerns_the_engine() {
+        return Ok(Reply::default());
+    }
+    let workspace = workspace(&project(&call))?;
+    decide(&call, &workspace).map_err(|error| Broken {
+        why: format!("{error}; {}", error.hint()),
+        policy: policy_on_failure(&call, &workspace),
+    })
+}
+
+/// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
+fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
+    let homes = crate::workspace::homes();
+    let desk = Desk { workspace, homes: &homes, clock: clock::now };
+    let mut driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
+    let until = Instant::now() + time_limit().wait;
+    let mut attempt = Attempt::First;
+    loop {
+        let handled = desk.handle(call, &mut driver, attempt)?;
+        for taken in &handled.taken {
+            crate::verbs::step::tell(&driver, taken);
+        }
+        match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
+            Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
+            None => return Ok(handled.reply),
+        }
+        attempt = Attempt::Again;
+    }
+}
+
+/// The session that the supervisor named, else the one that belongs to the client's.
+fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError> {
+    match named_session() {
+        Some(session) => Ok(Driver::resume(workspace.layout(), &session)?.acting_as(crate::workspace::role_variable())),
+        None => {
+            let foreign = Foreign { client: call.client.name(), session: &call.session };
+            let role = crate::workspace::role_variable();
+            let mut driver = match foreign.known(workspace.layout()) {
+                Some(session) => Driver::resume(workspace.layout(), &session)?.acting_as(role),
+                None => begin(&foreign, workspace, role.as_deref())?,
+            };
+            follow_choice(&mut driver, workspace)?;
+            Ok(driver)
+        }
+    }
+}
+
+/// Begins our session for a client's.
+fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Result<Driver, DriverError> {
+    // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+    if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
+        crate::print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    }
+    foreign.open_in((workspace, crate::workspace::signing(workspace)), clock::now(), role)
+}
+
+/// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.
+fn follow_choice(driver: &mut Driver, workspace: &Workspace) -> Result<(), DriverError> {
+    let wanted = mode::wanted(workspace.layout(), crate::workspace::state_home().as_deref());
+    if driver.view().guard != wanted {
+        driver.take_now(What::Human(HumanAct::SetMode(wanted)), clock::now)?;
+    }
+    Ok(())
+}
+
+fn time_limit() -> TimeLimit {
+    TimeLimit::of(std::env::var(SECONDS_VARIABLE).ok().as_deref())
+}
+
+/// What a broken guard means, read only now, because the quiet path has no time for it: what the session froze. Before it
+/// began, what the manifest says, which is what it would freeze.
+fn policy_on_failure(call: &HookCall, workspace: &Workspace) -> OnGuardFailure {
+    let layout = workspace.layout();
+    let foreign = Foreign { client: call.client.name(), session: &call.session };
+    let policy = match named_session().or_else(|| foreign.known(layout)) {
+        Some(session) => frozen_policy(layout, &session),
+        None => tripwire_workspace::policy_file::load(&layout.manifest()).ok().map(|loaded| loaded.policy),
+    };
+    policy.map_or(OnGuardFailure::Hold, |policy| policy.gate.on_guard_failure)
+}
+
+/// The session that the supervisor named.
+fn named_session() -> Option<SessionId> {
+    std::env::var(SESSION_VARIABLE).ok().and_then(|text| SessionId::parse(&text).ok())
+}
+
+/// The folder that the client was started in, where it tells it: an agent may have gone elsewhere meanwhile, and must not
+/// leave its guard behind.
+fn project(call: &HookCall) -> PathBuf {
+    let names: &[&str] = match call.client {
+        Client::Claude => &["CLAUDE_PROJECT_DIR"],
+        Client::Codex => &[],
+        Client::Gemini => &["GEMINI_PROJECT_DIR"],
+    };
+    let told = names.iter().find_map(std::env::var_os).map(PathBuf::from);
+    told.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
+}
+
+fn workspace(start: &Path) -> Result<Workspace, String> {
+    Workspace::open(start, &crate::workspace::places()).map_err(|error| format!("{error}; {}", error.hint()))
+}

@@ -1,0 +1,264 @@
+//! `tripwire identity`: what an agent is made of, and who vouches for it.
+
+use crate::error::Problem;
+use crate::error::denial::Denial;
+use crate::exit::Exit;
+use crate::print::{self, Form, Out};
+use crate::workspace::{self, Acting, Where};
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use tripwire_authority::current;
+use tripwire_authority::identity::{Configuration, Gold, GoldEntry, GoldError, Part};
+use tripwire_core::counted::counted;
+use tripwire_core::policy::Policy;
+use tripwire_core::record::chain::Digest;
+use tripwire_journal::keys::KeyHome;
+use tripwire_journal::note::Verifier;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+use tripwire_workspace::geometry::manifest::{Manifest, store, template};
+use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
+use tripwire_workspace::policy_file::{self, PolicyFileError};
+
+/// Show, sign and check what an agent is made of.
+///
+/// The checksum covers the policy, the roles and their permissions, the prompt, the tools and the client's settings.
+/// Operations that the policy names critical (`git push` to a protected branch by default) need a checksum on the
+/// signed gold-standard list and an authorized role.
+#[derive(Debug, Args)]
+pub(crate) struct IdentityArgs {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(Debug, Subcommand)]
+enum Act {
+    /// Print the checksum with its parts, and the public key that this person signs with.
+    Show(ShowArgs),
+    /// Vouch for the configuration as it is now: put it on the signed list.
+    Sign(SignArgs),
+    /// Trust the list of somebody else, by the key that signs it.
+    Trust(TrustArgs),
+    /// Check the configuration against the signed list.
+    Verify(VerifyArgs),
+}
+
+/// Where the parts of the configuration are, beside the files that the policy names.
+#[derive(Debug, Args)]
+struct Source {
+    #[command(flatten)]
+    place: Where,
+    /// The agent's system prompt, where it is in no file of the workspace.
+    #[arg(long, value_name = "FILE")]
+    prompt: Option<PathBuf>,
+    /// The agent's tool registry, where it is in no file of the workspace.
+    #[arg(long, value_name = "FILE")]
+    tools: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct SignArgs {
+    #[command(flatten)]
+    source: Source,
+    /// What the entry is called.
+    #[arg(long, value_name = "NAME", default_value = "agent")]
+    name: String,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct TrustArgs {
+    /// The verifier key, or a file that holds it.
+    key: String,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Args)]
+struct VerifyArgs {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &IdentityArgs) -> Result<Exit, Problem> {
+    match &args.act {
+        Act::Show(args) => show(args),
+        Act::Sign(args) => sign(args),
+        Act::Trust(args) => trust(args),
+        Act::Verify(args) => verify(args),
+    }
+}
+
+/// The configuration as it is now, with everything that is said about it.
+struct Running {
+    workspace: Workspace,
+    policy: Policy,
+    manifest: Manifest,
+    parts: Configuration,
+    checksum: String,
+}
+
+impl Source {
+    /// Looks, and makes nothing: a workspace without a manifest has the one that a session would get.
+    fn read(&self) -> Result<Running, Problem> {
+        self.read_in(self.place.look()?)
+    }
+
+    fn read_in(&self, workspace: Workspace) -> Result<Running, Problem> {
+        let (layout, file) = (workspace.layout(), workspace.layout().manifest());
+        let (policy, manifest) = match file.symlink_metadata() {
+            Ok(_) => (policy_file::load(&file)?.policy, Manifest::load(&file)),
+            Err(_) => (Policy::default(), Manifest::parse(&file, template::FRESH.into())),
+        };
+        let manifest = manifest.map_err(PolicyFileError::from)?;
+        let permissions = current::permissions(layout)?;
+        let mut parts = Configuration::observe(&policy, &permissions, Some(workspace.root()))?;
+        for (part, file) in [(Part::Prompt, &self.prompt), (Part::Tools, &self.tools)] {
+            if let Some(file) = file {
+                let bytes = std::fs::read(file).map_err(|error| Problem::open(file, error))?;
+                parts.set(part, Some(Digest::of(&bytes)));
+            }
+        }
+        let checksum = parts.checksum()?;
+        Ok(Running { workspace, policy, manifest, parts, checksum })
+    }
+}
+
+fn home() -> Result<KeyHome, Problem> {
+    Ok(workspace::key_home().ok_or(Denial::NoHome)?)
+}
+
+fn show(args: &ShowArgs) -> Result<Exit, Problem> {
+    let running = args.source.read()?;
+    let key = workspace::key_home().and_then(|home| home.for_identity().verifier().ok().flatten());
+    let parts: Vec<(&str, String)> =
+        running.parts.iter().map(|(part, digest)| (part.name(), digest.to_string())).collect();
+    let mut out = Out::lock();
+    if args.form.json {
+        let parts: serde_json::Map<_, _> =
+            parts.iter().map(|(part, digest)| ((*part).to_owned(), json!(digest))).collect();
+        let roles: Vec<&str> = authorized(&running.policy).collect();
+        let binding = Some(running.policy.identity.workflow_binding.as_str()).filter(|binding| !binding.is_empty());
+        out.line(
+            &json!({"agentChecksum": running.checksum, "parts": parts, "authorizedRoles": roles, "pinned": running.manifest.identity().agent_checksum,
+                    "workflowBinding": binding, "key": key.map(|key| key.to_string())})
+            .to_string(),
+        )?;
+    } else {
+        out.line(&format!("agent_checksum    {}", running.checksum))?;
+        for (part, digest) in &parts {
+            out.line(&format!("  {part:<15} {digest}"))?;
+        }
+        out.line(&format!("authorized_roles  {}", running.policy.identity.authorized_roles.as_str()))?;
+        let key = key.map_or_else(|| "none yet; `tripwire identity sign` makes one".to_owned(), |key| key.to_string());
+        out.line(&format!("key               {key}"))?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn sign(args: &SignArgs) -> Result<Exit, Problem> {
+    let workspace = args.source.place.open()?;
+    template::write_if_missing(&workspace.layout().manifest())?;
+    let running = args.source.read_in(workspace)?;
+    let (layout, home) = (running.workspace.layout(), home()?);
+    let mut gold = match Gold::load(layout, &home.trusted()?) {
+        Ok(gold) => gold,
+        Err(GoldError::Missing { .. }) => Gold::default(),
+        // A list that nobody trusted signed must not get a good signature by adding to it.
+        Err(error) => return Err(error.into()),
+    };
+    let keys = home.for_identity();
+    let is_new = keys.secret_path().symlink_metadata().is_err();
+    let signer = keys.signer(running.workspace.root())?;
+    if is_new {
+        print::say(&format!("note: made a signing key at `{}`; keep it to yourself", keys.secret_path().display()));
+    }
+    gold.add(GoldEntry {
+        at: clock::now().to_string(),
+        checksum: running.checksum.clone(),
+        name: args.name.clone(),
+        parts: running.parts.clone(),
+    });
+    gold.save(layout, &signer)?;
+    let edit = Edit::new("identity.agent_checksum", NewValue::Text(running.checksum.clone()));
+    if let Err(error) = store::update(&running.manifest, &[edit]) {
+        print::say(&format!("note: MANIFEST.yaml does not name the checksum: {error}; {}", error.hint()));
+    }
+    let (checksum, entries) = (&running.checksum, gold.entries().len());
+    let key = signer.verifier().to_string();
+    print(&match args.form.json {
+        true => json!({"signed": checksum, "name": args.name, "entries": entries, "key": key}).to_string(),
+        false => format!("signed {checksum} as `{}`; the list has {}\nkey {key}", args.name, counted(entries, "entry")),
+    })
+}
+
+fn trust(args: &TrustArgs) -> Result<Exit, Problem> {
+    let workspace = args.place.look()?;
+    let text = match Verifier::parse(&args.key) {
+        Some(_) => args.key.clone(),
+        None => std::fs::read_to_string(Path::new(&args.key)).unwrap_or_else(|_| args.key.clone()),
+    };
+    let key = Verifier::parse(&text).ok_or_else(|| Denial::NotAKey { text: args.key.clone() })?;
+    let new = home()?.trust_key(workspace.root(), &key)?;
+    print(&match (args.form.json, new) {
+        (true, new) => json!({"trusted": key.to_string(), "new": new}).to_string(),
+        (false, true) => format!("trusted {key}"),
+        (false, false) => format!("{key} was trusted already"),
+    })
+}
+
+fn verify(args: &VerifyArgs) -> Result<Exit, Problem> {
+    let running = args.source.read()?;
+    let gold = Gold::load(running.workspace.layout(), &home()?.trusted()?)?;
+    let Some(entry) = gold.find(&running.checksum) else {
+        let nearest = gold.nearest(&running.parts).map(|(entry, parts)| {
+            let parts: Vec<&str> = parts.into_iter().map(Part::name).collect();
+            format!("; against `{}` these parts changed: {}", entry.name, parts.join(", "))
+        });
+        return Err(Denial::NotGold { checksum: running.checksum, changed: nearest.unwrap_or_default() }.into());
+    };
+    let pinned = running.manifest.identity().agent_checksum.clone();
+    if let Some(pinned) = pinned.filter(|pinned| *pinned != running.checksum) {
+        return Err(Denial::Pinned { pinned, checksum: running.checksum }.into());
+    }
+    let role = args.acting.named().unwrap_or_else(|| running.policy.identity.role.as_str().to_owned());
+    if !authorized(&running.policy).any(|known| known == role) {
+        return Err(Denial::RoleNotAuthorized { role }.into());
+    }
+    print(&match args.form.json {
+        true => json!({"ok": true, "agentChecksum": running.checksum, "name": entry.name, "role": role}).to_string(),
+        false => format!(
+            "{} is on the list as `{}`, signed by a trusted key; role `{role}` is authorized",
+            running.checksum, entry.name
+        ),
+    })
+}
+
+fn authorized(policy: &Policy) -> impl Iterator<Item = &str> {
+    policy.identity.authorized_roles.as_str().split(',').map(str::trim).filter(|role| !role.is_empty())
+}
+
+fn print(line: &str) -> Result<Exit, Problem> {
+    let mut out = Out::lock();
+    out.line(line)?;
+    out.flush()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,117 @@
+//! `tripwire not-a-loop`: a false alarm becomes a scenario that is checked for ever.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::history::{Pair, Pairs};
+use crate::print::Out;
+use crate::workspace::Which;
+use clap::Args;
+use serde_json::json;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+use tripwire_core::counted::counted;
+use tripwire_core::decision::Level;
+use tripwire_core::policy::Policy;
+use tripwire_session::driver::Driver;
+
+/// Save the way to a false alarm as a scenario: everything up to the decision, and that it must stay quiet there.
+///
+/// `tripwire decide --check FILE` fails on it until a setting or a rule is changed, and keeps it from coming back.
+#[derive(Debug, Args)]
+pub(crate) struct NotALoopArgs {
+    /// The number `i` of the decision that was wrong.
+    decision: u64,
+    #[command(flatten)]
+    which: Which,
+    /// Where to write the scenario; by default into `.geometry/scenarios/`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
+    let workspace = args.which.place.look()?;
+    let session = args.which.find(workspace.layout())?;
+    let driver = Driver::resume(workspace.layout(), &session)?;
+    let mut lines = Vec::new();
+    let mut wrong = None;
+    let mut pairs = Pairs::new(driver.journal());
+    while let Some(pair) = pairs.next_pair()? {
+        lines.push(pair.input_text.clone());
+        if pair.number == args.decision {
+            wrong = Some(pair);
+            break;
+        }
+    }
+    let none = || Problem::NoDecision {
+        asked: args.decision,
+        session: session.to_string(),
+        count: driver.view().inputs.get(),
+    };
+    let wrong = wrong.ok_or_else(none)?;
+    let rule = alarm(&wrong).ok_or(Problem::NoAlarm { decision: args.decision })?;
+    let file = args.out.clone().unwrap_or_else(|| {
+        workspace.layout().folder().join("scenarios").join(format!("not-a-loop-{session}-{}.jsonl", args.decision))
+    });
+    let text = scenario(&rule, driver.policy(), &lines, args.decision);
+    write(&file, &text)?;
+    let mut out = Out::lock();
+    let shown = file.display().to_string();
+    out.line(&match args.json {
+        true => json!({"file": shown, "rule": rule, "inputs": lines.len()}).to_string(),
+        false => {
+            let inputs = counted(lines.len(), "input");
+            format!("saved {inputs} to `{shown}`; check it with `tripwire decide --check {shown}`")
+        }
+    })?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// The rule behind the strictest alarm of a decision, if the agent noticed anything of it.
+fn alarm(pair: &Pair) -> Option<String> {
+    let findings = &pair.decision.as_ref()?.parts.findings;
+    let strictest =
+        findings.iter().filter(|finding| finding.level >= Level::Override).max_by_key(|finding| finding.level)?;
+    Some(strictest.rule.clone())
+}
+
+fn scenario(rule: &str, policy: &Policy, inputs: &[String], decision: u64) -> String {
+    let usual = Policy::default().rows();
+    let changed: serde_json::Map<String, serde_json::Value> = policy
+        .rows()
+        .into_iter()
+        .filter(|row| {
+            row.path != "profile" && usual.iter().any(|other| other.path == row.path && other.value != row.value)
+        })
+        .map(|row| (row.path.to_owned(), row.value.into()))
+        .collect();
+    let profile = tripwire_core::policy::Choice::name(policy.profile);
+    let header = json!({"scenario": {
+        "title": format!("decision {decision} was a false alarm of {rule}"),
+        "rule": rule, "must": "stayQuiet", "profile": profile, "policy": changed,
+    }});
+    let mut text = format!("{header}\n");
+    for (number, input) in inputs.iter().enumerate() {
+        let last = number + 1 == inputs.len();
+        match input.strip_suffix('}').filter(|_| last) {
+            Some(open) => text.push_str(&format!("{open},\"expect\":{{\"level\":\"none\"}}}}\n")),
+            None => text.push_str(&format!("{input}\n")),
+        }
+    }
+    text
+}
+
+/// Writes a new file; one that is there is somebody's and stays.
+fn write(file: &std::path::Path, text: &str) -> Result<(), Problem> {
+    let wrong = |error| Problem::open(file, error);
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(wrong)?;
+    }
+    let mut created = OpenOptions::new().write(true).create_new(true).open(file).map_err(wrong)?;
+    created.write_all(text.as_bytes()).and_then(|()| created.sync_all()).map_err(wrong)
+}

@@ -1,0 +1,231 @@
+//! `tripwire policy`: the effective policy, where each value came from, and whether a file is good.
+
+use crate::error::Problem;
+use crate::error::denial::Denial;
+use crate::exit::Exit;
+use crate::print::{self, Out};
+use crate::workspace::Where;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tripwire_authority::{self as authority, current};
+use tripwire_core::counted::{agreeing, counted};
+use tripwire_core::policy::{Policy, Profile};
+use tripwire_session::formats::scenario::Header;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::policy_file::{self, Loaded, PolicyFileError};
+
+/// Which policy a verb runs under.
+#[derive(Debug, Args)]
+pub(crate) struct Chosen {
+    /// `strict` reads the documents to the letter, `balanced` (the default) counts on evidence.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<ProfileName>,
+    /// A policy in the form of MANIFEST.yaml.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+}
+
+/// The profiles by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// The documents to the letter.
+    Strict,
+    /// The same ladder, counted on evidence.
+    Balanced,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Strict => Self::Strict,
+            ProfileName::Balanced => Self::Balanced,
+        }
+    }
+}
+
+impl Chosen {
+    /// Only a profile.
+    pub(crate) const fn of_profile(profile: Option<ProfileName>) -> Self {
+        Self { profile, policy: None }
+    }
+
+    /// The same, with the workspace's own manifest where no file is named and it has one.
+    pub(crate) fn or_manifest(&self, layout: &Layout) -> Self {
+        let manifest = || Some(layout.manifest()).filter(|file| file.exists());
+        Self { profile: self.profile, policy: self.policy.clone().or_else(manifest) }
+    }
+
+    /// The policy: the defaults, then the file, then a scenario's head, then the flag.
+    pub(crate) fn policy(&self, head: Option<(&Header, &str)>) -> Result<Policy, Problem> {
+        let mut policy = self.loaded()?.policy;
+        if let Some((header, file)) = head {
+            let wrong = |error| Problem::Scenario { file: file.to_owned(), error };
+            for (path, text) in header
+                .profile
+                .iter()
+                .map(|name| ("profile", name))
+                .chain(header.policy.iter().map(|(path, text)| (path.as_str(), text)))
+            {
+                policy.set(path, text).map_err(wrong)?;
+            }
+            policy.check().map_err(wrong)?;
+        }
+        if let Some(profile) = self.profile {
+            policy.profile = profile.into();
+        }
+        policy.check()?;
+        Ok(policy)
+    }
+
+    fn loaded(&self) -> Result<Loaded, Problem> {
+        match &self.policy {
+            Some(file) => Ok(policy_file::load(file)?),
+            None => Ok(Loaded { policy: Policy::default(), lines: BTreeMap::new() }),
+        }
+    }
+}
+
+/// Show the effective policy, or check a policy file.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(Debug, Subcommand)]
+enum Act {
+    /// Print every setting with its value and where it came from: this workspace's manifest, `--policy`, or a default.
+    Show(ShowArgs),
+    /// Check a policy file: settings and roles of a manifest, or Cedar policies with their examples.
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    chosen: Chosen,
+    #[command(flatten)]
+    place: Where,
+    /// Write one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// MANIFEST.yaml or `policy.cedar`, or a file in the form of one; by default both of the workspace.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    place: Where,
+    /// Write one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &PolicyArgs) -> Result<Exit, Problem> {
+    match &args.act {
+        Act::Show(args) => show(args),
+        Act::Check(args) => check(args),
+    }
+}
+
+fn show(args: &ShowArgs) -> Result<Exit, Problem> {
+    let chosen = args.chosen.or_manifest(args.place.look()?.layout());
+    let lines = chosen.loaded()?.lines;
+    let policy = chosen.policy(None)?;
+    let hash = policy.hash()?;
+    let file = chosen.policy.as_deref().map(print::name).unwrap_or_default();
+    let mut out = Out::lock();
+    let origin = |path: &str, source: &str| {
+        if path == "profile" && args.chosen.profile.is_some() {
+            return "--profile".to_owned();
+        }
+        match lines.get(path) {
+            Some(line) => format!("line {line} of {file}"),
+            None => format!("default ({source})"),
+        }
+    };
+    if args.json {
+        let settings: BTreeMap<_, _> = policy
+            .rows()
+            .into_iter()
+            .map(|row| {
+                (
+                    row.path,
+                    serde_json::json!({"value": row.value, "from": origin(row.path, row.source), "means": row.doc}),
+                )
+            })
+            .collect();
+        out.line(&serde_json::json!({"policyHash": hash.to_string(), "settings": settings}).to_string())?;
+    } else {
+        for row in policy.rows() {
+            out.line(&format!("{:<36} {:<12} {}", row.path, row.value, origin(row.path, row.source)))?;
+        }
+        out.line(&format!("policy hash sha256:{hash}"))?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn check(args: &CheckArgs) -> Result<Exit, Problem> {
+    let layout = match &args.file {
+        Some(_) => None,
+        None => Some(args.place.look()?.layout().clone()),
+    };
+    let files: Vec<PathBuf> = match (&args.file, &layout) {
+        (Some(file), _) => vec![file.clone()],
+        (None, Some(layout)) => vec![layout.manifest(), layout.policy()],
+        (None, None) => Vec::new(),
+    };
+    let mut exit = Exit::Done;
+    for file in files.iter().filter(|file| args.file.is_some() || file.symlink_metadata().is_ok()) {
+        let is_cedar = file.extension().is_some_and(|kind| kind == "cedar");
+        let found = if is_cedar { check_cedar(args, file)? } else { check_manifest(args, file)? };
+        exit = if exit == Exit::Done { found } else { exit };
+    }
+    Ok(exit)
+}
+
+fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
+    let loaded = policy_file::load(file)?;
+    let manifest = Manifest::load(file).map_err(PolicyFileError::from)?;
+    let roles = authority::of_manifest(&manifest)?;
+    let hash = loaded.policy.hash()?;
+    let (set, name) = (loaded.lines.len(), print::name(file));
+    let mut out = Out::lock();
+    out.line(&match args.json {
+        true => json!({"ok": true, "set": set, "roles": roles.len(), "policyHash": hash.to_string()}).to_string(),
+        false => {
+            let (set, roles) = (counted(set, "setting"), counted(roles.len(), "role"));
+            format!("{name}: good, {set}, hash sha256:{hash}, {roles}")
+        }
+    })?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// Checks Cedar policies under the roles of the manifest beside them, and tells every example that does not hold.
+fn check_cedar(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let checked = authority::check(file, &current::roles(&Layout::at(folder))?)?;
+    let (name, held, count) = (print::name(file), checked.examples, checked.failed.len());
+    let mut out = Out::lock();
+    if args.json {
+        let failed: Vec<_> =
+            checked.failed.iter().map(|error| json!({"line": error.line(), "problem": error.to_string()})).collect();
+        let ok = checked.failed.is_empty();
+        out.line(&json!({"ok": ok, "policies": checked.policies, "examples": held, "failed": failed}).to_string())?;
+    } else {
+        checked.failed.iter().try_for_each(|error| out.line(&error.to_string()))?;
+        if checked.failed.is_empty() {
+            let (policies, examples) = (counted(checked.policies, "policy"), counted(held, "example"));
+            out.line(&format!("{name}: good, {policies}, {examples} {}", agreeing(held, "holds", "hold")))?;
+        }
+    }
+    out.flush()?;
+    if count > 0 { Err(Denial::Examples { file: name, count }.into()) } else { Ok(Exit::Done) }
+}

@@ -1,0 +1,255 @@
+//! `tripwire replay`: the same events, the same decisions, or the first index that differs.
+
+pub(crate) mod agent;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::decision;
+use crate::print::{self, Out};
+use crate::verbs::policy::Chosen;
+use clap::Args;
+use std::io::{BufRead, Cursor, Read};
+use std::path::{Path, PathBuf};
+use tripwire_core::counted::counted;
+use tripwire_core::decision::Decision;
+use tripwire_core::input::Input;
+use tripwire_core::policy::Policy;
+use tripwire_core::record::parity::CountedDigest;
+use tripwire_journal::bundle;
+use tripwire_journal::storage::Disk;
+use tripwire_journal::{Journal, Options};
+use tripwire_session::driver::open_existing;
+use tripwire_session::formats::recording::is_recording;
+use tripwire_session::formats::stream::Inputs;
+use tripwire_session::replay::{self, Change, ReplayError, Replayed, TwoPolicies, TwoRuns};
+use tripwire_session::transcript::Compared;
+use tripwire_workspace::policy_file;
+use tripwire_workspace::session::SessionId;
+
+/// Decide again and compare: `equal`, or the first index that differs (exit 9).
+///
+/// A session, a bundle (from `export`) or a recording (from `decide --record`) is compared with the decisions in it. A plain stream of events holds none:
+/// it is decided live, and again with the state written down and taken up after every event. A session of `tripwire
+/// agent` also runs its loop again, without model and tools, and compares the transcript byte for byte. With `--policy` the
+/// decisions that would change under another policy are listed.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// A session's id, or a file: a bundle, a recording or a stream of events; `-` reads standard input.
+    #[arg(value_name = "SESSION|FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    place: crate::workspace::Where,
+    /// List the decisions that this policy would change.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// The profile for a plain stream of events.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<crate::verbs::policy::ProfileName>,
+    /// Write JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
+    let other = args.policy.as_deref().map(policy_file::load).transpose()?.map(|loaded| loaded.policy);
+    // A file that exists is a file; anything else that reads as a session's id is one.
+    if let Some(session) =
+        args.file.to_str().filter(|_| !args.file.exists()).and_then(|text| SessionId::parse(text).ok())
+    {
+        let place = args.place.look()?;
+        let journal = open_existing(place.layout(), &session)?;
+        let compared = agent::compare(&journal, place.layout(), &session)?;
+        return of_journal(args, &journal, other.as_ref(), compared.as_ref());
+    }
+    let mut reader = print::open(&args.file)?;
+    let mut first = Vec::new();
+    reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).map_err(|error| Problem::open(&args.file, error))?;
+    let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
+    let whole = Cursor::new(first).chain(reader);
+    if is_bundle {
+        let unpacked = bundle::unpack(whole)?;
+        if let Some(problem) = &unpacked.problem {
+            print::say(&format!("warning: {}: {problem}; see `tripwire verify`", print::name(&args.file)));
+        }
+        let journal = Journal::open_existing(Disk, unpacked.paths()?, Options::default())?;
+        let exit = of_journal(args, &journal, other.as_ref(), None)?;
+        return Ok(if unpacked.problem.is_some() { Exit::DoesNotHold } else { exit });
+    }
+    match (other, recorded) {
+        (Some(other), true) => {
+            changes(args, |tell| replay::under(whole, &other, tell).map_err(|error| wrong(args, error)))
+        }
+        (Some(other), false) => {
+            let (mut inputs, policy) = stream(args, whole)?;
+            let mut runs = TwoPolicies::new(policy, other).map_err(|error| wrong(args, error))?;
+            changes(args, |tell| {
+                each(args, &mut inputs, |input| {
+                    runs.input(input).iter().for_each(&mut *tell);
+                    Ok(())
+                })
+            })
+        }
+        (None, true) => parity(args, &replay::recording(whole).map_err(|error| wrong(args, error))?, None),
+        (None, false) => parity(args, &twice(args, whole)?, None),
+    }
+}
+
+fn of_journal(
+    args: &ReplayArgs,
+    journal: &Journal<Disk>,
+    other: Option<&Policy>,
+    transcript: Option<&Compared>,
+) -> Result<Exit, Problem> {
+    let wrong = |error| Problem::Replay { file: print::name(Path::new(journal.paths().session())), error };
+    match other {
+        Some(other) => changes(args, |tell| replay::session_under(journal, other, tell).map_err(wrong)),
+        None => parity(args, &replay::session(journal).map_err(wrong)?, transcript),
+    }
+}
+
+/// Prints the decisions that another policy would change, as they are found.
+fn changes(
+    args: &ReplayArgs,
+    compare: impl FnOnce(&mut dyn FnMut(&Change)) -> Result<u64, Problem>,
+) -> Result<Exit, Problem> {
+    let mut changes = Changes { json: args.json, out: Out::lock(), count: 0, printed: Ok(()) };
+    let inputs = compare(&mut |change| changes.tell(change))?;
+    changes.finish(inputs)
+}
+
+fn parity(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>) -> Result<Exit, Problem> {
+    if replayed.recomputed.events.count == 0 {
+        return Err(Problem::Empty { file: print::name(&args.file) });
+    }
+    let mut out = Out::lock();
+    print(args, replayed, transcript, &mut out)?;
+    out.flush()?;
+    Ok(if is_equal(replayed) && transcript.is_none_or(agent::holds) { Exit::Done } else { Exit::DoesNotHold })
+}
+
+fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {
+    Problem::Replay { file: print::name(&args.file), error }
+}
+
+/// A plain stream with the policy that it asks for.
+fn stream<R: BufRead>(args: &ReplayArgs, reader: R) -> Result<(Inputs<R>, Policy), Problem> {
+    let file = print::name(&args.file);
+    let mut inputs = Inputs::new(reader);
+    let header = inputs.header().map_err(|error| Problem::Stream { file: file.clone(), error })?;
+    let policy = Chosen::of_profile(args.profile).policy(header.as_deref().map(|header| (header, file.as_str())))?;
+    Ok((inputs, policy))
+}
+
+/// Goes through a plain stream and counts its inputs.
+fn each<R: BufRead>(
+    args: &ReplayArgs,
+    inputs: &mut Inputs<R>,
+    mut take: impl FnMut(&Input) -> Result<(), ReplayError>,
+) -> Result<u64, Problem> {
+    let mut count = 0;
+    let bad = |error| Problem::Stream { file: print::name(&args.file), error };
+    while let Some(item) = inputs.next_input().map_err(bad)? {
+        take(&item.input).map_err(|error| wrong(args, error))?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn twice(args: &ReplayArgs, reader: impl BufRead) -> Result<Replayed, Problem> {
+    let (mut inputs, policy) = stream(args, reader)?;
+    let mut runs = TwoRuns::new(&policy).map_err(|error| wrong(args, error))?;
+    each(args, &mut inputs, |input| runs.input(input))?;
+    Ok(runs.finish())
+}
+
+/// The decisions that another policy would change, told as they are found.
+struct Changes {
+    json: bool,
+    out: Out,
+    count: u64,
+    printed: Result<(), Problem>,
+}
+
+impl Changes {
+    fn tell(&mut self, change: &Change) {
+        self.count += 1;
+        if self.printed.is_ok() {
+            self.printed = self.out.line(&if self.json { as_json(change) } else { in_words(change) });
+        }
+    }
+
+    fn finish(mut self, inputs: u64) -> Result<Exit, Problem> {
+        self.printed?;
+        let changed = self.count;
+        self.out.line(&match self.json {
+            true => serde_json::json!({"inputs": inputs, "changed": changed}).to_string(),
+            false => format!("{}, {} would change", counted(inputs, "input"), counted(changed, "decision")),
+        })?;
+        self.out.flush()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Whether a replay gave the recorded decisions.
+pub(crate) fn is_equal(replayed: &Replayed) -> bool {
+    replayed.recorded == replayed.recomputed && replayed.first_difference.is_none()
+}
+
+fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, out: &mut Out) -> Result<(), Problem> {
+    let difference = replayed.first_difference.as_ref();
+    if args.json {
+        let line = serde_json::json!({
+            "events": replayed.recomputed.events.count,
+            "eventsSha256": replayed.recomputed.events.sha256.to_string(),
+            "decisions": replayed.recomputed.decisions.count,
+            "decisionsSha256": replayed.recomputed.decisions.sha256.to_string(),
+            "equal": is_equal(replayed),
+            "firstDifference": difference.map(|difference| difference.index),
+            "transcript": transcript.map(agent::as_json),
+        });
+        return out.line(&line.to_string());
+    }
+    let line = parity_line(&replayed.recomputed.events, &replayed.recomputed.decisions);
+    if let Some(transcript) = transcript {
+        out.line(&agent::in_words(transcript))?;
+    }
+    match difference {
+        None if is_equal(replayed) => out.line(&format!("{line} · equal")),
+        None => out.line(&format!("{line} · the recorded text of an event or decision is not canonical")),
+        Some(difference) => {
+            out.line(&format!("{line} · differs first at decision {}", difference.index))?;
+            out.line(&format!("recorded:   {}", difference.recorded))?;
+            out.line(&format!("recomputed: {}", difference.recomputed))
+        }
+    }
+}
+
+/// Both parity hashes in one line.
+pub(crate) fn parity_line(events: &CountedDigest, decisions: &CountedDigest) -> String {
+    format!(
+        "events {} sha256 {} · decisions {} sha256 {}",
+        events.count, events.sha256, decisions.count, decisions.sha256
+    )
+}
+
+fn in_words(change: &Change) -> String {
+    let tell = |decision: &Decision| {
+        let safety = &decision.safety;
+        let answer = if safety.allowed { "allowed" } else { safety.reason.as_ref() };
+        let level = decision.level().map(|level| format!(", {}", decision::name(&level))).unwrap_or_default();
+        format!("{answer}{level} [{}]", safety.rule.id())
+    };
+    format!("decision {}: {} -> {}", change.before.i, tell(&change.before), tell(&change.after))
+}
+
+fn as_json(change: &Change) -> String {
+    let tell = |decision: &Decision| {
+        serde_json::json!({
+            "allowed": decision.safety.allowed, "vetoReason": decision.safety.veto_reason,
+            "intent": decision.intent.intent, "level": decision.level(),
+            "reason": decision.safety.reason, "rule": decision.safety.rule,
+        })
+    };
+    serde_json::json!({"i": change.before.i, "before": tell(&change.before), "after": tell(&change.after)}).to_string()
+}

@@ -1,0 +1,188 @@
+//! `tripwire run`: someone else's agent under the guard, for one run, with nothing installed.
+
+pub(crate) mod report;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::limits::{self, TimeOfDay};
+use crate::print;
+use crate::print::terminal;
+use crate::workspace::{self, Where};
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tripwire_clients::hooks::Client;
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_session::driver::{Driver, Taken};
+use tripwire_supervisor::{self as supervisor, Output, Presence, RunError, Teller, Wish};
+use tripwire_workspace::clock;
+
+/// Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed.
+///
+/// The client's hooks are arranged for this run, its processes are one tree that can be frozen and ended for certain, and
+/// this process is the session's only writer. Its input and output pass untouched; the report comes on standard error at
+/// the end. `tripwire stop`, `pause` and `resume` work from any other terminal.
+///
+/// Ends with 0 if the agent is done and its work is verified (or nothing was to verify), 4 if it is done and not verified,
+/// 5 held for a person, 6 budget, 7 loop or no progress, 8 wall clock, 9 guard broken, 10 stopped by a person, 75 parked
+/// because the provider has no room, 3 if the client ended without finishing.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    place: Where,
+    /// The most that the run may cost, such as `5usd`.
+    #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
+    budget: Option<u64>,
+    /// The longest that the run may take, such as `2h` or `90m`.
+    #[arg(long, value_name = "SPAN", value_parser = limits::span)]
+    max_runtime: Option<Duration>,
+    /// When the run ends at the latest, by local time, such as `07:00`.
+    #[arg(long, value_name = "TIME", value_parser = limits::time_of_day)]
+    until: Option<TimeOfDay>,
+    /// The command that proves the work; run at the end, and named to the agent.
+    #[arg(long, value_name = "COMMAND", value_parser = limits::test_command)]
+    verify: Option<String>,
+    /// The engine to go on with when this one has no room: a client's name or its command line; may be given again.
+    #[arg(long, value_name = "CLIENT")]
+    engine_fallback: Vec<String>,
+    /// Which reading of the loop rules holds: `balanced` or `strict`.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// The client, where the program's name does not tell.
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<ClientName>,
+    /// Write the report as one JSON object, on standard error.
+    #[arg(long)]
+    json: bool,
+    /// The client's command line.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ClientName {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+}
+
+impl ClientName {
+    const fn client(self) -> Client {
+        match self {
+            Self::Claude => Client::Claude,
+            Self::Codex => Client::Codex,
+            Self::Gemini => Client::Gemini,
+        }
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
+    let wish = wish(args)?;
+    let _terminal = terminal::Kept::now();
+    let report = supervisor::run(&wish, Arc::new(Voice)).map_err(Problem::Run)?;
+    let exit = report::exit_of(&report);
+    if args.json {
+        print::say(&report::json(&report, exit));
+    } else {
+        let lines = terminal::fit(report::lines(&report, exit), terminal::columns_of_talk());
+        lines.iter().for_each(|line| print::say(line));
+    }
+    Ok(exit)
+}
+
+fn wish(args: &RunArgs) -> Result<Wish, Problem> {
+    let settings = settings(args)?;
+    let workspace = args.place.open()?;
+    let setup = |what| move |error| Problem::Run(RunError::Setup { what, error });
+    let cwd = match args.place.given() {
+        Some(folder) => folder.canonicalize().map_err(|error| Problem::open(folder, error))?,
+        None => std::env::current_dir().map_err(setup("find the current folder"))?,
+    };
+    let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
+    Ok(Wish {
+        command: args.command.clone(),
+        client: args.client.map(ClientName::client),
+        cwd,
+        env: std::env::vars_os().collect(),
+        homes: workspace::homes(),
+        hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
+        kept: kept(),
+        temporary: workspace::temporary(),
+        program: std::env::current_exe().map_err(setup("find our own program"))?,
+        settings,
+        verify: args.verify.clone(),
+        fallbacks: args.engine_fallback.iter().map(words).collect(),
+        output: Output::Passed,
+        presence: if person { Presence::Terminal } else { Presence::Headless },
+        signing: workspace::signing(&workspace),
+        workspace,
+    })
+}
+
+/// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
+pub(crate) fn kept() -> Vec<PathBuf> {
+    let homes = workspace::homes();
+    let below = |given: &Option<PathBuf>, name: &str| given.clone().or_else(|| Some(homes.home.as_ref()?.join(name)));
+    let mut kept: Vec<PathBuf> =
+        below(&homes.state, ".local/state").map(|state| state.join("tripwire")).into_iter().collect();
+    if let Some(claude) = below(&homes.claude, ".claude") {
+        kept.extend(["settings.json", "settings.local.json"].map(|name| claude.join(name)));
+    }
+    // Codex writes its trust in a folder into its `config.toml`, so that one stays open.
+    kept.extend(below(&homes.codex, ".codex").map(|codex| codex.join("hooks.json")));
+    let gemini = homes.gemini.as_ref().or(homes.home.as_ref());
+    kept.extend(gemini.map(|base| base.join(".gemini/settings.json")));
+    kept
+}
+
+/// What the flags set in the policy, before it is frozen.
+fn settings(args: &RunArgs) -> Result<Vec<(String, String)>, Problem> {
+    let mut settings = Vec::new();
+    let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
+    if let Some(budget) = args.budget {
+        set("money.budget_micro_usd", budget.to_string());
+    }
+    let until = match args.until {
+        Some(time) => Some(time.left_at(clock::now().epoch_ms() / 1_000).ok_or(Problem::NoLocalTime)?),
+        None => None,
+    };
+    if let Some(limit) = [args.max_runtime, until].into_iter().flatten().min() {
+        set("limits.max_session_runtime_ms", limit.as_millis().to_string());
+    }
+    if let Some(command) = &args.verify {
+        set("dirty_bits.test_command", command.clone());
+    }
+    if let Some(profile) = &args.profile {
+        set("profile", profile.clone());
+    }
+    Ok(settings)
+}
+
+/// The person's ear.
+struct Voice;
+
+impl Teller for Voice {
+    fn say(&self, line: &str) {
+        print::say(line);
+    }
+
+    fn taken(&self, driver: &Driver, taken: &Taken) {
+        crate::verbs::step::tell(driver, taken);
+    }
+}
+
+/// Whether a verdict lets a run end well.
+pub(crate) const fn is_proved(verdict: Verification) -> bool {
+    match verdict {
+        Verification::Verified | Verification::NothingToVerify => true,
+        Verification::Stale | Verification::Failed | Verification::Unverified => false,
+    }
+}

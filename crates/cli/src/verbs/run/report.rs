@@ -1,0 +1,149 @@
+//! The report of a run: in words for a person, as one object for a machine, as an exit code for a script.
+
+use crate::exit::Exit;
+use crate::print::decision::name;
+use crate::verbs::run::is_proved;
+use serde_json::json;
+use tripwire_core::counted::counted;
+use tripwire_core::effect::StopReason;
+use tripwire_supervisor::{Ending, RunReport, Verified};
+
+/// The exit code of a run (SPEC §12).
+pub(crate) fn exit_of(report: &RunReport) -> Exit {
+    match &report.ending {
+        Ending::Done(verdict) if is_proved(*verdict) => Exit::Done,
+        Ending::Done(_) => Exit::Unverified,
+        // Under someone else's agent a system error is always the same action again after the override: a loop.
+        Ending::Stopped(StopReason::SystemError) => Exit::Loop,
+        Ending::Stopped(reason) => Exit::of_stop(*reason),
+        Ending::Held(reason) => Exit::of_hold(*reason),
+        Ending::GuardBroken(_) => Exit::DoesNotHold,
+        Ending::Parked(_) => Exit::Parked,
+        Ending::ClientCap(_) => Exit::Clock,
+        Ending::ClientBudget(_) => Exit::Budget,
+        Ending::ClientFailed(_) => Exit::HardStop,
+        Ending::NothingAsked => Exit::Done,
+    }
+}
+
+/// The report in words.
+pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
+    let view = &report.view;
+    let budget = view.budget_micro_usd.map_or(String::new(), |budget| format!(" of ${}", dollars(budget.get())));
+    let receipt = &report.receipt;
+    let mut lines = vec![
+        format!("tripwire: {}", report.ending.words()),
+        format!("  exit      {}", exit.code()),
+        format!("  session   {} ({})", report.session, report.clients.join(", then ")),
+        format!(
+            "  work      {} in {}; verdict {}{}",
+            counted(view.steps.get(), "step"),
+            span(report.took.as_secs()),
+            verdict(report),
+            verified(report)
+        ),
+        format!(
+            "  cost      ${}{budget}, {}",
+            dollars(view.spent.micro_usd.get()),
+            counted(view.spent.tokens.get(), "token")
+        ),
+        format!(
+            "  receipt   {} ended, {}, {} ms",
+            counted(receipt.ended, "process"),
+            counted(receipt.survivors, "survivor"),
+            receipt.took_ms
+        ),
+        format!("  guard     {}", guard(report)),
+    ];
+    if let Some(proof) = &report.proof {
+        lines.push(format!("  proof     {}", proof.words()));
+    }
+    for switch in &report.switches {
+        lines.push(format!("  switch    {} goes on for {}: {}", switch.to, switch.from, switch.reason));
+    }
+    if report.restarts > 0 {
+        lines.push(format!("  restarts  {} with .geometry/MISSION_BRIEFING.md", report.restarts));
+    }
+    for finding in &report.findings {
+        let (decision, level) = (finding.decision.get(), name(&finding.level));
+        lines.push(format!("  alarm     {decision:>6}  {level}: {} [{}]", finding.reason, finding.rule));
+    }
+    let why = report.findings.last().map(|finding| format!("`tripwire why {}`, ", finding.decision.get()));
+    let stopped = report.ending == Ending::Stopped(StopReason::StoppedByPerson);
+    let order = if stopped { "; `tripwire resume` before a new run, if STOP still stands" } else { "" };
+    let why = why.unwrap_or_default();
+    lines.push(format!("  next      {why}`tripwire log`, `tripwire replay {}`{order}", report.session));
+    lines
+}
+
+/// The report as one object.
+pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
+    json!({
+        "version": 1,
+        "exit": exit.code(),
+        "ending": report.ending,
+        "how": report.ending.words(),
+        "session": report.session,
+        "clients": report.clients,
+        "verdict": verdict(report),
+        "verify": report.verified.map(verify_word),
+        "proof": report.proof,
+        "spent": {"micro_usd": report.view.spent.micro_usd, "tokens": report.view.spent.tokens},
+        "budget_micro_usd": report.view.budget_micro_usd,
+        "steps": report.view.steps,
+        "findings": report.findings,
+        "receipt": report.receipt,
+        "took_ms": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+        "restarts": report.restarts,
+        "switches": report.switches,
+        "guard": {"containment": report.containment, "shielded": report.shielded},
+    })
+    .to_string()
+}
+
+/// The verdict on the work, whether or not the agent was let go.
+fn verdict(report: &RunReport) -> String {
+    match &report.ending {
+        Ending::Done(verdict) => name(verdict),
+        Ending::Stopped(_)
+        | Ending::Held(_)
+        | Ending::GuardBroken(_)
+        | Ending::Parked(_)
+        | Ending::ClientCap(_)
+        | Ending::ClientBudget(_)
+        | Ending::ClientFailed(_)
+        | Ending::NothingAsked => name(&report.view.verdict),
+    }
+}
+
+fn verified(report: &RunReport) -> String {
+    report.verified.map_or(String::new(), |verified| format!(" (the test command: {})", verify_word(verified)))
+}
+
+fn verify_word(verified: Verified) -> String {
+    match verified {
+        Verified::Passed => "passed".to_owned(),
+        Verified::Failed(code) => format!("failed with {code}"),
+        Verified::Cut => "was cut".to_owned(),
+    }
+}
+
+fn guard(report: &RunReport) -> &'static str {
+    if report.shielded {
+        "the only writer; the client's processes saw .geometry/ read-only and no key"
+    } else {
+        "the only writer, but .geometry/ was in reach of the client's processes: tamper-evident, not tamper-proof"
+    }
+}
+
+fn span(seconds: u64) -> String {
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+fn dollars(micro_usd: u64) -> String {
+    format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
+}

@@ -1,0 +1,69 @@
+//! The allowed hosts of one sandboxed run: a proxy on a private socket, and the bridge that leads to it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tripwire_core::explain::Explain as _;
+use tripwire_egress::{
+    AllowList, AllowListError, Port, PrivateSocket, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage,
+};
+use tripwire_sandbox::Sandbox;
+
+/// A proxy that serves one run, and its socket. Dropping it ends both, in this order.
+pub(crate) struct Network {
+    _proxy: ProxyHandle,
+    _socket: PrivateSocket,
+}
+
+/// What may be reached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowed<'a> {
+    /// `NAME` or `NAME:PORT`.
+    pub(crate) hosts: &'a [String],
+    /// Loopback ports to which an allowed name may lead; for tests.
+    pub(crate) loopback_ports: &'a [u16],
+}
+
+/// Why there is no way to the allowed hosts.
+#[derive(Debug)]
+pub(crate) enum NoNetwork {
+    /// What was written cannot be allowed: the person's to fix.
+    BadHost(AllowListError),
+    /// This machine cannot serve it.
+    NotServed(String),
+}
+
+/// Opens the way to the allowed hosts; without any there is no network at all.
+pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Option<Network>), NoNetwork> {
+    if allowed.hosts.is_empty() {
+        return Ok((spec, None));
+    }
+    let list = AllowList::parse(allowed.hosts).map_err(NoNetwork::BadHost)?;
+    let (socket, listener) =
+        PrivateSocket::bind(&std::env::temp_dir()).map_err(|error| NoNetwork::NotServed(error.to_string()))?;
+    let spec = spec.bridge(&listener).map_err(|error| NoNetwork::NotServed(error.to_string()))?;
+    let log = |record: &RequestRecord| {
+        if record.stage == Stage::End {
+            tell(record);
+        }
+        Ok(())
+    };
+    let mut config = ProxyConfig::new(list, Arc::new(log));
+    config.allow_loopback_ports =
+        allowed.loopback_ports.iter().filter_map(|port| Port::new(*port)).collect::<BTreeSet<_>>();
+    let proxy = Proxy::start(listener, config)
+        .map_err(|error| NoNetwork::NotServed(format!("{error}; hint: {}", error.hint())))?;
+    Ok((spec, Some(Network { _proxy: proxy, _socket: socket })))
+}
+
+/// Every request, in one line on stderr.
+fn tell(record: &RequestRecord) {
+    let host = record.host.as_deref().unwrap_or("(no name)");
+    let port = record.port.map_or_else(String::new, |port| format!(":{port}"));
+    let verdict = serde_json::to_value(record.verdict).ok();
+    let verdict = verdict.as_ref().and_then(|verdict| verdict.as_str()).unwrap_or("refused");
+    let (up, down, ms) = (record.bytes_up, record.bytes_down, record.ms);
+    crate::print::say(&format!(
+        "network: {host}{port} {verdict} ({}), {up} bytes up, {down} bytes down, {ms} ms",
+        record.reason
+    ));
+}

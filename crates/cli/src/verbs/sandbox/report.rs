@@ -1,0 +1,407 @@
+//! What the sandbox verbs print: data on stdout, talk on stderr, one JSON object where asked for.
+
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use tripwire_core::counted::counted;
+use tripwire_core::explain::Explain as _;
+use tripwire_egress::AllowListError;
+use tripwire_sandbox::{
+    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
+    NotRun, Report, SpecError, StageError,
+};
+
+use crate::error::Problem;
+use crate::error::denial::Denial;
+use crate::verbs::sandbox::SandboxExit;
+
+/// The most bytes that a captured stream takes in the JSON text; bytes that are no UTF-8 grow when they are shown.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
+
+/// For people or for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}
+
+/// A finished run.
+pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSet, StageError>>) -> ExitCode {
+    match form {
+        Form::Json => {
+            out(&json_report(report, staged.as_ref()).to_string());
+            told_armed(report).unwrap_or(SandboxExit::Done).code()
+        }
+        Form::Text => {
+            write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
+            write_bytes(&mut io::stderr().lock(), &report.stderr.bytes);
+            for note in notes(report) {
+                talk(&format!("tripwire: {note}"));
+            }
+            for finding in &report.findings {
+                let path = shown(&finding.path.to_string_lossy());
+                talk(&format!("tripwire: `{path}`: {}: {}", finding.kind.name(), finding.action));
+            }
+            if let Some(Ok(changes)) = staged {
+                let count = counted(changes.changes().len(), "change");
+                talk(&format!("tripwire: staged {count}, digest {}", changes.digest()));
+            }
+            if let Some(exit) = told_armed(report) {
+                return exit.code();
+            }
+            match report.end {
+                End::Exited(code) => ExitCode::from(code),
+                // As shells do.
+                End::Signaled(signal) => ExitCode::from(signal.saturating_add(128)),
+                End::TimedOut => {
+                    talk("error: the command ran out of time and was ended\nhint: allow more with `--timeout SECS`");
+                    SandboxExit::WallClock.code()
+                }
+                End::Interrupted => {
+                    talk("error: the command was interrupted and ended\nhint: run it again");
+                    SandboxExit::WallClock.code()
+                }
+                End::OverBudget(budget) => {
+                    talk(&format!(
+                        "error: the command spent its budget of {0} and was ended\nhint: allow more with `--{0}`",
+                        budget.name()
+                    ));
+                    SandboxExit::Budget.code()
+                }
+            }
+        }
+    }
+}
+
+/// A workspace that may hold something armed is told on stderr in every form, and no such run ends well.
+fn told_armed(report: &Report) -> Option<SandboxExit> {
+    let left = report.left_armed();
+    if left.is_empty() {
+        return None;
+    }
+    for what in left {
+        talk(&format!("error: the look at the workspace after the run could not make it safe: {}", shown(&what)));
+    }
+    talk(
+        "hint: look at these places before you use git or start anything there; `git -C DIR config --list --show-origin`",
+    );
+    Some(SandboxExit::GuardBroken)
+}
+
+/// What nobody would see in the output itself: that some of it was cut, or why a process is gone.
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (name, stream) in [("output", &report.stdout), ("error output", &report.stderr)] {
+        if stream.truncated() {
+            let (kept, total) = (stream.bytes.len(), stream.total);
+            notes.push(format!("its {name} is cut: {kept} of {total} bytes; lead it into a file to keep all of it"));
+        }
+    }
+    if report.memory_kills > 0 && report.end != End::OverBudget(Budget::Memory) {
+        notes.push("the kernel ended a process for the memory budget; allow more with `--memory SIZE`".to_owned());
+    }
+    if report.end == End::Exited(TOO_LARGE_A_FILE) {
+        notes.push(
+            "153 is how a shell tells that a process was ended for a file beyond `--file-size SIZE` (which is never more \
+             than `--disk`, unless it is given)"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// What a shell ends with when its last command was ended by SIGXFSZ.
+const TOO_LARGE_A_FILE: u8 = 128 + 25;
+
+fn json_report(report: &Report, staged: Option<&Result<ChangeSet, StageError>>) -> Value {
+    let (exit_code, signal) = match report.end {
+        End::Exited(code) => (json!(code), Value::Null),
+        End::Signaled(signal) => (Value::Null, json!(signal)),
+        End::OverBudget(Budget::FileSize) => (Value::Null, json!(25)),
+        End::TimedOut | End::Interrupted | End::OverBudget(Budget::Memory | Budget::Disk | Budget::Inodes) => {
+            (Value::Null, json!(9))
+        }
+    };
+    let over_budget = match report.end {
+        End::OverBudget(budget) => json!(budget.name()),
+        End::Exited(_) | End::Signaled(_) | End::TimedOut | End::Interrupted => Value::Null,
+    };
+    let findings: Vec<Value> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            let armed = finding.fate == FindingFate::StillArmed;
+            json!({"kind": finding.kind.name(), "path": finding.path.to_string_lossy(), "action": finding.action, "armed": armed})
+        })
+        .collect();
+    let stage = staged.map(|result| match result {
+        Ok(changes) => {
+            json!({"digest": changes.digest().to_string(), "changes": changes.changes().len()})
+        }
+        Err(error) => json!({"error": error.to_string()}),
+    });
+    let truncated = report.stdout.truncated() || report.stderr.truncated();
+    json!({
+        "schema": 1,
+        "ran": true,
+        "exit_code": exit_code,
+        "signal": signal,
+        "timed_out": report.end == End::TimedOut,
+        "over_budget": over_budget,
+        "stdout": text(&report.stdout),
+        "stderr": text(&report.stderr),
+        "stdout_bytes": report.stdout.total,
+        "stderr_bytes": report.stderr.total,
+        "truncated": truncated,
+        "wall_ms": millis(report.wall),
+        "memory_kills": report.memory_kills,
+        "notes": notes(report),
+        "receipt": {
+            "ended": report.receipt.ended,
+            "survivors": report.receipt.survivors,
+            "took_ms": millis(report.receipt.took),
+        },
+        "findings": findings,
+        "stage": stage,
+        "profile": report.profile.name(),
+        "layers": layers(&report.layers),
+    })
+}
+
+/// A captured stream as text; what is no UTF-8 is replaced, and the text is cut at the cap again.
+fn text(captured: &Captured) -> String {
+    let mut text = String::from_utf8_lossy(&captured.bytes).into_owned();
+    if text.len() > TEXT_BYTES_MAX {
+        let mut end = TEXT_BYTES_MAX;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    text
+}
+
+fn layers(layers: &Layers) -> Value {
+    let entries = layers.iter().map(|(layer, state)| {
+        let (word, detail) = match state {
+            LayerState::On(text) => ("on", text.as_str()),
+            LayerState::Replaced(text) => ("replaced", text.as_str()),
+            LayerState::Relaxed(text) => ("relaxed", text.as_str()),
+            LayerState::Missing(text) => ("missing", text.as_str()),
+            LayerState::Off => ("off", ""),
+        };
+        (layer.name().to_owned(), json!({"state": word, "detail": detail}))
+    });
+    Value::Object(entries.collect())
+}
+
+/// Nothing was run because a layer is missing, or the command cannot be started.
+pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
+    let object = refusal(refused.layer.name(), &refused.cause, &refused.hint, layers(&refused.layers));
+    if refused.layer == Layer::Command {
+        // Every layer stands: what was asked for cannot be started.
+        print_refusal(form, object, &refused.cause, &refused.hint);
+        return SandboxExit::Usage.code();
+    }
+    print_refusal(
+        form,
+        object,
+        &format!("layer `{}` is missing: {}", refused.layer.name(), refused.cause),
+        &refused.hint,
+    );
+    SandboxExit::GuardBroken.code()
+}
+
+/// Nothing was run because a host cannot be allowed as it was written.
+pub(crate) fn bad_host(form: Form, error: &AllowListError) -> ExitCode {
+    let object = refusal("request", &error.to_string(), &error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), &error.hint());
+    SandboxExit::Usage.code()
+}
+
+/// Nothing was run because allowed hosts cannot be served.
+pub(crate) fn not_run_for_network(form: Form, cause: &str) -> ExitCode {
+    let hint = "run without `--allow-host`; the command then has no network";
+    let object = refusal("network", cause, hint, json!({"network": {"state": "missing", "detail": cause}}));
+    print_refusal(form, object, cause, hint);
+    SandboxExit::GuardBroken.code()
+}
+
+/// The request makes no sense.
+pub(crate) fn not_asked_for(form: Form, error: &SpecError) -> ExitCode {
+    let object = refusal("request", &error.to_string(), error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), error.hint());
+    SandboxExit::Usage.code()
+}
+
+fn refusal(layer: &str, cause: &str, hint: &str, layers: Value) -> Value {
+    json!({
+        "schema": 1, "ran": false, "exit_code": null, "signal": null, "timed_out": false, "stdout": "", "stderr": "",
+        "truncated": false, "wall_ms": 0, "refused_by": layer, "error": cause, "hint": hint, "layers": layers,
+    })
+}
+
+fn print_refusal(form: Form, object: Value, cause: &str, hint: &str) {
+    match form {
+        Form::Json => out(&object.to_string()),
+        Form::Text => talk(&format!("error: not run: {cause}\nhint: {hint}")),
+    }
+}
+
+/// The staged changes.
+pub(crate) fn changes(form: Form, changes: &ChangeSet) -> ExitCode {
+    let digest = changes.digest().to_string();
+    match form {
+        Form::Json => {
+            let list: Vec<Value> = changes
+                .changes()
+                .iter()
+                .map(|change| json!({"kind": change.kind().name(), "path": change.path().to_string_lossy(), "what": change.summary()}))
+                .collect();
+            out(&json!({"schema": 1, "digest": digest, "changes": list}).to_string());
+        }
+        Form::Text => {
+            for change in changes.changes() {
+                out(&format!(
+                    "{:<6} {}  {}",
+                    change.kind().name(),
+                    shown(&change.path().to_string_lossy()),
+                    shown(&change.summary())
+                ));
+            }
+            out(&format!("digest {digest}"));
+        }
+    }
+    SandboxExit::Done.code()
+}
+
+/// The stage is gone.
+pub(crate) fn discarded(form: Form) -> ExitCode {
+    match form {
+        Form::Json => out(&json!({"schema": 1, "discarded": true}).to_string()),
+        Form::Text => talk("tripwire: staged changes discarded"),
+    }
+    SandboxExit::Done.code()
+}
+
+/// The stage cannot be read.
+pub(crate) fn stage_error(error: &StageError) -> ExitCode {
+    talk(&format!("error: {error}\nhint: stage changes first with `tripwire sandbox exec --stage`"));
+    SandboxExit::GuardBroken.code()
+}
+
+/// The changes were not applied.
+pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
+    talk(&format!("error: {error}\nhint: {}", error.hint()));
+    match error {
+        ApplyError::Mismatch { .. }
+        | ApplyError::Conflict { .. }
+        | ApplyError::Protected { .. }
+        | ApplyError::Finished
+        | ApplyError::Busy => SandboxExit::Refused.code(),
+        ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. } => {
+            SandboxExit::GuardBroken.code()
+        }
+    }
+}
+
+/// Permissions or the review gate stand against it; nothing was run or changed.
+pub(crate) fn denied(form: Form, problem: &Problem) -> ExitCode {
+    if let (Form::Json, Problem::Denial(denial)) = (form, problem)
+        && let Denial::Refused(decision) = denial.as_ref()
+    {
+        out(&crate::session::as_json(decision).to_string());
+    }
+    crate::print::problem(problem).into()
+}
+
+/// One line per layer.
+pub(crate) fn doctor(form: Form, checks: &[LayerCheck]) -> ExitCode {
+    let broken = checks.iter().any(|check| check.health == LayerHealth::Missing);
+    match form {
+        Form::Json => {
+            let list: Vec<Value> = checks
+                .iter()
+                .map(|check| {
+                    json!({"layer": check.layer.name(), "state": check.health.name(), "detail": check.detail,
+                           "meaning": check.meaning, "fix": check.fix})
+                })
+                .collect();
+            out(&json!({"schema": 1, "works": !broken, "layers": list}).to_string());
+        }
+        Form::Text => {
+            for check in checks {
+                out(&format!("{:<11} {:<9} {}", check.layer.name(), check.health.name(), check.detail));
+                if check.health == LayerHealth::Missing {
+                    out(&format!("{:21} means: {}\n{:21} fix:   {}", "", check.meaning, "", check.fix));
+                }
+            }
+        }
+    }
+    if broken { SandboxExit::GuardBroken.code() } else { SandboxExit::Done.code() }
+}
+
+fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn out(line: &str) {
+    let mut stdout = io::stdout().lock();
+    write_bytes(&mut stdout, line.as_bytes());
+    write_bytes(&mut stdout, b"\n");
+}
+
+fn talk(line: &str) {
+    let mut stderr = io::stderr().lock();
+    let safe: Vec<String> = line.split('\n').map(shown).collect();
+    write_bytes(&mut stderr, safe.join("\n").as_bytes());
+    write_bytes(&mut stderr, b"\n");
+}
+
+/// A name that a command made up, so that it can neither move the cursor nor turn the reading direction: what a person reads
+/// before applying a change must be what is there.
+fn shown(text: &str) -> String {
+    text.chars()
+        .flat_map(|char| {
+            let steers = matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+            let escaped = (char.is_control() || steers).then(|| char.escape_default());
+            escaped.map_or_else(|| vec![char], Iterator::collect)
+        })
+        .collect()
+}
+
+/// A reader that went away is no reason to fail the run itself.
+fn write_bytes(to: &mut impl io::Write, bytes: &[u8]) {
+    drop(to.write_all(bytes).and_then(|()| to.flush()));
+}
+
+#[cfg(test)]
+mod armed_tests {
+    use super::*;
+    use std::time::Duration;
+    use tripwire_sandbox::{Finding, FindingKind, Profile, Receipt};
+
+    fn told(fate: FindingFate) -> Option<SandboxExit> {
+        let finding =
+            Finding { kind: FindingKind::GitConfig, path: "r/config".into(), action: "tried".to_owned(), fate };
+        told_armed(&Report {
+            end: End::Exited(0),
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            wall: Duration::ZERO,
+            layers: Layers::default(),
+            receipt: Receipt::default(),
+            findings: vec![finding],
+            memory_kills: 0,
+            profile: Profile::Strict,
+            stage: None,
+        })
+    }
+
+    #[test]
+    fn box_1_a_run_that_leaves_something_armed_does_not_end_well() {
+        assert_eq!(told(FindingFate::StillArmed), Some(SandboxExit::GuardBroken));
+        assert_eq!(told(FindingFate::Disarmed), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! `tripwire scan`: what the policy would have done with past runs.
+
+pub(crate) mod transcripts;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::{self, Form, Out};
+use crate::verbs::hook::ClientName;
+use crate::verbs::policy::Chosen;
+use crate::workspace;
+use clap::Args;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use tripwire_core::counted::counted;
+use tripwire_core::decision::Level;
+use tripwire_session::formats::traces::{self, Scanned};
+use tripwire_workspace::Workspace;
+
+/// Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule.
+///
+/// Reads the transcripts that Claude Code, Codex and Gemini CLI keep on this machine, and tells what the policy would have
+/// noted, overridden, held and stopped, and what that would have saved. Without `--policy` the manifest of this workspace
+/// counts, if there is one. Nothing is installed or written.
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    /// Traces instead, one JSON object per line; packed with zstd if the name ends in `.zst`; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "client")]
+    traces: Option<PathBuf>,
+    /// Only the transcripts of this client; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    client: Vec<ClientName>,
+    #[command(flatten)]
+    chosen: Chosen,
+    /// Write one JSON object per run.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
+    let Some(file) = &args.traces else {
+        let workspace = Workspace::locate(Path::new("."), &workspace::places())?;
+        let policy = args.chosen.or_manifest(workspace.layout()).policy(None)?;
+        let clients: Vec<_> = args.client.iter().map(|client| client.client()).collect();
+        return transcripts::run(&clients, &policy, Form { json: args.json });
+    };
+    let policy = args.chosen.policy(None)?;
+    let reader = unpacked(file)?;
+    let mut out = Out::lock();
+    let mut summary = Summary::default();
+    let mut printed = Ok(());
+    let scanned = traces::scan(reader, &policy, |trace| {
+        summary.add(&trace);
+        if printed.is_ok() {
+            printed = print(args, &trace, &mut out);
+        }
+    });
+    printed?;
+    out.flush()?;
+    scanned.map_err(|error| Problem::Trace { file: print::name(file), error })?;
+    if !args.json {
+        out.line(&summary.line())?;
+        out.flush()?;
+    }
+    Ok(Exit::Done)
+}
+
+fn print(args: &ScanArgs, trace: &Scanned, out: &mut Out) -> Result<(), Problem> {
+    if args.json {
+        let line = serde_json::to_string(trace).map_err(|error| Problem::Output(error.into()))?;
+        return out.line(&line);
+    }
+    let (Some(kind), Some(rule)) = (trace.kind.filter(|kind| *kind > Level::Note), &trace.rule) else { return Ok(()) };
+    let (name, at) = match kind {
+        Level::Note => ("noted", trace.levels.note),
+        Level::Override => ("overridden", trace.levels.overridden),
+        Level::Hold => ("held", trace.levels.hold),
+        Level::Stop => ("stopped", trace.levels.stop),
+    };
+    let trace_id = print::harmless(&trace.trace_id);
+    out.line(&format!("{trace_id}: {name} at event {} of {} [{rule}]", at.unwrap_or_default(), trace.events))
+}
+
+/// Counts over all traces.
+#[derive(Debug, Default)]
+struct Summary {
+    traces: u64,
+    noted: u64,
+    overridden: u64,
+    held: u64,
+    stopped: u64,
+}
+
+impl Summary {
+    fn add(&mut self, trace: &Scanned) {
+        self.traces += 1;
+        self.noted += u64::from(trace.levels.note.is_some());
+        self.overridden += u64::from(trace.levels.overridden.is_some());
+        self.held += u64::from(trace.levels.hold.is_some());
+        self.stopped += u64::from(trace.levels.stop.is_some());
+    }
+
+    fn line(&self) -> String {
+        let Self { traces, noted, overridden, held, stopped } = self;
+        let traces = counted(*traces, "trace");
+        format!("{traces}: {noted} noted, {overridden} overridden, {held} held, {stopped} stopped")
+    }
+}
+
+/// Opens a trace file, unpacking it on the way.
+fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
+    let reader = print::open(file)?;
+    if file.extension().is_none_or(|extension| extension != "zst") {
+        return Ok(reader);
+    }
+    let unpack = ruzstd::decoding::StreamingDecoder::new(reader)
+        .map_err(|error| Problem::Unpack { file: file.to_owned(), problem: error.to_string() })?;
+    Ok(Box::new(BufReader::with_capacity(1 << 18, unpack)))
+}

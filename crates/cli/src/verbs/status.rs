@@ -1,0 +1,314 @@
+//! `tripwire status`: one screen, from the state file, whatever the length of the journal.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::Out;
+use crate::print::terminal;
+use crate::workspace::Which;
+use clap::Args;
+use serde_json::json;
+use tripwire_authority::identity::Part;
+use tripwire_core::chain::View;
+use tripwire_core::counted::{agreeing, counted};
+use tripwire_core::input::Mode;
+use tripwire_session::driver::{Driver, views};
+use tripwire_session::ended::{self, Ended};
+use tripwire_session::supervised::{self, RunRecord, Supervisor};
+use tripwire_workspace::control::ControlFile;
+use tripwire_workspace::geometry::manifest::Manifest;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{StatePlace, Workspace};
+
+/// Show how the newest session stands, on one screen.
+///
+/// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Write one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Problem> {
+    let workspace = args.which.place.look()?;
+    let status = Status::of(&args.which, &workspace)?;
+    let mut out = Out::lock();
+    out.line(&if args.json { status.as_json() } else { status.in_words() })?;
+    out.flush()?;
+    Ok(status.exit())
+}
+
+/// Everything that the screen shows.
+struct Status<'a> {
+    workspace: &'a Workspace,
+    sessions: Vec<SessionId>,
+    session: Option<Driver>,
+    /// How it ended, if it has.
+    ended: Option<Ended>,
+    /// Who guards it.
+    guard: String,
+    /// What a person has to do, each with its command.
+    waits: Vec<String>,
+    /// What is wrong with the guard itself, each with its fix.
+    broken: Vec<String>,
+}
+
+impl<'a> Status<'a> {
+    fn of(which: &Which, workspace: &'a Workspace) -> Result<Self, Problem> {
+        let layout = workspace.layout();
+        let mut status = Self {
+            workspace,
+            sessions: views::sessions(layout)?,
+            session: None,
+            ended: None,
+            guard: HOOKS_ALONE.to_owned(),
+            waits: Vec::new(),
+            broken: Vec::new(),
+        };
+        if let Some(session) = which.find_if_any(layout)? {
+            let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
+            if let Ok(driver) = &opened
+                && driver.frozen().identity.as_ref().is_some_and(|identity| identity.own.get(Part::Prompt).is_some())
+            {
+                status.guard = OWN_LOOP.to_owned();
+            }
+            status.look_at_supervisor(&session);
+            match opened {
+                Ok(driver) => {
+                    status.ended = ended::look(layout, &driver);
+                    status.session = Some(driver);
+                }
+                Err(error) => {
+                    let problem = Problem::from(error);
+                    // A session that was named and is not there is a mistake, not a broken guard.
+                    if problem.exit() == Exit::Usage {
+                        return Err(problem);
+                    }
+                    status.broken.push(format!("{session}: {problem}; {}", problem.hint()));
+                }
+            }
+        }
+        status.look_at_files();
+        status.look_at_session();
+        Ok(status)
+    }
+
+    /// What stands in the control files now, whether or not a session has seen it yet.
+    fn look_at_files(&mut self) {
+        let layout = self.workspace.layout();
+        for file in ControlFile::ALL {
+            if file.path(layout).symlink_metadata().is_err() {
+                continue;
+            }
+            self.waits.push(match file {
+                ControlFile::Stop => "STOP stands: nothing goes on and nothing begins; `tripwire resume`".to_owned(),
+                ControlFile::Pause => "PAUSE stands: every session holds; `tripwire resume`".to_owned(),
+                ControlFile::BlockerReport => {
+                    "BLOCKER_REPORT.md waits: read it, then `tripwire ack blocker`".to_owned()
+                }
+                ControlFile::Checkpoint => "CHECKPOINT.md waits: read it, then `tripwire ack checkpoint`".to_owned(),
+            });
+        }
+        if layout.manifest().symlink_metadata().is_ok()
+            && let Err(error) = Manifest::load(&layout.manifest())
+        {
+            self.broken.push(format!("the manifest is refused: {error}; {}", error.hint()));
+        }
+    }
+
+    /// Who supervises the session, or did.
+    fn look_at_supervisor(&mut self, session: &SessionId) {
+        let seen = match supervised::look(self.workspace.layout(), session) {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return,
+            Err(error) => {
+                self.broken.push(format!("the record of the run cannot be read: {error}; start a new run"));
+                return;
+            }
+        };
+        let RunRecord { pid, client, shielded, end, .. } = seen.record;
+        let reach = if shielded { SHIELDED } else { NOT_SHIELDED };
+        self.guard = match (seen.supervisor, end) {
+            (Supervisor::Alive, _) => format!("process {pid} supervises {client}: the only writer; {reach}"),
+            (Supervisor::Gone, Some(end)) => {
+                let receipt = end.receipt;
+                if let Some(why) = &end.broken {
+                    self.broken.push(format!("the guard of the last run did not hold: {why}; see `tripwire log`"));
+                }
+                let (ended, left) = (counted(receipt.ended, "process"), counted(receipt.survivors, "survivor"));
+                format!("the supervised run of {client} ended: {}; {ended} ended, {left}", end.how)
+            }
+            (Supervisor::Gone, None) => {
+                self.broken.push(format!(
+                    "process {pid}, which supervised {client}, is gone without a receipt; start a new run"
+                ));
+                format!("none: the supervisor of {client} is gone")
+            }
+        };
+    }
+
+    fn look_at_session(&mut self) {
+        let Some(driver) = &self.session else { return };
+        let view = driver.view();
+        // What holds a session that is over for good waits for nobody's command; what is left is to look at it.
+        let over = self.ended.as_ref().is_some_and(|ended| ended.goes_on_with.is_none());
+        let told = |explained: &str, short: &str| match over {
+            true => format!("{short}: see `tripwire log`, then begin a new session"),
+            false => explained.to_owned(),
+        };
+        self.waits.extend(view.held.map(|reason| told(reason.explain(), reason.in_short())));
+        self.waits.extend(view.stopped.map(|reason| told(reason.explain(), reason.in_short())));
+        self.waits.extend(view.waiting.iter().map(|code| {
+            format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow --once {code}` lets it pass once")
+        }));
+        if let Some(cut) = driver.journal().cut() {
+            let (bytes, were) = (counted(cut.bytes, "byte"), agreeing(cut.bytes, "was", "were"));
+            self.broken.push(format!("{bytes} of an unfinished write {were} cut from the journal's end"));
+        }
+        if let Some(reason) = driver.manifest_refused()
+            && self.broken.is_empty()
+        {
+            self.waits.push(format!("the manifest was refused at the last step: {reason}"));
+        }
+    }
+
+    const fn exit(&self) -> Exit {
+        match (self.broken.is_empty(), self.waits.is_empty()) {
+            (false, _) => Exit::DoesNotHold,
+            (true, false) => Exit::Held,
+            (true, true) => Exit::Done,
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let mut lines = vec![format!("workspace   {}", self.workspace.root().display())];
+        let place = match self.workspace.state() {
+            StatePlace::InWorkspace => "",
+            StatePlace::InStateHome => " (the workspace is not writable)",
+        };
+        lines.push(format!("state       {}{place}", self.workspace.layout().folder().display()));
+        match &self.session {
+            None => lines.push("session     none".to_owned()),
+            Some(driver) => lines.extend(about(driver, self.ended.as_ref())),
+        }
+        if self.sessions.len() > 1 {
+            let shown = self.sessions.iter().rev().skip(1).take(SESSIONS_SHOWN).map(SessionId::as_str);
+            let shown = shown.collect::<Vec<_>>().join(" ");
+            lines.push(format!("earlier     {}, the last: {shown}", counted(self.sessions.len() - 1, "session")));
+        }
+        lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
+        lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
+        lines.push(format!("guard       {}", self.guard));
+        terminal::fit(lines, terminal::columns_of_output()).join("\n")
+    }
+
+    fn as_json(&self) -> String {
+        let session = self.session.as_ref().map(|driver| {
+            let recent: Vec<_> = driver.recent().iter().map(|finding| json!(finding)).collect();
+            json!({
+                "id": driver.session().as_str(), "start": driver.start().to_string(), "view": driver.view(),
+                "records": driver.journal().records(), "signed": driver.signed(), "findings": recent,
+                "ended": self.ended,
+            })
+        });
+        json!({
+            "workspace": self.workspace.root(), "state": self.workspace.layout().folder(),
+            "sessions": self.sessions.len(), "session": session, "waits": self.waits, "broken": self.broken,
+            "guard": self.guard,
+        })
+        .to_string()
+    }
+}
+
+/// The lines about one session.
+fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
+    let View { mode, intensity, health, iterations, steps, verdict, .. } = driver.view();
+    let view = driver.view();
+    let (records, signed) = (driver.journal().records(), driver.signed());
+    let guard = match view.guard {
+        Mode::Armed => "armed",
+        Mode::Observe => "observing only: nothing but people's controls, explicit budgets and the floor binds",
+    };
+    let budget = match view.budget_micro_usd {
+        Some(budget) => format!(" of ${}", dollars(budget.get())),
+        None => ", no budget set".to_owned(),
+    };
+    let mut lines = vec![
+        format!("session     {} since {}", driver.session(), driver.start()),
+        format!(
+            "            {guard}; {}, intensity {}, health {}",
+            name(&mode),
+            name(&intensity),
+            ratio(health.millionths())
+        ),
+        end_line(driver, ended),
+        format!("journal     {}, signed up to {signed}", counted(records, "record")),
+        format!(
+            "spent       ${}{budget}; {}, {} left in this minute",
+            dollars(view.spent.micro_usd.get()),
+            counted(view.spent.tokens.get(), "token"),
+            view.remaining_budget.get()
+        ),
+        format!(
+            "work        {}; context {} %; iteration {}, step {}, {} failed in a row",
+            name(&verdict),
+            view.context_percent.get(),
+            iterations.get(),
+            steps.get(),
+            view.consecutive_failures.get()
+        ),
+    ];
+    for finding in driver.recent() {
+        let level = name(&finding.level);
+        let (decision, reason, rule) = (finding.decision.get(), &finding.reason, &finding.rule);
+        lines.push(format!("finding     {decision:>6}  {level}: {reason} [{rule}]"));
+    }
+    lines
+}
+
+/// Whether the session has ended, when and how, and whether it can go on.
+fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
+    match ended {
+        Some(Ended { at, how, verdict, clear_first, goes_on_with }) => {
+            let later = match (clear_first, goes_on_with) {
+                (Some(first), Some(command)) => format!("`{first}`, then `{command}` goes on with it"),
+                (None, Some(command)) => format!("`{command}` goes on with it"),
+                (Some(_) | None, None) => "over for good: begin a new session".to_owned(),
+            };
+            format!("ended       {at} with {}: {how}; {later}", name(verdict))
+        }
+        None => {
+            let heard = driver.start().epoch_ms().saturating_add(driver.view().now.get());
+            format!("ended       not that we know of; last heard of at {}", WallClock::from_epoch_ms(heard))
+        }
+    }
+}
+
+/// The JSON name of one of our enums' values.
+fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn dollars(micro_usd: u64) -> String {
+    format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
+}
+
+fn ratio(millionths: u32) -> String {
+    format!("{}.{:02}", millionths / 1_000_000, millionths % 1_000_000 / 10_000)
+}
+
+/// What hooks without a supervisor can promise.
+const HOOKS_ALONE: &str = "hooks alone: tamper-evident, not tamper-proof";
+/// What our own loop can promise: its tools cannot write there, and its commands see it read-only.
+const OWN_LOOP: &str = "our own loop: its tools and commands see .geometry/ read-only";
+/// What the supervised client's processes see.
+const SHIELDED: &str = "its processes see .geometry/ read-only and no key";
+/// The same where the system keeps nothing from them.
+const NOT_SHIELDED: &str = "its processes can reach .geometry/: tamper-evident, not tamper-proof";
+
+/// Earlier sessions that fit a line.
+const SESSIONS_SHOWN: usize = 2;

@@ -1,0 +1,49 @@
+//! `tripwire statusline`: one line about the session for Claude Code's status bar. It never fails loudly.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::Out;
+use crate::workspace::places;
+use clap::Args;
+use std::io::Read;
+use tripwire_clients::hooks::{Client, window};
+use tripwire_clients::statusline;
+use tripwire_session::driver::Driver;
+use tripwire_session::foreign::Foreign;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+
+/// Show one line about the session that Claude Code names on standard input: money, time, context, health, tests, holds.
+///
+/// For the `statusLine` command of its settings. Trouble is shown in the line, and the exit code is always 0.
+#[derive(Debug, Args)]
+pub(crate) struct StatuslineArgs {}
+
+/// The most that is read of what the client tells.
+const INPUT_BYTES_MAX: u64 = 1 << 20;
+
+/// Runs the verb.
+pub(crate) fn run(_args: &StatuslineArgs) -> Result<Exit, Problem> {
+    let line = line().unwrap_or_else(|why| format!("tripwire: guard broken: {why}"));
+    let mut out = Out::lock();
+    out.line(line.lines().next().unwrap_or_default())?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn line() -> Result<String, String> {
+    let mut input = Vec::new();
+    std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut input).map_err(|error| error.to_string())?;
+    let told = statusline::read(&input).map_err(|error| error.to_string())?;
+    let workspace = Workspace::locate(&told.cwd, &places()).map_err(|error| error.to_string())?;
+    let foreign = Foreign { client: Client::Claude.name(), session: &told.session };
+    let Some(session) = foreign.known(workspace.layout()) else {
+        return Ok("tripwire: no session yet".to_owned());
+    };
+    if let Some(size) = told.window {
+        window::tell(workspace.layout(), &told.session, size).map_err(|error| error.to_string())?;
+    }
+    let driver = Driver::resume(workspace.layout(), &session).map_err(|error| error.to_string())?;
+    let minutes = clock::now().epoch_ms().saturating_sub(driver.start().epoch_ms()) / 60_000;
+    Ok(statusline::line(&driver.view(), minutes))
+}

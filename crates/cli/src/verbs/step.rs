@@ -1,0 +1,168 @@
+//! `tripwire step`: the guard for anything that has no client of ours: inputs in, decisions out, all of it journaled.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::print::{self, Form, Out};
+use crate::workspace::{self, Acting, Which};
+use clap::{Args, ValueEnum};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tripwire_authority::identity::Configuration;
+use tripwire_authority::{Confinement, Who};
+use tripwire_core::decision::{Decision, DecisionRecord};
+use tripwire_core::input::{Input, What};
+use tripwire_core::policy::Policy;
+use tripwire_core::record::canonical;
+use tripwire_session::driver::{Driver, Taken};
+use tripwire_session::formats::stream::Inputs;
+use tripwire_session::notify;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::clock;
+
+/// Take inputs into a session: journal each, decide, print the decision. Many processes may do so at once.
+///
+/// The lines are those of `tripwire decide`. They happen now, by this machine's clock, whatever time they carry; with
+/// `--times own` they happen when they say, in milliseconds since the session's start. Without a session one is begun
+/// under `.geometry/MANIFEST.yaml`. The exit code tells how the session stands after the last line.
+#[derive(Debug, Args)]
+pub(crate) struct StepArgs {
+    /// The inputs; `-` reads standard input.
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    #[command(flatten)]
+    which: Which,
+    /// Begin a new session.
+    #[arg(long, conflicts_with = "session")]
+    new: bool,
+    /// When the lines happen: `now`, or when they say (`own`).
+    #[arg(long, value_name = "WHEN", default_value = "now")]
+    times: Times,
+    #[command(flatten)]
+    acting: Acting,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// When the lines happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Times {
+    /// Now, by this machine's clock.
+    Now,
+    /// When they say, in milliseconds since the session's start.
+    Own,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
+    let name = print::name(&args.file);
+    let mut inputs = Inputs::new(print::open(&args.file)?);
+    let workspace = args.which.place.open()?;
+    let mut driver = session(args, &workspace)?;
+    let mut out = Out::lock();
+    let mut exit = Exit::Done;
+    loop {
+        let item = match inputs.next_input() {
+            Ok(Some(item)) => item,
+            Ok(None) => return Ok(exit),
+            Err(error) => return Err(Problem::Stream { file: name, error }),
+        };
+        let mut item = item;
+        authorize(args, &driver, workspace.root(), &mut item.input.what);
+        let input = item.input.clone();
+        let taken = match args.times {
+            Times::Own => driver.take_at(*item.input, clock::now())?,
+            Times::Now => driver.take_now(item.input.what, clock::now)?,
+        };
+        for decision in taken.before.iter().chain([&taken.decision]) {
+            print(args, &driver, (&input, decision), &mut out)?;
+        }
+        out.flush()?;
+        tell(&driver, &taken);
+        exit = Exit::of(&driver.view(), &taken.decision.safety);
+    }
+}
+
+/// Gives a request the facts of authority of the role that somebody named; without one it stays as it came, and a
+/// request that came without any is refused.
+fn authorize(args: &StepArgs, driver: &Driver, root: &Path, what: &mut What) {
+    if let (What::Request(request), Some(role)) = (what, args.acting.named()) {
+        let who = Who::role(&role);
+        request.authority = Some(driver.authority_for_action(who, &request.action, (root, Confinement::Open)));
+    }
+}
+
+/// The session that is meant, taken up or begun.
+fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
+    let layout = workspace.layout();
+    let meant = if args.new { None } else { args.which.find_if_any(layout)? };
+    let signing = workspace::signing(workspace);
+    Ok(match meant {
+        Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
+        None => {
+            // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
+            if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
+                print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+            }
+            let change = |policy: &mut Policy| policy.set_role(args.acting.named().as_deref());
+            Driver::begin_signed((layout, signing), clock::now(), Configuration::default(), change)?
+        }
+    })
+}
+
+fn print(
+    args: &StepArgs,
+    driver: &Driver,
+    (input, decision): (&Input, &Decision),
+    out: &mut Out,
+) -> Result<(), Problem> {
+    if args.form.json || !print::is_terminal() {
+        return out.line(&canonical::to_string(&DecisionRecord::new(driver.session().as_str(), decision))?);
+    }
+    crate::print::decision::decision(input, decision).iter().try_for_each(|line| out.line(line))
+}
+
+/// Tells a person what has to be told: on stderr, and by the policy's command, which nobody waits for.
+pub(crate) fn tell(driver: &Driver, taken: &Taken) {
+    for notice in &taken.notices {
+        print::say(&format!("note: {notice}"));
+    }
+    let command = driver.policy().notify.command.as_str();
+    if command.trim().is_empty() {
+        return;
+    }
+    for message in notify::messages(driver.session().as_str(), taken) {
+        // This very program waits for the command and ends it in time, so that the decision need not.
+        let started = std::env::current_exe().and_then(|program| {
+            Command::new(program)
+                .args([NOTIFY_VERB, "--", command, &message])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .process_group(0)
+                .spawn()
+        });
+        if let Err(error) = started {
+            print::say(&format!("note: the command `{command}` could not be started: {error}"));
+        }
+    }
+}
+
+/// The hidden verb that waits for a notification's command.
+pub(crate) const NOTIFY_VERB: &str = "notify-and-wait";
+
+/// Run a notification's command, bounded; started by tripwire itself.
+#[derive(Debug, Args)]
+pub(crate) struct NotifyArgs {
+    /// The command.
+    command: String,
+    /// The message.
+    message: String,
+}
+
+/// Runs the hidden verb.
+pub(crate) fn run_notify(args: &NotifyArgs) -> Result<Exit, Problem> {
+    notify::run(&args.command, &args.message, notify::TIME_MAX)
+        .map(|_ended| Exit::Done)
+        .map_err(|error| Problem::open(&PathBuf::from(&args.command), error))
+}

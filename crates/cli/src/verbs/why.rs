@@ -1,0 +1,166 @@
+//! `tripwire why`: what one decision rests on.
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use crate::history::{self, Pair};
+use crate::print::{self, Out};
+use crate::verbs::explain::in_force;
+use crate::workspace::Which;
+use clap::Args;
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+use tripwire_core::input::{HumanAct, What};
+use tripwire_core::policy::{Policy, SettingRow};
+use tripwire_core::rules;
+use tripwire_session::driver::{Driver, words};
+
+/// Tell why a decision was taken: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// The decision's number `i`, as `log`, `status` and the decisions themselves show it.
+    decision: u64,
+    #[command(flatten)]
+    which: Which,
+    /// Write JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
+    let workspace = args.which.place.look()?;
+    let session = args.which.find(workspace.layout())?;
+    let driver = Driver::resume(workspace.layout(), &session)?;
+    let journal = driver.journal();
+    let none = || Problem::NoDecision {
+        asked: args.decision,
+        session: session.to_string(),
+        count: driver.view().inputs.get(),
+    };
+    let pair = history::find(journal, args.decision)?.ok_or_else(none)?;
+    let mut evidence = Vec::new();
+    for number in evidence_of(&pair) {
+        // Evidence of a decision is older than the decision, so it is there.
+        evidence.extend(history::find(journal, number)?);
+    }
+    let hash = history::head(journal)?.policy_hash.to_string();
+    let answer = Answer { pair, evidence, hash, policy: driver.policy(), session: session.as_str() };
+    let mut out = Out::lock();
+    out.line(&if args.json { answer.as_json()? } else { print::harmless(&answer.in_words()) })?;
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// The inputs that prove a decision or one of its findings, oldest first.
+fn evidence_of(pair: &Pair) -> BTreeSet<u64> {
+    let Some(decided) = &pair.decision else { return BTreeSet::new() };
+    let findings = decided.parts.findings.iter().flat_map(|finding| &finding.evidence);
+    decided.parts.safety.evidence.iter().chain(findings).copied().filter(|number| *number != pair.number).collect()
+}
+
+struct Answer<'a> {
+    pair: Pair,
+    evidence: Vec<Pair>,
+    hash: String,
+    policy: &'a Policy,
+    session: &'a str,
+}
+
+impl Answer<'_> {
+    /// The rules that spoke, the one that decided first.
+    fn rules(&self) -> Vec<&str> {
+        let Some(decided) = &self.pair.decision else { return Vec::new() };
+        let mut rules = vec![decided.parts.safety.rule.as_str()];
+        for finding in &decided.parts.findings {
+            if !rules.contains(&finding.rule.as_str()) {
+                rules.push(&finding.rule);
+            }
+        }
+        rules
+    }
+
+    fn settings(&self, rule: &str) -> Vec<SettingRow> {
+        rules::find(rule).map(|entry| in_force(entry, self.policy)).unwrap_or_default()
+    }
+
+    /// A person's act, if that is what was decided on.
+    fn person(&self) -> Option<String> {
+        let What::Human(act) = &self.pair.input.what else { return None };
+        Some(match act {
+            HumanAct::Other(said) => said.to_string(),
+            HumanAct::Stop
+            | HumanAct::Pause
+            | HumanAct::WithdrawStop
+            | HumanAct::Resume
+            | HumanAct::Restart
+            | HumanAct::Acknowledge(_)
+            | HumanAct::SetCounter(_)
+            | HumanAct::SetDirtyBits(_)
+            | HumanAct::RaiseBudget(_)
+            | HumanAct::MendGuard
+            | HumanAct::AllowOnce(_)
+            | HumanAct::SetMode(_) => serde_json::to_string(act).unwrap_or_default(),
+        })
+    }
+
+    fn in_words(&self) -> String {
+        let pair = &self.pair;
+        let mut lines = vec![
+            format!("decision {} of {}, {}, journal record {}", pair.number, self.session, pair.wall, pair.record),
+            format!("input      {}", words::in_short(&pair.input.what)),
+        ];
+        match &pair.decision {
+            None => {
+                lines.push("decision   none: a crash came first; the next process decided it in passing".to_owned())
+            }
+            Some(decided) => {
+                let safety = &decided.parts.safety;
+                let answer = match (safety.allowed, &safety.veto_reason) {
+                    (true, _) => "allowed".to_owned(),
+                    (false, Some(veto)) => format!("refused, {veto}"),
+                    (false, None) => "refused".to_owned(),
+                };
+                lines.push(format!("decision   {answer}: {} [{}]", safety.reason, safety.rule));
+                for finding in &decided.parts.findings {
+                    let level = format!("{:?}", finding.level).to_lowercase();
+                    lines.push(format!("finding    {level} {}: {} [{}]", finding.kind, finding.reason, finding.rule));
+                }
+                lines.push(format!("mode       {}", decided.parts.activity.mode));
+            }
+        }
+        lines.extend(self.person().map(|act| format!("who        a person: {act}")));
+        for rule in self.rules() {
+            let Some(entry) = rules::find(rule) else { continue };
+            lines.push(format!("rule       {rule}: {}; {}", entry.title, entry.threshold));
+            lines.extend(self.settings(rule).iter().map(|row| format!("           {} = {}", row.path, row.value)));
+        }
+        for proof in &self.evidence {
+            lines.push(format!("evidence   {:>6}  {}", proof.number, words::in_short(&proof.input.what)));
+        }
+        lines.push(format!("policy     sha256:{}, frozen at the session's start", self.hash));
+        lines.join("\n")
+    }
+
+    fn as_json(&self) -> Result<String, Problem> {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).map_err(|error| Problem::Output(error.into()));
+        let mut rules_read = Vec::new();
+        for rule in self.rules() {
+            let settings: serde_json::Map<String, serde_json::Value> =
+                self.settings(rule).into_iter().map(|row| (row.path.to_owned(), row.value.into())).collect();
+            let threshold = rules::find(rule).map(|entry| entry.threshold);
+            rules_read.push(json!({"id": rule, "threshold": threshold, "settings": settings}));
+        }
+        let mut evidence = Vec::new();
+        for proof in &self.evidence {
+            evidence.push(json!({"i": proof.number, "record": proof.record, "input": raw(&proof.input_text)?}));
+        }
+        let decision = self.pair.decision.as_ref().map(|decided| raw(&decided.text)).transpose()?;
+        let answer = json!({
+            "session": self.session, "i": self.pair.number, "record": self.pair.record,
+            "wall": self.pair.wall.to_string(), "input": raw(&self.pair.input_text)?, "decision": decision,
+            "who": self.person(), "rules": rules_read, "evidence": evidence, "policyHash": self.hash,
+        });
+        Ok(answer.to_string())
+    }
+}

@@ -1,0 +1,145 @@
+//! Which workspace and which session a verb is about; the environment is read here and nowhere else.
+
+use crate::error::Problem;
+use crate::print;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use tripwire_clients::hooks::protected::Homes;
+use tripwire_journal::keys::KeyHome;
+use tripwire_session::driver::{Signing, views};
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::session::SessionId;
+use tripwire_workspace::{Places, Workspace, exclude};
+
+/// The workspace.
+#[derive(Debug, Args)]
+pub(crate) struct Where {
+    /// The workspace; by default the one that the current folder belongs to.
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+}
+
+/// A session of the workspace.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The session; by default the newest one.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+}
+
+impl Where {
+    /// Finds the workspace and makes nothing: for verbs that only look.
+    pub(crate) fn look(&self) -> Result<Workspace, Problem> {
+        Ok(Workspace::locate(self.start(), &places())?)
+    }
+
+    /// Finds the workspace and makes its `.geometry/` if it has none.
+    pub(crate) fn open(&self) -> Result<Workspace, Problem> {
+        Ok(Workspace::open(self.start(), &places())?)
+    }
+
+    /// The folder that was named, if one was.
+    pub(crate) fn given(&self) -> Option<&Path> {
+        self.workspace.as_deref()
+    }
+
+    /// The folder that was named, or the current one, as it really is.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
+        self.start().canonicalize().map_err(|error| Problem::open(self.start(), error))
+    }
+
+    fn start(&self) -> &Path {
+        self.workspace.as_deref().unwrap_or(Path::new("."))
+    }
+}
+
+impl Which {
+    /// The session that is meant; an error if there is none.
+    pub(crate) fn find(&self, layout: &Layout) -> Result<SessionId, Problem> {
+        self.find_if_any(layout)?.ok_or_else(|| Problem::NoSession { folder: layout.folder().to_owned() })
+    }
+
+    /// The session that is meant; nothing if none was named and the workspace has none.
+    pub(crate) fn find_if_any(&self, layout: &Layout) -> Result<Option<SessionId>, Problem> {
+        match &self.session {
+            Some(text) => Ok(Some(SessionId::parse(text)?)),
+            None => Ok(views::newest(layout)?),
+        }
+    }
+}
+
+/// The role that a verb acts in.
+#[derive(Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct Acting {
+    /// The role to act in; by default `TRIPWIRE_ROLE`, else the one of the policy.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+}
+
+impl Acting {
+    /// The role that somebody named, by the flag or in the environment.
+    pub(crate) fn named(&self) -> Option<String> {
+        self.role.clone().or_else(role_variable)
+    }
+}
+
+/// The role in the environment; an empty one is none.
+pub(crate) fn role_variable() -> Option<String> {
+    std::env::var("TRIPWIRE_ROLE").ok().filter(|role| !role.is_empty())
+}
+
+/// Where a workspace's state may live, by the environment.
+pub(crate) fn places() -> Places {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    Places { xdg_state_home: set("XDG_STATE_HOME"), home: set("HOME") }
+}
+
+/// Where the person's state lives; none without a home.
+pub(crate) fn state_home() -> Option<PathBuf> {
+    places().state_home()
+}
+
+/// Where the person's key lives; none without a home.
+pub(crate) fn key_home() -> Option<KeyHome> {
+    KeyHome::locate(std::env::var_os("XDG_STATE_HOME").as_deref(), std::env::var_os("HOME").as_deref())
+}
+
+/// Who signs the checkpoints of this workspace's sessions.
+pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
+    key_home().map(|home| Signing::new(home, workspace.root().to_owned()))
+}
+
+/// Keeps `.geometry/` out of the person's commits. A repository that cannot be told so is no reason to do nothing.
+pub(crate) fn keep_out_of_commits(workspace: &Workspace) {
+    if let Err(error) = exclude::exclude_geometry(workspace.root()) {
+        print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    }
+}
+
+/// Who runs the command, as far as the environment says.
+pub(crate) fn who() -> String {
+    let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    name.unwrap_or_else(|| "someone".to_owned())
+}
+
+/// Folders in which a run's own folder may be made, best first.
+pub(crate) fn temporary() -> Vec<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    let mut folders: Vec<PathBuf> = [set("XDG_RUNTIME_DIR"), set("TMPDIR")].into_iter().flatten().collect();
+    folders.push(PathBuf::from("/tmp"));
+    folders
+}
+
+/// The person's folders and the clients', as the environment names them.
+pub(crate) fn homes() -> Homes {
+    let set = |name| std::env::var_os(name).map(PathBuf::from);
+    Homes {
+        home: set("HOME"),
+        state: set("XDG_STATE_HOME"),
+        claude: set("CLAUDE_CONFIG_DIR"),
+        codex: set("CODEX_HOME"),
+        gemini: set("GEMINI_CLI_HOME"),
+    }
+}

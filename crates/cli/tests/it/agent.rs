@@ -1,0 +1,18 @@
+//! `tripwire agent` through the binary: cassettes as models, the real tools in the real sandbox.
+
+mod bad_input;
+mod claims;
+mod control;
+mod crash;
+mod degenerate;
+mod engines;
+mod example;
+mod fixture;
+mod guardrails;
+mod replay;
+mod review;
+mod roles;
+mod seeds;
+mod smoke;
+mod users;
+mod worker_refusals;

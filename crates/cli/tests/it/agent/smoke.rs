@@ -1,0 +1,169 @@
+//! The five smoke tests of the agent loop's document.
+
+use crate::agent::fixture::{AgentFixture, call, finish, of_kind, shell, untested};
+use serde_json::{Value, json};
+
+/// A session with a bit of everything: reads, an edit, a failing command, a claim too early.
+fn story() -> Vec<Value> {
+    vec![
+        call("write", json!({"path": "src/sum.sh", "content": "echo $(($1 + $2))\n"})),
+        call("read_file", json!({"path": "src/sum.sh"})),
+        shell("sh src/sum.sh 1 2; echo to stderr >&2; exit 3"),
+        finish(),
+        shell("sh test.sh"),
+        finish(),
+    ]
+}
+
+fn played() -> AgentFixture {
+    let fixture = AgentFixture::new();
+    fixture.file("test.sh", "[ \"$(sh src/sum.sh 2 3)\" = 5 ]\n");
+    fixture.agent(&story(), &["--verify", "sh test.sh"]).ended(0);
+    fixture
+}
+
+#[test]
+fn run_1_smoke_1_transcript_determinism() {
+    let (one, two) = (played(), played());
+    assert_eq!(one.transcript_text(), two.transcript_text());
+    let transcript = one.transcript();
+    assert_eq!(transcript[0]["kind"], "head");
+    assert!(transcript[0]["promptSha256"].is_string() && transcript[0]["registrySha256"].is_string());
+    assert!(transcript.last().unwrap()["kind"] == "end");
+    let text = one.transcript_text();
+    let session = one.sessions().pop().unwrap();
+    let status = one.run(&["status"]).stdout;
+    assert!(status.contains("with VERIFIED: done and VERIFIED") && status.contains("over for good"), "{status}");
+    let resumed = one.run(&["resume"]);
+    resumed.ended(0);
+    assert!(resumed.stdout.contains("over for good (done and VERIFIED"), "{}", resumed.stdout);
+    assert!(!text.contains(&session) && !text.contains(one.work().to_str().unwrap()), "{text}");
+}
+
+/// A hundred runs were measured once; so many are enough to see an order that is left to chance.
+const RUNS: usize = 12;
+
+#[test]
+fn run_1_many_runs_of_one_cassette_give_one_transcript() {
+    let runs = std::env::var("TRIPWIRE_TEST_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(RUNS);
+    let answers = [
+        call("write", json!({"path": "a.txt", "content": "one\ntwo\n"})),
+        call("read_file", json!({"path": "a.txt"})),
+        call("search", json!({"pattern": "two"})),
+        call("list", json!({})),
+        call("nonsense", json!({})),
+        call("remember", json!({"text": "a note"})),
+        shell("ls; echo to stderr >&2; exit 3"),
+        finish(),
+        finish(),
+        finish(),
+    ];
+    let played = || {
+        let fixture = AgentFixture::new();
+        let run = fixture.agent(&answers, &[]);
+        assert!(run.code == 0 || run.code == 4, "{}", run.stdout);
+        fixture.transcript_text()
+    };
+    let first = played();
+    for run in 1..runs {
+        assert_eq!(played(), first, "run {run}");
+    }
+}
+
+#[test]
+fn run_1_another_tool_output_gives_another_transcript() {
+    let one = played();
+    let two = AgentFixture::new();
+    two.file("test.sh", "echo extra; [ \"$(sh src/sum.sh 2 3)\" = 5 ]\n");
+    two.agent(&story(), &["--verify", "sh test.sh"]).ended(0);
+    assert_ne!(one.transcript_text(), two.transcript_text());
+}
+
+#[test]
+fn run_2_smoke_2_error_append() {
+    let fixture = AgentFixture::new();
+    let failing = shell("echo partial; echo 'the reason: ü' >&2; exit 7");
+    // The second answer is played only if the model was shown the error, word for word.
+    let seen = json!({"expect": ["the reason: ü", "partial", "\"exit_code\":7"], "text": "I see it.", "calls": [{"tool": "finish", "arguments": {"summary": "x"}}]});
+    fixture.agent(&[failing, seen], &[]).ended(0);
+    let transcript = fixture.transcript();
+    let result = of_kind(&transcript, "result")[0];
+    assert_eq!(result["exitCode"], 7);
+    assert!(result["text"].as_str().unwrap().contains("the reason: ü"), "{result}");
+}
+
+#[test]
+fn mem_1_smoke_3_memory_reversibility() {
+    let fixture = AgentFixture::new();
+    let note: String = (0..5_000).map(|n| format!("line {n} of a long note\n")).collect();
+    let run = fixture.agent(&[call("remember", json!({"text": note})), finish()], &[]);
+    run.ended(0);
+    let transcript = fixture.transcript();
+    let text = of_kind(&transcript, "result")[0]["text"].as_str().unwrap().to_owned();
+    let pointer = serde_json::from_str::<Value>(&text).unwrap()["pointer"].as_str().unwrap().to_owned();
+    let got = fixture.command(&["memory", "get", &pointer]).output().unwrap();
+    assert_eq!(got.stdout, note.as_bytes(), "{}", String::from_utf8_lossy(&got.stderr));
+}
+
+#[test]
+fn box_1_smoke_4_sandbox_enforcement() {
+    let fixture = AgentFixture::new();
+    let secret = fixture.beside("secret.txt");
+    std::fs::write(&secret, "the-secret-content").unwrap();
+    let read = format!("cat {}; echo code $?", secret.display());
+    let write = format!("echo x > {}; echo code $?", fixture.beside("planted").display());
+    fixture.agent(&[shell(&read), shell(&write), finish()], &[]).ended(0);
+    let text = fixture.transcript_text();
+    assert!(!text.contains("the-secret-content"), "{text}");
+    assert!(!fixture.beside("planted").exists());
+    assert!(text.contains("code 1") || text.contains("code 2"), "the shell says that it was denied: {text}");
+}
+
+#[test]
+fn box_4_the_budgets_of_the_policy_are_those_of_the_shell() {
+    for (manifest, written) in [("", 3_000_000), ("sandbox:\n  disk_mib: 1\n", 1_048_576)] {
+        let fixture = AgentFixture::new();
+        std::fs::create_dir(fixture.geometry()).unwrap();
+        std::fs::write(fixture.geometry().join("MANIFEST.yaml"), manifest).unwrap();
+        fixture.agent(&untested(vec![shell("head -c 3000000 /dev/zero > big")]), &[]).ended(4);
+        assert_eq!(
+            std::fs::metadata(fixture.work().join("big")).unwrap().len(),
+            written,
+            "{}",
+            fixture.transcript_text()
+        );
+    }
+}
+
+#[test]
+fn ctrl_3_no_tool_of_the_loop_writes_to_the_guards_files() {
+    let fixture = AgentFixture::new();
+    let answers = [
+        call("write", json!({"path": ".geometry/PAUSE", "content": "x"})),
+        shell("touch .geometry/STOP"),
+        shell("rm -rf .geometry/journal"),
+        finish(),
+    ];
+    fixture.agent(&answers, &[]).ended(0);
+    assert!(!fixture.transcript_text().contains(fixture.work().to_str().unwrap()), "{}", fixture.transcript_text());
+    assert!(!fixture.geometry().join("PAUSE").exists() && !fixture.geometry().join("STOP").exists());
+    assert_eq!(fixture.run(&["verify"]).code, 0);
+}
+
+#[test]
+fn run_3_smoke_5_objective_recitation_cadence() {
+    let fixture = AgentFixture::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        fixture.file(name, name);
+    }
+    let mut answers: Vec<Value> =
+        ["a", "b", "c", "d", "e", "f"].iter().map(|name| call("read_file", json!({"path": name}))).collect();
+    answers.push(finish());
+    fixture.agent(&answers, &[]).ended(0);
+    let recited = of_kind(&fixture.transcript(), "recited").len();
+    assert!(recited >= 2, "{recited}");
+    let todo = std::fs::read_to_string(fixture.geometry().join("todo.md")).unwrap();
+    for part in ["reach the aim", "Last Completed Step", "read_file", "Next Step"] {
+        assert!(todo.contains(part), "{part}: {todo}");
+    }
+}

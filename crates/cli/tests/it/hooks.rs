@@ -1,0 +1,12 @@
+//! `tripwire hook` through the binary, with inputs in the clients' forms, and `tripwire statusline`.
+
+mod agents;
+mod attacks;
+mod broken;
+mod claude;
+mod dialects;
+mod figures;
+mod fixture;
+mod reach;
+mod statusline;
+mod supervised;

@@ -1,0 +1,87 @@
+//! Claude Code's dialect.
+
+use crate::hooks::fixture::{fixture, shell};
+use serde_json::{Value, json};
+use std::fs;
+
+#[test]
+fn ctrl_1_a_call_passes_and_is_denied_while_pause_exists() {
+    let fixture = fixture("claude");
+    assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null);
+    fs::write(fixture.geometry("PAUSE"), "").unwrap();
+    let denied = fixture.answer("PreToolUse", &shell("ls"));
+    assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert_eq!(denied["hookSpecificOutput"]["hookEventName"], "PreToolUse");
+    assert_eq!(denied.get("continue"), None, "a paused turn goes on once it is resumed");
+    fs::remove_file(fixture.geometry("PAUSE")).unwrap();
+    assert_eq!(fixture.answer("PreToolUse", &shell("ls")), Value::Null);
+}
+
+#[test]
+fn ctrl_1_a_stop_denies_the_call_ends_the_turn_and_blocks_the_prompt() {
+    let fixture = fixture("claude");
+    fs::write(fixture.geometry("STOP"), "").unwrap();
+    let denied = fixture.answer("PreToolUse", &shell("ls"));
+    assert_eq!(denied["continue"], false);
+    assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert_eq!(fixture.answer("UserPromptSubmit", &json!({"prompt": "go on"}))["decision"], "block");
+}
+
+#[test]
+fn loop_1_the_third_identical_call_is_overridden_and_the_loop_ends_with_the_turn() {
+    let fixture = fixture("claude");
+    let (mut overridden, mut ended) = (None, None);
+    for n in 1..=12 {
+        if fixture.answer("PreToolUse", &shell("make it"))["continue"] == false {
+            ended = Some(n);
+            break;
+        }
+        let result = json!({"tool_response": {"stdout": "same", "stderr": ""}, "duration_ms": 5});
+        let mut done = shell("make it");
+        done.as_object_mut().unwrap().extend(result.as_object().unwrap().clone());
+        let told = fixture.answer("PostToolUse", &done);
+        if overridden.is_none() && told.to_string().contains("LOOP_OVERRIDE do_not_repeat=") {
+            assert_eq!(told["hookSpecificOutput"]["hookEventName"], "PostToolUse");
+            overridden = Some(n);
+        }
+        if told["continue"] == false {
+            ended = Some(n);
+            break;
+        }
+    }
+    assert!(matches!(overridden, Some(3 | 4)), "{overridden:?}");
+    assert!(ended.is_some_and(|n| n <= 6), "{ended:?}");
+    assert!(fixture.geometry("BLOCKER_REPORT.md").exists());
+}
+
+#[test]
+fn ctx_3_the_briefing_is_written_before_a_compaction_and_told_after_it() {
+    let fixture = fixture("claude");
+    fixture.answer("UserPromptSubmit", &json!({"prompt": "mend the parser, and nothing else"}));
+    fixture.answer("PreToolUse", &shell("ls src"));
+    assert_eq!(fixture.answer("PreCompact", &json!({"trigger": "auto", "custom_instructions": null})), Value::Null);
+    assert_eq!(fixture.answer("PostCompact", &json!({"trigger": "auto", "compact_summary": "x"})), Value::Null);
+    let told = fixture.answer("SessionStart", &json!({"source": "compact"}));
+    let context = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(context.contains("ls src") && context.contains("mend the parser, and nothing else"), "{context}");
+    assert_eq!(fixture.answer("SessionStart", &json!({"source": "startup"})), Value::Null, "a fresh session has none");
+}
+
+#[test]
+fn ctx_4_three_compactions_without_a_change_hold() {
+    let fixture = fixture("claude");
+    for _ in 0..3 {
+        fixture.answer("PostCompact", &json!({"trigger": "auto"}));
+    }
+    assert_eq!(fixture.answer("PreToolUse", &shell("ls"))["continue"], false);
+}
+
+#[test]
+fn the_hook_leaves_a_sign_of_life() {
+    let fixture = fixture("claude");
+    let mark = fixture.geometry("state/hook-alive/claude-a1");
+    fixture.answer("SessionStart", &json!({"source": "startup"}));
+    assert!(fs::read_to_string(&mark).unwrap().starts_with("alive "));
+    fixture.answer("SessionEnd", &json!({"reason": "other"}));
+    assert!(fs::read_to_string(&mark).unwrap().starts_with("ended "));
+}

@@ -1,0 +1,167 @@
+//! `tripwire judge` and `tripwire allow` through the binary: success, refusal, broken input, and a hook between them.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A home and a workspace with a dirty repository.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let here = Self { folder: tempfile::tempdir().unwrap() };
+        for folder in ["home", "ws/src", "ws/target"] {
+            fs::create_dir_all(here.path(folder)).unwrap();
+        }
+        for (file, text) in
+            [("home/keep", "k"), ("ws/src/lib.rs", "a"), ("ws/.gitignore", "target/\n"), ("ws/target/x", "")]
+        {
+            fs::write(here.path(file), text).unwrap();
+        }
+        for arguments in [vec!["init", "-q", "-b", "main"], vec!["add", "-A"], vec!["commit", "-qm", "one"]] {
+            let mut git = Command::new("git");
+            git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
+            git.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            git.envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")]).current_dir(here.path("ws"));
+            assert!(git.status().unwrap().success());
+        }
+        fs::write(here.path("ws/src/lib.rs"), "changed").unwrap();
+        here
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tripwire"))
+            .args(arguments)
+            .current_dir(self.path("ws"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("home"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    fn hook(&self, command: &str) -> Value {
+        let event = json!({
+            "session_id": "a1", "transcript_path": "/nowhere.jsonl", "cwd": self.path("ws"), "hook_event_name": "PreToolUse",
+            "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t",
+        });
+        let output = self.run(&["hook", "claude"], &event.to_string());
+        serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+    }
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn floor_1_judge_answers_with_a_verdict_and_its_exit_code() {
+    let here = Place::new();
+    let pass = here.run(&["judge", "--json", "--", "rm -rf target/"], "");
+    assert_eq!(code(&pass), 0, "{pass:?}");
+    let verdict: Value = serde_json::from_slice(&pass.stdout).unwrap();
+    assert_eq!((verdict["verdict"].as_str(), &verdict["rule"]), (Some("pass"), &Value::Null));
+    let hold = here.run(&["judge", "--json", "--", "ls && git checkout -- ."], "");
+    assert_eq!(code(&hold), 11, "{hold:?}");
+    let verdict: Value = serde_json::from_slice(&hold.stdout).unwrap();
+    assert_eq!((verdict["verdict"].as_str(), verdict["rule"].as_str()), (Some("hold"), Some("discard-changes")));
+    assert_eq!(verdict["segments"][0]["verdict"], "pass");
+    assert_eq!(verdict["effect"]["uncommitted"]["count"], 1);
+    let told = here.run(&["judge", "--", "rm -rf ~"], "");
+    assert_eq!(code(&told), 11);
+    assert!(
+        text(&told.stdout).contains("hold [delete-home]") && text(&told.stdout).contains(": 1 file, 1 byte"),
+        "{told:?}"
+    );
+    assert!(here.path("home/keep").exists());
+}
+
+#[test]
+fn floor_1_a_stream_is_not_the_file_that_the_judge_itself_writes_to() {
+    let here = Place::new();
+    for line in ["ls > /proc/self/fd/1", "ls > /dev/fd/2", "ls | tee /proc/thread-self/fd/1", "ls > /dev/stderr"] {
+        fs::write(here.path("home/log"), "what was told before\n").unwrap();
+        let log = || fs::File::options().append(true).open(here.path("home/log")).unwrap();
+        let mut judge = Command::new(env!("CARGO_BIN_EXE_tripwire"));
+        judge.args(["judge", "--", line]).current_dir(here.path("ws")).env_clear().env("HOME", here.path("home"));
+        let status = judge.stdin(Stdio::null()).stdout(log()).stderr(log()).status().unwrap();
+        let told = fs::read_to_string(here.path("home/log")).unwrap();
+        assert_eq!(status.code(), Some(0), "{line}: {told}");
+    }
+    let named = here.run(&["judge", "--", &format!("ls > {}", here.path("home/log").display())], "");
+    assert_eq!(code(&named), 11, "the file by its own name: {named:?}");
+}
+
+#[test]
+fn floor_1_judge_reads_many_and_answers_each_line() {
+    let here = Place::new();
+    let input = "{\"command\":\"ls\"}\nnonsense\n\n{\"command\":\"rm -rf src\"}\n{\"command\":\"rm -rf lib.rs\",\"cwd\":\"src\"}\n{\"cmd\":1}\n";
+    let output = here.run(&["judge", "-"], input);
+    let lines: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(code(&output), 2, "two lines were no questions");
+    assert_eq!(lines.len(), 5);
+    assert_eq!((lines[0]["verdict"].as_str(), lines[2]["rule"].as_str()), (Some("pass"), Some("delete-work")));
+    assert_eq!(lines[3]["verdict"], "hold");
+    assert!(lines[1]["error"].as_str().unwrap().contains("line 2") && lines[4]["error"].is_string());
+    let output = here.run(&["judge", "-"], "{\"command\":\"rm -rf ~\"}");
+    assert_eq!(code(&output), 0, "all lines were answered");
+}
+
+#[test]
+fn judge_refuses_bad_usage_and_protects_what_is_named() {
+    let here = Place::new();
+    assert_eq!(code(&here.run(&["judge"], "")), 2);
+    let nowhere = here.run(&["judge", "--workspace", "nowhere", "--", "ls"], "");
+    assert!(code(&nowhere) != 0 && text(&nowhere.stderr).contains("hint:"), "{nowhere:?}");
+    let line = ["judge", "--", "git push -f origin topic"];
+    assert_eq!(code(&here.run(&line, "")), 0);
+    assert_eq!(code(&here.run(&["judge", "--protected-branch", "top*", "--", "git push -f origin topic"], "")), 11);
+    assert_eq!(code(&here.run(&["judge", "--", "rm", "-rf", "/usr"], "")), 11, "words are joined");
+}
+
+#[test]
+fn floor_1_a_hook_holds_a_person_allows_and_it_passes_once() {
+    let here = Place::new();
+    assert_eq!(here.hook("rm -rf target"), Value::Null);
+    let held = here.hook("git checkout -- .");
+    assert_eq!(held["hookSpecificOutput"]["permissionDecision"], "deny");
+    let reason = held["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap().to_owned();
+    let (_, code_and_rest) = reason.split_once("tripwire allow --once ").unwrap();
+    let secret = code_and_rest.get(..7).unwrap();
+    let unknown = here.run(&["allow", "--once", "ZZZZ-ZZ"], "");
+    assert_eq!(code(&unknown), 2);
+    assert!(text(&unknown.stderr).contains(secret) && text(&unknown.stderr).contains("hint:"), "{unknown:?}");
+    let allowed = here.run(&["allow", "--once", &secret.to_lowercase(), "--json"], "");
+    assert_eq!(code(&allowed), 0, "{allowed:?}");
+    assert_eq!(serde_json::from_slice::<Value>(&allowed.stdout).unwrap()["code"], secret);
+    assert_ne!(here.hook("git checkout -- ./"), Value::Null, "another command");
+    assert_eq!(here.hook("git checkout -- ."), Value::Null, "exactly this one");
+    assert_ne!(here.hook("git checkout -- ."), Value::Null, "and only once");
+    assert_ne!(here.hook(&format!("tripwire allow --once {secret}")), Value::Null, "an agent cannot allow itself");
+}
+
+#[test]
+fn allow_without_a_session_or_a_code_is_refused() {
+    let here = Place::new();
+    assert_eq!(code(&here.run(&["allow"], "")), 2);
+    let none = here.run(&["allow", "--once", "K7Q2-9F"], "");
+    assert_eq!(code(&none), 2);
+    assert!(text(&none.stderr).contains("no held command has the code `K7Q2-9F`"), "{none:?}");
+}

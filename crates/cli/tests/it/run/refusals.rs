@@ -1,0 +1,75 @@
+//! What cannot be begun is told with its next command, and leaves nothing half begun.
+
+use crate::run::fixture::{RunFixture, output};
+use std::fs;
+
+fn no_session(fixture: &RunFixture) {
+    assert!(!fixture.geometry("journal").exists(), "no session was begun");
+}
+
+#[test]
+fn a_program_that_is_no_client_is_refused_with_the_names_of_the_clients() {
+    let fixture = RunFixture::new("");
+    for words in [&["run", "--", "make", "all"][..], &["run", "--engine-fallback", "aider", "--", "claude"]] {
+        let (code, said) = output(fixture.verb(words));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("claude, codex or gemini") && said.contains("--client"), "{said}");
+    }
+    no_session(&fixture);
+}
+
+#[test]
+fn wrong_usage_is_refused() {
+    let fixture = RunFixture::new("");
+    for words in [
+        &["run"][..],
+        &["run", "--"],
+        &["run", "--budget", "much", "--", "claude"],
+        &["run", "--budget", "0", "--", "claude"],
+        &["run", "--max-runtime", "soon", "--", "claude"],
+        &["run", "--until", "25:00", "--", "claude"],
+        &["run", "--client", "aider", "--", "claude"],
+    ] {
+        let (code, said) = output(fixture.verb(words));
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+    }
+    for (words, told) in [
+        (&["run", "--", "no/such/claude"][..], "is not found"),
+        (&["run", "--workspace", "/no/such/folder", "--", "claude"], "`/no/such/folder` is no folder to work in"),
+        (&["status", "--workspace", "/no/such/folder"], "`/no/such/folder` is no folder to work in"),
+        (&["run", "--profile", "brave", "--", "/bin/../bin/claude"], "is not found"),
+    ] {
+        let (code, said) = output(fixture.verb(words));
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains(told) && said.contains("hint:"), "{said}");
+    }
+    let bad = fixture.run(&["--profile", "brave"]);
+    assert_eq!(bad.code, Some(2), "{}", bad.stderr);
+    no_session(&fixture);
+}
+
+#[test]
+fn ctrl_1_a_leftover_order_blocks_the_start() {
+    for (file, code) in [("STOP", 10), ("PAUSE", 5)] {
+        let fixture = RunFixture::new("touch started");
+        fs::create_dir(fixture.place().join(".geometry")).unwrap();
+        fs::write(fixture.geometry(file), "").unwrap();
+        let ran = fixture.run(&[]);
+        assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+        assert!(ran.stderr.contains("tripwire resume"), "{}", ran.stderr);
+        assert!(!fixture.place().join("started").exists());
+        no_session(&fixture);
+    }
+}
+
+#[test]
+fn const_5_a_policy_that_cannot_be_read_starts_nothing() {
+    let fixture = RunFixture::new("touch started");
+    fs::create_dir(fixture.place().join(".geometry")).unwrap();
+    fs::write(fixture.geometry("MANIFEST.yaml"), "safety: [").unwrap();
+    let ran = fixture.run(&[]);
+    assert!(ran.code.is_some_and(|code| code != 0) && ran.stderr.contains("hint:"), "{}", ran.stderr);
+    assert!(!fixture.place().join("started").exists());
+    let settings = fixture.run(&[]);
+    assert_eq!(settings.report, serde_json::Value::Null);
+}

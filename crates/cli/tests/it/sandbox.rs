@@ -1,0 +1,10 @@
+//! `tripwire sandbox` through the binary, as root and as an ordinary user: attacks, budgets, staging, the network.
+
+mod attack_kinds;
+mod attacks;
+mod host;
+mod limits;
+mod network;
+mod planted;
+mod stage;
+mod tools;

@@ -1,0 +1,152 @@
+//! `tripwire scan` on the clients' own transcripts: through the binary, in a throw-away home.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
+
+/// A person with a home and a workspace.
+struct Person(tempfile::TempDir);
+
+impl Person {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "work/.git"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(TRIPWIRE);
+        command.args(arguments).current_dir(self.0.path().join("work")).env_clear();
+        command.env("HOME", self.0.path().join("home")).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn lines(&self, arguments: &[&str]) -> Vec<Value> {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A transcript of Claude Code: a person's word, then one command again and again with these results.
+fn claude(results: &[String]) -> String {
+    let mut lines = vec![json!({"type": "user", "sessionId": "s1", "message": {"role": "user", "content": "go"}})];
+    for (n, result) in results.iter().enumerate() {
+        let block = json!({"type": "tool_use", "id": format!("t{n}"), "name": "Bash", "input": {"command": "make"}});
+        let at = format!("2026-11-15T00:{n:02}:00.000Z");
+        lines.push(json!({"type": "assistant", "timestamp": at, "message": {"id": format!("m{n}"), "content": [block],
+            "model": "claude-opus-4-5", "usage": {"input_tokens": 100_000, "output_tokens": 1_000}}}));
+        let failed = result.starts_with("no rule");
+        let result =
+            json!({"type": "tool_result", "tool_use_id": format!("t{n}"), "content": result, "is_error": failed});
+        lines.push(json!({"type": "user", "timestamp": at, "message": {"content": [result]}}));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn stuck() -> String {
+    claude(&vec!["no rule to make target".to_owned(); 8])
+}
+
+fn healthy() -> String {
+    let parts = ["parser", "lexer", "reader", "writer", "printer", "linker", "loader", "tester"];
+    claude(&parts.map(|part| format!("the {part} is compiled")))
+}
+
+const PROJECT: &str = "home/.claude/projects/-work";
+
+#[test]
+fn a_stuck_session_is_told_with_what_it_would_have_saved_and_a_healthy_one_is_not() {
+    let person = Person::new();
+    person.write(&format!("{PROJECT}/a.jsonl"), &stuck());
+    person.write(&format!("{PROJECT}/b.jsonl"), &healthy());
+    let output = person.run(&["scan"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let rows: Vec<&str> = said.lines().filter(|line| line.starts_with("claude ")).collect();
+    assert_eq!(rows.len(), 1, "{said}");
+    assert!(rows[0].contains("stopped") && rows[0].contains("$4.20") && rows[0].contains("LOOP-1.exact"), "{said}");
+    assert!(said.contains("2 transcripts: ") && said.contains("1 held, 1 stopped"), "{said}");
+    // Eight answers at $0.525 are $4.20; four of them came behind the fourth call.
+    assert!(rows[0].contains("$2.10"), "{said}");
+    assert!(!person.0.path().join("work/.geometry").exists(), "nothing is written");
+    assert!(!person.0.path().join("home/.local").exists(), "nothing is written");
+}
+
+#[test]
+fn json_gives_one_line_per_transcript_and_a_summary_and_skips_what_is_foreign() {
+    let person = Person::new();
+    person.write(&format!("{PROJECT}/a.jsonl"), &stuck());
+    person.write(&format!("{PROJECT}/bad.jsonl"), "this is no transcript\n");
+    person.write(&format!("{PROJECT}/torn.jsonl"), &format!("{}{{\"type\":", healthy()));
+    let lines = person.lines(&["scan", "--json"]);
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert_eq!(
+        (&lines[0]["client"], &lines[0]["session"], &lines[0]["kind"]),
+        (&json!("claude"), &json!("s1"), &json!("stop"))
+    );
+    assert_eq!(lines[0]["saved"]["micro_usd"], 2_100_000);
+    assert_eq!(lines[0]["since_first_repeat"]["micro_usd"], 7 * 525_000);
+    assert!(lines[1]["skipped"].as_str().unwrap().contains("no transcript of claude"), "{}", lines[1]);
+    assert_eq!((&lines[2]["broken_lines"], &lines[2]["levels"]["hold"]), (&json!(1), &Value::Null));
+    assert_eq!((&lines[3]["summary"]["transcripts"], &lines[3]["summary"]["skipped"]), (&json!(2), &json!(1)));
+    let words = person.run(&["scan"]);
+    assert!(text(&words.stderr).contains("skipped `") && text(&words.stderr).contains("bad.jsonl"), "{words:?}");
+    assert_eq!(person.lines(&["scan", "--json", "--client", "codex"]).len(), 1, "only the summary");
+}
+
+#[test]
+fn without_transcripts_it_says_where_it_looked() {
+    let person = Person::new();
+    let output = person.run(&["scan"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for folder in [".claude/projects", ".codex/sessions", ".gemini/tmp"] {
+        assert!(said.contains(folder), "{said}");
+    }
+    let elsewhere = person.command(&["scan"]).env("CLAUDE_CONFIG_DIR", "/else/where").output().unwrap();
+    assert!(text(&elsewhere.stderr).contains("/else/where/projects"), "{elsewhere:?}");
+}
+
+#[test]
+fn a_home_that_is_not_set_and_a_policy_that_cannot_be_read_are_refused() {
+    let person = Person::new();
+    let homeless = person.command(&["scan"]).env_remove("HOME").output().unwrap();
+    assert_eq!(homeless.status.code(), Some(2), "{homeless:?}");
+    assert!(text(&homeless.stderr).contains("`HOME` is not set"), "{homeless:?}");
+    person.write("work/.geometry/MANIFEST.yaml", "safety: [unclosed\n");
+    let broken = person.run(&["scan"]);
+    assert_eq!(broken.status.code(), Some(2), "{broken:?}");
+    assert!(text(&broken.stderr).contains("MANIFEST.yaml"), "{broken:?}");
+    let unknown = person.run(&["scan", "--client", "vim"]);
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+}
+
+#[test]
+fn the_manifest_of_the_workspace_is_the_policy() {
+    let person = Person::new();
+    person.write(&format!("{PROJECT}/a.jsonl"), &healthy());
+    assert_eq!(person.lines(&["scan", "--json"])[0]["levels"]["hold"], Value::Null);
+    // To the letter the same signature five times is a HARD_LOOP, whatever came back.
+    person.write("work/.geometry/MANIFEST.yaml", "profile: strict\n");
+    assert!(person.lines(&["scan", "--json"])[0]["levels"]["hold"].is_u64());
+}

@@ -1,0 +1,80 @@
+//! `tripwire --help` lists what is tested, and nothing else.
+
+use crate::session::fixture::Place;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_verb_on_a_workspace_is_listed_and_the_inner_one_is_not() {
+    let place = Place::new();
+    let help = place.run(&["--help"]).ended(0).out;
+    for verb in [
+        "status",
+        "stop",
+        "pause",
+        "resume",
+        "ack",
+        "log",
+        "why",
+        "not-a-loop",
+        "verify",
+        "export",
+        "memory",
+        "step",
+        "replay",
+    ] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(&format!("{verb} "))), "{verb}:\n{help}");
+        let inner: &[&str] = if verb == "memory" { &["memory", "put", "--help"] } else { &[verb, "--help"] };
+        place.run(inner).ended(0).says("--json");
+        assert_eq!(place.run(&[verb, "--nonsense"]).code, 2, "{verb}");
+    }
+    assert!(!help.contains("notify"), "{help}");
+}
+
+/// The names in the list of commands that a help text prints.
+fn commands(help: &str) -> BTreeSet<String> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    list.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// Every source of the crates, and every page beside them.
+fn texts(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            texts(&path, into);
+        } else if path.extension().is_some_and(|ending| ending == "rs" || ending == "md") {
+            into.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_command_that_a_text_names_exists() {
+    let place = Place::new();
+    let verbs = commands(&place.run(&["--help"]).ended(0).out);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let mut files = Vec::new();
+    texts(root, &mut files);
+    let mut named: BTreeSet<(String, Option<String>)> = BTreeSet::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for after in text.split("`tripwire ").skip(1) {
+            let command = after.split(['`', '\n']).next().unwrap();
+            let plain = |word: &&str| word.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-');
+            let mut words =
+                command.split(' ').map_while(|word| Some(word).filter(plain)).filter(|word| !word.starts_with('-'));
+            if let Some(verb) = words.next().filter(|verb| !verb.is_empty()) {
+                named.insert((verb.to_owned(), words.next().map(str::to_owned)));
+            }
+        }
+    }
+    assert!(named.len() > 30, "the search found next to nothing: {named:?}");
+    for (verb, inner) in named {
+        assert!(verbs.contains(&verb), "a text names `tripwire {verb}`, which does not exist");
+        let below = commands(&place.run(&[&verb, "--help"]).ended(0).out);
+        let Some(inner) = inner.filter(|_| !below.is_empty()) else { continue };
+        assert!(below.contains(&inner), "a text names `tripwire {verb} {inner}`, which does not exist");
+    }
+}

@@ -1,0 +1,124 @@
+//! `tripwire verify`: what was changed, removed or cut is found, also by someone who can recompute the chain.
+
+use crate::session::fixture::{Place, calls};
+use std::fs;
+
+fn damaged(place: &Place, words: &str) {
+    place.run(&["verify"]).ended(9).says("DAMAGED").says(words);
+    let json = place.run(&["verify", "--json"]).ended(9).json();
+    assert_eq!(json["holds"], false);
+}
+
+#[test]
+fn log_4_an_untouched_journal_verifies_with_its_signatures() {
+    let place = Place::new();
+    place.step(&calls(8)).ended(0);
+    place.run(&["verify"]).ended(0).says("17 records verify").says("by the key of this machine");
+    let json = place.run(&["verify", &place.session(), "--json"]).ended(0).json();
+    assert_eq!((&json["holds"], &json["records"]), (&true.into(), &17.into()));
+    assert!(json["checkpoints_trusted"].as_u64().unwrap() >= 3, "{json}");
+    place.feed(&["step", "--new"], &calls(1)).ended(0);
+    assert_eq!(place.run(&["verify", "--all", "--json"]).ended(0).json_lines().len(), 2);
+}
+
+#[test]
+fn log_4_a_journal_that_was_deleted_as_a_whole_is_told() {
+    let place = Place::new();
+    place.step(&calls(8)).ended(0);
+    let session = place.session();
+    place.run(&["doctor"]).says("records verify");
+    let geometry = place.journal("").parent().unwrap().parent().unwrap().to_owned();
+    fs::remove_dir_all(geometry.join("journal")).unwrap();
+    place.run(&["verify"]).ended(9).says("LOST").says(&session);
+    let json = place.run(&["verify", "--json"]).ended(9).json();
+    assert_eq!((&json["holds"], &json["session"]), (&false.into(), &session.as_str().into()));
+    place.run(&["doctor"]).says("is gone");
+    // A new session does not make it forgotten. In the same second it would take the lost one's name.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    place.feed(&["step", "--new"], &calls(1)).ended(0);
+    place.run(&["verify"]).ended(9).says("LOST").says("records verify");
+}
+
+#[test]
+fn log_4_a_flipped_byte_is_found_with_its_index() {
+    let place = Place::new();
+    place.step(&calls(4)).ended(0);
+    let segment = place.journal("00000001.jsonl");
+    let good = fs::read_to_string(&segment).unwrap();
+    for (index, line) in good.lines().enumerate() {
+        let at = good.find(line).unwrap() + line.len() / 3;
+        let mut bytes = good.clone().into_bytes();
+        bytes[at] ^= 1;
+        fs::write(&segment, &bytes).unwrap();
+        damaged(&place, &format!("at record {index}:"));
+    }
+    fs::write(&segment, good).unwrap();
+    place.run(&["verify"]).ended(0);
+}
+
+#[test]
+fn log_4_a_shorter_valid_prefix_is_found_although_head_was_removed_too() {
+    let place = Place::new();
+    place.step(&calls(8)).ended(0);
+    let segment = place.journal("00000001.jsonl");
+    let good = fs::read_to_string(&segment).unwrap();
+    let prefix: String = good.lines().take(5).flat_map(|line| [line, "\n"]).collect();
+    fs::write(&segment, prefix).unwrap();
+    fs::remove_file(place.journal("HEAD")).unwrap();
+    damaged(&place, "at record 5:");
+    fs::remove_dir_all(place.journal("checkpoints")).unwrap();
+    damaged(&place, "at record 5:");
+}
+
+#[test]
+fn log_4_a_journal_rewritten_as_a_whole_is_found_by_its_checkpoints_and_by_the_witness() {
+    let place = Place::new();
+    place.step(&calls(8)).ended(0);
+    let mine = place.journal("");
+    // Another home makes another session of the same name whose chain is sound: the rewriter's work.
+    let other = Place::new();
+    other.step(&calls(1)).ended(0);
+    let forged = other.geometry("journal").join(place.session());
+    fs::rename(other.journal(""), &forged).unwrap();
+    fs::remove_dir_all(forged.join("checkpoints")).unwrap();
+    for file in ["00000001.jsonl", "HEAD"] {
+        fs::copy(forged.join(file), mine.join(file)).unwrap();
+    }
+    damaged(&place, "at record ");
+    fs::remove_dir_all(mine.join("checkpoints")).unwrap();
+    damaged(&place, "at record ");
+}
+
+#[test]
+fn log_4_a_checkpoint_that_someone_else_signed_is_not_believed() {
+    let place = Place::new();
+    place.step(&calls(2)).ended(0);
+    let other = Place::new();
+    other.step(&calls(2)).ended(0);
+    let key = other.path().join("state/tripwire/keys/journal.pub");
+    place.run(&["verify", "--key", key.to_str().unwrap()]).ended(9).says("DAMAGED");
+    let own = place.path().join("state/tripwire/keys/journal.pub");
+    place.run(&["verify", "--key", own.to_str().unwrap()]).ended(0).says("by the key that was named");
+}
+
+#[test]
+fn what_is_not_there_cannot_be_verified() {
+    let place = Place::new();
+    place.run(&["verify"]).ended(2).complains("there is no session");
+    place.run(&["verify", "auto-2020-01-01-000000"]).ended(2).complains("there is no session");
+    place.run(&["verify", "nonsense"]).ended(2).complains("is not a session id");
+    place.run(&["verify", "--key", "nonsense"]).ended(2).complains("is no verifier key");
+}
+
+#[test]
+fn log_4_the_driver_refuses_to_go_on_from_a_damaged_end() {
+    let place = Place::new();
+    place.step(&calls(3)).ended(0);
+    let segment = place.journal("00000001.jsonl");
+    let mut bytes = fs::read(&segment).unwrap();
+    let at = bytes.len() - 30;
+    bytes[at] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    place.step(&calls(1)).ended(9).complains("tripwire verify");
+    assert_eq!(fs::read(&segment).unwrap(), bytes, "the evidence is left alone");
+}

@@ -1,0 +1,11 @@
+//! Every verb through the binary: its success, its refusal, its broken input.
+
+mod completions;
+mod decide;
+mod explain;
+mod hostile;
+mod policy;
+mod replay;
+mod scan;
+mod support;
+mod usage;

@@ -1,0 +1,62 @@
+//! `tripwire policy`: what is in force, where it came from, and whether a file is good.
+
+use crate::verbs::support::run;
+use serde_json::Value;
+
+#[test]
+fn const_6_show_names_every_setting_its_value_and_its_source() {
+    let ran = run(&["policy", "show"], b"");
+    let text = ran.done();
+    assert!(text.contains("gate.max_tokens_per_minute           50000        default (master spec §4.1)"), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("policy hash sha256:"));
+    let json: Value = serde_json::from_str(run(&["policy", "show", "--json"], b"").done()).unwrap();
+    assert_eq!(json["settings"]["safety.hard_loop_threshold"]["value"], "5");
+    assert!(text.contains(json["policyHash"].as_str().unwrap()), "both forms show the same hash");
+}
+
+#[test]
+fn const_6_a_file_changes_the_hash_and_is_named_by_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.yaml");
+    std::fs::write(&file, "profile: strict\nsafety:\n  max_iterations: 7\n").unwrap();
+    let file = file.to_str().unwrap();
+    let shown = run(&["policy", "show", "--policy", file], b"");
+    let line = format!("safety.max_iterations                7            line 3 of `{file}`");
+    assert!(shown.done().contains(&line), "{}", shown.out);
+    assert_ne!(shown.out.lines().last(), run(&["policy", "show"], b"").out.lines().last());
+    let good = run(&["policy", "check", file], b"");
+    assert!(good.done().contains("good, 2 settings, hash sha256:"), "{}", good.out);
+    let json: Value = serde_json::from_str(run(&["policy", "check", "--json", file], b"").done()).unwrap();
+    assert_eq!((json["ok"].as_bool(), json["set"].as_u64()), (Some(true), Some(2)));
+}
+
+#[test]
+fn const_5_a_policy_that_cannot_be_read_is_refused_and_never_replaced_by_a_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.yaml");
+    let name = file.to_str().unwrap();
+    for (text, words) in [
+        ("gate:\n  max_tokens_per_minut: 5\n", &["line 2", "max_tokens_per_minut"][..]),
+        ("gate:\n  max_tokens_per_minute: many\n", &["line 2", "many"]),
+        ("gate:\n  max_tokens_per_minute: -1\n", &["line 2", "-1"]),
+        ("profile: lax\n", &["lax"]),
+        ("safety:\n  soft_loop_threshold: 9\n  hard_loop_threshold: 5\n", &["soft_loop_threshold"]),
+        ("gate: [unclosed\n", &["policy.yaml"]),
+        ("gate:\n  cooldown_duration_ms: 1\n  cooldown_duration_ms: 2\n", &["cooldown_duration_ms"]),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        for arguments in
+            [vec!["policy", "check", name], vec!["policy", "show", "--policy", name], vec!["decide", "--policy", name]]
+        {
+            let ran = run(&arguments, b"");
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{text}: {ran:?}");
+            ran.complained(words);
+        }
+    }
+    run(&["policy", "check", "no/such/policy.yaml"], b"").refused(&["no/such/policy.yaml"]);
+    run(&["policy", "check", "docs"], b"").refused(&["docs"]);
+    std::fs::write(&file, b"gate:\n  \xff: 1\n").unwrap();
+    run(&["policy", "check", name], b"").refused(&["policy.yaml"]);
+    let without = run(&["policy"], b"");
+    assert_eq!((without.code, without.out.as_str()), (2, ""));
+}

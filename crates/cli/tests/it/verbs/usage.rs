@@ -1,0 +1,86 @@
+//! Help, version and wrong usage.
+
+use crate::verbs::support::run;
+
+/// What surrounds the list of verbs, and one verb of it.
+const HEAD: &str = "\
+A deterministic safety runtime for autonomous LLM agents
+
+Usage: tripwire <COMMAND>
+
+Commands:
+  run          Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed
+";
+const TAIL: &str = "\
+Options:
+  -h, --help     Print help (see more with '--help')
+  -V, --version  Print version
+
+Exit codes: 0 done, 1 internal error or (`doctor`) a promise not kept, 2 usage or bad input, 3 system error or hard stop,
+4 done but not verified, 5 waits for a person, 6 budget, 7 loop or no progress, 8 wall clock or step cap, 9 what was checked does not hold,
+10 stopped by a person, 11 refused, 75 not now. Data goes to stdout, talk to stderr. `tripwire VERB --help` tells more.
+";
+
+/// The help of one verb in full.
+const EXPLAIN_HELP: &str = "\
+Explain a rule: what it does, its thresholds, its source, when it fires and when it stays quiet
+
+Usage: tripwire explain [OPTIONS] [RULE]
+
+Arguments:
+  [RULE]  The rule, as decisions name it (`LOOP-1.exact`); without one, all rules are listed
+
+Options:
+      --profile <NAME>   `strict` reads the documents to the letter, `balanced` (the default) counts on evidence [possible values: strict, balanced]
+      --policy <FILE>    A policy in the form of MANIFEST.yaml
+      --workspace <DIR>  The workspace; by default the one that the current folder belongs to
+      --json             Write JSON, one object per rule
+  -h, --help             Print help (see more with '--help')
+";
+
+/// The verbs that the help lists, each with its line.
+fn verbs() -> Vec<(String, String)> {
+    let help = run(&["-h"], b"");
+    let lines = help.done().lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    lines
+        .filter_map(|line| line.trim().split_once(' '))
+        // The one that shows the help of the others has none of its own.
+        .filter(|(verb, _)| *verb != "help")
+        .map(|(verb, about)| (verb.into(), about.trim().into()))
+        .collect()
+}
+
+#[test]
+fn help_is_what_people_read() {
+    let help = run(&["-h"], b"");
+    assert!(help.done().starts_with(HEAD) && help.out.ends_with(TAIL), "{}", help.out);
+    assert_eq!(run(&["explain", "-h"], b"").done(), EXPLAIN_HELP);
+}
+
+#[test]
+fn every_verb_has_help_and_the_version_is_a_line() {
+    let verbs = verbs();
+    for expected in ["decide", "replay", "scan", "policy", "explain", "completions"] {
+        assert!(verbs.iter().any(|(verb, _)| verb == expected), "{expected} is not listed");
+    }
+    for (verb, about) in verbs {
+        assert!(about.len() > 20 && !about.starts_with("Options of"), "{verb} says only: {about}");
+        let help = run(&[&verb, "--help"], b"");
+        assert!(help.done().contains(&format!("Usage: tripwire {verb}")), "{}", help.out);
+    }
+    assert_eq!(run(&["--version"], b"").done(), concat!("tripwire ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_names_what_was_wrong() {
+    for (arguments, word) in [
+        (&["frobnicate"][..], "frobnicate"),
+        (&["decide", "--lenent"], "--lenent"),
+        (&["decide", "a", "b"], "unexpected argument 'b'"),
+        (&[], "Usage: tripwire <COMMAND>"),
+    ] {
+        let ran = run(arguments, b"");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}");
+        assert!(ran.err.contains(word), "{arguments:?}: {}", ran.err);
+    }
+}

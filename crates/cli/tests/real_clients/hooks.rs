@@ -1,0 +1,6 @@
+//! `tripwire hook` under the real clients.
+
+mod cases;
+mod claude;
+mod codex;
+mod gemini;

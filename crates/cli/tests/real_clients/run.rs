@@ -1,0 +1,7 @@
+//! `tripwire run` over the real clients: as the user who runs the tests and, where that is root, as an ordinary user.
+
+mod cases;
+mod claude;
+mod codex;
+mod fixture;
+mod gemini;

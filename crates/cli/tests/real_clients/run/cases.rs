@@ -1,0 +1,266 @@
+//! The cases that every client has to pass under the supervisor, and what each of them shows.
+
+use crate::run::fixture::{RunEnd, RunFixture, finish, last_text, some_users, users};
+use crate::support::clients::Kind;
+use crate::support::model::{Model, Turn, Usage};
+use std::fs;
+use std::time::Duration;
+use tripwire_testing::write_program;
+
+fn shell(command: impl Into<String>) -> Turn {
+    Turn::Shell(command.into())
+}
+
+fn say(text: &str) -> Turn {
+    Turn::Say(text.to_owned())
+}
+
+/// The same call twelve times: told at the third or fourth, stopped by the sixth model call, nobody left.
+pub(crate) fn identical_loop(kind: Kind) {
+    for (client, user) in users(kind) {
+        let fixture = RunFixture::new(&client, user, Model::repeating("echo tick", 12), &[]);
+        let ran = fixture.run(&[]);
+        ran.ended(7);
+        assert_eq!(ran.report["clients"][0], client.name());
+        let asked = fixture.model.asked();
+        assert!(asked.len() <= 6, "{user:?}: {} requests where 13 were scripted", asked.len());
+        let told = asked.iter().position(|body| body.contains("LOOP_OVERRIDE"));
+        assert!(told.is_some_and(|request| request == 3 || request == 4), "{user:?}: told in request {told:?}");
+        assert!(fixture.geometry("BLOCKER_REPORT.md").contains("Blocker Report"), "{user:?}");
+        assert!(ran.stderr.contains("identical actions"), "{user:?}: {}", ran.stderr);
+    }
+}
+
+/// Forty different files: nothing is held, and the result is the one of a run without us.
+pub(crate) fn distinct_work(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let script = || {
+            let part = |n| Turn::Write(format!("part_{n:02}.txt"), format!("part {n} of 40, {}", n * n));
+            Model::scripted((0..40).map(part).collect())
+        };
+        let (guarded, alone) =
+            (RunFixture::new(&client, user, script(), &[]), RunFixture::new(&client, user, script(), &[]));
+        let ran = guarded.run(&[]);
+        let output = alone.run_alone();
+        ran.ended(0);
+        assert!(!ran.held(), "{}", ran.stderr);
+        assert_eq!(guarded.tree().len(), 40, "{}", ran.stderr);
+        let (asked, asked_alone) = (guarded.model.asked().len(), alone.model.asked().len());
+        assert_eq!((asked, asked_alone), (41, 41), "the model is asked exactly as often: {}", ran.stderr);
+        assert_eq!(guarded.tree(), alone.tree(), "the workspace is the same");
+        let text = last_text(&String::from_utf8_lossy(&output.stdout));
+        assert_eq!(last_text(&ran.stdout), text, "the final text is the same");
+        assert!(!text.is_empty());
+    }
+}
+
+/// A poll whose output moves on is no loop.
+pub(crate) fn polling(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let poll = "#!/bin/sh\nn=$(cat n)\necho $((n + 1)) > n\necho \"$n of 12 done\"\n";
+        let fixture = RunFixture::new(&client, user, Model::repeating("./poll", 12), &[("n", "0\n"), ("poll", poll)]);
+        let ran = fixture.run(&[]);
+        ran.ended(0);
+        assert!(!ran.held(), "{user:?}: {}", ran.stderr);
+        assert_eq!(fixture.model.asked().len(), 13, "{user:?}");
+    }
+}
+
+/// An agent that says it is done without having run the tests is sent back twice, and then let go unverified.
+pub(crate) fn claims_without_tests(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let turns =
+            vec![Turn::Write("calc.py".to_owned(), "x = 1".to_owned()), say("Tests pass."), say("Yes."), say("Yes.")];
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let ran = fixture.run(&[]);
+        ran.ended(4);
+        assert_eq!(ran.report["verdict"], "UNVERIFIED");
+        let asked = fixture.model.asked();
+        assert_eq!(asked.len(), 4, "{user:?}: sent back twice: {}", ran.stderr);
+        assert!(asked[2].contains("haven't run tests"), "{user:?}: the agent is told why");
+    }
+}
+
+/// Tests that pass after the last change are the end, at once.
+pub(crate) fn tests_pass(kind: Kind) {
+    for (client, user) in users(kind) {
+        let turns = vec![Turn::Write("calc.py".to_owned(), "x = 2".to_owned()), shell("./gradlew test"), say("Done.")];
+        // A test command that is known by its name and needs nothing installed.
+        let files =
+            [("gradlew", "#!/bin/sh\ngrep -q 'x = 2' calc.py && echo running && echo '=== 1 passed in 0.12s ==='\n")];
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &files);
+        let ran = fixture.run(&[]);
+        ran.ended(0);
+        assert_eq!(ran.report["verdict"], "VERIFIED", "{user:?}: {}", ran.stderr);
+        assert_eq!(fixture.model.asked().len(), 3, "{user:?}: accepted at the first attempt");
+    }
+}
+
+/// `touch .geometry/STOP`: no model call after the current one.
+pub(crate) fn stop_in_the_middle(kind: Kind) {
+    for (client, user) in users(kind) {
+        let turns = (0..60).map(|n| shell(format!("sleep 0.2; echo step {n}"))).collect();
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let child = fixture.start(&[]);
+        fixture.wait_for_requests(3);
+        let before = fixture.model.asked().len();
+        fs::write(fixture.place.path().join(".geometry/STOP"), "").expect("the order");
+        let ran = finish(child);
+        ran.ended(10);
+        let after = fixture.model.asked().len();
+        assert!(after <= before + 1, "{user:?}: {before} requests before the order, {after} in all");
+    }
+}
+
+/// A pause freezes everything, and a resume goes on as if nothing had been.
+pub(crate) fn pause_and_resume(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let turns: Vec<Turn> = (0..8).map(|n| shell(format!("./step {n}"))).collect();
+        let step = "#!/bin/sh\nsleep 0.1\necho $1 >> steps\n";
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[("step", step)]);
+        let child = fixture.start(&[]);
+        fixture.wait_for_requests(3);
+        assert!(fixture.verb(&["pause"]).status().expect("the verb").success());
+        std::thread::sleep(Duration::from_millis(800));
+        let asked = fixture.model.asked().len();
+        std::thread::sleep(Duration::from_secs(20));
+        assert_eq!(fixture.model.asked().len(), asked, "nothing is asked while everything stands still");
+        assert!(fixture.verb(&["resume"]).status().expect("the verb").success());
+        let ran = finish(child);
+        ran.ended(0);
+        assert_eq!(fixture.model.asked().len(), 9, "{}", ran.stderr);
+        let steps = fs::read_to_string(fixture.place.path().join("steps")).expect("the steps");
+        assert_eq!(steps, "0\n1\n2\n3\n4\n5\n6\n7\n", "each step was made once");
+    }
+}
+
+/// The guard's files and the hook settings are out of the agent's reach, and an attempt is logged.
+pub(crate) fn out_of_reach(kind: Kind) {
+    for (client, user) in users(kind) {
+        let turns = vec![
+            Turn::Write(".geometry/MANIFEST.yaml".to_owned(), "profile: strict".to_owned()),
+            shell("echo '{}' > .claude/settings.json; echo '{}' > .gemini/settings.json"),
+            shell("rm -rf .geometry"),
+            shell("touch went-on"),
+        ];
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let ran = fixture.run(&[]);
+        ran.ended(0);
+        assert!(!fixture.geometry("MANIFEST.yaml").contains("profile: strict"), "{user:?}");
+        assert!(fixture.geometry("safety_log.json").contains("PERMISSION_DENIED"), "{user:?}: it is logged");
+        assert!(fixture.place.path().join("went-on").exists(), "{user:?}: everything else may be done: {}", ran.stderr);
+        assert!(!fixture.place.path().join(".claude").exists() && !fixture.place.path().join(".gemini").exists());
+    }
+}
+
+/// A budget that is used up ends the run: the model is not asked much further.
+pub(crate) fn budget(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let dear = Usage { fresh: 20_000, read: 0, write: 0, output: 10_000 };
+        let turns = (0..12).map(|n| shell(format!("echo step {n}"))).collect();
+        let fixture = RunFixture::new(&client, user, Model::costing(turns, dear), &[]);
+        let ran = fixture.run(&["--budget", "0.20usd"]);
+        ran.ended(6);
+        assert!(fixture.model.asked().len() <= 5, "{} requests: {}", fixture.model.asked().len(), ran.stderr);
+        assert!(ran.report["spent"]["micro_usd"].as_u64().is_some_and(|spent| spent >= 200_000), "{}", ran.stderr);
+    }
+}
+
+/// What is put in the place of our program, and what it does to a hook.
+const REPLACEMENTS: [(&str, &str); 3] =
+    [("missing", ""), ("crashes", "#!/bin/sh\nkill -SEGV $$\n"), ("sleeps", "#!/bin/sh\nexec sleep 600\n")];
+
+/// A hook that cannot be run any more: the call does not run, the run ends with 9, and `status` says so.
+pub(crate) fn broken_hook(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        for (name, replacement) in REPLACEMENTS {
+            let fixture = RunFixture::new(&client, user, Model::scripted(touching(40)), &[]);
+            let child = fixture.start(&[]);
+            fixture.wait_for_requests(3);
+            let program = fixture.guards_program();
+            fs::remove_file(&program).expect("our program in the run's folder");
+            if !replacement.is_empty() {
+                write_program(&program, replacement).expect("a program that is not ours");
+            }
+            let ran = finish(child);
+            does_not_hold(&fixture, &ran, name);
+            assert!(calls(&fixture) <= 6, "{name}: {} calls ran: {}", calls(&fixture), ran.stderr);
+        }
+    }
+}
+
+/// A journal whose lock somebody else holds: the call does not run, and the run ends with 9.
+pub(crate) fn locked_journal(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let fixture = RunFixture::new(&client, user, Model::scripted(touching(40)), &[]);
+        let child = fixture.start(&[]);
+        fixture.wait_for_requests(3);
+        let journal = fs::read_dir(fixture.place.path().join(".geometry/journal")).expect("the journal");
+        let session = journal.filter_map(Result::ok).next().expect("a session").path();
+        let head = fs::File::options().read(true).write(true).open(session.join("HEAD")).expect("its head");
+        head.lock().expect("the lock");
+        let before = calls(&fixture);
+        let ran = finish(child);
+        // A call that was decided before the lock was taken may have run.
+        assert!(calls(&fixture) <= before + 1, "{user:?}: {before}, then {} calls: {}", calls(&fixture), ran.stderr);
+        head.unlock().expect("the lock");
+        does_not_hold(&fixture, &ran, "locked");
+    }
+}
+
+/// A disk without room: the call does not run, and the run ends with 9.
+pub(crate) fn full_disk(kind: Kind) {
+    for (client, user) in users(kind).into_iter().take(1) {
+        let fixture = RunFixture::new(&client, user, Model::scripted(touching(60)), &[]);
+        let Some(_disk) = fixture.small_disk("192k") else { return };
+        let ran = fixture.run(&[]);
+        assert!(calls(&fixture) >= 1, "some calls fit the journal: {}", ran.stderr);
+        assert!(calls(&fixture) < 60, "the disk was never full: {}", ran.stderr);
+        does_not_hold(&fixture, &ran, "full");
+        let journal = fs::read_dir(fixture.place.path().join(".geometry/journal")).expect("the journal");
+        let session = journal.filter_map(Result::ok).next().expect("a session").path();
+        let text = fs::read_to_string(session.join("00000001.jsonl")).expect("its records");
+        let asked = text.matches("\"request\":").count();
+        assert!(asked >= calls(&fixture), "no call ran that is not in the journal: {asked} of {}", calls(&fixture));
+    }
+}
+
+fn touching(count: usize) -> Vec<Turn> {
+    (0..count).map(|n| shell(format!("sleep 0.2; touch ran-{n}"))).collect()
+}
+
+/// How many of these calls ran.
+fn calls(fixture: &RunFixture) -> usize {
+    fixture.tree().keys().filter(|path| path.starts_with("ran-")).count()
+}
+
+fn does_not_hold(fixture: &RunFixture, ran: &RunEnd, name: &str) {
+    ran.ended(9);
+    let status = fixture.verb(&["status"]).output().expect("the verb");
+    assert_eq!(status.status.code(), Some(9), "{name}: {}", ran.stderr);
+    let told = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(told.contains("BROKEN"), "{name}: {told}");
+}
+
+/// A call that the client itself turns down is seen by no hook, and is no proof against the guard.
+pub(crate) fn unknown_tool(kind: Kind) {
+    for (client, user) in some_users(kind) {
+        let turns = vec![Turn::Call("no_such_tool".to_owned(), "{}".to_owned()), shell("touch went-on")];
+        let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[]);
+        let ran = fixture.run(&[]);
+        ran.ended(0);
+        assert!(fixture.place.path().join("went-on").exists(), "{}", ran.stderr);
+    }
+}
+
+/// What is typed into a running program reaches no hook: a call that asks for a terminal does not run, others do.
+pub(crate) fn no_terminals() {
+    for (client, user) in some_users(Kind::Codex) {
+        let typed = Turn::Call("exec_command".to_owned(), r#"{"cmd":"touch opened; bash","tty":true}"#.to_owned());
+        let fixture = RunFixture::new(&client, user, Model::scripted(vec![typed, shell("touch went-on")]), &[]);
+        let ran = fixture.run(&[]);
+        assert!(!fixture.place.path().join("opened").exists(), "{}", ran.stderr);
+        assert!(fixture.place.path().join("went-on").exists(), "{}", ran.stderr);
+        ran.ended(0);
+    }
+}
