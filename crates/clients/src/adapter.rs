@@ -1,10 +1,10 @@
 //! What is special about a client. Everything else is the same for all of them.
 
+use crate::homes::ClientHome;
 use crate::hooks::answer::Answer;
 use crate::hooks::event::Event;
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::HookInput;
-use crate::homes::ClientHome;
 use crate::install::form::HookSettings;
 use crate::install::trust::HookTrust;
 use crate::launch::command_line::{CommandLineForm, KnownBy};

@@ -56,7 +56,8 @@ fn denied(found: &Found, program: &Path) -> Result<Vec<CheckResult>, CanaryError
     let path = |tool: &str, allowed: &str, denied: &str| {
         let id = format!("{}.live.{tool}", found.client.name());
         let is_there = |name: &str| trial.workspace().join(name).exists();
-        let seen = PathSeen { worked: is_there(allowed), slipped: is_there(denied), asked: model.asked(), turns: count };
+        let seen =
+            PathSeen { worked: is_there(allowed), slipped: is_there(denied), asked: model.asked(), turns: count };
         verdict(&id, &seen, &ran)
     };
     Ok(vec![path("shell", "shell-allowed", "shell-denied"), path("edit", "edit-allowed", settings)])
@@ -119,7 +120,8 @@ mod tests {
     #[test]
     fn a_deny_is_proved_only_if_the_path_works_and_nothing_slips_through() {
         let ran = TrialResult { exit_code: Some(0), survivors: Some(0), last_line: String::new(), in_time: true };
-        let rows = [(true, false, CheckState::Kept), (false, false, CheckState::Broken), (true, true, CheckState::Broken)];
+        let rows =
+            [(true, false, CheckState::Kept), (false, false, CheckState::Broken), (true, true, CheckState::Broken)];
         for (worked, slipped, state) in rows.into_iter().chain([(false, true, CheckState::Broken)]) {
             let seen = PathSeen { worked, slipped, asked: 5, turns: 5 };
             assert_eq!(verdict("x", &seen, &ran).state, state, "{worked} {slipped}");

@@ -101,7 +101,11 @@ impl ClientCheck<'_> {
         }
         if let Some(switch) = settings::switched_off(&text, form) {
             let fix = format!("take `{switch}` out of `{shown}`");
-            checks.push(CheckResult::broken(&format!("{id}.switch"), format!("`{switch}` switches all hooks off"), fix));
+            checks.push(CheckResult::broken(
+                &format!("{id}.switch"),
+                format!("`{switch}` switches all hooks off"),
+                fix,
+            ));
         }
         if let (Some(trust), Some(found), Some(command)) = (client.adapter().trust(), found, commands.first()) {
             let place = TrustPlace { scope, homes: self.homes, program: Some(&found.program) };

@@ -14,7 +14,7 @@ pub(crate) mod trust;
 pub use change::{Change, InstallError, SettingsFile, read_settings};
 pub use file::{FileProblem, Scope};
 pub use form::{HookEntry, HookSettings, Relaxed};
-pub use plan::{Installation, InstallPlan, command};
+pub use plan::{InstallPlan, Installation, command};
 pub use settings::SettingsError;
 pub use trust::{HookTrust, TrustCheck, TrustPlace, TrustPlan};
 

@@ -9,8 +9,8 @@ mod paths;
 mod verbs;
 
 use crate::hooks::event::ToolCall;
-use paths::{is_forbidden, plain, with_home};
 pub use paths::ProtectedPaths;
+use paths::{is_forbidden, plain, with_home};
 use serde_json::Value;
 use tripwire_judge::Facts;
 
@@ -91,7 +91,8 @@ pub fn touches(protected: &ProtectedPaths, (call, input): (&ToolCall, &Value), f
     let takes = TAKERS.iter().any(|taker| name.contains(taker));
     let cwd = facts.cwd.as_path();
     paths.into_iter().find(|path| {
-        is_forbidden(protected, path, cwd) || (takes && protected.contains(&plain(&cwd.join(with_home(protected, path)))))
+        is_forbidden(protected, path, cwd)
+            || (takes && protected.contains(&plain(&cwd.join(with_home(protected, path)))))
     })
 }
 

@@ -101,9 +101,10 @@ mod tests {
     #[test]
     fn the_clients_own_variables_lead_elsewhere() {
         let homes = Homes { home: Some("/h".into()), ..Homes::default() };
-        let homes = Client::ALL.into_iter().zip(["/c", "/x", "/g"]).fold(homes, |homes, (client, folder)| {
-            homes.with(client.adapter().home(), folder.into())
-        });
+        let homes = Client::ALL
+            .into_iter()
+            .zip(["/c", "/x", "/g"])
+            .fold(homes, |homes, (client, folder)| homes.with(client.adapter().home(), folder.into()));
         let folders: Vec<_> = places(&homes).into_iter().map(|place| place.folder).collect();
         assert_eq!(folders, ["/c/projects", "/x/sessions", "/g/.gemini/tmp"].map(PathBuf::from));
     }

@@ -62,10 +62,9 @@ fn proof(context: &RunContext<'_>, ending: &Ending, verified: Option<Verified>, 
 /// Takes into the journal what the engine does not know yet of the end.
 fn journal(context: &RunContext<'_>, ending: Ending) -> Ending {
     let what = match &ending {
-        Ending::GuardBroken(why) => What::Fault(Fault {
-            cause: Label::cut(why),
-            fix: Label::cut("see `tripwire doctor` and `tripwire log`"),
-        }),
+        Ending::GuardBroken(why) => {
+            What::Fault(Fault { cause: Label::cut(why), fix: Label::cut("see `tripwire doctor` and `tripwire log`") })
+        }
         // An interrupt of ours, of which the engine has not heard.
         Ending::Stopped(reason)
             if *reason == StopReason::StoppedByPerson && context.guard.pulse().stopped().is_none() =>

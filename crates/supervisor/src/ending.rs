@@ -5,7 +5,7 @@ use serde::Serialize;
 use tripwire_clients::Client;
 use tripwire_clients::launch::ExitMessage;
 use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
 use tripwire_sandbox::TreeExit;
 
 /// How a run ended.
@@ -110,7 +110,7 @@ impl EndFacts<'_> {
     }
 
     fn by_itself(&self, exit: TreeExit) -> Ending {
-        if let Some(why) = self.endload().or_else(|| self.refused_by_status(exit)) {
+        if let Some(why) = self.overload().or_else(|| self.refused_by_status(exit)) {
             return Ending::Parked(why);
         }
         let code = match exit {

@@ -9,8 +9,8 @@ pub(crate) mod pulse;
 use self::open_calls::OpenCalls;
 use self::pulse::{Orders, Pulse, TestRun};
 use crate::options::{Notifier, Presence};
-use crate::sources::{self, Sources};
 use crate::socket::Question;
+use crate::sources::{self, Sources};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -165,7 +165,8 @@ impl Guard {
                 None if outcome.failed == Some(true) => {}
                 None => {
                     let name = &tool.name;
-                    self.notifier.say(&format!("tripwire: a result of `{name}` that was not asked for is not taken in"));
+                    self.notifier
+                        .say(&format!("tripwire: a result of `{name}` that was not asked for is not taken in"));
                     return ResultOrigin::Unasked;
                 }
             },

@@ -47,13 +47,7 @@ pub(crate) struct NoHookDiagnosis {
 
 impl NoHookDiagnosis {
     /// Notes what a client is started for, at this moment.
-    pub(crate) fn note(
-        program: Program,
-        command: &[OsString],
-        root: &Path,
-        homes: &Homes,
-        since: WallClock,
-    ) -> Self {
+    pub(crate) fn note(program: Program, command: &[OsString], root: &Path, homes: &Homes, since: WallClock) -> Self {
         let own = command.get(program.arguments..).unwrap_or_default();
         // Every program writes to the home, the client first of all: a change there says nothing.
         let says = homes.home.as_ref().is_none_or(|home| !home.starts_with(root));
@@ -224,7 +218,10 @@ mod tests {
         std::fs::write(home.path().join(".claude/projects/w/new.jsonl"), "{\"type\":\"summary\"}\n").unwrap();
         assert_eq!(diagnosis.over(done), WorkerEnd::ByItself(done), "our own folder and a transcript without calls");
         std::fs::create_dir(root.path().join("sub")).unwrap();
-        assert!(matches!(diagnosis.over(TreeExit::Exited(1)), WorkerEnd::Broken(_)), "a change, whatever the exit code");
+        assert!(
+            matches!(diagnosis.over(TreeExit::Exited(1)), WorkerEnd::Broken(_)),
+            "a change, whatever the exit code"
+        );
         let elsewhere = NoHookDiagnosis { root: None, ..diagnosis };
         assert_eq!(elsewhere.over(done), WorkerEnd::ByItself(done));
         std::fs::write(home.path().join(".claude/projects/w/new.jsonl"), call).unwrap();

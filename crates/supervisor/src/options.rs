@@ -85,19 +85,15 @@ pub struct WatchLimits {
 
 impl Default for WatchLimits {
     fn default() -> Self {
-        Self {
-            announced: Duration::from_secs(20),
-            question: Duration::from_secs(20),
-            engine: Duration::from_secs(15),
-        }
+        Self { announced: Duration::from_secs(20), question: Duration::from_secs(20), engine: Duration::from_secs(15) }
     }
 }
 
 impl WatchLimits {
-    /// The environment variable that shortens them.
+    /// The environment variable that shortens the waits for hooks.
     pub const SECONDS_VARIABLE: &str = "TRIPWIRE_WATCH_SECONDS";
 
-    /// The usual limits, none longer than the value of [`Self::SECONDS_VARIABLE`], if it is set and a number above 0.
+    /// The usual limits, with waits for hooks that are not longer than the value of [`Self::SECONDS_VARIABLE`], if it is set and a number above 0.
     #[must_use]
     pub fn at_most(seconds: Option<&str>) -> Self {
         let usual = Self::default();
@@ -105,11 +101,7 @@ impl WatchLimits {
             return usual;
         };
         let most = Duration::from_secs(seconds);
-        Self {
-            announced: usual.announced.min(most),
-            question: usual.question.min(most),
-            engine: usual.engine.min(most),
-        }
+        Self { announced: usual.announced.min(most), question: usual.question.min(most), ..usual }
     }
 }
 

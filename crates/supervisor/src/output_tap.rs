@@ -190,7 +190,9 @@ mod tests {
 
     #[test]
     fn only_a_stream_that_the_person_chose_is_read() {
-        let chosen = |client: Client, line: &str| client.adapter().output_tells_end(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let chosen = |client: Client, line: &str| {
+            client.adapter().output_tells_end(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        };
         assert!(chosen(Client::Claude, "-p x --output-format stream-json"));
         assert!(chosen(Client::Claude, "-p x --output-format=json"));
         assert!(!chosen(Client::Claude, "-p x --output-format text"));

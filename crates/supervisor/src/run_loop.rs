@@ -209,7 +209,7 @@ impl<'a> RunLoop<'a> {
     fn restart(&mut self, worker: &Worker) -> AfterWorker {
         self.context
             .notifier
-            .say("tripwire: the context is full: a fresh worker continues with `.geometry/MISSION_BRIEFING.md`");
+            .say("tripwire: the context is full: a fresh worker goes on with `.geometry/MISSION_BRIEFING.md`");
         self.restarts += 1;
         let command = replaced(worker.program, &worker.command, CONTINUE);
         self.go_on(worker.program, &command)
@@ -222,9 +222,8 @@ impl<'a> RunLoop<'a> {
         };
         let switch = EngineSwitch { from: from.name(), to: program.client.name(), reason: reason.to_owned() };
         let EngineSwitch { from, to, reason } = &switch;
-        self.context.notifier.say(&format!("tripwire: engine switch: {to} continues for {from}: {reason}"));
-        let switched =
-            EngineSwitched { from: Label::cut(from), to: Label::cut(to), reason: Label::cut(reason) };
+        self.context.notifier.say(&format!("tripwire: engine switch: {to} goes on for {from}: {reason}"));
+        let switched = EngineSwitched { from: Label::cut(from), to: Label::cut(to), reason: Label::cut(reason) };
         self.switches.push(switch);
         if let Err(error) = self.context.take(What::EngineSwitched(switched)) {
             return AfterWorker::End(Ending::GuardBroken(error.to_string()));
@@ -267,8 +266,7 @@ impl<'a> RunLoop<'a> {
 
     /// Journals how it ended, and writes the record of the run.
     fn close(mut self, ending: Ending) -> RunReport {
-        let Closed { mut ending, verified, proof } =
-            closing::close(&self.context, ending, self.shown, self.deadline);
+        let Closed { mut ending, verified, proof } = closing::close(&self.context, ending, self.shown, self.deadline);
         if self.receipt.survivors > 0 {
             ending = Ending::GuardBroken(format!("{} processes survived", self.receipt.survivors));
         }

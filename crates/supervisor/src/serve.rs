@@ -46,7 +46,8 @@ pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Resu
 
 fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsize) -> Result<(), SocketError> {
     // Counted until the answer is given: so long the question is in memory.
-    let mut asked = BoundedQuestion { stream: stream.try_clone()?, until: Instant::now() + QUESTION_WITHIN, held, bytes: 0 };
+    let mut asked =
+        BoundedQuestion { stream: stream.try_clone()?, until: Instant::now() + QUESTION_WITHIN, held, bytes: 0 };
     let question = Question::read(&mut asked)?;
     let reply = match caller(&stream, program) {
         Caller::RunsOwnHook => guard.answer(&question),

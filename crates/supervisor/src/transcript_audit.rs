@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tripwire_clients::tail::{self, TailPosition};
 use tripwire_clients::transcript::{Announcement, CallOutcome, Item};
 use tripwire_clients::{CallIds, Client};
-use tripwire_clients::tail::{self, TailPosition};
 
 /// What was seen of the client's transcripts.
 #[derive(Debug)]
@@ -167,9 +167,7 @@ fn event(item: Item<'_>) -> Option<AuditEvent> {
                 Announcement::NotExpected => None,
             }
         }
-        Item::Result(result) => {
-            Some(AuditEvent::Answered { call: result.call.into_owned(), outcome: result.outcome })
-        }
+        Item::Result(result) => Some(AuditEvent::Answered { call: result.call.into_owned(), outcome: result.outcome }),
         Item::ProviderError(text) => Some(AuditEvent::ProviderError { text }),
         Item::Session(_)
         | Item::Person
@@ -248,7 +246,8 @@ mod tests {
     fn const_5_a_call_that_ran_unannounced_is_proof_and_an_announced_or_refused_one_is_not() {
         let pulse = Pulse::announcing(&["a"]);
         for client in [Client::Claude, Client::Codex] {
-            let good = vec![asked("a"), answered("a", CallOutcome::Ran), asked("b"), answered("b", CallOutcome::Failed)];
+            let good =
+                vec![asked("a"), answered("a", CallOutcome::Ran), asked("b"), answered("b", CallOutcome::Failed)];
             assert_eq!(proofs(client, &pulse, good), 0);
             assert_eq!(proofs(client, &pulse, vec![answered("b", CallOutcome::Ran)]), 1);
             assert_eq!(proofs(client, &pulse, vec![answered("b", CallOutcome::GuardFailed)]), 1);
@@ -312,7 +311,10 @@ mod tests {
             ],
         );
         let error = AuditEvent::ProviderError { text: "API Error: 529".to_owned() };
-        assert_eq!(entries, [asked("a"), answered("a", CallOutcome::Ran), answered("b", CallOutcome::GuardFailed), error]);
+        assert_eq!(
+            entries,
+            [asked("a"), answered("a", CallOutcome::Ran), answered("b", CallOutcome::GuardFailed), error]
+        );
     }
 
     #[test]
@@ -328,7 +330,10 @@ mod tests {
             ],
         );
         let error = AuditEvent::ProviderError { text: "at capacity".to_owned() };
-        assert_eq!(entries, [asked("a"), answered("a", CallOutcome::Ran), answered("b", CallOutcome::GuardFailed), error]);
+        assert_eq!(
+            entries,
+            [asked("a"), answered("a", CallOutcome::Ran), answered("b", CallOutcome::GuardFailed), error]
+        );
     }
 
     #[test]

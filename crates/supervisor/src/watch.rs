@@ -172,7 +172,10 @@ impl Watch<'_> {
                 return Some(self.no_hook.over(exit));
             }
             if self.clock.now() > within {
-                return Some(WorkerEnd::Broken(format!("the client did not call its hook within {} s", within.as_secs())));
+                return Some(WorkerEnd::Broken(format!(
+                    "the client did not call its hook within {} s",
+                    within.as_secs()
+                )));
             }
         }
         None
@@ -242,6 +245,10 @@ const fn is_patient(over: &WorkerEnd) -> bool {
             StopReason::StoppedByPerson | StopReason::WallClock => false,
         },
         WorkerEnd::Held(_) => true,
-        WorkerEnd::ByItself(_) | WorkerEnd::Broken(_) | WorkerEnd::Interrupted | WorkerEnd::Restart | WorkerEnd::Switch(_) => false,
+        WorkerEnd::ByItself(_)
+        | WorkerEnd::Broken(_)
+        | WorkerEnd::Interrupted
+        | WorkerEnd::Restart
+        | WorkerEnd::Switch(_) => false,
     }
 }

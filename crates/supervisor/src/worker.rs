@@ -69,8 +69,7 @@ pub(crate) fn prepare(
         env: &options.env,
         homes: &options.homes,
     };
-    let mut prepared =
-        PreparedClient { command: command.to_vec(), env: options.env.clone(), read_only: Vec::new() };
+    let mut prepared = PreparedClient { command: command.to_vec(), env: options.env.clone(), read_only: Vec::new() };
     prepared.set(SOCKET_VARIABLE, folder.socket().into_os_string());
     program.client.adapter().prepare(&place, program.arguments, &mut prepared)?;
     Ok(Worker { program, prepared, command: command.to_vec() })

@@ -24,7 +24,12 @@ impl Machine {
     }
 
     fn installed(&self, program: &str) -> String {
-        settings::with_hooks("{}", Client::Claude.adapter().hook_settings(), &install::command(Path::new(program), Client::Claude)).unwrap()
+        settings::with_hooks(
+            "{}",
+            Client::Claude.adapter().hook_settings(),
+            &install::command(Path::new(program), Client::Claude),
+        )
+        .unwrap()
     }
 
     fn program(&self, script: &str) -> Found {

@@ -59,7 +59,16 @@ pub(super) static COMMAND_LINE: CommandLineForm = CommandLineForm {
     one_prompt: &["-p"],
     print_flags: &["-v", "--version", "-h", "--help"],
     manage_words: &[
-        "agents", "auth", "doctor", "install", "mcp", "plugin", "plugins", "setup-token", "update", "upgrade",
+        "agents",
+        "auth",
+        "doctor",
+        "install",
+        "mcp",
+        "plugin",
+        "plugins",
+        "setup-token",
+        "update",
+        "upgrade",
     ],
     worker_defaults: &[
         WorkerDefault { unless: &["-p", "--print"], words: &["-p"] },
@@ -177,7 +186,15 @@ fn by_settings(place: &LaunchPlace<'_>) -> Option<String> {
 
 pub(super) fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) {
     command
-        .args(["-p", place.task, "--output-format", "stream-json", "--verbose", "--permission-mode", "bypassPermissions"])
+        .args([
+            "-p",
+            place.task,
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--permission-mode",
+            "bypassPermissions",
+        ])
         .envs([
             ("ANTHROPIC_BASE_URL", place.model_url),
             ("ANTHROPIC_API_KEY", "sk-ant-made-up"),

@@ -4,7 +4,7 @@ use super::hook::response;
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    AnswerFigures, Announcement, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
     is_true, text_of, value_of,
 };
 use serde::Deserialize;
@@ -99,10 +99,7 @@ struct OutputDetails {
 pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
     let Ok(line) = serde_json::from_str::<ClaudeLine<'a>>(text) else {
         // A torn line that says that it is an answer counts by its size.
-        if text.starts_with('{')
-            && text.contains("\"usage\"")
-            && text.contains("\"assistant\"")
-            && may_be_answer(text)
+        if text.starts_with('{') && text.contains("\"usage\"") && text.contains("\"assistant\"") && may_be_answer(text)
         {
             items.push(Item::UnreadableAnswer);
         }

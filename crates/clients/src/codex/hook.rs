@@ -6,8 +6,8 @@
 
 use crate::hooks::answer::Answer;
 use crate::hooks::event::Event;
-use crate::hooks::wire::{HookInput, text};
 use crate::hooks::reply::{HookError, Reply};
+use crate::hooks::wire::{HookInput, text};
 use serde_json::json;
 
 /// Events that ask for nothing: a broken guard reports and lets them go.

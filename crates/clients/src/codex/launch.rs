@@ -58,14 +58,7 @@ pub(super) static COMMAND_LINE: CommandLineForm = CommandLineForm {
         WorkerDefault { unless: &["--json"], words: &["--json"] },
         WorkerDefault { unless: &["--skip-git-repo-check"], words: &["--skip-git-repo-check"] },
         WorkerDefault {
-            unless: &[
-                "-s",
-                "--sandbox",
-                "--full-auto",
-                "--dangerously-bypass-approvals-and-sandbox",
-                "-c",
-                "--config",
-            ],
+            unless: &["-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "-c", "--config"],
             words: &["-s", "workspace-write"],
         },
     ],
@@ -149,7 +142,9 @@ fn by_words(own: &[String]) -> HooksSwitch {
             ("--disable", "hooks") => HooksSwitch::Off(shown),
             ("--enable", "hooks") => HooksSwitch::On,
             ("-c" | "--config", setting) => match setting.split_once('=') {
-                Some((name, value)) if name.trim() == HOOKS_SETTING && value.trim() == "false" => HooksSwitch::Off(shown),
+                Some((name, value)) if name.trim() == HOOKS_SETTING && value.trim() == "false" => {
+                    HooksSwitch::Off(shown)
+                }
                 Some((name, value)) if name.trim() == HOOKS_SETTING && value.trim() == "true" => HooksSwitch::On,
                 Some(_) | None => said,
             },

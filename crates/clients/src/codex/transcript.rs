@@ -4,7 +4,7 @@
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    AnswerFigures, Announcement, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
     text_of, value_of,
 };
 use serde::Deserialize;
@@ -143,7 +143,8 @@ fn read_payload<'a>(
         ("turn_context", _) => items.push(Item::Model(text_of(payload.model))),
         ("response_item", Some(kind)) => response_item(kind, payload, line.timestamp, items),
         ("token_usage_record", _) => {
-            let usage = |raw: Option<&RawValue>| raw.map(|raw| serde_json::from_str::<CodexUsage>(raw.get())).transpose();
+            let usage =
+                |raw: Option<&RawValue>| raw.map(|raw| serde_json::from_str::<CodexUsage>(raw.get())).transpose();
             let id = Some(text_of(payload.response_id).unwrap_or_default());
             total(id, (usage(payload.thread_token_usage)?, usage(payload.usage)?), items);
         }

@@ -36,6 +36,13 @@ impl HookTrust for CodexTrust {
         Ok(plan)
     }
 
+    fn explanation(&self) -> &'static [&'static str] {
+        &[
+            "codex       `hooks.state` makes it run these hooks, which it skips otherwise;",
+            "            `features.unified_exec_tty = false` closes the terminals of which no hook hears",
+        ]
+    }
+
     /// A configuration that cannot be read keeps no hook where it is: what stays in it is reported.
     fn plan_remove(&self, place: &TrustPlace<'_>) -> Result<TrustPlan, InstallError> {
         let files = CodexFiles::find(place.scope, place.homes)?;
@@ -92,11 +99,13 @@ impl HookTrust for CodexTrust {
             Ok(listed) => listed,
             Err(why) => return CheckResult::broken(check.id, format!("codex does not list its hooks: {why}"), fix),
         };
-        let looked = files.is_trusted(&listed).and_then(|trusted| {
-            Ok((trusted, trust(&files, check.text, check.command, &listed)?.is_nothing()))
-        });
+        let looked = files
+            .is_trusted(&listed)
+            .and_then(|trusted| Ok((trusted, trust(&files, check.text, check.command, &listed)?.is_nothing())));
         match looked {
-            Ok((true, true)) => CheckResult::kept(check.id, "codex trusts the hooks and opens no terminals behind them"),
+            Ok((true, true)) => {
+                CheckResult::kept(check.id, "codex trusts the hooks and opens no terminals behind them")
+            }
             Ok((false, _)) => CheckResult::broken(check.id, "codex does not trust the hooks and skips them", fix),
             Ok((true, false)) => CheckResult::broken(check.id, "codex opens terminals behind the hooks", check.again),
             Err(error) => CheckResult::broken(check.id, error.to_string(), fix),
@@ -309,7 +318,10 @@ mod tests {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         let command = crate::hook_command::line(Path::new("/opt/tripwire"), "codex");
         std::fs::write(file, r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine"}]}]}}"#).unwrap();
-        Change::install(&FORM, &SettingsFile { path: file.clone(), scope: scope.clone() }, &command).unwrap().carry_out().unwrap();
+        Change::install(&FORM, &SettingsFile { path: file.clone(), scope: scope.clone() }, &command)
+            .unwrap()
+            .carry_out()
+            .unwrap();
         let keys = files.keys(&std::fs::read_to_string(file).unwrap()).unwrap();
         let hook = |(_, key): &(String, String)| ListedHook {
             key: key.clone(),

@@ -65,7 +65,9 @@ pub(super) fn without_marks(text: &str, keys: &[String], becomes: TerminalSwitch
         }
     }
     let (section, switch) = switch();
-    if let (TerminalSwitch::Goes, Some(features)) = (becomes, document.get_mut(section).and_then(Item::as_table_like_mut)) {
+    if let (TerminalSwitch::Goes, Some(features)) =
+        (becomes, document.get_mut(section).and_then(Item::as_table_like_mut))
+    {
         features.remove(switch);
         if features.is_empty() {
             document.remove(section);

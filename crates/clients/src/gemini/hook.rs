@@ -6,8 +6,8 @@
 
 use crate::hooks::answer::{Answer, Turn};
 use crate::hooks::event::Event;
-use crate::hooks::wire::{HookInput, raw, text};
 use crate::hooks::reply::{HookError, Reply};
+use crate::hooks::wire::{HookInput, raw, text};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -4,7 +4,7 @@ use super::hook::plain;
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    AnswerFigures, Announcement, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
     text_of, value_of,
 };
 use serde::Deserialize;

@@ -92,7 +92,9 @@ impl HookHandler<'_> {
             | Event::AgentEnded
             | Event::Compacted
             | Event::SessionEnded
-            | Event::Other => self.decide(call, driver, attempt, HookNotes { memory: &mut memory, taken: &mut taken })?,
+            | Event::Other => {
+                self.decide(call, driver, attempt, HookNotes { memory: &mut memory, taken: &mut taken })?
+            }
         };
         notes.write(memory.text().as_bytes())?;
         let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
@@ -177,7 +179,12 @@ impl HookHandler<'_> {
     }
 
     /// The input that the event itself is.
-    fn last_input(&self, context: &CallContext<'_>, driver: &Driver, memory: &mut HookMemory) -> Result<Option<What>, DriverError> {
+    fn last_input(
+        &self,
+        context: &CallContext<'_>,
+        driver: &Driver,
+        memory: &mut HookMemory,
+    ) -> Result<Option<What>, DriverError> {
         let call = context.call;
         Ok(match &call.event {
             Event::Asked(tool) => Some(context.request(tool, driver)),

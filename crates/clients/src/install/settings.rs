@@ -235,8 +235,7 @@ enum Touched {
 fn lists(text: &str, client: &HookSettings) -> Result<Vec<CstArray>, SettingsError> {
     let root = parse(split_mark(text).1)?;
     let hooks = root.object_value().and_then(|object| object.object_value("hooks"));
-    Ok(hooks
-        .map_or_else(Vec::new, |hooks| client.events.iter().filter_map(|event| hooks.array_value(event)).collect()))
+    Ok(hooks.map_or_else(Vec::new, |hooks| client.events.iter().filter_map(|event| hooks.array_value(event)).collect()))
 }
 
 fn ours(list: &CstArray, client: &HookSettings) -> Vec<String> {

@@ -16,9 +16,12 @@ fn in_scope(path: &Path, scope: &Scope) -> SettingsFile {
 const OWN: &str = "{\n  \"model\": \"m\",\n  \"permissions\": {\"deny\": [\"WebFetch\"]}\n}\n";
 
 fn installed(path: &Path) -> Change {
-    let change =
-        Change::install(form(Client::Claude), &in_scope(path, &Scope::User), &command(Path::new("/opt/tripwire"), Client::Claude))
-            .unwrap();
+    let change = Change::install(
+        form(Client::Claude),
+        &in_scope(path, &Scope::User),
+        &command(Path::new("/opt/tripwire"), Client::Claude),
+    )
+    .unwrap();
     change.carry_out().unwrap();
     change
 }
@@ -34,7 +37,9 @@ fn what_was_put_in_comes_out_byte_for_byte() {
         }
         assert!(!installed(&path).is_nothing());
         assert!(
-            Change::install(form(Client::Claude), &in_scope(&path, &Scope::User),
+            Change::install(
+                form(Client::Claude),
+                &in_scope(&path, &Scope::User),
                 &command(Path::new("/opt/tripwire"), Client::Claude)
             )
             .unwrap()
@@ -197,7 +202,8 @@ fn settings_that_the_client_ignores_are_refused_with_the_file_and_the_next_step(
     let path = dir.path().join("settings.json");
     std::fs::write(&path, "{\n  // mine\n}\n").unwrap();
     let command = |client| command(Path::new("/opt/tripwire"), client);
-    let refused = Change::install(form(Client::Claude), &in_scope(&path, &Scope::User), &command(Client::Claude)).unwrap_err();
+    let refused =
+        Change::install(form(Client::Claude), &in_scope(&path, &Scope::User), &command(Client::Claude)).unwrap_err();
     let told = format!("{refused}; {}", refused.hint());
     for words in ["settings.json`: line 2", "Claude Code ignores settings", "take them out of", "nothing was changed"] {
         assert!(told.contains(words), "{told}");
@@ -212,17 +218,17 @@ fn a_workspace_behind_a_link_of_the_persons_own_is_served() {
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(dir.path().join("checkout"), &link).unwrap();
     let behind = link.join(".claude/settings.json");
-    let change = Change::install(form(Client::Claude), &in_scope(&behind, &Scope::Project(link)), "x hook claude").unwrap();
+    let change =
+        Change::install(form(Client::Claude), &in_scope(&behind, &Scope::Project(link)), "x hook claude").unwrap();
     change.carry_out().unwrap();
     assert!(path.is_file());
 }
 
 #[test]
 fn places_follow_the_clients_own_variables() {
-    let homes =
-        Homes { home: Some("/h".into()), ..Homes::default() }
-            .with(Client::Codex.adapter().home(), "/c".into())
-            .with(Client::Gemini.adapter().home(), "/g".into());
+    let homes = Homes { home: Some("/h".into()), ..Homes::default() }
+        .with(Client::Codex.adapter().home(), "/c".into())
+        .with(Client::Gemini.adapter().home(), "/g".into());
     let file = |client, scope: &Scope| SettingsFile::find(form(client), scope, &homes).unwrap().path;
     assert_eq!(file(Client::Claude, &Scope::User), Path::new("/h/.claude/settings.json"));
     assert_eq!(file(Client::Codex, &Scope::User), Path::new("/c/hooks.json"));

@@ -14,6 +14,9 @@ pub trait HookTrust: Sync {
     /// When the client's configuration cannot be read: then nothing is to be installed.
     fn plan_install(&self, place: &TrustPlace<'_>, hooks: &Change, command: &str) -> Result<TrustPlan, InstallError>;
 
+    /// What the planned changes do, in lines for a person.
+    fn explanation(&self) -> &'static [&'static str];
+
     /// Plans what takes the trust away; to be made before the hooks themselves go.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ pub(crate) fn shown(value: Option<&serde_json::Value>) -> Option<String> {
 
 /// Whether a command line gives one of these flags this value.
 pub(crate) fn has_value(words: &[String], flags: &[&str], value: &str) -> bool {
-    let pair = words.windows(2).any(|pair| matches!(pair, [flag, given] if flags.contains(&flag.as_str()) && given == value));
+    let pair =
+        words.windows(2).any(|pair| matches!(pair, [flag, given] if flags.contains(&flag.as_str()) && given == value));
     pair || flags.iter().any(|flag| words.iter().any(|word| *word == format!("{flag}={value}")))
 }

@@ -68,7 +68,9 @@ impl Explain for LaunchError {
     fn exit_class(&self) -> ExitClass {
         match self {
             Self::SwitchedOff { .. } => ExitClass::DoesNotHold,
-            Self::File { .. } | Self::Settings { .. } | Self::Trust { .. } | Self::NotText { .. } => ExitClass::BadInput,
+            Self::File { .. } | Self::Settings { .. } | Self::Trust { .. } | Self::NotText { .. } => {
+                ExitClass::BadInput
+            }
         }
     }
 }

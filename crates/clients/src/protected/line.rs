@@ -171,7 +171,10 @@ impl ProtectedPaths {
                 let path = plain(&path);
                 self.holds(&path) || followed(&path).is_some_and(|path| self.holds(&path))
             }
-            None => word.has_part(folder, FOLDER) || self.entries.iter().any(|entry| entry.may_be(word, folder, &self.known_names())),
+            None => {
+                word.has_part(folder, FOLDER)
+                    || self.entries.iter().any(|entry| entry.may_be(word, folder, &self.known_names()))
+            }
         })
     }
 
@@ -224,8 +227,7 @@ impl Entry {
         match self {
             Self::Folder(path) => {
                 matches!(relation(path), Relation::Same | Relation::Below)
-                    || (path.ends_with(FOLDER)
-                        && CONTROL_FILES.iter().any(|name| is(&path.join(name))))
+                    || (path.ends_with(FOLDER) && CONTROL_FILES.iter().any(|name| is(&path.join(name))))
             }
             Self::File(path) => is(path),
             Self::Settings(path) => ["settings.json", "settings.local.json"].iter().any(|name| is(&path.join(name))),

@@ -3,8 +3,8 @@
 use super::*;
 use crate::homes::Homes;
 use std::path::PathBuf;
-use tripwire_workspace::Workspace;
 use tripwire_workspace::Places;
+use tripwire_workspace::Workspace;
 
 struct Fixture {
     folder: tempfile::TempDir,
@@ -107,7 +107,8 @@ fn ctrl_3_no_spelling_of_a_path_leads_around() {
     assert!(!fixture.touches("mcp__fs__list_dir", &json!({"path": ".claude"})));
     let text = "a\n/x/.geometry/STOP is how a run is stopped\n";
     assert!(
-        !fixture.touches("str_replace_based_edit_tool", &json!({"command": "create", "path": "a.md", "file_text": text}))
+        !fixture
+            .touches("str_replace_based_edit_tool", &json!({"command": "create", "path": "a.md", "file_text": text}))
     );
 }
 

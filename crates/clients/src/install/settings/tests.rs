@@ -37,7 +37,11 @@ fn hooks_come_in_for_every_event_and_the_persons_text_stays() {
         for line in text.lines().map(str::trim).filter(|line| line.len() > 3 && !line.contains("hooks")) {
             assert!(edited.contains(line.trim_end_matches(['}', ','])), "`{line}` is lost in {edited}");
         }
-        assert_eq!(with_hooks(&edited, form(Client::Claude), COMMAND).unwrap(), edited, "a second time changes nothing");
+        assert_eq!(
+            with_hooks(&edited, form(Client::Claude), COMMAND).unwrap(),
+            edited,
+            "a second time changes nothing"
+        );
     }
 }
 
@@ -64,7 +68,11 @@ fn hooks_of_an_older_place_are_replaced_and_foreign_ones_kept() {
     let text = with_hooks(PERSONS[2], form(Client::Claude), &old).unwrap();
     let edited = with_hooks(&text, form(Client::Claude), COMMAND).unwrap();
     assert!(!edited.contains("/old") && edited.contains("\"mine\""), "{edited}");
-    assert_eq!(without_hooks(PERSONS[2], form(Client::Claude)).unwrap(), PERSONS[2], "nothing of ours: nothing changes");
+    assert_eq!(
+        without_hooks(PERSONS[2], form(Client::Claude)).unwrap(),
+        PERSONS[2],
+        "nothing of ours: nothing changes"
+    );
 }
 
 #[test]
@@ -176,7 +184,11 @@ fn switches_are_seen_and_their_opposites_are_not() {
         (form(Client::Claude), r#"{"disableAllHooks": false}"#, None),
         (form(Client::Gemini), r#"{"hooksConfig": {"enabled": false}} // mine"#, Some("hooksConfig.enabled")),
         (form(Client::Gemini), r#"{"hooksConfig": {"enabled": true}}"#, None),
-        (form(Client::Gemini), r#"{"hooksConfig": {"disabled": ["tripwire-BeforeTool"]}}"#, Some("hooksConfig.disabled")),
+        (
+            form(Client::Gemini),
+            r#"{"hooksConfig": {"disabled": ["tripwire-BeforeTool"]}}"#,
+            Some("hooksConfig.disabled"),
+        ),
         (form(Client::Gemini), r#"{"hooksConfig": {"disabled": ["mine"]}}"#, None),
     ] {
         assert_eq!(switched_off(text, client), switch, "{text}");
