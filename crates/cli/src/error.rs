@@ -336,17 +336,17 @@ impl Problem {
                     .to_owned()
             }
             Self::Trace { .. } => "one trace per line; the format: docs/reference/traces.md".to_owned(),
-            Self::Replay { error: ReplayError::Journal(error), .. } => error.hint().to_owned(),
+            Self::Replay { error: ReplayError::Journal(error), .. } => error.hint().into_owned(),
             Self::Replay { .. } => {
                 "keep the file as evidence; record again with `tripwire decide --record FILE`".to_owned()
             }
-            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
+            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint().into_owned(),
             Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. })
             | Self::Policy(_)
             | Self::Scenario { .. } => "list all settings with `tripwire policy show`".to_owned(),
             Self::NoRule { .. } => "list all rules with `tripwire explain`".to_owned(),
-            Self::Workspace(error) => error.hint(),
-            Self::SessionId(error) => error.hint(),
+            Self::Workspace(error) => error.hint().into_owned(),
+            Self::SessionId(error) => error.hint().into_owned(),
             Self::NoSession { .. } => {
                 "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".to_owned()
             }
@@ -355,16 +355,16 @@ impl Problem {
             Self::AmbiguousCode { .. } => {
                 "judge each with `tripwire judge`, and run the one that you want yourself".to_owned()
             }
-            Self::Driver(error) => error.hint(),
-            Self::Journal(error) => error.hint().to_owned(),
-            Self::File(error) => error.hint(),
-            Self::Read(ReadError::File(error)) => error.hint(),
+            Self::Driver(error) => error.hint().into_owned(),
+            Self::Journal(error) => error.hint().into_owned(),
+            Self::File(error) => error.hint().into_owned(),
+            Self::Read(ReadError::File(error)) => error.hint().into_owned(),
             Self::Read(ReadError::TooBig { .. }) => "remove the file: it is none of ours".to_owned(),
             Self::Unjournaled { error, .. } => error.hint(),
             Self::NoDecision { .. } => "list the decisions with `tripwire log`".to_owned(),
             Self::NoAlarm { .. } => "find the alarms with `tripwire log --level override`".to_owned(),
-            Self::Bundle(error) => error.hint(),
-            Self::Memory(error) => error.hint(),
+            Self::Bundle(error) => error.hint().into_owned(),
+            Self::Memory(error) => error.hint().into_owned(),
             Self::Denial(denial) => denial.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
             Self::Run(error) => error.hint().into_owned(),

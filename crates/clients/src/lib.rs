@@ -19,7 +19,6 @@ pub mod launch;
 pub mod past;
 pub mod protected;
 mod search_path;
-pub mod tail;
 mod temp_folder;
 mod token_count;
 pub mod transcript;

@@ -5,7 +5,6 @@
 //! not overlap, and costs what the price table says.
 
 use crate::client::Client;
-use crate::tail::{self, TailPosition};
 use crate::transcript::{AnswerFigures, CountedBy, Item};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -13,6 +12,7 @@ use std::path::Path;
 use tripwire_core::label::Fingerprint;
 use tripwire_core::prices::{self, Basis, TokenClasses};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_fs::tail::{self, TailPosition};
 
 /// Answers, calls and exit codes that are remembered; what is asked about is always among the newest.
 const REMEMBERED: usize = 48;

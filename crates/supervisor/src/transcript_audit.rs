@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tripwire_clients::tail::{self, TailPosition};
+use tripwire_fs::tail::{self, TailPosition};
 use tripwire_clients::transcript::{Announcement, CallOutcome, Item};
 use tripwire_clients::{CallIds, Client};
 

@@ -7,6 +7,7 @@ use tripwire_authority::current::CurrentError;
 use tripwire_authority::identity::{ConfigurationError, GoldError};
 use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::SafetyDecision;
+use tripwire_core::explain::Explain as _;
 use tripwire_sandbox::ApplyError;
 use tripwire_session::execution::ExecutionError;
 use tripwire_session::review::ReviewError;
@@ -109,7 +110,7 @@ impl Denial {
             Self::Execution(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::Permissions(error) => error.hint(),
             Self::Examples { .. } => "change the policies or the examples, then run `tripwire policy check`".to_owned(),
-            Self::Review(error) => error.hint(),
+            Self::Review(error) => error.hint().into_owned(),
             Self::ReviewRequired => {
                 "propose them with `tripwire review propose`, then `tripwire review decide` and `apply`".to_owned()
             }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler};
 use tripwire_clients::hooks::{self, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_sandbox::last_word::{self, LastWord};

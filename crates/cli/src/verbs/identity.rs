@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tripwire_authority::current;
 use tripwire_authority::identity::{Configuration, Gold, GoldEntry, GoldError, Part};
 use tripwire_core::counted::counted;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_journal::keys::KeyHome;

@@ -1,12 +1,13 @@
 //! The new lines of a file that someone else appends to.
 
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use crate::bounded;
+use crate::file;
+use std::io::{self, Seek as _, SeekFrom};
 use std::path::Path;
-use tripwire_fs::file;
 
 /// The most that is read in one go; the rest comes at the next look.
 const BYTES_MAX: u64 = 32 << 20;
-/// How much of a line that is too long tells what kind of line it is.
+/// How much of a line that is too long is handed on, to see what kind of line it is.
 const BEGINNING_BYTES: usize = 64 << 10;
 
 /// How far a file was read.
@@ -20,7 +21,7 @@ pub struct TailPosition {
 
 /// What is new in a file.
 #[derive(Debug, Default)]
-pub struct TailLines {
+pub struct NewLines {
     /// The complete lines.
     pub text: String,
     /// The beginning of a line that is too long to be held in memory; its rest is passed over.
@@ -28,18 +29,20 @@ pub struct TailLines {
 }
 
 /// Reads the complete lines behind the place and moves it behind them. A file that has shrunk is read from its beginning.
-pub fn read(path: &Path, place: &mut TailPosition) -> io::Result<TailLines> {
+///
+/// # Errors
+/// When the file is missing, cannot be read, or is no regular file.
+pub fn read(path: &Path, place: &mut TailPosition) -> io::Result<NewLines> {
     let mut file = file::open_regular(path)?;
     let size = file.metadata()?.len();
     if size < place.offset {
         *place = TailPosition::default();
     }
     if size == place.offset {
-        return Ok(TailLines::default());
+        return Ok(NewLines::default());
     }
     file.seek(SeekFrom::Start(place.offset))?;
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    let mut bytes = bounded::read_beginning(file, BYTES_MAX)?;
     let mut moved = bytes.len();
     let full = u64::try_from(moved).unwrap_or(u64::MAX) >= BYTES_MAX;
     let mut too_long = None;
@@ -59,11 +62,11 @@ pub fn read(path: &Path, place: &mut TailPosition) -> io::Result<TailLines> {
             }
             bytes.clear();
         }
-        None => return Ok(TailLines::default()),
+        None => return Ok(NewLines::default()),
     }
     place.offset = place.offset.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX));
     let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok(TailLines { text, too_long })
+    Ok(NewLines { text, too_long })
 }
 
 #[cfg(test)]
@@ -100,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_files_place_does_not_block() {
+    fn a_pipe_in_the_files_place_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
