@@ -285,7 +285,7 @@ impl Problem {
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
-            Self::Run(error) => of_run(error),
+            Self::Run(error) => of_class(error.exit_class()),
             Self::Driver(error) => of_driver(error),
             Self::Session(error) => of_session(error),
             Self::Bundle(error) => match error {
@@ -417,19 +417,6 @@ fn of_session(error: &SessionError) -> Exit {
 impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
         Self::Session(Box::new(error))
-    }
-}
-
-fn of_run(error: &RunError) -> Exit {
-    match error {
-        RunError::Driver(error) => of_driver(error),
-        RunError::Blocked(_)
-        | RunError::UnknownClient { .. }
-        | RunError::NotFound { .. }
-        | RunError::Launch(_)
-        | RunError::Tree(_)
-        | RunError::Record(_)
-        | RunError::Setup { .. } => of_class(error.exit_class()),
     }
 }
 

@@ -65,7 +65,7 @@ impl Explain for RunError {
             Self::NotFound { .. } => "install the client, or give its path".into(),
             Self::Blocked(_) => "`tripwire resume` takes the order back".into(),
             Self::Launch(error) => error.hint(),
-            Self::Driver(error) => error.hint().into(),
+            Self::Driver(error) => error.hint(),
             Self::Tree(TreeError::Command { .. } | TreeError::NoCommand) => {
                 "name a program that is installed, or its path".into()
             }
@@ -73,7 +73,7 @@ impl Explain for RunError {
             Self::Tree(TreeError::Start { .. } | TreeError::Steer { .. } | TreeError::Unsupported) => {
                 "see what this machine allows with `tripwire doctor`".into()
             }
-            Self::Record(error) => error.hint().into(),
+            Self::Record(error) => error.hint(),
             Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".into(),
         }
     }
@@ -84,7 +84,8 @@ impl Explain for RunError {
             Self::Launch(error) => error.exit_class(),
             Self::Blocked("STOP") => ExitClass::Stopped,
             Self::Blocked(_) => ExitClass::Held,
-            Self::Driver(_) | Self::Record(_) | Self::Setup { .. } => ExitClass::DoesNotHold,
+            Self::Driver(error) => error.exit_class(),
+            Self::Record(_) | Self::Setup { .. } => ExitClass::DoesNotHold,
         }
     }
 }
