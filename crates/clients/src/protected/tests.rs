@@ -1,12 +1,9 @@
 //! What is out of reach, and what looks like it and is not.
 
 use super::*;
-<<<<<<< HEAD:crates/clients/src/protected/tests.rs
 use crate::homes::Homes;
 use std::path::PathBuf;
-=======
 use tripwire_core::policy::Policy;
->>>>>>> main:crates/clients/src/hooks/protected/tests.rs
 use tripwire_workspace::Places;
 use tripwire_workspace::Workspace;
 
@@ -32,16 +29,13 @@ impl Fixture {
     }
 
     fn touches(&self, name: &str, input: &Value) -> bool {
-<<<<<<< HEAD:crates/clients/src/protected/tests.rs
         let tool = ToolCall { name: name.to_owned(), input: input.to_string(), call_id: None };
         let facts = Facts { home: self.protected.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
         touches(&self.protected, (&tool, input), &facts).is_some()
-=======
         let tool = Tool { name: name.to_owned(), input: input.to_string(), call_id: None };
         let facts =
             Facts { home: self.reach.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
         touches(&self.reach, (&tool, input), &facts).is_some()
->>>>>>> main:crates/clients/src/hooks/protected/tests.rs
     }
 
     fn shell(&self, command: &str) -> bool {
