@@ -11,9 +11,9 @@ use reader::PastCall;
 use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
-use tripwire_core::decision::Price;
 use tripwire_core::policy::Policy;
-use tripwire_core::prices::Basis;
+use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 use tripwire_session::formats::traces::{self, Scanned, TraceError};
 
 /// The largest transcript that is read: a session of many days fits, a dump does not.
@@ -54,7 +54,7 @@ pub struct PastSession {
     /// What it cost in all.
     pub spent: Price,
     /// On what the cost rests; the worst of all answers.
-    pub basis: Basis,
+    pub basis: PriceBasis,
     /// Lines that are no JSON; the others are judged all the same.
     pub broken_lines: u64,
     calls: Vec<PastCall>,

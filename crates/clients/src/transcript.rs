@@ -8,8 +8,8 @@ use crate::hook_command::GUARD_FAILED;
 use crate::hooks::event::ToolCall;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// One thing that a line says.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct AnswerFigures<'a> {
     /// The model, where the line names it.
     pub model: Option<Cow<'a, str>>,
     /// The tokens, in classes that do not overlap.
-    pub tokens: TokenClasses,
+    pub tokens: Usage,
     /// Tokens in the context, where it is the main agent's.
     pub context: Option<Tokens>,
 }

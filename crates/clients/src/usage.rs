@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::prices::{self, Basis, TokenClasses};
+use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 use tripwire_fs::tail::{self, TailPosition};
 
 /// Answers, calls and exit codes that are remembered; what is asked about is always among the newest.
@@ -43,11 +44,11 @@ pub struct SessionUsage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figures {
     /// The tokens of all new answers.
-    pub tokens: TokenClasses,
+    pub tokens: Usage,
     /// What they cost.
     pub cost: MicroUsd,
     /// On what the cost rests; the worst of all new answers.
-    pub basis: Basis,
+    pub basis: PriceBasis,
     /// The model of the newest answer.
     pub model: String,
     /// Tokens in the context at the newest answer.
@@ -94,11 +95,11 @@ pub fn count_line(line: &str, items: &[Item<'_>], usage: &mut SessionUsage) -> O
 #[must_use]
 pub fn estimate(input: &str, output: &str) -> Figures {
     let tokens = |text: &str| Tokens::new(u64::try_from(text.len().div_ceil(4)).unwrap_or(u64::MAX));
-    let tokens = TokenClasses { fresh_input: tokens(output), output: tokens(input), ..TokenClasses::default() };
+    let tokens = Usage { fresh_input: tokens(output), output: tokens(input), ..Usage::default() };
     Figures {
         tokens,
         cost: prices::cost("", &tokens).micro_usd,
-        basis: Basis::Dearest,
+        basis: PriceBasis::HighestKnown,
         model: "estimated".to_owned(),
         context: None,
         window: None,
@@ -191,10 +192,10 @@ impl Count<'_> {
         /// The largest context that is taken for granted.
         const CONTEXT_TOKENS_MAX: u64 = 200_000;
         let model = self.usage.model.clone();
-        let tokens = TokenClasses {
+        let tokens = Usage {
             fresh_input: Tokens::new(self.usage.offset.div_ceil(4).min(CONTEXT_TOKENS_MAX)),
             output: Tokens::new(bytes.div_ceil(4)),
-            ..TokenClasses::default()
+            ..Usage::default()
         };
         let (id, named) = (Some(line.into()), Some("an answer that cannot be read".into()));
         self.answer(&AnswerFigures { id, model: named, tokens, context: None });
@@ -223,11 +224,11 @@ impl Count<'_> {
         let before = self.figures.take();
         let (sum, spent, basis) = before
             .as_ref()
-            .map_or((TokenClasses::default(), MicroUsd::ZERO, Basis::Known), |f| (f.tokens, f.cost, f.basis));
+            .map_or((Usage::default(), MicroUsd::ZERO, PriceBasis::Listed), |f| (f.tokens, f.cost, f.basis));
         self.figures = Some(Figures {
             tokens: classes(plus(array(&sum), new)),
             cost: spent.plus(cost.micro_usd),
-            basis: if cost.basis == Basis::Dearest { cost.basis } else { basis },
+            basis: if cost.basis == PriceBasis::HighestKnown { cost.basis } else { basis },
             context: answer.context.or_else(|| before.and_then(|before| before.context)),
             model,
             window,
@@ -240,7 +241,7 @@ fn fingerprint(answer: &AnswerFigures<'_>) -> Fingerprint {
     Fingerprint::of(answer.id.as_deref().unwrap_or_default().as_bytes())
 }
 
-const fn array(tokens: &TokenClasses) -> [u64; 6] {
+const fn array(tokens: &Usage) -> [u64; 6] {
     [
         tokens.fresh_input.get(),
         tokens.cache_read.get(),
@@ -251,9 +252,9 @@ const fn array(tokens: &TokenClasses) -> [u64; 6] {
     ]
 }
 
-const fn classes(counts: [u64; 6]) -> TokenClasses {
+const fn classes(counts: [u64; 6]) -> Usage {
     let [fresh, read, write, long, output, reasoning] = counts;
-    TokenClasses {
+    Usage {
         fresh_input: Tokens::new(fresh),
         cache_read: Tokens::new(read),
         cache_write: Tokens::new(write),

@@ -104,9 +104,10 @@ impl Denial {
     /// What to do next.
     pub(crate) fn hint(&self) -> String {
         match self {
-            Self::Refused(decision) => {
-                decision.error.as_ref().map_or_else(|| "see `tripwire why`".to_owned(), |error| error.fix())
-            }
+            Self::Refused(decision) => decision
+                .error
+                .as_ref()
+                .map_or_else(|| "see `tripwire why`".to_owned(), |error| error.fix().into_string()),
             Self::Execution(_) => "this is a defect of tripwire; please report it".to_owned(),
             Self::Permissions(error) => error.hint(),
             Self::Examples { .. } => "change the policies or the examples, then run `tripwire policy check`".to_owned(),

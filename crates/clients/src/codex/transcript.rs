@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// Tools that run something and pass a hook; the client's other tools act on the client itself.
 const GUARDED: [&str; 4] = ["exec_command", "shell", "shell_command", "local_shell"];
@@ -319,9 +319,9 @@ fn exit_code(line: &str) -> Option<i64> {
 
 impl CodexUsage {
     /// Cached tokens are inside the input here, and reasoning inside the output.
-    fn classes(self) -> TokenClasses {
+    fn classes(self) -> Usage {
         let cached = self.cached_input_tokens.0.saturating_add(self.cache_write_input_tokens.0);
-        TokenClasses {
+        Usage {
             fresh_input: Tokens::new(self.input_tokens.0.saturating_sub(cached)),
             cache_read: Tokens::new(self.cached_input_tokens.0),
             cache_write: Tokens::new(self.cache_write_input_tokens.0),

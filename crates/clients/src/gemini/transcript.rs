@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 #[derive(Deserialize)]
 struct GeminiLine<'a> {
@@ -127,12 +127,12 @@ fn answer<'a>(line: &GeminiLine<'a>, text: &'a str, items: &mut Vec<Item<'a>>) {
     match line.tokens.map(|tokens| serde_json::from_str::<GeminiUsage>(tokens.get())) {
         Some(Ok(used)) => {
             // Cached tokens are inside the input here; thoughts and the tools' prompt are outside of everything.
-            let tokens = TokenClasses {
+            let tokens = Usage {
                 fresh_input: Tokens::new(used.input.0.saturating_sub(used.cached.0).saturating_add(used.tool.0)),
                 cache_read: Tokens::new(used.cached.0),
                 output: Tokens::new(used.output.0),
                 reasoning: Tokens::new(used.thoughts.0),
-                ..TokenClasses::default()
+                ..Usage::default()
             };
             // An answer without a name is known by its text.
             let id = Some(text_of(line.id).unwrap_or(Cow::Borrowed(text)));

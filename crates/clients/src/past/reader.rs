@@ -7,8 +7,8 @@ use crate::transcript::{Item, LineForm, RawToolCall};
 use crate::usage::{self, Figures, SessionUsage};
 use serde::de::IgnoredAny;
 use serde_json::json;
-use tripwire_core::decision::Price;
-use tripwire_core::prices::Basis;
+use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 
 /// How far back a call is looked for by its id.
 const SAME_CALL_WITHIN: usize = 512;
@@ -19,7 +19,7 @@ pub(super) struct TranscriptContents {
     /// The client's own name of the session, where a line holds it.
     pub(super) session: Option<String>,
     pub(super) spent: Price,
-    pub(super) basis: Basis,
+    pub(super) basis: PriceBasis,
     pub(super) broken_lines: u64,
     pub(super) calls: Vec<PastCall>,
     known_lines: u64,
@@ -87,7 +87,7 @@ impl PastReader {
         let contents = TranscriptContents {
             session: None,
             spent: Price::default(),
-            basis: Basis::Known,
+            basis: PriceBasis::Listed,
             broken_lines: 0,
             calls: Vec::new(),
             known_lines: 0,
@@ -124,8 +124,8 @@ impl PastReader {
             Price { micro_usd: figures.cost, tokens: tokens.input().plus(tokens.output).plus(tokens.reasoning) };
         self.answers += 1;
         self.contents.spent = self.contents.spent.plus(price);
-        if figures.basis == Basis::Dearest {
-            self.contents.basis = Basis::Dearest;
+        if figures.basis == PriceBasis::HighestKnown {
+            self.contents.basis = PriceBasis::HighestKnown;
         }
         let behind_calls = self.client.adapter().figures_follow_calls();
         match self.contents.calls.last_mut() {
