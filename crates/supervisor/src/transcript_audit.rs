@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tripwire_fs::tail::{self, TailPosition};
 use tripwire_clients::transcript::{Announcement, CallOutcome, Item};
 use tripwire_clients::{CallIds, Client};
+use tripwire_fs::tail::{self, TailPosition};
 
 /// What was seen of the client's transcripts.
 #[derive(Debug)]

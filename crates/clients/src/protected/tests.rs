@@ -30,12 +30,9 @@ impl Fixture {
 
     fn touches(&self, name: &str, input: &Value) -> bool {
         let tool = ToolCall { name: name.to_owned(), input: input.to_string(), call_id: None };
-        let facts = Facts { home: self.protected.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
-        touches(&self.protected, (&tool, input), &facts).is_some()
-        let tool = Tool { name: name.to_owned(), input: input.to_string(), call_id: None };
         let facts =
-            Facts { home: self.reach.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
-        touches(&self.reach, (&tool, input), &facts).is_some()
+            Facts { home: self.protected.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
+        touches(&self.protected, (&tool, input), &facts).is_some()
     }
 
     fn shell(&self, command: &str) -> bool {
