@@ -66,13 +66,7 @@ impl Explain for RunError {
             Self::Blocked(_) => "`tripwire resume` takes the order back".into(),
             Self::Launch(error) => error.hint(),
             Self::Driver(error) => error.hint(),
-            Self::Tree(TreeError::Command { .. } | TreeError::NoCommand) => {
-                "name a program that is installed, or its path".into()
-            }
-            Self::Tree(TreeError::Folder { .. }) => "start in a folder that exists and may be entered".into(),
-            Self::Tree(TreeError::Start { .. } | TreeError::Steer { .. } | TreeError::Unsupported) => {
-                "see what this machine allows with `tripwire doctor`".into()
-            }
+            Self::Tree(error) => error.hint(),
             Self::Record(error) => error.hint(),
             Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".into(),
         }

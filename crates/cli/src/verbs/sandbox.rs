@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use tripwire_core::record::chain::Digest;
 use tripwire_sandbox::{
-    Budgets, Bytes, Digest, LayerCheck, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
+    Budgets, Bytes, LayerCheck, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
 };
 
 use tripwire_authority::{Need, Who, Writing};

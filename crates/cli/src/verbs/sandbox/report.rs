@@ -230,8 +230,8 @@ pub(crate) fn not_run_for_network(form: Form, cause: &str) -> ExitCode {
 
 /// The request makes no sense.
 pub(crate) fn not_asked_for(form: Form, error: &SpecError) -> ExitCode {
-    let object = refusal("request", &error.to_string(), error.hint(), json!({}));
-    print_refusal(form, object, &error.to_string(), error.hint());
+    let object = refusal("request", &error.to_string(), &error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), &error.hint());
     SandboxExit::Usage.code()
 }
 
@@ -287,7 +287,7 @@ pub(crate) fn discarded(form: Form) -> ExitCode {
 
 /// The stage cannot be read.
 pub(crate) fn stage_error(error: &StageError) -> ExitCode {
-    talk(&format!("error: {error}\nhint: stage changes first with `tripwire sandbox exec --stage`"));
+    talk(&format!("error: {error}\nhint: {}", error.hint()));
     SandboxExit::GuardBroken.code()
 }
 
