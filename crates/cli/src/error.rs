@@ -12,7 +12,7 @@ use tripwire_agent::engines::open::OpenError;
 use tripwire_agent::engines::sensitive::SensitivePathError;
 use tripwire_agent::session::SessionError;
 use tripwire_clients::install::InstallError;
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::{ExitClass, Explain as _};
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_fs::file::{FileError, ReadError};
@@ -24,7 +24,7 @@ use tripwire_session::formats::stream::StreamError;
 use tripwire_session::formats::traces::TraceError;
 use tripwire_session::memory::MemoryError;
 use tripwire_session::replay::ReplayError;
-use tripwire_supervisor::{ArrangeError, RunError};
+use tripwire_supervisor::RunError;
 use tripwire_workspace::WorkspaceError;
 use tripwire_workspace::policy_file::PolicyFileError;
 use tripwire_workspace::session::SessionIdError;
@@ -285,7 +285,7 @@ impl Problem {
             // A guard that cannot do its work lets nothing through, and says so with a code of its own.
             Self::File(_) | Self::Read(_) | Self::Unjournaled { .. } => Exit::DoesNotHold,
             Self::Journal(error) => of_journal(error),
-            Self::Run(error) => of_run(error),
+            Self::Run(error) => of_class(error.exit_class()),
             Self::Driver(error) => of_driver(error),
             Self::Session(error) => of_session(error),
             Self::Bundle(error) => match error {
@@ -320,7 +320,7 @@ impl Problem {
             Self::NoHome => "set HOME, or use `--project`".to_owned(),
             Self::NoClient => "name one with `tripwire init --client NAME`".to_owned(),
             Self::OwnProgram(_) => "start it by its full path".to_owned(),
-            Self::Install(error) => error.hint(),
+            Self::Install(error) => error.hint().into_owned(),
             Self::Open { error, .. } if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 "choose another name: no file is written over".to_owned()
             }
@@ -367,7 +367,7 @@ impl Problem {
             Self::Memory(error) => error.hint().into_owned(),
             Self::Denial(denial) => denial.hint(),
             Self::Since { .. } => "give one of these, for instance `--since 15m`".to_owned(),
-            Self::Run(error) => error.hint(),
+            Self::Run(error) => error.hint().into_owned(),
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
             Self::NoObjective => "say it with `--objective TEXT` or `--task FILE`".to_owned(),
             Self::Engine(error) => error.hint().into_owned(),
@@ -420,18 +420,14 @@ impl From<SessionError> for Problem {
     }
 }
 
-fn of_run(error: &RunError) -> Exit {
-    if matches!(error, RunError::Arrange(ArrangeError::SwitchedOff { .. })) {
-        return Exit::DoesNotHold;
-    }
-    match error {
-        RunError::UnknownClient { .. } | RunError::NotFound { .. } | RunError::Arrange(_) | RunError::Tree(_) => {
-            Exit::Usage
-        }
-        RunError::Blocked("STOP") => Exit::Stopped,
-        RunError::Blocked(_) => Exit::Held,
-        RunError::Driver(error) => of_driver(error),
-        RunError::Record(_) | RunError::Setup { .. } => Exit::DoesNotHold,
+const fn of_class(class: ExitClass) -> Exit {
+    match class {
+        ExitClass::BadInput => Exit::Usage,
+        ExitClass::Held => Exit::Held,
+        ExitClass::Stopped => Exit::Stopped,
+        ExitClass::Refused => Exit::Refused,
+        ExitClass::DoesNotHold => Exit::DoesNotHold,
+        ExitClass::Internal => Exit::Internal,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::workspace::Where;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use tripwire_supervisor::Program;
+use tripwire_clients::launch::Program;
 use tripwire_supervisor::socket::SOCKET_VARIABLE;
 
 /// What the clients set for the commands that their agents run.

@@ -2,10 +2,10 @@
 
 pub(crate) mod transcripts;
 
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
-use crate::verbs::hook::ClientName;
 use crate::verbs::policy::Chosen;
 use crate::workspace;
 use clap::Args;

@@ -9,15 +9,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tripwire_agent::engines::Engine;
 use tripwire_agent::engines::worker::{OBJECTIVE_BYTES_MAX, Worker, WorkerEngine, WorkerOrder, WorkerTurn};
-use tripwire_clients::hooks::Client;
+use tripwire_clients::launch::Program;
 use tripwire_core::chain::event::TestResult;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::explain::Explain as _;
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_session::driver::{Driver, StepOutcome};
-use tripwire_supervisor::{self as supervisor, Ending, Output, Presence, Program, RunError, RunReport, Teller, Wish};
+use tripwire_supervisor::{
+    self as supervisor, Ending, Notifier, Output, Presence, RunError, RunOptions, RunReport, WatchLimits,
+};
 use tripwire_workspace::Workspace;
 
 /// Why a worker cannot be had; told before anything is made.
@@ -139,7 +142,7 @@ struct Supervised {
 
 impl Worker for Supervised {
     fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, String> {
-        match supervisor::run(&self.wish(order), Arc::new(Voice)) {
+        match supervisor::run(&self.options(order), Arc::new(QuietNotifier)) {
             Ok(report) => {
                 crate::verbs::agent::report::aside(&format!(
                     "note: the session that guarded this turn is {}",
@@ -155,7 +158,7 @@ impl Worker for Supervised {
 }
 
 impl Supervised {
-    fn wish(&self, order: &WorkerOrder<'_>) -> Wish {
+    fn options(&self, order: &WorkerOrder<'_>) -> RunOptions {
         let workspace = self.team.workspace.clone();
         let mut settings = self.team.settings.clone();
         let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
@@ -163,8 +166,8 @@ impl Supervised {
         if let Some(money) = order.money {
             set("money.budget_micro_usd", money.get().max(1).to_string());
         }
-        Wish {
-            command: told(self.program, &self.words, order.prompt),
+        RunOptions {
+            command: command_line(self.program, &self.words, order.prompt),
             client: Some(self.program.client),
             cwd: workspace.root().to_owned(),
             env: self.env.clone(),
@@ -180,48 +183,15 @@ impl Supervised {
             presence: Presence::Headless,
             output: Output::Kept,
             signing: workspace::signing(&workspace),
+            limits: WatchLimits::default(),
             workspace,
         }
     }
 }
 
-/// The whole command line: the person's words, what they leave open, and the prompt where no flag can swallow it.
-fn told(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
-    let own = words.get(program.arguments..).unwrap_or_default();
-    let has = |flags: &[&str]| {
-        let name = |word: &OsString| word.to_string_lossy().split('=').next().unwrap_or_default().to_owned();
-        own.iter().any(|word| flags.contains(&name(word).as_str()))
-    };
-    let mut line = words.to_vec();
-    let mut unless = |flags: &[&str], more: &[&str]| {
-        if !has(flags) {
-            line.extend(more.iter().map(OsString::from));
-        }
-    };
-    match program.client {
-        Client::Claude => {
-            unless(&["-p", "--print"], &["-p"]);
-            unless(&["--output-format"], &["--output-format", "stream-json", "--verbose"]);
-            unless(&["--permission-mode", "--dangerously-skip-permissions"], &["--permission-mode", "acceptEdits"]);
-            // Some of its flags take every word that follows.
-            line.insert(program.arguments, prompt.into());
-        }
-        Client::Codex => {
-            unless(&["exec", "e"], &["exec"]);
-            unless(&["--json"], &["--json"]);
-            unless(&["--skip-git-repo-check"], &["--skip-git-repo-check"]);
-            let sandbox =
-                ["-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "-c", "--config"];
-            unless(&sandbox, &["-s", "workspace-write"]);
-            line.push(prompt.into());
-        }
-        Client::Gemini => {
-            unless(&["-o", "--output-format"], &["--output-format", "stream-json"]);
-            unless(&["--approval-mode", "-y", "--yolo"], &["--approval-mode", "auto_edit"]);
-            line.extend(["-p".into(), prompt.into()]);
-        }
-    }
-    line
+/// The whole command line: the person's words, what they leave open, and the prompt.
+fn command_line(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
+    program.client.adapter().command_line().worker(words, program.arguments, prompt)
 }
 
 /// What a run of the supervisor means for the loop.
@@ -273,9 +243,9 @@ fn not_begun(order: &str) -> WorkerTurn {
 }
 
 /// What the supervisor has to say stands between the lines of the story.
-struct Voice;
+struct QuietNotifier;
 
-impl Teller for Voice {
+impl Notifier for QuietNotifier {
     fn say(&self, line: &str) {
         crate::verbs::agent::report::aside(line);
     }
@@ -291,8 +261,8 @@ mod tests {
 
     fn line(name: &str) -> String {
         let (program, words) = command(name).unwrap();
-        let told = told(program, &words, "PROMPT");
-        told.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        let line = command_line(program, &words, "PROMPT");
+        line.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
