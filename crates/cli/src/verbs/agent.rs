@@ -4,6 +4,8 @@ pub(crate) mod example;
 pub(crate) mod report;
 pub(crate) mod worker;
 
+use tripwire_core::explain::Explain;
+use std::borrow::Cow;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
@@ -12,7 +14,7 @@ use crate::print::{self, Form, Out};
 use crate::verbs::agent::example::Example;
 use crate::verbs::agent::report::{Printer, Shown};
 use crate::verbs::agent::worker::{Team, WorkerError};
-use crate::verbs::replay::agent::AgentParity;
+use crate::parity::AgentParity;
 use crate::workspace::{self, Acting, Where};
 use clap::Args;
 use std::io::IsTerminal as _;
@@ -93,7 +95,7 @@ pub(crate) struct AgentArgs {
 struct LimitArgs {
     /// Which reading of the loop rules holds: `strict` or `balanced`.
     #[arg(long, value_name = "NAME")]
-    profile: Option<crate::verbs::policy::ProfileName>,
+    profile: Option<crate::policy::ProfileName>,
     /// Iterations before a checkpoint waits for a person.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_iterations: Option<u32>,
@@ -186,14 +188,24 @@ fn workers_fit(args: &AgentArgs, names: &Remembered, objective: &str) -> Result<
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("there is no objective")]
+struct NoObjectiveError;
+
+impl Explain for NoObjectiveError {
+    fn hint(&self) -> Cow<'_, str> {
+        "say it with `--objective TEXT` or `--task FILE`".into()
+    }
+}
+
 /// The objective, verbatim.
 fn objective(args: &AgentArgs) -> Result<String, Problem> {
     let text = match (&args.objective, &args.task) {
         (Some(text), _) => text.clone(),
         (None, Some(file)) => task(file)?,
-        (None, None) => return Err(Problem::NoObjective),
+        (None, None) => return Err(NoObjectiveError.into()),
     };
-    if text.trim().is_empty() { Err(Problem::NoObjective) } else { Ok(text) }
+    if text.trim().is_empty() { Err(NoObjectiveError.into()) } else { Ok(text) }
 }
 
 fn task(file: &Path) -> Result<String, Problem> {
@@ -247,7 +259,7 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     let id = SessionId::parse(session)?;
     let names = match (&args.engine, Remembered::of(workspace.layout(), id.as_str())) {
         (None, Ok(names)) => names,
-        (None, Err(error)) => return Err(Problem::Session(Box::new(error.into()))),
+        (None, Err(error)) => return Err(error.into()),
         (Some(_), kept) => Remembered {
             engines: args.engine.iter().chain(&args.fallback).cloned().collect(),
             advisor: args.advisor.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.advisor.clone())),
@@ -315,8 +327,8 @@ fn engines(args: &AgentArgs, names: &Remembered, workspace: &Workspace) -> Resul
     let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
     let opened = |name: &String| {
         let engine = match worker::command(name) {
-            Some(command) => team.open(name, command).map_err(Problem::Worker),
-            None => open(name, &environment).map_err(Problem::Engine),
+            Some(command) => team.open(name, command).map_err(Problem::from),
+            None => open(name, &environment).map_err(Problem::from),
         };
         engine.map(|engine| sensitive.guard(engine))
     };
@@ -366,7 +378,7 @@ fn sensitive_paths(layout: &Layout) -> Result<SensitivePaths, Problem> {
         return Ok(SensitivePaths::default());
     }
     let manifest = Manifest::load(&file).map_err(PolicyFileError::from)?;
-    SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::Sensitive)
+    SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::from)
 }
 
 /// A new cassette; one that is there is never written over.

@@ -94,6 +94,6 @@ fn journal(args: &ChoiceArgs, mode: Mode) -> Result<Option<String>, Problem> {
         return Ok(None);
     }
     let taken = driver.take_now(What::Human(HumanAct::SetMode(mode)), clock::now)?;
-    crate::verbs::step::tell(&driver, &taken);
+    crate::notify::notify(&driver, &taken);
     Ok(Some(session.to_string()))
 }

@@ -1,9 +1,10 @@
 //! `tripwire hook`: what a client calls for each event. It never crashes and never prints what a client would reject.
 
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::Out;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -34,30 +35,9 @@ pub(crate) struct HookArgs {
     client: ClientName,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClientName {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-}
-
 /// Runs the verb.
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, Problem> {
     answer_for(args.client.client())
-}
-
-impl ClientName {
-    /// The client of this name.
-    pub(crate) const fn client(self) -> Client {
-        match self {
-            Self::Claude => Client::Claude,
-            Self::Codex => Client::Codex,
-            Self::Gemini => Client::Gemini,
-        }
-    }
 }
 
 /// The client of a plain `hook CLIENT`, which is what clients call: the path of every tool call reads no more of the
@@ -177,7 +157,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
     loop {
         let handled = desk.handle(call, &mut driver, attempt)?;
         for taken in &handled.taken {
-            crate::verbs::step::tell(&driver, taken);
+            crate::notify::notify(&driver, taken);
         }
         match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
             Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),

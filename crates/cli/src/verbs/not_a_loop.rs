@@ -1,5 +1,7 @@
 //! `tripwire not-a-loop`: a false alarm becomes a scenario that is checked for ever.
 
+use tripwire_core::explain::Explain;
+use std::borrow::Cow;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
@@ -32,6 +34,18 @@ pub(crate) struct NotALoopArgs {
     json: bool,
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("decision {decision} raised no alarm that the agent noticed")]
+struct NoAlarmError {
+    decision: u64,
+}
+
+impl Explain for NoAlarmError {
+    fn hint(&self) -> Cow<'_, str> {
+        "find the alarms with `tripwire log --level override`".into()
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
     let workspace = args.which.place.look()?;
@@ -53,7 +67,7 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
         count: driver.view().inputs.get(),
     };
     let wrong = wrong.ok_or_else(none)?;
-    let rule = alarm(&wrong).ok_or(Problem::NoAlarm { decision: args.decision })?;
+    let rule = alarm(&wrong).ok_or(NoAlarmError { decision: args.decision })?;
     let file = args.out.clone().unwrap_or_else(|| {
         workspace.layout().folder().join("scenarios").join(format!("not-a-loop-{session}-{}.jsonl", args.decision))
     });

@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::print;
 use crate::print::decision::name;
 use crate::print::terminal;
-use crate::verbs::replay::agent::AgentParity;
+use crate::parity::AgentParity;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;

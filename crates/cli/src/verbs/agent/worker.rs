@@ -3,6 +3,8 @@
 //! What the person's words leave open is set here: the client runs headless, tells its end as a stream, and may edit files
 //! in the workspace by its own rules. Whoever wants it to do more writes the client's own flags.
 
+use tripwire_core::explain::Explain;
+use std::borrow::Cow;
 use crate::workspace;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -71,21 +73,20 @@ pub(crate) enum WorkerError {
     },
 }
 
-impl WorkerError {
-    /// The next step for a person.
-    pub(crate) fn hint(&self) -> String {
+impl Explain for WorkerError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::NotFound { .. } => {
                 "install it, or give its path as in `--engine /path/to/claude`; `tripwire doctor` shows what is there"
-                    .to_owned()
+                    .into()
             }
-            Self::Review { .. } => "leave `--review` out, or name a model, as in `--engine anthropic:MODEL`".to_owned(),
-            Self::Record { .. } => "leave `--record` out, or name a model, as in `--engine anthropic:MODEL`".to_owned(),
-            Self::Aside { .. } => "name a model, as in `--advisor anthropic:MODEL`".to_owned(),
+            Self::Review { .. } => "leave `--review` out, or name a model, as in `--engine anthropic:MODEL`".into(),
+            Self::Record { .. } => "leave `--record` out, or name a model, as in `--engine anthropic:MODEL`".into(),
+            Self::Aside { .. } => "name a model, as in `--advisor anthropic:MODEL`".into(),
             Self::Objective { .. } => {
-                "put it into a file of the workspace and say `--objective \"Do what TASK.md says\"`".to_owned()
+                "put it into a file of the workspace and say `--objective \"Do what TASK.md says\"`".into()
             }
-            Self::Setup { .. } => "check that the current folder and this program are still there".to_owned(),
+            Self::Setup { .. } => "check that the current folder and this program are still there".into(),
         }
     }
 }
@@ -139,7 +140,7 @@ struct Supervised {
 
 impl Worker for Supervised {
     fn work(&mut self, order: &Order<'_>) -> Result<Done, String> {
-        match supervisor::run(&self.wish(order), Arc::new(Voice)) {
+        match supervisor::run(&self.wish(order), Arc::new(WorkerNotifier)) {
             Ok(report) => {
                 crate::verbs::agent::report::aside(&format!(
                     "note: the session that guarded this turn is {}",
@@ -170,7 +171,7 @@ impl Supervised {
             env: self.env.clone(),
             homes: workspace::homes(),
             hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-            kept: crate::verbs::run::kept(),
+            kept: workspace::read_only(),
             temporary: workspace::temporary(),
             program: self.ours.clone(),
             settings,
@@ -273,15 +274,15 @@ fn not_begun(order: &str) -> Done {
 }
 
 /// What the supervisor has to say stands between the lines of the story.
-struct Voice;
+struct WorkerNotifier;
 
-impl Teller for Voice {
+impl Teller for WorkerNotifier {
     fn say(&self, line: &str) {
         crate::verbs::agent::report::aside(line);
     }
 
     fn taken(&self, driver: &Driver, taken: &Taken) {
-        crate::verbs::step::tell(driver, taken);
+        crate::notify::notify(driver, taken);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What `tripwire doctor` says about the workspace and the machine; nothing is changed.
 
-use crate::verbs::policy::Chosen;
-use crate::verbs::sandbox;
+use crate::policy::PolicyArgs;
+use crate::verbs::doctor::layers;
 use crate::verbs::verify;
 use crate::workspace;
 use tripwire_authority::current;
@@ -22,7 +22,7 @@ pub(crate) fn promises(workspace: &Workspace) -> Vec<Promise> {
 
 /// What is promised about what runs confined.
 pub(crate) fn sandbox() -> Vec<Promise> {
-    let layers = sandbox::layers();
+    let layers = layers::tried();
     let missing: Vec<Promise> = layers
         .iter()
         .filter(|check| check.health == LayerHealth::Missing)
@@ -49,7 +49,7 @@ fn how(layout: &Layout) -> Promise {
 
 fn policy(layout: &Layout) -> Promise {
     let manifest = layout.manifest();
-    match Chosen::of_profile(None).or_manifest(layout).policy(None) {
+    match PolicyArgs::of_profile(None).or_manifest(layout).policy(None) {
         Ok(policy) if manifest.exists() => {
             Promise::kept("policy", format!("`{}` is read, profile {}", manifest.display(), profile(&policy)))
         }
