@@ -5,13 +5,13 @@
 //! can shed both; what an agent asks for is judged before (CTRL-3), and under `tripwire run` nothing of its tree can
 //! write the guard's files.
 
-use tripwire_core::explain::{ExitClass, Explain};
-use std::borrow::Cow;
 use crate::error::Problem;
 use crate::workspace::Where;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_supervisor::Program;
 use tripwire_supervisor::socket::SOCKET_VARIABLE;
 

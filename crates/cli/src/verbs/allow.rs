@@ -1,15 +1,15 @@
 //! `tripwire allow`: a person lets one held command pass once.
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::notify;
 use crate::person;
 use crate::print::Out;
-use crate::notify;
 use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
+use std::borrow::Cow;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_session::driver::{Driver, views};
@@ -66,7 +66,11 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     let waiting = driver.view().waiting;
     match count(&waiting, &code) {
         1 => {}
-        0 => return Err(AllowError::NoHeldCommand { code, waiting: waiting.iter().map(Label::to_string).collect() }.into()),
+        0 => {
+            return Err(
+                AllowError::NoHeldCommand { code, waiting: waiting.iter().map(Label::to_string).collect() }.into()
+            );
+        }
         _ => return Err(AllowError::AmbiguousCode { code }.into()),
     }
     let mut out = Out::lock();

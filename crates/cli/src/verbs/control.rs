@@ -3,9 +3,9 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
+use crate::notify;
 use crate::person;
 use crate::print::{Form, Out};
-use crate::notify;
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;

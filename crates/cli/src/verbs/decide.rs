@@ -2,9 +2,9 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::policy::PolicyArgs;
 use crate::print::decision::{self, DecisionSummary};
 use crate::print::{self, Out};
-use crate::policy::PolicyArgs;
 use clap::Args;
 use std::fs::File;
 use std::io::BufWriter;
@@ -209,7 +209,7 @@ impl<'a> Session<'a> {
     fn keep(&mut self, item: &Item, decision: &Decision) -> Result<(), Problem> {
         let file = self.args.record.clone().unwrap_or_default();
         if let Some(recorder) = &mut self.recorder {
-            let wrong = |error| Problem::in_file(print::name(file), error);
+            let wrong = |error| Problem::in_file(print::name(&file), error);
             self.text.clear();
             body::write_input(&item.input, &mut self.text)?;
             recorder.add(&self.text).map_err(wrong)?;

@@ -2,8 +2,8 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{self, Out};
 use crate::policy::{PolicyArgs, in_force};
+use crate::print::{self, Out};
 use crate::workspace::Where;
 use clap::Args;
 use serde_json::json;

@@ -1,17 +1,17 @@
 //! `tripwire identity`: what an agent is made of, and who vouches for it.
 
-use tripwire_core::explain::{ExitClass, Explain};
-use std::borrow::Cow;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
 use crate::workspace::{self, Acting, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use tripwire_authority::current;
 use tripwire_authority::identity::{Configuration, Gold, GoldEntry, GoldError, Part};
 use tripwire_core::counted::counted;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_journal::keys::KeyHome;

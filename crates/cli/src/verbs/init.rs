@@ -1,20 +1,20 @@
 //! `tripwire init`: our hooks into the settings of the clients that are here, and out again.
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
-use crate::client_name::ClientName;
 use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tripwire_clients::codex_hooks::{self, Listed};
 use tripwire_clients::hooks::Client;
 use tripwire_clients::install::{self, Change, CodexFiles, Found, InstallError, Scope};
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Mode;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::mode::{Choice, word};

@@ -1,7 +1,5 @@
 //! `tripwire log`: what happened in a session, filtered, and followed while it happens.
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
@@ -10,8 +8,10 @@ use crate::workspace::Which;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Level;
+use tripwire_core::explain::Explain;
 use tripwire_core::rules::{Rule, entries, nearest};
 use tripwire_session::driver::{open_existing, words};
 use tripwire_workspace::clock;

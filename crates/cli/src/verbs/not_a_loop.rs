@@ -1,7 +1,5 @@
 //! `tripwire not-a-loop`: a false alarm becomes a scenario that is checked for ever.
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{Pair, Pairs};
@@ -9,11 +7,13 @@ use crate::print::Out;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
+use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
 use tripwire_session::driver::Driver;
 

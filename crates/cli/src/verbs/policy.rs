@@ -1,7 +1,5 @@
 //! `tripwire policy`: the effective policy, where each value came from, and whether a file is good.
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::policy::PolicyArgs;
@@ -9,10 +7,12 @@ use crate::print::{self, Out};
 use crate::workspace::Where;
 use clap::{Args, Subcommand};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tripwire_authority::{self as authority, current};
 use tripwire_core::counted::{agreeing, counted};
+use tripwire_core::explain::Explain;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::policy_file::{self, PolicyFileError};

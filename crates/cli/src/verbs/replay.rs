@@ -1,21 +1,20 @@
 //! `tripwire replay`: the same events, the same decisions, or the first index that differs.
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
 use crate::error::Problem;
-use crate::parity::{self, is_equal, parity_line};
 use crate::exit::Exit;
+use crate::parity::{self, is_equal, parity_line};
+use crate::policy::PolicyArgs;
 use crate::print::decision;
 use crate::print::{self, Out};
-use crate::policy::PolicyArgs;
 use clap::Args;
+use std::borrow::Cow;
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Decision;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Input;
 use tripwire_core::policy::Policy;
-use tripwire_core::record::parity::CountedDigest;
 use tripwire_journal::bundle;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::{Journal, Options};
@@ -151,7 +150,8 @@ fn stream<R: BufRead>(args: &ReplayArgs, reader: R) -> Result<(Inputs<R>, Policy
     let file = print::name(&args.file);
     let mut inputs = Inputs::new(reader);
     let header = inputs.header().map_err(|error| Problem::in_file(file.clone(), error))?;
-    let policy = PolicyArgs::of_profile(args.profile).policy(header.as_deref().map(|header| (header, file.as_str())))?;
+    let policy =
+        PolicyArgs::of_profile(args.profile).policy(header.as_deref().map(|header| (header, file.as_str())))?;
     Ok((inputs, policy))
 }
 

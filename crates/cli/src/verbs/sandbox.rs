@@ -4,12 +4,12 @@ pub(crate) mod args;
 pub(crate) mod network;
 pub(crate) mod report;
 
-use tripwire_core::explain::{ExitClass, Explain};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tripwire_core::explain::{ExitClass, Explain};
 
 use clap::{Args, Subcommand};
 use tripwire_sandbox::{

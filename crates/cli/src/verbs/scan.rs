@@ -2,19 +2,19 @@
 
 pub(crate) mod transcripts;
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{self, Form, Out};
-use crate::client_name::ClientName;
 use crate::policy::PolicyArgs;
+use crate::print::{self, Form, Out};
 use crate::workspace;
 use clap::Args;
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
+use tripwire_core::explain::Explain;
 use tripwire_session::formats::traces::{self, Scanned};
 use tripwire_workspace::Workspace;
 

@@ -1,10 +1,10 @@
 //! A session of our own loop as it happens: a story in lines, one line that is rewritten on a terminal, or JSON.
 
 use crate::exit::Exit;
+use crate::parity::AgentParity;
 use crate::print;
 use crate::print::decision::name;
 use crate::print::terminal;
-use crate::parity::AgentParity;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;

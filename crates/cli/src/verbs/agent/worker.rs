@@ -3,9 +3,8 @@
 //! What the person's words leave open is set here: the client runs headless, tells its end as a stream, and may edit files
 //! in the workspace by its own rules. Whoever wants it to do more writes the client's own flags.
 
-use tripwire_core::explain::Explain;
-use std::borrow::Cow;
 use crate::workspace;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use tripwire_clients::hooks::Client;
 use tripwire_core::chain::event::TestResult;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::explain::Explain;
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};

@@ -3,6 +3,7 @@
 use crate::exit::Exit;
 use crate::print::decision::name;
 use serde_json::json;
+use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
 use tripwire_supervisor::{Ending, RunReport, Verified};

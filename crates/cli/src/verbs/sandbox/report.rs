@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tripwire_core::counted::counted;
 use tripwire_egress::AllowListError;
 use tripwire_sandbox::{
-    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerState, Layers,
-    NotRun, Report, SpecError, StageError,
+    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerState, Layers, NotRun, Report, SpecError,
+    StageError,
 };
 
 use crate::error::Problem;
