@@ -1,29 +1,27 @@
-//! Style as a test: every limit the project states is checked here, so that no review has to.
+//! Style as a test: every limit the project states and that no lint holds is checked here.
 //!
 //! The checks are pure functions of a [`Workspace`], which is nothing but the texts of the repository's files. Only
-//! [`check_repository`] reads the disk. What stands inside a macro call is seen as tokens, not as syntax: the limits on
-//! functions do not reach into it, while the bans on `unsafe` and the search for test names do.
+//! [`check_repository`] reads the disk.
 
 mod changelog;
 mod dead_files;
 mod dependencies;
-mod docs;
 mod figures;
+mod files;
 mod finding;
-mod length;
+mod lints;
 mod machine_paths;
-mod params;
-mod patterns;
+mod manifest;
 mod purity;
+mod reach;
 mod repository;
 mod rust;
+mod sockets;
 mod spec_names;
 #[cfg(test)]
 mod testing;
 mod tokens;
-mod unsafety;
 mod walls;
-mod wildcard;
 mod workspace;
 
 use std::path::Path;
@@ -54,13 +52,11 @@ pub fn check_repository(root: &Path) -> Result<Report, ReadError> {
 
 fn check(workspace: &Workspace) -> Report {
     let mut findings = workspace.broken.clone();
-    length::check(workspace, &mut findings);
-    params::check(workspace, &mut findings);
-    wildcard::check(workspace, &mut findings);
-    docs::check(workspace, &mut findings);
+    files::check(workspace, &mut findings);
+    lints::check(workspace, &mut findings);
     purity::check(workspace, &mut findings);
-    unsafety::check(workspace, &mut findings);
     walls::check(workspace, &mut findings);
+    sockets::check(workspace, &mut findings);
     dependencies::check(workspace, &mut findings);
     changelog::check(workspace, &mut findings);
     dead_files::check(workspace, &mut findings);

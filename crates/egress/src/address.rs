@@ -98,7 +98,7 @@ const fn prefix_v6(bits: u128, length: u32) -> u128 {
     }
 }
 
-/// The first match wins, so a single address stands above the block that holds it.
+/// The first match wins, so a single address is above the block that holds it.
 const V4_TABLE: &[([u8; 4], u32, AddressClass)] = &[
     ([0, 0, 0, 0], 32, AddressClass::Unspecified),
     ([169, 254, 169, 254], 32, AddressClass::Metadata), // most clouds

@@ -1,4 +1,4 @@
-//! What a client is told: one status per reason, with the reason in words where a person will see it.
+//! The proxy's own answers to a client: one status per reason, with the reason in words where a person will see it.
 
 use super::connect::{HeadError, HttpVersion};
 use super::hello::HelloError;

@@ -59,7 +59,7 @@ pub enum HttpVersion {
 }
 
 impl HttpVersion {
-    /// The version as it stands in a status line.
+    /// The version as a status line writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -247,7 +247,7 @@ fn read_headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Option<&'a s
     Ok(host)
 }
 
-/// Whether a `Host` value is the target; without a port it stands for the usual one.
+/// Whether a `Host` value is the target; without a port it means the usual one.
 fn names_target(value: &str, host: &HostName, port: Port) -> bool {
     let (name, named_port) = match value.rsplit_once(':') {
         None => (value, Ok(Port::HTTPS)),

@@ -72,7 +72,7 @@ impl Dialler {
             .spawn(move || {
                 let answer = resolver.resolve(to.host());
                 drop(ticket);
-                // The asker may have given up; then nobody wants the answer.
+                // The asker may have given up; then the answer has no receiver.
                 drop(sender.send(answer));
             })
             .map_err(|_| bare(Reason::ThreadUnavailable))?;

@@ -1,8 +1,10 @@
 //! Host names and ports, parsed once at the edge: inside, a name that could be an address in disguise does not exist.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
+use tripwire_core::explain::Explain;
 
 use super::limits::{LABEL_BYTES_MAX, NAME_BYTES_MAX};
 
@@ -127,11 +129,9 @@ pub enum NameError {
     BadPort,
 }
 
-impl NameError {
-    /// What to write instead.
-    #[must_use]
-    pub const fn hint(self) -> &'static str {
-        match self {
+impl Explain for NameError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
             Self::Empty => "write a host name, as in `--allow-host crates.io`",
             Self::NotAscii => "write the name in its punycode form, as in `--allow-host xn--bcher-kva.example`",
             Self::AddressLiteral => {
@@ -142,7 +142,7 @@ impl NameError {
                 "write the name alone, without scheme, path or spaces, as in `--allow-host crates.io`"
             }
             Self::BadPort => "write the port in digits, as in `--allow-host crates.io:443`",
-        }
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! The list itself: which name and port may be asked for. The answer is a value that the dialler consumes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+use tripwire_core::explain::Explain;
 
 use super::limits::ENTRIES_MAX;
 use super::name::{HostName, NameError, Port};
@@ -91,13 +94,11 @@ pub enum AllowListError {
     TooMany,
 }
 
-impl AllowListError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
+impl Explain for AllowListError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Entry(error) => error.cause.hint(),
-            Self::TooMany => "name only the hosts that the command needs",
+            Self::TooMany => Cow::Borrowed("name only the hosts that the command needs"),
         }
     }
 }

@@ -17,8 +17,8 @@ use super::limits::{
 use super::log::{EndReason, Reason, RequestRecord, Stage, Verdict};
 use super::name::HostName;
 use super::policy::PolicyRefusal;
-use super::proxy::Shared;
 use super::server_hello::{ServerProgress, read_server_answer};
+use super::shared::Shared;
 use super::splice::{Moved, splice};
 use super::tls::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, front_record};
 use super::wire::{Deadline, Side, WireError, read_until, write_until};
@@ -47,7 +47,7 @@ impl Connection {
         Self { id, client, shared, started: Instant::now(), asked: Asked::default(), moved: Moved::default() }
     }
 
-    /// Serves the request and logs its end. What ends it is written down before the client is told, and telling may
+    /// Serves the request and logs its end. The end is logged before the client is answered, because answering may
     /// take a moment.
     pub(super) fn serve(mut self) {
         match self.open() {
@@ -78,7 +78,7 @@ impl Connection {
     pub(super) fn turn_away(self, reason: Reason) {
         self.log_end(reason);
         let answer = answer::refusal(HttpVersion::Http11, reason, None);
-        // Whoever does not take the answer learns it from the closed socket.
+        // A client that does not take the answer learns it from the closed socket.
         self.say(&answer, Deadline::after(TURN_AWAY_TIME)).unwrap_or_default();
         self.client.close(Shutdown::Both);
     }

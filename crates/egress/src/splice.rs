@@ -66,7 +66,7 @@ impl Tunnel<'_> {
                 self.half_close(to, Shutdown::Write);
                 EndReason::Closed
             }
-            // Whoever stopped listening may still be answering: a server that refuses an upload says so and closes.
+            // A peer that stopped listening may still be answering: a server that refuses an upload says so and closes.
             CopyEnd::SinkGone => {
                 self.half_close(from, Shutdown::Read);
                 EndReason::Broken
@@ -104,7 +104,7 @@ impl Tunnel<'_> {
                 return CopyEnd::Idle;
             };
             let slice = self.slice(left);
-            // While bytes flow the slice stays the same, and the socket need not be told again.
+            // While bytes flow the slice stays the same, and the socket's time-out need not be set again.
             if slice != armed && from.read_time(slice).is_err() {
                 return CopyEnd::SourceFailed;
             }

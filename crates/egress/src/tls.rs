@@ -8,7 +8,7 @@ pub(super) const CHANGE_CIPHER_SPEC: u8 = 20;
 pub(super) const ALERT: u8 = 21;
 /// Handshake messages.
 pub(super) const HANDSHAKE: u8 = 22;
-/// Application data; early data stands between the two hellos of a retried handshake.
+/// Application data; early data comes between the two hellos of a retried handshake.
 pub(super) const APPLICATION_DATA: u8 = 23;
 /// What a protected record may have beyond the plaintext bound.
 const PROTECTED_EXTRA_BYTES: usize = 2048;

@@ -1,7 +1,7 @@
 //! Each dependency is a decision: declared once, from the public registry, and justified in writing.
 
 use super::finding::{Finding, Rule};
-use super::walls::{dependencies, dependency_table};
+use super::manifest::{dependencies, dependency_table};
 use super::workspace::Workspace;
 
 /// Where the reasons stand, one heading per crate.

@@ -18,13 +18,13 @@ pub struct Figures {
 pub(crate) fn count(ws: &Workspace, rules: RuleCounts) -> Figures {
     let mut figures = Figures { files: ws.sources.len(), production_lines: 0, test_lines: 0, rules };
     for source in &ws.sources {
-        let all = source.text.lines().count();
-        let tests = match source.role {
-            Role::Production => source.inline_test_lines(),
-            Role::Test => all,
-        };
-        figures.test_lines += tests;
-        figures.production_lines += all - tests;
+        match source.role {
+            Role::Production => {
+                figures.production_lines += source.own_lines();
+                figures.test_lines += source.inline_test_lines();
+            }
+            Role::Test => figures.test_lines += source.own_lines(),
+        }
     }
     figures
 }

@@ -1,4 +1,4 @@
-//! What a check says: a place, the rule that was broken, and how to mend it.
+//! What a check says: a place, the rule that was broken, and how to fix it.
 
 use std::fmt;
 
@@ -9,29 +9,17 @@ pub enum Rule {
     Unreadable,
     /// A file longer than a person reads in one go.
     FileLength,
-    /// A function longer than a screen.
-    FunctionLength,
-    /// A function with more parameters than a caller keeps apart.
-    ParameterCount,
-    /// A flag whose meaning the call site does not show.
-    BoolParameter,
-    /// A catch-all arm that would swallow a new variant of our own enum.
-    WildcardArm,
     /// A file without the line that says why it exists.
     FileDoc,
-    /// A public item without the line that says why it exists.
-    ItemDoc,
-    /// A way from the pure core into the standard library.
-    CorePurity,
-    /// Unsafe code outside the one crate that may have it.
-    UnsafeCode,
-    /// Unsafe code that does not say why it is sound.
-    SafetyComment,
+    /// A way from a pure crate into the standard library.
+    Purity,
+    /// A limit that a lint held and no longer holds.
+    LintTable,
     /// A dependency that crosses a wall between the crates.
     CrateWall,
     /// A dependency declared outside the one table, or from a foreign source.
     DependencyTable,
-    /// A dependency that nobody justified.
+    /// A dependency without a written reason.
     DependencyReason,
     /// A changelog that tools and people cannot rely on.
     Changelog,
@@ -49,15 +37,9 @@ impl Rule {
         match self {
             Self::Unreadable => "unreadable",
             Self::FileLength => "file-length",
-            Self::FunctionLength => "function-length",
-            Self::ParameterCount => "parameter-count",
-            Self::BoolParameter => "bool-parameter",
-            Self::WildcardArm => "wildcard-arm",
             Self::FileDoc => "file-doc",
-            Self::ItemDoc => "item-doc",
-            Self::CorePurity => "core-purity",
-            Self::UnsafeCode => "unsafe-code",
-            Self::SafetyComment => "safety-comment",
+            Self::Purity => "purity",
+            Self::LintTable => "lint-table",
             Self::CrateWall => "crate-wall",
             Self::DependencyTable => "dependency-table",
             Self::DependencyReason => "dependency-reason",

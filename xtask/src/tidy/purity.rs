@@ -1,4 +1,4 @@
-//! The core is `no_std`, and nobody opens a side door into the standard library.
+//! The pure crates are `no_std`, and no file of theirs opens a side door into the standard library.
 
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, Path, UseTree};
@@ -7,24 +7,25 @@ use super::finding::{Finding, Rule};
 use super::rust::{Role, SourceFile, is_test_only};
 use super::workspace::Workspace;
 
-const CORE: &str = "crates/core";
-const CORE_ROOT: &str = "crates/core/src/lib.rs";
+/// The crates that know no clock, no disk, no environment.
+const PURE: [&str; 3] = ["crates/core", "crates/shell", "crates/observe"];
 
 /// Banned as text, comments included: one less thing to argue about.
 const SIDE_DOOR: &str = "extern crate std";
 
 pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     for source in &ws.sources {
-        if source.package_folder() != CORE {
+        if !PURE.contains(&source.package_folder()) {
             continue;
         }
         check_text(source, findings);
-        if source.path == CORE_ROOT && !source.syntax.attrs.iter().any(is_no_std) {
+        let is_root = source.path_in_package() == "src/lib.rs";
+        if is_root && !source.syntax.attrs.iter().any(is_no_std) {
             findings.push(Finding::new(
-                CORE_ROOT,
+                &source.path,
                 1,
-                Rule::CorePurity,
-                "`#![no_std]` is missing; it is the wall that keeps the core pure",
+                Rule::Purity,
+                "`#![no_std]` is missing; it is the wall that keeps this crate pure",
             ));
         }
         if source.role == Role::Production {
@@ -40,8 +41,8 @@ fn check_text(source: &SourceFile, findings: &mut Vec<Finding>) {
             findings.push(Finding::new(
                 &source.path,
                 index + 1,
-                Rule::CorePurity,
-                format!("`{SIDE_DOOR}` is banned in {CORE}; use `core` and `alloc`"),
+                Rule::Purity,
+                format!("`{SIDE_DOOR}` is banned in {}; use `core` and `alloc`", source.package_folder()),
             ));
         }
     }
@@ -59,7 +60,7 @@ fn is_no_std(attribute: &Attribute) -> bool {
     list.path.is_ident("cfg_attr") && condition == "not(test),no_std"
 }
 
-/// Paths into `std` outside tests, for a core that was made to link it in some other way.
+/// Paths into `std` outside tests, for a crate that was made to link it in some other way.
 struct StdPaths<'a> {
     source: &'a SourceFile,
     findings: &'a mut Vec<Finding>,
@@ -69,8 +70,8 @@ impl StdPaths<'_> {
     fn report(&mut self, span: proc_macro2::Span) {
         self.findings.push(self.source.finding(
             span,
-            Rule::CorePurity,
-            "`std` in the core; use `core` and `alloc`, and let the world enter as input",
+            Rule::Purity,
+            "`std` in a pure crate; use `core` and `alloc`, and let the world enter as input",
         ));
     }
 }
@@ -107,14 +108,23 @@ mod tests {
     use super::*;
 
     fn core(text: &str) -> Vec<String> {
-        printed(&member_files(&[(CORE_ROOT, text)]), check)
+        printed(&member_files(&[("crates/core/src/lib.rs", text)]), check)
+    }
+
+    #[test]
+    fn every_pure_crate_is_held() {
+        for folder in PURE {
+            let root = format!("{folder}/src/lib.rs");
+            assert_eq!(printed(&member_files(&[(&root, "//! x\n")]), check).len(), 1, "{folder}");
+        }
+        assert!(printed(&library("//! x\n"), check).is_empty());
     }
 
     #[test]
     fn the_side_door_is_found_everywhere_in_core_and_only_there() {
         let found = core("#![no_std]\n#[cfg(test)]\nextern crate std;\n");
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("lib.rs:3: core-purity"), "{found:?}");
+        assert!(found[0].contains("lib.rs:3: purity"), "{found:?}");
         let in_tests = member_files(&[("crates/core/tests/t.rs", "extern crate std;\n")]);
         assert_eq!(printed(&in_tests, check).len(), 1);
         assert!(printed(&library("extern crate std;\n"), check).is_empty());

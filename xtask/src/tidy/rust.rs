@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, Meta, Visibility};
+use syn::{Attribute, Item, Meta};
 
 use super::finding::{Finding, Rule};
 
@@ -58,6 +58,15 @@ impl SourceFile {
         counter.lines
     }
 
+    /// Lines without inline tests; all lines of a file that is test code as a whole.
+    pub(crate) fn own_lines(&self) -> usize {
+        let all = self.text.lines().count();
+        match self.role {
+            Role::Production => all - self.inline_test_lines(),
+            Role::Test => all,
+        }
+    }
+
     pub(crate) fn finding(&self, span: Span, rule: Rule, message: impl Into<String>) -> Finding {
         Finding::new(&self.path, start_line(span), rule, message)
     }
@@ -107,10 +116,6 @@ fn requires_test(condition: &Meta) -> bool {
     } else {
         false
     }
-}
-
-pub(crate) fn is_public(visibility: &Visibility) -> bool {
-    matches!(visibility, Visibility::Public(_))
 }
 
 struct InlineTests {
@@ -164,6 +169,6 @@ mod tests {
         let source = parse("//! x\n");
         assert_eq!(source.package_folder(), "crates/a");
         assert_eq!(source.path_in_package(), "src/lib.rs");
-        assert_eq!(package_folder("xtask/src/tidy/docs.rs"), "xtask");
+        assert_eq!(package_folder("xtask/src/tidy/rust.rs"), "xtask");
     }
 }

@@ -1,25 +1,6 @@
 //! Questions to the token stream, which unlike the syntax tree also shows what stands inside macro calls.
 
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
-
-/// Where the keyword or name `word` stands, comments and strings left out.
-pub(crate) fn places_of(word: &str, tokens: &TokenStream) -> Vec<Span> {
-    let mut places = Vec::new();
-    collect_places(word, tokens.clone(), &mut places);
-    places
-}
-
-fn collect_places(word: &str, tokens: TokenStream, places: &mut Vec<Span>) {
-    for token in tokens {
-        if let TokenTree::Ident(ident) = &token {
-            if ident == word {
-                places.push(ident.span());
-            }
-        } else if let TokenTree::Group(group) = token {
-            collect_places(word, group.stream(), places);
-        }
-    }
-}
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Names of test functions that really run: a `#[test]` of any framework, and no `#[ignore]`.
 pub(crate) fn test_names(tokens: &TokenStream) -> Vec<String> {
@@ -91,14 +72,6 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         test_names(&text.parse().unwrap())
-    }
-
-    #[test]
-    fn a_word_is_seen_in_macros_but_not_in_comments_or_strings() {
-        let text = "// unsafe\nfn f() { let s = \"unsafe\"; m!(unsafe { x }); let unsafe_code = 1; }";
-        let places = places_of("unsafe", &text.parse().unwrap());
-        assert_eq!(places.len(), 1);
-        assert_eq!(places[0].start().line, 2);
     }
 
     #[test]

@@ -1,51 +1,82 @@
 //! The walls between the crates, read from their manifests: who may depend on whom, and who never sees the network.
 //!
-//! Dev-dependencies are exempt: a test may use what the product may not.
+//! Dev-dependencies are exempt: a test may use what the product may not. Only the two crates that exist for development
+//! alone are closed to everyone's product code.
 
 use super::finding::{Finding, Rule};
-use super::workspace::{Manifest, Workspace};
+use super::manifest::{Dependency, Manifest, dependencies};
+use super::workspace::Workspace;
 
 /// One row of the table of walls.
 struct Wall {
     folder: &'static str,
-    ours: &'static [&'static str],
+    ours: Ours,
     foreign: Foreign,
+}
+
+/// Which of our crates a crate may use, by the short name of its folder.
+#[derive(Clone, Copy)]
+enum Ours {
+    Only(&'static [&'static str]),
+    /// Every crate of the product: the command puts them together.
+    Product,
 }
 
 /// Which crates of others a crate may use.
 #[derive(Clone, Copy)]
 enum Foreign {
+    /// A closed list of crates without `std`: the crate is pure because they are.
+    Pure(&'static [&'static str]),
     /// A closed list: the crate is small because its list is.
     Only(&'static [&'static str]),
-    /// Whatever the one table holds, except what speaks to the network.
+    /// What the one table holds, except what speaks to the network.
     NoNetwork,
-    /// Whatever the one table holds.
-    Any,
+    /// What the one table holds, except an asynchronous runtime.
+    Network,
 }
 
-const WALLS: [Wall; 7] = [
-    Wall {
-        folder: "crates/core",
-        ours: &[],
-        foreign: Foreign::Only(&["postcard", "serde", "serde_json", "sha2", "thiserror"]),
-    },
-    Wall {
-        folder: "crates/sandbox",
-        ours: &[],
-        foreign: Foreign::Only(&["rustix", "libc", "landlock", "seccompiler", "sha2", "thiserror"]),
-    },
-    Wall { folder: "crates/host", ours: &["tripwire-core", "tripwire-sandbox"], foreign: Foreign::NoNetwork },
-    Wall { folder: "crates/agent", ours: &["tripwire-core", "tripwire-host"], foreign: Foreign::Any },
-    Wall { folder: "crates/adapters", ours: &["tripwire-core", "tripwire-host"], foreign: Foreign::Any },
-    Wall {
-        folder: "crates/cli",
-        ours: &["tripwire-core", "tripwire-sandbox", "tripwire-host", "tripwire-agent", "tripwire-adapters"],
-        foreign: Foreign::NoNetwork,
-    },
-    Wall { folder: "xtask", ours: &["tripwire-cli"], foreign: Foreign::Any },
+/// From the bottom to the top; a crate uses only what is above it in this list.
+const WALLS: [Wall; 18] = [
+    wall("crates/core", &[], Foreign::Pure(&["postcard", "serde", "serde_json", "sha2", "thiserror"])),
+    wall("crates/shell", &[], Foreign::Pure(&["thiserror"])),
+    wall("crates/observe", &["core", "shell"], Foreign::Pure(&["serde", "serde_json", "sha2"])),
+    wall("crates/fs", &["core"], Foreign::Only(&["rustix", "thiserror"])),
+    wall("crates/sandbox", &["core", "fs"], Foreign::Only(&["libc", "rustix", "sha2", "thiserror"])),
+    wall("crates/journal", &["core", "fs"], Foreign::NoNetwork),
+    wall("crates/workspace", &["core", "fs", "journal", "sandbox"], Foreign::NoNetwork),
+    wall("crates/judge", &["core", "fs", "observe", "shell", "workspace"], Foreign::NoNetwork),
+    wall("crates/authority", &["core", "fs", "journal", "judge", "observe", "shell", "workspace"], Foreign::NoNetwork),
+    wall(
+        "crates/session",
+        &["authority", "core", "fs", "journal", "judge", "observe", "sandbox", "shell", "workspace"],
+        Foreign::NoNetwork,
+    ),
+    wall(
+        "crates/clients",
+        &["authority", "core", "fs", "judge", "observe", "sandbox", "session", "shell", "workspace"],
+        Foreign::Network,
+    ),
+    wall(
+        "crates/supervisor",
+        &["authority", "clients", "core", "fs", "judge", "observe", "sandbox", "session", "shell", "workspace"],
+        Foreign::Network,
+    ),
+    wall("crates/egress", &["core", "fs"], Foreign::Network),
+    wall(
+        "crates/agent",
+        &["authority", "core", "fs", "judge", "observe", "session", "shell", "workspace"],
+        Foreign::Network,
+    ),
+    Wall { folder: "crates/cli", ours: Ours::Product, foreign: Foreign::NoNetwork },
+    wall("crates/bench", &[], Foreign::NoNetwork),
+    wall("crates/testing", &[], Foreign::NoNetwork),
+    wall("xtask", &["cli"], Foreign::NoNetwork),
 ];
 
-/// Crates whose purpose is the network; only agent and adapters may have them.
+/// Crates that no product code may use, the command's included.
+const FOR_DEVELOPMENT: [&str; 2] = ["bench", "testing"];
+
+/// Crates whose purpose is the network.
 const NETWORK_CRATES: [&str; 16] = [
     "async-nats",
     "attohttpc",
@@ -68,14 +99,17 @@ const NETWORK_CRATES: [&str; 16] = [
 /// Features that turn an innocent crate into one of the above.
 const NETWORK_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("tokio", "full"), ("rustix", "net")];
 
-/// The crate that alone has a lint table of its own, because it alone may use unsafe code.
-const OWN_LINTS: &str = "crates/sandbox";
+/// Asynchronous runtimes: no crate of today has one, so that a hook stays a short program.
+const ASYNC_CRATES: [&str; 5] = ["async-std", "embassy-executor", "futures-executor", "smol", "tokio"];
 
 const OUR_PREFIX: &str = "tripwire-";
 
+const fn wall(folder: &'static str, ours: &'static [&'static str], foreign: Foreign) -> Wall {
+    Wall { folder, ours: Ours::Only(ours), foreign }
+}
+
 pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     for member in &ws.members {
-        check_lints(member, findings);
         let Some(wall) = WALLS.iter().find(|wall| wall.folder == member.package_folder()) else {
             findings.push(Finding::new(
                 &member.path,
@@ -94,34 +128,34 @@ pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     }
 }
 
-fn check_lints(member: &Manifest, findings: &mut Vec<Finding>) {
-    let lints = member.table.get("lints");
-    let shared = lints.and_then(|lints| lints.get("workspace")?.as_bool()) == Some(true);
-    let own = lints.is_some() && member.package_folder() == OWN_LINTS;
-    if !shared && !own {
-        findings.push(Finding::new(
-            &member.path,
-            1,
-            Rule::CrateWall,
-            "`[lints] workspace = true` is missing, so no lint of the workspace holds here",
-        ));
+fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<String> {
+    let folder = wall.folder;
+    let name = dependency.real_name(root);
+    if let Some(short) = name.strip_prefix(OUR_PREFIX) {
+        return refusal_of_ours(wall, short);
+    }
+    if ASYNC_CRATES.contains(&name.as_str()) {
+        return Some(format!("{folder} may not use the asynchronous runtime `{name}`"));
+    }
+    match wall.foreign {
+        Foreign::Pure(allowed) | Foreign::Only(allowed) if !allowed.contains(&name.as_str()) => {
+            Some(format!("{folder} may not depend on `{name}`: {}", listed(allowed)))
+        }
+        Foreign::Pure(_) => std_refusal(folder, &name, dependency, root),
+        Foreign::Only(_) | Foreign::Network => None,
+        Foreign::NoNetwork => network_refusal(folder, &name, dependency, root),
     }
 }
 
-fn refusal(wall: &Wall, dependency: &Dependency, root: &Manifest) -> Option<String> {
-    let Wall { folder, ours, foreign } = wall;
-    let name = dependency.real_name(root);
-    if name.starts_with(OUR_PREFIX) {
-        return (!ours.contains(&name.as_str()))
-            .then(|| format!("{folder} may not depend on `{name}`: {}", listed(ours)));
+fn refusal_of_ours(wall: &Wall, short: &str) -> Option<String> {
+    let folder = wall.folder;
+    if FOR_DEVELOPMENT.contains(&short) {
+        return Some(format!("{folder} may use `{OUR_PREFIX}{short}` in tests only; make it a dev-dependency"));
     }
-    match foreign {
-        Foreign::Only(allowed) if !allowed.contains(&name.as_str()) => {
-            Some(format!("{folder} may not depend on `{name}`: {}", listed(allowed)))
-        }
-        Foreign::Only(_) if *folder == "crates/core" => std_refusal(&name, dependency, root),
-        Foreign::Only(_) | Foreign::Any => None,
-        Foreign::NoNetwork => network_refusal(folder, &name, dependency, root),
+    match wall.ours {
+        Ours::Product => None,
+        Ours::Only(allowed) if allowed.contains(&short) => None,
+        Ours::Only(allowed) => Some(format!("{folder} may not depend on `{OUR_PREFIX}{short}`: {}", listed(allowed))),
     }
 }
 
@@ -129,93 +163,28 @@ fn listed(allowed: &[&str]) -> String {
     if allowed.is_empty() { "it stands alone".to_owned() } else { format!("it may use {}", allowed.join(", ")) }
 }
 
-/// A dependency of the core that links `std` would make `no_std` a decoration.
-fn std_refusal(name: &str, dependency: &Dependency, root: &Manifest) -> Option<String> {
+/// A dependency of a pure crate that links `std` would make `no_std` a decoration.
+fn std_refusal(folder: &str, name: &str, dependency: &Dependency, root: &Manifest) -> Option<String> {
     let off = dependency.setting("default-features", root).and_then(toml::Value::as_bool) == Some(false);
     if !off {
-        return Some(format!("the core needs `{name}` with `default-features = false` in the root table"));
+        return Some(format!("{folder} needs `{name}` with `default-features = false` in the root table"));
     }
     dependency
         .features(root)
         .iter()
         .any(|feature| feature == "std")
-        .then(|| format!("the core may not turn on `std` of `{name}`"))
+        .then(|| format!("{folder} may not turn on `std` of `{name}`"))
 }
 
 fn network_refusal(folder: &str, name: &str, dependency: &Dependency, root: &Manifest) -> Option<String> {
     if NETWORK_CRATES.contains(&name) {
-        return Some(format!("{folder} may not use the network crate `{name}`; only agent and adapters may"));
+        return Some(format!("{folder} may not use the network crate `{name}`"));
     }
     let features = dependency.features(root);
     NETWORK_FEATURES
         .iter()
         .find(|(krate, feature)| *krate == name && features.iter().any(|on| on == feature))
         .map(|(_, feature)| format!("{folder} may not use the network feature `{feature}` of `{name}`"))
-}
-
-/// One line of a dependency table of a member.
-pub(crate) struct Dependency {
-    /// The name on the left of the line.
-    pub(crate) name: String,
-    /// What stands on its right.
-    pub(crate) value: toml::Value,
-}
-
-impl Dependency {
-    /// A renamed dependency hides behind its new name no longer than this.
-    fn real_name(&self, root: &Manifest) -> String {
-        self.setting("package", root).and_then(toml::Value::as_str).unwrap_or(&self.name).to_owned()
-    }
-
-    fn setting<'a>(&'a self, key: &str, root: &'a Manifest) -> Option<&'a toml::Value> {
-        self.value.get(key).or_else(|| {
-            let table = root.table.get("workspace")?.get("dependencies")?;
-            table.get(&self.name)?.get(key)
-        })
-    }
-
-    /// Features of the member's line and of the root table together, as cargo unites them.
-    fn features(&self, root: &Manifest) -> Vec<String> {
-        let of_root = dependency_table(root)
-            .into_iter()
-            .find(|(name, _)| *name == self.name)
-            .and_then(|(_, entry)| entry.get("features").cloned());
-        [self.value.get("features").cloned(), of_root]
-            .into_iter()
-            .flatten()
-            .filter_map(|features| features.as_array().cloned())
-            .flatten()
-            .filter_map(|feature| feature.as_str().map(str::to_owned))
-            .collect()
-    }
-}
-
-/// The one dependency table of the root manifest.
-pub(crate) fn dependency_table(root: &Manifest) -> Vec<(String, toml::Value)> {
-    root.table
-        .get("workspace")
-        .and_then(|workspace| workspace.get("dependencies")?.as_table())
-        .map(entries)
-        .unwrap_or_default()
-}
-
-/// The dependencies of a member in these sections, those for single platforms included.
-pub(crate) fn dependencies(member: &Manifest, sections: &[&str]) -> Vec<Dependency> {
-    let mut tables = vec![&member.table];
-    if let Some(targets) = member.table.get("target").and_then(toml::Value::as_table) {
-        tables.extend(targets.values().filter_map(toml::Value::as_table));
-    }
-    tables
-        .into_iter()
-        .flat_map(|table| sections.iter().filter_map(|section| table.get(*section)))
-        .filter_map(toml::Value::as_table)
-        .flat_map(entries)
-        .map(|(name, value)| Dependency { name, value })
-        .collect()
-}
-
-fn entries(table: &toml::Table) -> Vec<(String, toml::Value)> {
-    table.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]
@@ -230,6 +199,7 @@ tripwire-agent = { path = "crates/agent" }
 serde = { version = "1", default-features = false, features = ["alloc"] }
 sha2 = "0.10"
 libc = "0.2"
+rustix = "1"
 web = { version = "1", package = "reqwest" }
 tokio = { version = "1", features = ["rt"] }
 "#;
@@ -253,37 +223,76 @@ tokio = { version = "1", features = ["rt"] }
         assert!(found.is_empty(), "{folder}: {line}: {found:?}");
     }
 
+    fn ours(name: &str) -> String {
+        format!("tripwire-{name} = {{ workspace = true }}")
+    }
+
     #[test]
-    fn the_core_has_a_closed_list_without_std() {
+    fn the_pure_crates_have_a_closed_list_without_std() {
         accepted("crates/core", "serde = { workspace = true }");
-        refused("crates/core", "libc = { workspace = true }");
-        refused("crates/core", "tripwire-agent = { workspace = true }");
-        refused("crates/core", "sha2 = { workspace = true }");
-        refused("crates/core", "serde = { workspace = true, features = [\"std\"] }");
+        for folder in ["crates/core", "crates/observe"] {
+            refused(folder, "libc = { workspace = true }");
+            refused(folder, "tripwire-agent = { workspace = true }");
+            refused(folder, "sha2 = { workspace = true }");
+            refused(folder, "serde = { workspace = true, features = [\"std\"] }");
+        }
+        refused("crates/core", &ours("observe"));
+        refused("crates/shell", &ours("core"));
+        accepted("crates/observe", &ours("shell"));
     }
 
     #[test]
-    fn the_sandbox_knows_the_kernel_and_nothing_else() {
+    fn the_sandbox_knows_the_kernel_the_disk_and_the_core() {
         accepted("crates/sandbox", "libc = { workspace = true }");
+        accepted("crates/sandbox", &ours("core"));
+        accepted("crates/sandbox", &ours("fs"));
         refused("crates/sandbox", "serde = { workspace = true }");
-        refused("crates/sandbox", "tripwire-core = { workspace = true }");
+        refused("crates/sandbox", &ours("workspace"));
     }
 
     #[test]
-    fn agent_and_adapters_do_not_know_each_other_or_the_sandbox() {
-        accepted("crates/agent", "tripwire-core = { workspace = true }");
-        refused("crates/agent", "tripwire-adapters = { workspace = true }");
-        refused("crates/agent", "tripwire-sandbox = { workspace = true }");
-        accepted("crates/adapters", "tripwire-host.workspace = true");
-        refused("crates/adapters", "tripwire-agent.workspace = true");
+    fn arrows_go_down() {
+        for (folder, above) in [
+            ("crates/fs", "workspace"),
+            ("crates/journal", "workspace"),
+            ("crates/judge", "journal"),
+            ("crates/judge", "session"),
+            ("crates/agent", "clients"),
+            ("crates/agent", "supervisor"),
+            ("crates/clients", "agent"),
+            ("crates/clients", "supervisor"),
+            ("crates/session", "clients"),
+            ("crates/egress", "session"),
+        ] {
+            refused(folder, &ours(above));
+        }
+        let position = |short: &str| WALLS.iter().position(|wall| wall.folder == format!("crates/{short}"));
+        for (row, wall) in WALLS.iter().enumerate() {
+            if let Ours::Only(allowed) = wall.ours {
+                assert!(
+                    allowed.iter().all(|short| position(short).is_some_and(|below| below < row)),
+                    "{}",
+                    wall.folder
+                );
+            }
+        }
     }
 
     #[test]
-    fn the_network_stays_out_of_host_even_under_another_name() {
-        refused("crates/host", "web = { workspace = true }");
-        refused("crates/host", "tokio = { workspace = true, features = [\"net\"] }");
-        accepted("crates/host", "tokio = { workspace = true }");
+    fn the_command_uses_every_product_crate_and_nothing_made_for_tests() {
+        accepted("crates/cli", &ours("agent"));
+        refused("crates/cli", &ours("testing"));
+        refused("crates/journal", &ours("testing"));
+        assert!(member("crates/journal", &format!("[dev-dependencies]\n{}", ours("testing"))).is_empty());
+    }
+
+    #[test]
+    fn the_network_stays_where_it_belongs_even_under_another_name() {
+        refused("crates/session", "web = { workspace = true }");
+        refused("crates/session", "rustix = { workspace = true, features = [\"net\"] }");
+        accepted("crates/supervisor", "rustix = { workspace = true, features = [\"net\"] }");
         accepted("crates/agent", "web = { workspace = true }");
+        refused("crates/agent", "tokio = { workspace = true }");
     }
 
     #[test]
@@ -296,12 +305,7 @@ tokio = { version = "1", features = ["rt"] }
     }
 
     #[test]
-    fn a_crate_without_a_row_or_without_the_lints_is_found() {
+    fn a_crate_without_a_row_is_found() {
         assert_eq!(member("crates/new", "").len(), 1);
-        let bare = |path: &str, text: &str| printed(&workspace(&[("Cargo.toml", ROOT), (path, text)]), check).len();
-        assert_eq!(bare("crates/host/Cargo.toml", "[package]\n"), 1);
-        assert_eq!(bare("crates/host/Cargo.toml", "[lints.rust]\n"), 1);
-        assert_eq!(bare("crates/sandbox/Cargo.toml", "[lints.rust]\n"), 0);
-        assert_eq!(bare("crates/sandbox/Cargo.toml", "[package]\n"), 1);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dead_files;
 use super::finding::{Finding, Rule};
+use super::manifest::Manifest;
+use super::reach;
 use super::rust::{Role, SourceFile};
 
 /// All files of the repository, with the Rust sources and manifests already parsed.
@@ -20,16 +21,6 @@ pub(crate) struct Workspace {
     pub(crate) unreached: BTreeSet<String>,
     /// Files that could not be parsed.
     pub(crate) broken: Vec<Finding>,
-}
-
-/// A parsed `Cargo.toml`.
-pub(crate) struct Manifest {
-    /// Where it stands, relative to the root.
-    pub(crate) path: String,
-    /// Its text, for line numbers.
-    pub(crate) text: String,
-    /// Its content.
-    pub(crate) table: toml::Table,
 }
 
 impl Workspace {
@@ -56,10 +47,10 @@ impl Workspace {
                 Err(finding) => broken.push(finding),
             }
         }
-        let reach = dead_files::reach(&sources, &members);
+        let reached = reach::reach(&sources, &members);
         let mut unreached = BTreeSet::new();
         for source in &mut sources {
-            match reach.get(&source.path) {
+            match reached.get(&source.path) {
                 Some(role) => source.role = *role,
                 None => {
                     unreached.insert(source.path.clone());
@@ -78,21 +69,6 @@ impl Workspace {
     /// Sources that make up the product, as opposed to tests and benches.
     pub(crate) fn production(&self) -> impl Iterator<Item = &SourceFile> {
         self.sources.iter().filter(|source| source.role == Role::Production)
-    }
-}
-
-impl Manifest {
-    /// The folder of the crate, which is how tidy names crates.
-    pub(crate) fn package_folder(&self) -> &str {
-        self.path.strip_suffix("/Cargo.toml").unwrap_or_default()
-    }
-
-    /// The line that declares `key`, so that a finding can be clicked.
-    pub(crate) fn line_of(&self, key: &str) -> usize {
-        self.text
-            .lines()
-            .position(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])))
-            .map_or(1, |index| index + 1)
     }
 }
 

@@ -1,17 +1,17 @@
 //! The allowed hosts of one sandboxed run: a proxy on a private socket, and the bridge that leads to it.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::sync::Arc;
-use tripwire_egress::{AllowList, AllowListError, Port, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage};
+use tripwire_core::explain::Explain as _;
+use tripwire_egress::{
+    AllowList, AllowListError, Port, PrivateSocket, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage,
+};
 use tripwire_sandbox::Sandbox;
 
-/// A proxy that serves one run, and the folder of its socket. Dropping it ends both.
+/// A proxy that serves one run, and its socket. Dropping it ends both, in this order.
 pub(crate) struct Network {
-    handle: Option<ProxyHandle>,
-    folder: PathBuf,
+    _proxy: ProxyHandle,
+    _socket: PrivateSocket,
 }
 
 /// What may be reached.
@@ -26,7 +26,7 @@ pub(crate) struct Allowed<'a> {
 /// Why there is no way to the allowed hosts.
 #[derive(Debug)]
 pub(crate) enum NoNetwork {
-    /// What was written cannot be allowed: the person's to mend.
+    /// What was written cannot be allowed: the person's to fix.
     BadHost(AllowListError),
     /// This machine cannot serve it.
     NotServed(String),
@@ -38,10 +38,8 @@ pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Opti
         return Ok((spec, None));
     }
     let list = AllowList::parse(allowed.hosts).map_err(NoNetwork::BadHost)?;
-    let folder = private_folder().map_err(NoNetwork::NotServed)?;
-    let mut network = Network { handle: None, folder };
-    let listener = UnixListener::bind(network.folder.join("proxy"))
-        .map_err(|error| NoNetwork::NotServed(format!("cannot listen in `{}`: {error}", network.folder.display())))?;
+    let (socket, listener) =
+        PrivateSocket::bind(&std::env::temp_dir()).map_err(|error| NoNetwork::NotServed(error.to_string()))?;
     let spec = spec.bridge(&listener).map_err(|error| NoNetwork::NotServed(error.to_string()))?;
     let log = |record: &RequestRecord| {
         if record.stage == Stage::End {
@@ -52,8 +50,9 @@ pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Opti
     let mut config = ProxyConfig::new(list, Arc::new(log));
     config.allow_loopback_ports =
         allowed.loopback_ports.iter().filter_map(|port| Port::new(*port)).collect::<BTreeSet<_>>();
-    network.handle = Some(Proxy::start(listener, config).map_err(|error| NoNetwork::NotServed(error.to_string()))?);
-    Ok((spec, Some(network)))
+    let proxy = Proxy::start(listener, config)
+        .map_err(|error| NoNetwork::NotServed(format!("{error}; hint: {}", error.hint())))?;
+    Ok((spec, Some(Network { _proxy: proxy, _socket: socket })))
 }
 
 /// Every request, in one line on stderr.
@@ -67,28 +66,4 @@ fn tell(record: &RequestRecord) {
         "network: {host}{port} {verdict} ({}), {up} bytes up, {down} bytes down, {ms} ms",
         record.reason
     ));
-}
-
-/// A new folder that nobody else may enter: the socket inside is reachable only for us and for the sandbox's bridge.
-fn private_folder() -> Result<PathBuf, String> {
-    let base = std::env::temp_dir();
-    for attempt in 0..100_u32 {
-        let folder = base.join(format!("tripwire-net-{}-{attempt}", std::process::id()));
-        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(format!("cannot make `{}`: {error}", folder.display())),
-        }
-    }
-    Err(format!("cannot make a private folder in `{}`", base.display()))
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        if let Some(handle) = self.handle.take() {
-            let _summary = handle.stop();
-        }
-        // The folder is empty but for the socket; what is left behind harms nobody.
-        drop(std::fs::remove_dir_all(&self.folder));
-    }
 }

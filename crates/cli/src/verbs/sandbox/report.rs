@@ -4,6 +4,7 @@ use std::io;
 
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
+use tripwire_core::explain::Explain as _;
 use tripwire_egress::AllowListError;
 use tripwire_sandbox::{
     ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerState, Layers, NotRun, Report, SpecError,
@@ -206,8 +207,8 @@ pub(crate) fn not_run(form: Form, refused: &NotRun) -> Exit {
 
 /// Nothing was run because a host cannot be allowed as it was written.
 pub(crate) fn bad_host(form: Form, error: &AllowListError) -> Exit {
-    let object = refusal("request", &error.to_string(), error.hint(), json!({}));
-    print_refusal(form, object, &error.to_string(), error.hint());
+    let object = refusal("request", &error.to_string(), &error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), &error.hint());
     Exit::Usage
 }
 
