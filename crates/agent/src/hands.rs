@@ -13,6 +13,7 @@ use std::time::Instant;
 use tripwire_authority::{Permissions, Who, Writing};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
 use tripwire_core::chain::gate::Permit;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Grant, Permission, Verdict};
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
@@ -55,7 +56,7 @@ impl HandsError {
     pub fn hint(&self) -> String {
         match self {
             Self::Registry(_) => "this is a defect of tripwire; please report it".to_owned(),
-            Self::Files(error) => error.hint().to_owned(),
+            Self::Files(error) => error.hint().into_owned(),
             Self::Stage(_) => {
                 "give yourself room and rights below `.geometry/state`, or run without `--review`".to_owned()
             }

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use tripwire_core::chain::View as Figures;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::effect::HoldReason;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::record::chain::Digest;
@@ -35,7 +36,7 @@ use tripwire_session::transcript::Transcript;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::{Report, Todo};
-use tripwire_workspace::sole::{Sole, SoleError};
+use tripwire_workspace::loop_lock::{LoopLock, LoopLockError};
 
 /// How often a waiting session looks at the control files.
 const LOOK: Duration = Duration::from_millis(100);
@@ -77,7 +78,7 @@ pub enum SessionError {
     Driver(#[from] DriverError),
     /// Another process runs it.
     #[error(transparent)]
-    Sole(#[from] SoleError),
+    Sole(#[from] LoopLockError),
     /// The tools cannot be had.
     #[error(transparent)]
     Hands(#[from] HandsError),
@@ -128,11 +129,11 @@ impl SessionError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Driver(error) => error.hint(),
-            Self::Sole(error) => error.hint(),
+            Self::Driver(error) => error.hint().into_owned(),
+            Self::Sole(error) => error.hint().into_owned(),
             Self::Hands(error) => error.hint(),
             Self::Engine(error) => error.hint(),
-            Self::File(error) => error.hint(),
+            Self::File(error) => error.hint().into_owned(),
             Self::StopStands { .. } => "take the order back with `tripwire resume`".to_owned(),
             Self::NotOurs { .. } => "list the sessions with `tripwire status`".to_owned(),
             Self::Over { .. } | Self::Changed { .. } => {
@@ -176,7 +177,7 @@ pub struct Session<'a> {
     took: Duration,
     watch: Watch,
     doors: Doors<'a>,
-    _sole: Sole,
+    _sole: LoopLock,
 }
 
 /// How a session reaches the person in front of it.

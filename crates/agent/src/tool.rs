@@ -34,6 +34,7 @@ use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
 use tripwire_core::chain::event::ErrorClass;
 use tripwire_core::chain::gate::Permit;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Permission;
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
@@ -267,12 +268,12 @@ impl ToolError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Files(error) => error.hint().to_owned(),
+            Self::Files(error) => error.hint().into_owned(),
             Self::MissingFile { .. } => "see what is there with `list`, or look for it with `search`".to_owned(),
             Self::NotText { .. } => "look at it with `shell`, for instance `file` or `xxd | head`".to_owned(),
             Self::BadPattern { .. } => "escape special characters with `\\`, or set `literal` to true".to_owned(),
             Self::NoFit { .. } => "read the file again with `read_file` and copy the lines exactly".to_owned(),
-            Self::Memory(error) => error.hint(),
+            Self::Memory(error) => error.hint().into_owned(),
             Self::PrivateMemory { .. } => "go on without it, or ask the person for the permission".to_owned(),
             Self::Execution(_) => "a person must mend this: `tripwire doctor sandbox`".to_owned(),
             Self::Defect { .. } => "use another tool; this is a defect of tripwire".to_owned(),

@@ -6,7 +6,7 @@ use cedar_policy::{PolicySet, Schema, ValidationMode, Validator};
 use miette::Diagnostic;
 use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
-use tripwire_fs::file::{Draft, FileError, read_bounded};
+use tripwire_fs::file::{Draft, FileError, FileMode, read_bounded};
 
 /// The schema, which belongs to tripwire.
 const SCHEMA: &str = include_str!("policy.cedarschema");
@@ -48,7 +48,7 @@ pub fn write_if_missing(file: &Path) -> Result<(), FileError> {
     if file.symlink_metadata().is_ok() {
         return Ok(());
     }
-    let mut draft = Draft::new(file, 0o600)?;
+    let mut draft = Draft::new(file, FileMode::PRIVATE)?;
     draft.write(DEFAULT.as_bytes())?;
     draft.publish_new().map(|_| ())
 }

@@ -8,7 +8,6 @@ mod claude;
 mod codex;
 mod count;
 mod gemini;
-mod tail;
 
 use crate::hooks::Client;
 use serde::{Deserialize, Serialize};
@@ -17,6 +16,7 @@ use std::path::Path;
 use tripwire_core::label::Fingerprint;
 use tripwire_core::prices::{self, Basis, TokenClasses};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_fs::tail::TailPosition;
 
 /// Answers, calls and exit codes that are remembered; what is asked about is always among the newest.
 const REMEMBERED: usize = 48;
@@ -67,8 +67,8 @@ pub struct Figures {
 /// # Errors
 /// When the file cannot be read: then the figures have to be estimated, and never taken for nothing.
 pub fn read(client: Client, path: &Path, record: &mut Record) -> io::Result<Option<Figures>> {
-    let mut place = tail::Place { offset: record.offset, inside: record.inside };
-    let tail = tail::read(path, &mut place)?;
+    let mut place = TailPosition { offset: record.offset, inside: record.inside };
+    let tail = tripwire_fs::tail::read(path, &mut place)?;
     (record.offset, record.inside) = (place.offset, place.inside);
     let mut news = News { record, figures: None };
     tail.text.lines().for_each(|line| take(client, line, &mut news));

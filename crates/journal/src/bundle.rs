@@ -14,11 +14,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::file::{FileAction, FileError};
 
 /// The version of the form; a newer one is refused.
@@ -52,16 +54,21 @@ pub enum BundleError {
     },
 }
 
-impl BundleError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for BundleError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Journal(error) => error.hint().to_owned(),
+            Self::Journal(error) => error.hint(),
             Self::File(error) => error.hint(),
-            Self::Io(_) => "check the disk and the path, then run it again".to_owned(),
-            Self::NoBundle { .. } => "make one with `tripwire export FILE`".to_owned(),
-            Self::Newer { .. } => "use the newer tripwire that wrote it".to_owned(),
+            Self::Io(_) => "check the disk and the path, then run it again".into(),
+            Self::NoBundle { .. } => "make one with `tripwire export FILE`".into(),
+            Self::Newer { .. } => "use the newer tripwire that wrote it".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Journal(error) => error.exit_class(),
+            Self::File(_) | Self::Io(_) | Self::NoBundle { .. } | Self::Newer { .. } => ExitClass::BadInput,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What can go wrong with a journal, each with its cause and the next command.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
 
 use tripwire_core::record::canonical::CanonicalError;
 
@@ -95,34 +97,59 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// What to do next, for the line after the message.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
+    pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
+}
+
+impl Explain for JournalError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                "free some disk space and run the same command again: nothing that was acknowledged is lost"
+                "free some disk space and run the same command again: nothing that was acknowledged is lost".into()
             }
-            Self::Io { .. } => "check the disk and the permissions, then run `tripwire verify`",
-            Self::Locked { .. } => "wait for the other process or end it, then run the same command again",
+            Self::Io { .. } => "check the disk and the permissions, then run `tripwire verify`".into(),
+            Self::Locked { .. } => "wait for the other process or end it, then run the same command again".into(),
             Self::Damaged(_) => {
                 "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session"
+                    .into()
             }
-            Self::Poisoned => "run the same command again: opening the journal anew recovers it",
-            Self::Newer { .. } => "use the newer tripwire that wrote the file",
-            Self::SessionName(_) | Self::NoSession(_) => "run `tripwire status` to see the sessions of this workspace",
+            Self::Poisoned => "run the same command again: opening the journal anew recovers it".into(),
+            Self::Newer { .. } => "use the newer tripwire that wrote the file".into(),
+            Self::SessionName(_) | Self::NoSession(_) => {
+                "run `tripwire status` to see the sessions of this workspace".into()
+            }
             Self::Entry { .. } | Self::BatchTooLarge { .. } | Self::Canonical(_) => {
-                "nothing was written; report this as a bug with the command that led to it"
+                "nothing was written; report this as a bug with the command that led to it".into()
             }
-            Self::Blob { .. } => "restore the blob from a copy, then run `tripwire verify`",
-            Self::Key { .. } => "make the key file readable by you alone, or move it away to have a new one made",
+            Self::Blob { .. } => "restore the blob from a copy, then run `tripwire verify`".into(),
+            Self::Key { .. } => {
+                "make the key file readable by you alone, or move it away to have a new one made".into()
+            }
             Self::Checkpoint { .. } => {
                 "run `tripwire verify`; a checkpoint that was changed by hand means the journal cannot be trusted"
+                    .into()
             }
         }
     }
 
-    pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { action, path: path.to_owned(), source }
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            // A session that was never there is a wrong name.
+            Self::NoSession(_) | Self::SessionName(_) => ExitClass::BadInput,
+            // Everything else is a journal that cannot be trusted or used now.
+            Self::Io { .. }
+            | Self::Locked { .. }
+            | Self::Damaged(_)
+            | Self::Poisoned
+            | Self::Newer { .. }
+            | Self::Entry { .. }
+            | Self::BatchTooLarge { .. }
+            | Self::Canonical(_)
+            | Self::Blob { .. }
+            | Self::Key { .. }
+            | Self::Checkpoint { .. } => ExitClass::DoesNotHold,
+        }
     }
 }
 

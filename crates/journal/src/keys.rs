@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use tripwire_fs::bounded;
 
 use tripwire_core::record::chain::Digest;
 
@@ -239,19 +240,25 @@ impl KeyHome {
 }
 
 fn read_secret(path: &Path) -> Result<Option<Signer>, JournalError> {
-    let mut file = match File::open(path) {
+    let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(JournalError::io("open", path, error)),
     };
-    let mut text = String::new();
     let mode = file.metadata().map_err(|error| JournalError::io("examine", path, error))?.mode();
     if mode & 0o077 != 0 {
         return Err(unusable(path, "others than its owner can read it"));
     }
-    file.read_to_string(&mut text).map_err(|error| JournalError::io("read", path, error))?;
-    Signer::parse(&text).map(Some).ok_or_else(|| unusable(path, "it is not a signing key"))
+    let bytes = bounded::read_beginning(file, KEY_BYTES_MAX).map_err(|error| JournalError::io("read", path, error))?;
+    std::str::from_utf8(&bytes)
+        .ok()
+        .and_then(Signer::parse)
+        .map(Some)
+        .ok_or_else(|| unusable(path, "it is not a signing key"))
 }
+
+/// More than any signing key has.
+const KEY_BYTES_MAX: u64 = 4_096;
 
 fn unusable(path: &Path, cause: &str) -> JournalError {
     JournalError::Key { path: path.to_owned(), cause: cause.to_owned() }

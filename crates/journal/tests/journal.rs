@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tripwire_core::explain::Explain as _;
 
 use tripwire_journal::keys::KeyHome;
 use tripwire_journal::storage::simulated::SimulatedDisk;

@@ -39,6 +39,7 @@ use tripwire_authority::identity::Configuration;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, Step, View};
 use tripwire_core::decision::Decision;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::units::RunMillis;

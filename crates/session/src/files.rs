@@ -4,20 +4,21 @@
 //! that a link neither leads out nor leads to a protected name under another one. Only plain files are read and written;
 //! a named pipe or a device in a file's place is refused and never waited for.
 
-mod beneath;
+mod access;
 mod error;
 mod path;
 mod write;
 
 pub use error::FilesError;
-pub use path::{Intent, WorkPath};
+pub use path::WorkPath;
 pub use write::{Change, Written};
 
-use beneath::Kind;
+use access::PathUse;
 use std::fs::File;
-use std::io::Read as _;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use tripwire_fs::beneath::{EntryKind, HeldFolder};
+use tripwire_fs::bounded::{self, BoundedError};
+use tripwire_fs::file;
 
 /// The largest file that is read whole.
 pub const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -25,11 +26,11 @@ pub const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// The tree that tools work on.
 #[derive(Debug)]
 pub struct Files {
-    /// Where the workspace lies for whoever speaks of it, as given and as resolved.
+    /// The workspace's paths, as given and as resolved.
     named: Vec<PathBuf>,
     /// Where its files really are: the workspace, or a staged copy of it.
     tree: PathBuf,
-    folder: OwnedFd,
+    folder: HeldFolder,
     /// Where `.geometry/` is; its two readable files may be outside of the workspace.
     records: PathBuf,
 }
@@ -53,7 +54,7 @@ impl Files {
         Self::over(vec![workspace.to_owned(), resolved.clone()], resolved, records)
     }
 
-    /// The same paths, but the files of a staged copy: what is written stays there until somebody applies it.
+    /// The same paths, but the files of a staged copy: what is written stays there until it is applied.
     ///
     /// # Errors
     /// If one of the two is no folder.
@@ -62,7 +63,7 @@ impl Files {
     }
 
     fn over(named: Vec<PathBuf>, tree: PathBuf, records: &Path) -> Result<Self, FilesError> {
-        let folder = beneath::open_root(&tree).map_err(FilesError::io(".", "open"))?;
+        let folder = HeldFolder::open(&tree).map_err(FilesError::io(".", "open"))?;
         Ok(Self { named, tree, folder, records: records.to_owned() })
     }
 
@@ -83,7 +84,7 @@ impl Files {
     /// # Errors
     /// If it leads out of the workspace or is no path.
     pub fn path(&self, text: &str) -> Result<WorkPath, FilesError> {
-        WorkPath::parse(text, &self.named)
+        access::parse(text, &self.named)
     }
 
     /// Opens a plain file for reading.
@@ -91,20 +92,14 @@ impl Files {
     /// # Errors
     /// If it is missing, outside, hidden, or no plain file.
     pub fn open(&self, path: &WorkPath) -> Result<Opened, FilesError> {
-        path.check(Intent::Read)?;
+        access::check(path, PathUse::Read)?;
         if let Some(name) = path.record_name() {
             return self.open_record(path, name);
         }
-        let found = self.find(path, Intent::Read)?;
-        match found.kind {
-            Kind::File => {}
-            Kind::Folder => return Err(FilesError::IsFolder { path: path.clone() }),
-            Kind::Pipe | Kind::Device | Kind::Socket | Kind::Link => {
-                return Err(FilesError::NotAFile { path: path.clone(), kind: found.kind.name() });
-            }
-        }
-        let file = beneath::reopen(&found).map_err(FilesError::io(path.as_str(), "open"))?;
-        Ok(Opened { file, bytes: found.bytes })
+        let found = self.find(path, PathUse::Read)?;
+        access::plain_file(path, found.file.kind())?;
+        let file = found.file.open().map_err(FilesError::io(path.as_str(), "open"))?;
+        Ok(Opened { file, bytes: found.file.size() })
     }
 
     /// Reads a plain file whole, within [`FILE_BYTES_MAX`].
@@ -117,11 +112,10 @@ impl Files {
         if opened.bytes > FILE_BYTES_MAX {
             return Err(too_large(opened.bytes));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(opened.bytes).unwrap_or_default());
-        let limit = FILE_BYTES_MAX.saturating_add(1);
-        opened.file.take(limit).read_to_end(&mut bytes).map_err(FilesError::io(path.as_str(), "read"))?;
-        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        if length > FILE_BYTES_MAX { Err(too_large(length)) } else { Ok(bytes) }
+        bounded::read_whole_sized(opened.file, FILE_BYTES_MAX, opened.bytes).map_err(|error| match error {
+            BoundedError::Io(cause) => FilesError::io(path.as_str(), "read")(cause),
+            BoundedError::TooBig { limit } => too_large(limit.saturating_add(1)),
+        })
     }
 
     /// Checks that a path is a folder that may be looked into.
@@ -129,10 +123,10 @@ impl Files {
     /// # Errors
     /// If it is missing, outside, hidden, or no folder.
     pub fn folder(&self, path: &WorkPath) -> Result<(), FilesError> {
-        path.check(Intent::Look)?;
-        match self.find(path, Intent::Look)?.kind {
-            Kind::Folder => Ok(()),
-            Kind::File | Kind::Pipe | Kind::Device | Kind::Socket | Kind::Link => {
+        access::check(path, PathUse::Look)?;
+        match self.find(path, PathUse::Look)?.file.kind() {
+            EntryKind::Dir { .. } => Ok(()),
+            EntryKind::Nothing | EntryKind::File { .. } | EntryKind::Link | EntryKind::Special(_) => {
                 Err(FilesError::NotAFolder { path: path.clone() })
             }
         }
@@ -141,29 +135,26 @@ impl Files {
     /// Whether something is at the path, whatever it is.
     #[must_use]
     pub fn exists(&self, path: &WorkPath) -> bool {
-        self.find(path, Intent::Look).is_ok()
+        self.find(path, PathUse::Look).is_ok()
     }
 
     /// Finds what a path means, and judges where it really is.
-    fn find(&self, path: &WorkPath, intent: Intent) -> Result<beneath::Found, FilesError> {
-        let found = beneath::find(self.folder.as_fd(), &self.tree, path)?;
-        found.real.check(intent).map_err(|_| FilesError::Disguised { path: path.clone() })?;
+    fn find(&self, path: &WorkPath, wanted: PathUse) -> Result<access::Found, FilesError> {
+        let found = access::find(&self.folder, &self.tree, path)?;
+        access::check(&found.real, wanted).map_err(|_| FilesError::Disguised { path: path.clone() })?;
         Ok(found)
     }
 
     /// One of the two records that an agent may read; they are ours, plain files in a folder of ours.
     fn open_record(&self, path: &WorkPath, name: &str) -> Result<Opened, FilesError> {
-        let file = beneath::open_plain(&self.records.join(name)).map_err(|error| {
+        let opened = file::open_plain(&self.records.join(name)).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (bytes, file) = opened.map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
                 return FilesError::Missing { path: path.clone() };
             }
             FilesError::io(path.as_str(), "open")(error)
         })?;
-        let meta = file.metadata().map_err(FilesError::io(path.as_str(), "open"))?;
-        if !meta.is_file() {
-            return Err(FilesError::NotAFile { path: path.clone(), kind: "something else" });
-        }
-        Ok(Opened { file, bytes: meta.len() })
+        Ok(Opened { file, bytes })
     }
 }
 

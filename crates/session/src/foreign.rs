@@ -1,15 +1,15 @@
 //! Someone else's session and ours: one of ours for each (client, foreign session id), whichever process comes first.
 
 use crate::driver::{Driver, DriverError, Signing};
-use std::fs::{File, TryLockError};
-use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_authority::identity::Configuration;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::bounded;
 use tripwire_fs::file::{self, FileAction, FileError};
+use tripwire_fs::lock::{FileLock, Wait};
 use tripwire_observe::Observer;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -63,7 +63,7 @@ impl Foreign<'_> {
         let folder = path.parent().unwrap_or(layout.folder());
         file::make_folder(&layout.state())?;
         file::make_folder(folder)?;
-        let _lock = locked(&folder.join("lock"))?;
+        let _lock = lock(&folder.join("lock"))?;
         if let Some(session) = read(&path) {
             return resumed(session);
         }
@@ -107,7 +107,7 @@ impl Foreign<'_> {
             file::make_folder(&layout.state())?;
             file::make_folder(&layout.clients())?;
         }
-        Ok(Notes { file: locked(&path)?, path, before: Vec::new() })
+        Ok(Notes { file: lock(&path)?, path, before: Vec::new() })
     }
 
     fn observer_path(self, layout: &Layout) -> PathBuf {
@@ -124,7 +124,7 @@ impl Foreign<'_> {
 /// What the hooks of one session leave for each other.
 #[derive(Debug)]
 pub struct Notes {
-    file: File,
+    file: FileLock,
     path: PathBuf,
     before: Vec<u8>,
 }
@@ -132,10 +132,8 @@ pub struct Notes {
 impl Notes {
     /// What the hook before left; empty at first.
     pub fn read(&mut self) -> &[u8] {
-        self.before = Vec::with_capacity(NOTES_BYTES_USUAL);
-        if (&self.file).take(NOTES_BYTES_MAX).read_to_end(&mut self.before).is_err() {
-            self.before.clear();
-        }
+        let notes = bounded::read_whole_sized(&*self.file, NOTES_BYTES_MAX, NOTES_BYTES_USUAL);
+        self.before = notes.unwrap_or_default();
         &self.before
     }
 
@@ -157,29 +155,15 @@ impl Notes {
     }
 }
 
-/// Opens a file and waits for its lock, for a time that leaves a hook enough to refuse in.
-fn locked(path: &Path) -> Result<File, FileError> {
-    let file = file::open_or_create(path).map_err(FileError::at(path, FileAction::Create))?;
-    let until = Instant::now() + LOCK_WAIT;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOCK_STEP),
-            Err(TryLockError::WouldBlock) => {
-                let late = io::Error::new(io::ErrorKind::WouldBlock, "another hook of this session holds it");
-                return Err(FileError::at(path, FileAction::Lock)(late));
-            }
-            Err(TryLockError::Error(error)) => return Err(FileError::at(path, FileAction::Lock)(error)),
-        }
-    }
+/// Waits for a lock, for a time that leaves a hook enough to refuse in.
+fn lock(path: &Path) -> Result<FileLock, FileError> {
+    FileLock::take(path, Wait::Until(Instant::now() + LOCK_WAIT))
 }
 
 /// The longest wait for another hook of the same session.
 const LOCK_WAIT: Duration = Duration::from_secs(8);
-/// The time between two looks at a lock.
-const LOCK_STEP: Duration = Duration::from_millis(1);
 /// What notes usually need, so that reading them is one system call.
-const NOTES_BYTES_USUAL: usize = 16 * 1_024;
+const NOTES_BYTES_USUAL: u64 = 16 * 1_024;
 /// The longest notes that are read back.
 const NOTES_BYTES_MAX: u64 = 256 * 1_024;
 

@@ -11,10 +11,13 @@ mod record;
 pub use form::{Form, StoredAs, Visibility};
 use pointer::{Pointer, PointerError};
 pub use record::{FormRecord, OriginRecord, Record};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use tripwire_fs::file::{self, FileAction, FileError, ReadError, lock_folder_of, make_folder, read_bounded};
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::file::{self, FileAction, FileError, ReadError, make_folder, read_bounded};
+use tripwire_fs::lock::FileLock;
 
 /// The largest content.
 pub const ENTRY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -66,18 +69,27 @@ pub enum MemoryError {
     File(#[from] FileError),
 }
 
-impl MemoryError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for MemoryError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Missing { .. } => "list what is stored: `tripwire memory list`".to_owned(),
-            Self::Damaged { .. } => "put the original again if you have it: `tripwire memory put FILE`".to_owned(),
-            Self::Ambiguous { .. } => "give more digits of the pointer".to_owned(),
-            Self::TooLarge { .. } => "split the content, or keep it as a file in the workspace".to_owned(),
-            Self::TooManyForms { .. } => "put a new original, or keep fewer forms".to_owned(),
+            Self::Missing { .. } => "list what is stored: `tripwire memory list`".into(),
+            Self::Damaged { .. } => "put the original again if you have it: `tripwire memory put FILE`".into(),
+            Self::Ambiguous { .. } => "give more digits of the pointer".into(),
+            Self::TooLarge { .. } => "split the content, or keep it as a file in the workspace".into(),
+            Self::TooManyForms { .. } => "put a new original, or keep fewer forms".into(),
             Self::Pointer(error) => error.hint(),
             Self::File(error) => error.hint(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Damaged { .. } | Self::File(_) => ExitClass::DoesNotHold,
+            Self::Missing { .. }
+            | Self::Ambiguous { .. }
+            | Self::TooLarge { .. }
+            | Self::TooManyForms { .. }
+            | Self::Pointer(_) => ExitClass::BadInput,
         }
     }
 }
@@ -284,9 +296,9 @@ impl MemoryStore {
     }
 
     /// Keeps several processes apart.
-    fn lock(&self) -> Result<std::fs::File, MemoryError> {
+    fn lock(&self) -> Result<FileLock, MemoryError> {
         make_folder(&self.folder.join(DIGEST_FOLDER))?;
-        Ok(lock_folder_of(&self.folder.join(DIGEST_FOLDER))?)
+        Ok(FileLock::folder_of(&self.folder.join(DIGEST_FOLDER))?)
     }
 
     /// The file of a content.

@@ -2,9 +2,11 @@
 
 use crate::body::{self, ReadBody, ReadDecision, SessionBody, SessionBodyError};
 use crate::formats::recording::{ReadError, Records};
+use std::borrow::Cow;
 use std::io::BufRead;
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::decision::Decision;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Input;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::CanonicalError;
@@ -44,6 +46,31 @@ pub enum ReplayError {
     /// A state could not be taken up again.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+}
+
+impl Explain for ReplayError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Journal(error) => error.hint(),
+            Self::Read(_)
+            | Self::Head(_)
+            | Self::NoHead
+            | Self::Record { .. }
+            | Self::Policy(_)
+            | Self::Canonical(_)
+            | Self::Snapshot(_) => {
+                "keep the file as evidence; record again with `tripwire decide --record FILE`".into()
+            }
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Journal(error) => error.exit_class(),
+            Self::Read(_) | Self::Record { .. } | Self::Head(_) | Self::NoHead => ExitClass::DoesNotHold,
+            Self::Policy(_) | Self::Canonical(_) | Self::Snapshot(_) => ExitClass::Internal,
+        }
+    }
 }
 
 /// What a replay found.

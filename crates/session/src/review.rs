@@ -14,7 +14,6 @@ pub use proposal::{Listed, Proposal, State};
 
 use crate::driver::Driver;
 use crate::execution;
-use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use tripwire_authority::{Need, Who};
 use tripwire_core::chain::event::Action;
@@ -23,7 +22,8 @@ use tripwire_core::input::{Grant, Permission, Request, ReviewVerdict, Verdict, W
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;
 use tripwire_core::units::{RunMillis, Tokens};
-use tripwire_fs::file::{FileAction, FileError, make_folder};
+use tripwire_fs::file::make_folder;
+use tripwire_fs::lock::{FileLock, Wait};
 use tripwire_sandbox::{ApplyError, ChangeSet, Recovered, Stage};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -202,15 +202,11 @@ impl Gate {
         })
     }
 
-    /// Keeps several reviewers apart; whoever comes second sees what the first one did.
-    fn lock(&self) -> Result<File, ReviewError> {
+    /// Keeps several reviewers apart; the second sees what the first one did.
+    fn lock(&self) -> Result<FileLock, ReviewError> {
         let folder = self.layout.reviews();
         make_folder(&folder)?;
-        let path = folder.join("lock");
-        let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = open.map_err(FileError::at(&path, FileAction::Create))?;
-        file.lock().map_err(FileError::at(&path, FileAction::Lock))?;
-        Ok(file)
+        Ok(FileLock::take(&folder.join("lock"), Wait::Forever)?)
     }
 }
 

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tripwire_fs::file::{self, Draft, FileAction, FileError, Published, ReadError, read_bounded};
+use tripwire_fs::file::{self, Draft, FileAction, FileError, FileMode, Published, ReadError, read_bounded};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
@@ -101,7 +101,7 @@ impl HeldRecord {
         let path = path(layout, session);
         file::make_folder(&layout.state())?;
         // Locked and written before it has its name: nobody sees a run that has begun and seems to be over.
-        let draft = Draft::new(&path, 0o600)?;
+        let draft = Draft::new(&path, FileMode::PRIVATE)?;
         let held = Self { file: draft.lock()?, path };
         held.write(record)?;
         match draft.publish_new()? {

@@ -2,13 +2,14 @@
 
 use crate::driver::{DriverError, run};
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::View;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
+use tripwire_fs::bounded;
 use tripwire_fs::file::{self, FileAction, FileError, read_bounded};
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Storage;
@@ -71,8 +72,7 @@ pub fn ending(layout: &Layout, session: &SessionId) -> Option<Ending> {
     let mut file = file::open_regular(&path(layout, session)).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LINE_BYTES_MAX))).ok()?;
-    let mut tail = Vec::new();
-    file.take(LINE_BYTES_MAX).read_to_end(&mut tail).ok()?;
+    let tail = bounded::read_beginning(file, LINE_BYTES_MAX).ok()?;
     let last = tail.strip_suffix(b"\n")?.rsplit(|byte| *byte == b'\n').next()?;
     let line: serde_json::Value = serde_json::from_slice(last).ok()?;
     if line.get("kind")? != "end" {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags};
 use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 use tripwire_core::record::chain::Digest;

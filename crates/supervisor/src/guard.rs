@@ -23,6 +23,7 @@ use tripwire_clients::hooks::{self, Client, Event, HookCall, Reply, Tool};
 use tripwire_core::chain::event::Flag;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
 use tripwire_observe::{RawCall, observe};
 use tripwire_session::driver::{Driver, DriverError, Taken};

@@ -39,6 +39,7 @@ use std::sync::Arc;
 use tripwire_authority::identity::Configuration;
 use tripwire_clients::hooks::Client;
 use tripwire_clients::hooks::protected::Homes;
+use tripwire_core::explain::Explain as _;
 use tripwire_fs::file::FileError;
 use tripwire_sandbox::{TreeError, interrupts};
 use tripwire_session::driver::{Driver, DriverError, Signing, Taken};
@@ -154,7 +155,7 @@ impl RunError {
             Self::NotFound { .. } => "install the client, or give its path".to_owned(),
             Self::Blocked(_) => "`tripwire resume` takes the order back".to_owned(),
             Self::Arrange(error) => error.hint().to_owned(),
-            Self::Driver(error) => error.hint(),
+            Self::Driver(error) => error.hint().into_owned(),
             Self::Tree(TreeError::Command { .. } | TreeError::NoCommand) => {
                 "name a program that is installed, or its path".to_owned()
             }
@@ -162,7 +163,7 @@ impl RunError {
             Self::Tree(TreeError::Start { .. } | TreeError::Steer { .. } | TreeError::Unsupported) => {
                 "see what this machine allows with `tripwire doctor`".to_owned()
             }
-            Self::Record(error) => error.hint(),
+            Self::Record(error) => error.hint().into_owned(),
             Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".to_owned(),
         }
     }

@@ -14,10 +14,12 @@ use crate::geometry::wall_clock::WallClock;
 use order::Note;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::file::{FileAction, FileError, read_bounded, write_unsynced};
 
 /// A file whose presence alone says something.
@@ -266,14 +268,16 @@ pub enum ControlError {
     File(#[from] FileError),
 }
 
-impl ControlError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for ControlError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::FolderGone { path } => format!("put `{}` back, or start a new session", path.display()),
+            Self::FolderGone { path } => format!("put `{}` back, or start a new session", path.display()).into(),
             Self::File(error) => error.hint(),
         }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
     }
 }
 
@@ -346,7 +350,7 @@ fn look_at_manifest(
             }
             seen.accepted = Some(accepted);
         }
-        Err(error) => refuse(seen, facts, error.to_string(), error.hint()),
+        Err(error) => refuse(seen, facts, error.to_string(), error.hint().into_owned()),
     }
     Ok(())
 }

@@ -4,13 +4,16 @@
 //! write that configuration at any moment, and these commands run outside its sandbox. So git runs without being able to
 //! start any program at all; that the known ones are switched off beside that lets it answer where one is required.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::bounded::{self, BoundedError};
 
 /// The nearest ancestor that is a git work tree.
 pub fn top_level(start: &Path) -> Option<PathBuf> {
@@ -75,19 +78,22 @@ pub enum GitError {
     },
 }
 
-impl GitError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for GitError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::NotInstalled | Self::NotStarted { .. } => "install git, or check the search path".to_owned(),
+            Self::NotInstalled | Self::NotStarted { .. } => "install git, or check the search path".into(),
             Self::Failed { root, .. } => {
-                format!("check the repository: `git -C {0} status && git -C {0} fsck`", root.display())
+                format!("check the repository: `git -C {0} status && git -C {0} fsck`", root.display()).into()
             }
             Self::Unbounded { root, .. } => {
                 format!("add build output to `.gitignore`; see `git -C {} status --short | wc -l`", root.display())
+                    .into()
             }
         }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
     }
 }
 
@@ -198,32 +204,26 @@ enum Trouble {
 fn collect(mut child: Child) -> Result<Answer, Trouble> {
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let (sender, finished) = std::sync::mpsc::channel();
-    let stderr = std::thread::spawn(move || bounded(err, COMPLAINT_BYTES_MAX));
+    let stderr =
+        std::thread::spawn(move || err.map_or(Ok(Vec::new()), |err| bounded::read_beginning(err, COMPLAINT_BYTES_MAX)));
     // A receiver that gave up at its deadline no longer listens; then there is nothing to tell.
-    std::thread::spawn(move || sender.send(bounded(out, OUTPUT_BYTES_MAX)).ok());
+    std::thread::spawn(move || {
+        let stdout = out.map_or(Ok(Vec::new()), |out| bounded::read_whole(out, OUTPUT_BYTES_MAX));
+        sender.send(stdout).ok()
+    });
     let mut end = |trouble| {
         child.kill().and_then(|()| child.wait()).map_err(Trouble::Io)?;
         Err(trouble)
     };
     let stdout = match finished.recv_timeout(TIME_MAX) {
-        Ok(stdout) => stdout.map_err(Trouble::Io)?,
+        Ok(Ok(stdout)) => stdout,
+        Ok(Err(BoundedError::Io(cause))) => return Err(Trouble::Io(cause)),
+        Ok(Err(BoundedError::TooBig { .. })) => return end(Trouble::TooMuch),
         Err(_) => return end(Trouble::TooLong),
     };
-    if u64::try_from(stdout.len()).unwrap_or(u64::MAX) > OUTPUT_BYTES_MAX {
-        return end(Trouble::TooMuch);
-    }
     let success = child.wait().map_err(Trouble::Io)?.success();
     let stderr = stderr.join().unwrap_or_else(|_| Ok(Vec::new())).map_err(Trouble::Io)?;
     Ok(Answer { success, stdout, stderr })
-}
-
-/// Reads a pipe up to one byte beyond its bound.
-fn bounded(pipe: Option<impl io::Read>, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        pipe.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
 }
 
 /// Settings that no file on this machine may change: no lock, no prompt, no network, no user or system configuration.

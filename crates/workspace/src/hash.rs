@@ -147,6 +147,7 @@ const NESTED_DEPTH_MAX: u32 = 3;
 pub(super) mod tests {
     use super::*;
     use std::process::Command;
+    use tripwire_core::explain::Explain as _;
     use tripwire_testing::{TestDir, skip};
 
     pub(crate) fn has_git() -> bool {

@@ -10,20 +10,22 @@ pub mod exclude;
 pub mod geometry;
 pub mod git;
 pub mod hash;
+pub mod loop_lock;
 pub mod mode;
 mod own_outputs;
 pub mod policy_file;
 pub mod session;
-pub mod sole;
 pub mod test_command;
 mod walk;
 
 use crate::geometry::layout::{FOLDER, Layout};
 use rustix::fs::{Access, AtFlags, CWD};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::file::{FileAction, FileError, make_folder};
 
 /// A workspace whose `.geometry/` is there and may be written.
@@ -111,27 +113,40 @@ pub enum WorkspaceError {
     File(#[from] FileError),
 }
 
-impl WorkspaceError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for WorkspaceError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Symlink { path } => {
-                format!("look where it points (`ls -l {0}`), then remove it: `rm {0}`", path.display())
+                format!("look where it points (`ls -l {0}`), then remove it: `rm {0}`", path.display()).into()
             }
-            Self::NotAFolder { path } => format!("move it away: `mv {0} {0}.old`", path.display()),
-            Self::NotWritable { path, .. } => format!("give yourself write access: `chmod u+rwx {}`", path.display()),
-            Self::ForeignOwner { path, .. } => {
-                format!(
-                    "work in a folder of your own (`mkdir {FOLDER}` there), or take it over: `chown -R \"$USER\" {}`",
-                    path.display()
-                )
+            Self::NotAFolder { path } => format!("move it away: `mv {0} {0}.old`", path.display()).into(),
+            Self::NotWritable { path, .. } => {
+                format!("give yourself write access: `chmod u+rwx {}`", path.display()).into()
             }
+            Self::ForeignOwner { path, .. } => format!(
+                "work in a folder of your own (`mkdir {FOLDER}` there), or take it over: `chown -R \"$USER\" {}`",
+                path.display()
+            )
+            .into(),
             Self::NoFolder { path, .. } => {
-                format!("check the spelling (`ls -ld {0}`), or make it: `mkdir -p {0}`", path.display())
+                format!("check the spelling (`ls -ld {0}`), or make it: `mkdir -p {0}`", path.display()).into()
             }
-            Self::NoStateHome { .. } => "set `XDG_STATE_HOME` to a folder that you may write to".to_owned(),
+            Self::NoStateHome { .. } => "set `XDG_STATE_HOME` to a folder that you may write to".into(),
             Self::File(error) => error.hint(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            // A folder that was named and does not exist is the person's to correct.
+            Self::NoFolder { .. } => ExitClass::BadInput,
+            // One that cannot hold our records means that the guard cannot work.
+            Self::Symlink { .. }
+            | Self::NotAFolder { .. }
+            | Self::NotWritable { .. }
+            | Self::ForeignOwner { .. }
+            | Self::NoStateHome { .. }
+            | Self::File(_) => ExitClass::DoesNotHold,
         }
     }
 }

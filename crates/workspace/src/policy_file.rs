@@ -1,8 +1,10 @@
 //! A policy from a file in the manifest's form, with the place each value came from.
 
 use crate::geometry::manifest::{Manifest, ManifestError};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::Explain;
 use tripwire_core::policy::{Policy, PolicyError};
 
 /// Why a policy file cannot be used.
@@ -29,6 +31,15 @@ pub enum PolicyFileError {
         /// What is wrong.
         error: PolicyError,
     },
+}
+
+impl Explain for PolicyFileError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Manifest(error) => error.hint(),
+            Self::Setting { .. } | Self::Relation { .. } => "list all settings with `tripwire policy show`".into(),
+        }
+    }
 }
 
 /// A policy with the lines that set it.

@@ -3,8 +3,10 @@
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use tripwire_core::explain::Explain;
 use tripwire_fs::file::{FileAction, FileError, make_folder};
 
 /// A session's id. It becomes a file name, so only the one form is accepted.
@@ -19,11 +21,9 @@ pub struct SessionIdError {
     text: String,
 }
 
-impl SessionIdError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        "list the sessions: `ls .geometry/journal`".to_owned()
+impl Explain for SessionIdError {
+    fn hint(&self) -> Cow<'_, str> {
+        "list the sessions: `ls .geometry/journal`".into()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Which command runs a project's tests, where neither a person nor the policy says so: what the project's files show.
 
-use std::io::Read as _;
 use std::path::Path;
 use tripwire_core::policy::{Policy, PolicyError};
+use tripwire_fs::bounded;
 use tripwire_fs::file::open_regular;
 
 /// The largest file that is looked into.
@@ -15,7 +15,7 @@ pub fn detect(root: &Path) -> Option<&'static str> {
     let holds = |name: &str, text: &str| {
         let file = root.join(name);
         let small = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
-        let read = || std::io::read_to_string(open_regular(&file).ok()?.take(BYTES_MAX)).ok();
+        let read = || String::from_utf8(bounded::read_whole(open_regular(&file).ok()?, BYTES_MAX).ok()?).ok();
         small && read().is_some_and(|content| content.contains(text))
     };
     let rows: [(bool, &'static str); 8] = [

@@ -28,9 +28,9 @@ use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
 use tripwire_session::transcript::Transcript;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::loop_lock::LoopLock;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
-use tripwire_workspace::sole::Sole;
 
 /// How long an engine may take to say a word before a session is begun: a model on this machine may have to be loaded
 /// first.
@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
         own.set(Part::Prompt, Some(prompt_sha256));
         own.set(Part::Tools, Some(registry_sha256));
         let driver = Driver::begin_signed((&plan.layout, plan.signing.clone()), clock::now(), own, change)?;
-        let sole = Sole::claim(&plan.layout, driver.session())?;
+        let sole = LoopLock::claim(&plan.layout, driver.session())?;
         let hands = hands(&plan, &driver)?;
         driver.keep_objective(&plan.objective)?;
         plan.engines.remembered().keep(&plan.layout, driver.session().as_str())?;
@@ -247,7 +247,7 @@ impl<'a> Session<'a> {
         if plan.layout.stop().symlink_metadata().is_ok() {
             return Err(SessionError::StopStands { path: plan.layout.stop() });
         }
-        let sole = Sole::claim(&plan.layout, id)?;
+        let sole = LoopLock::claim(&plan.layout, id)?;
         let journal = open_existing(&plan.layout, id)?;
         let mut told = Told::default();
         let Some(run) = again(&journal, |view, _| told.take(view))? else {
@@ -285,7 +285,7 @@ impl<'a> Session<'a> {
     fn assemble(
         plan: Plan,
         doors: Doors<'a>,
-        (mut driver, run, hands, sole): (Driver, Run, Hands, Sole),
+        (mut driver, run, hands, sole): (Driver, Run, Hands, LoopLock),
         so_far: &str,
     ) -> Result<Self, SessionError> {
         // What is journaled so far was told already, however old the state file is.

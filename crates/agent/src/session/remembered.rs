@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tripwire_core::explain::Explain as _;
 use tripwire_fs::file::{self, FileError, read_bounded};
 use tripwire_workspace::geometry::layout::Layout;
 
@@ -46,7 +47,7 @@ impl RememberedError {
     pub fn hint(&self) -> String {
         match self {
             Self::Unreadable { .. } => "name them again: `tripwire agent --resume SESSION --engine NAME`".to_owned(),
-            Self::File(error) => error.hint(),
+            Self::File(error) => error.hint().into_owned(),
         }
     }
 }

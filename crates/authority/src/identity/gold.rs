@@ -13,6 +13,7 @@
 use super::configuration::{Configuration, Part};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_fs::file::{self, FileError, ReadError, read_bounded};
 use tripwire_journal::note::{self, Signer, Verifier};
@@ -90,7 +91,7 @@ impl GoldError {
                 format!("remove `{}` and sign again with `tripwire identity sign`", path.display())
             }
             Self::Read(_) => "give yourself read access to it".to_owned(),
-            Self::Write(error) => error.hint(),
+            Self::Write(error) => error.hint().into_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
     }

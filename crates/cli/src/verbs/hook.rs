@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_clients::hooks::desk::{Attempt, Desk};
 use tripwire_clients::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_sandbox::last_word::{self, LastWord};

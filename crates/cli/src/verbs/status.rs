@@ -10,6 +10,7 @@ use serde_json::json;
 use tripwire_authority::identity::Part;
 use tripwire_core::chain::View;
 use tripwire_core::counted::{agreeing, counted};
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Mode;
 use tripwire_session::driver::{Driver, views};
 use tripwire_session::ended::{self, Ended};

@@ -1,6 +1,7 @@
 //! Tests of `file.rs`.
 
 use super::*;
+use tripwire_core::explain::Explain as _;
 use tripwire_testing::{TestDir, as_ordinary_user, tiny_disk};
 
 #[test]
@@ -54,7 +55,7 @@ fn drafts_of_dead_processes_are_swept_and_others_stay() {
     let alive = std::process::id();
     let names =
         [format!(".f.draft-{dead}-0"), format!(".f.draft-{alive}-0"), ".f.draft-x-0".into(), "f.draft-1-0".into()];
-    let long_ago = std::time::SystemTime::now() - DRAFT_AGE_MIN;
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
     for name in &names {
         let file = std::fs::File::create(dir.path().join(name)).unwrap();
         file.set_modified(long_ago).unwrap();
@@ -82,17 +83,21 @@ fn an_exchange_that_is_not_accepted_puts_the_old_file_back() {
     let dir = TestDir::new();
     let path = dir.path().join("f");
     replace(&path, b"old").unwrap();
-    let mut draft = Draft::new(&path, 0o600).unwrap();
+    let mut draft = Draft::new(&path, FileMode::PRIVATE).unwrap();
     draft.write(b"new").unwrap();
     assert_eq!(draft.exchange(|_| Accept::No).unwrap(), Accept::No);
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
-    let mut draft = Draft::new(&path, 0o600).unwrap();
+    let mut draft = Draft::new(&path, FileMode::PRIVATE).unwrap();
     draft.write(b"new").unwrap();
     assert_eq!(draft.exchange(|displaced| accept_if(displaced, b"old")).unwrap(), Accept::Yes);
     assert_eq!(std::fs::read(&path).unwrap(), b"new");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(Draft::new(&path, 0o600).unwrap().exchange(|_| Accept::Yes).unwrap(), Accept::No, "it was removed");
+    assert_eq!(
+        Draft::new(&path, FileMode::PRIVATE).unwrap().exchange(|_| Accept::Yes).unwrap(),
+        Accept::No,
+        "it was removed"
+    );
     assert!(!path.exists());
 }
 
@@ -102,7 +107,7 @@ fn a_file_that_replaces_ours_while_we_swap_back_stays() {
     let (path, newer) = (dir.path().join("f"), dir.path().join("newer"));
     replace(&path, b"edited meanwhile").unwrap();
     replace(&newer, b"edited again").unwrap();
-    let mut draft = Draft::new(&path, 0o600).unwrap();
+    let mut draft = Draft::new(&path, FileMode::PRIVATE).unwrap();
     draft.write(b"ours").unwrap();
     let refused = |_: &Path| {
         std::fs::rename(&newer, &path).unwrap();
@@ -120,8 +125,8 @@ fn accept_if(displaced: &Path, wanted: &[u8]) -> Accept {
 fn a_second_writer_of_a_new_file_is_told_so() {
     let dir = TestDir::new();
     let path = dir.path().join("f");
-    assert_eq!(Draft::new(&path, 0o600).unwrap().publish_new().unwrap(), Published::New);
-    assert_eq!(Draft::new(&path, 0o600).unwrap().publish_new().unwrap(), Published::AlreadyThere);
+    assert_eq!(Draft::new(&path, FileMode::PRIVATE).unwrap().publish_new().unwrap(), Published::New);
+    assert_eq!(Draft::new(&path, FileMode::PRIVATE).unwrap().publish_new().unwrap(), Published::AlreadyThere);
 }
 
 #[test]
@@ -137,7 +142,7 @@ fn a_full_disk_keeps_the_old_contents_and_says_how_to_go_on() {
 
 #[test]
 fn a_read_only_folder_keeps_the_old_contents_and_says_how_to_go_on() {
-    as_ordinary_user("geometry::file::tests::a_read_only_folder_keeps_the_old_contents_and_says_how_to_go_on", || {
+    as_ordinary_user("file::tests::a_read_only_folder_keeps_the_old_contents_and_says_how_to_go_on", || {
         let dir = TestDir::new();
         let path = dir.path().join("f");
         replace(&path, b"old").unwrap();
@@ -155,4 +160,32 @@ fn removing_twice_is_no_error_and_is_told_apart() {
     replace(&path, b"x").unwrap();
     assert_eq!(remove(&path).unwrap(), Removed::Now);
     assert_eq!(remove(&path).unwrap(), Removed::NotThere);
+}
+
+#[test]
+fn a_mode_is_exact_or_what_the_mask_leaves_and_long_names_have_drafts() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = TestDir::new();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+    let exact = dir.path().join("x".repeat(255));
+    replace_with_mode(&exact, b"x", FileMode::Exact(0o666)).unwrap();
+    assert_eq!(mode(&exact), 0o666);
+    let masked = dir.path().join("ä".repeat(120));
+    replace_with_mode(&masked, b"x", FileMode::Masked(0o666)).unwrap();
+    std::fs::write(dir.path().join("plain"), "x").unwrap();
+    assert_eq!(mode(&masked), mode(&dir.path().join("plain")));
+}
+
+#[test]
+fn a_draft_follows_its_open_folder_and_not_the_path() {
+    let dir = TestDir::new();
+    let (first, moved) = (dir.path().join("first"), dir.path().join("moved"));
+    std::fs::create_dir(&first).unwrap();
+    let mut draft = Draft::new(&first.join("f"), FileMode::PRIVATE).unwrap();
+    draft.write(b"new").unwrap();
+    std::fs::rename(&first, &moved).unwrap();
+    std::os::unix::fs::symlink("/nowhere", &first).unwrap();
+    draft.publish().unwrap();
+    assert_eq!(std::fs::read(moved.join("f")).unwrap(), b"new");
+    assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 1);
 }

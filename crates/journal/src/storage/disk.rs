@@ -1,12 +1,12 @@
 //! The real disk, through the standard library; flock and fdatasync are what the journal's promises stand on.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::ops::Deref;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+use tripwire_fs::lock::{FileLock, Wait};
 
 use super::{OpenMode, Storage};
 
@@ -14,27 +14,9 @@ use super::{OpenMode, Storage};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
-/// A locked file; dropping it releases the lock, also where a child that was just forked has the file open for a moment.
-#[derive(Debug)]
-pub struct DiskLock(File);
-
-impl Deref for DiskLock {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl Drop for DiskLock {
-    fn drop(&mut self) {
-        self.0.unlock().ok();
-    }
-}
-
 impl Storage for Disk {
     type File = File;
-    type Lock = DiskLock;
+    type Lock = FileLock;
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         match std::fs::symlink_metadata(dir) {
@@ -122,17 +104,17 @@ impl Storage for Disk {
         File::open(dir)?.sync_all()
     }
 
-    fn lock(&self, path: &Path, wait: Duration) -> io::Result<DiskLock> {
+    fn lock(&self, path: &Path, wait: Duration) -> io::Result<FileLock> {
         let deadline = Instant::now() + wait;
         loop {
             let file = options().read(true).write(true).create(true).open(path)?;
-            let file = wait_for_lock(file, deadline)?;
+            let file = FileLock::on(file, Wait::Until(deadline))?;
             // A lock on a file that lost its name protects nothing: the next process would lock another one.
             let ours = file.metadata()?;
             regular(&ours)?;
             match std::fs::symlink_metadata(path) {
                 Ok(named) if named.ino() == ours.ino() && named.dev() == ours.dev() => {
-                    return Ok(DiskLock(file));
+                    return Ok(file);
                 }
                 Ok(_replaced) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -143,34 +125,6 @@ impl Storage for Disk {
             }
         }
     }
-}
-
-/// Waits in the system's own queue, so that whoever came first is served first: polling would leave some process waiting
-/// for ever in a storm. A thread waits, because the wait must end: if it comes too late, the lock goes with its message.
-fn wait_for_lock(file: File, deadline: Instant) -> io::Result<File> {
-    match file.try_lock() {
-        Ok(()) => return Ok(file),
-        Err(TryLockError::WouldBlock) => {}
-        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-        Err(TryLockError::Error(error)) => return Err(error),
-    }
-    // Whoever does not want to wait must not leave a waiter behind, which would hold the lock for a moment later on.
-    if Instant::now() >= deadline {
-        return Err(io::ErrorKind::WouldBlock.into());
-    }
-    let (sender, receiver) = mpsc::channel();
-    std::thread::Builder::new().name("journal-lock".to_owned()).spawn(move || {
-        let locked = loop {
-            match file.lock() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(()) => break Ok(file),
-                Err(error) => break Err(error),
-            }
-        };
-        sender.send(locked).ok();
-    })?;
-    let left = deadline.saturating_duration_since(Instant::now());
-    receiver.recv_timeout(left).unwrap_or_else(|_late| Err(io::ErrorKind::WouldBlock.into()))
 }
 
 /// Refuses what is no plain file: a pipe in a file's place would keep its reader waiting for ever.

@@ -10,11 +10,11 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{Place, Top, leads_nowhere};
 use super::changes::{Change, ChangeSet, Node, open_top, read_node};
 use super::protected;
 use super::recover::{self, SHELF_PREFIX};
 use crate::error::ApplyError;
+use tripwire_fs::beneath::{FolderEntry, HeldFolder, leads_nowhere};
 
 /// Makes the changes, all or none. `content` holds the new files at the same relative paths.
 /// `notes` is a folder outside of the workspace, where the plan lies until everything is done.
@@ -32,7 +32,7 @@ pub(crate) fn apply(workspace: &Path, content: &Path, notes: &Path, changes: &Ch
     let write = |(path, source)| ApplyError::Write { path, source };
     // A shelf is noted before it is made: whoever finds the note takes it away.
     recover::note_shelf(notes, &name).map_err(at_shelf).map_err(write)?;
-    let made = top.place(&name).and_then(|place| place.make_dir()).and_then(|()| top.folder(&name));
+    let made = top.entry(&name).and_then(|place| place.make_dir()).and_then(|()| top.folder(&name));
     let shelf = made.map_err(|source| {
         drop(recover::forget(notes));
         write(at_shelf(source))
@@ -76,7 +76,10 @@ fn touched(change: &Change) -> [Option<&Path>; 2] {
 }
 
 /// Brings folders to the disk, each once; one that is gone went with a change in the folder above it.
-pub(crate) fn sync_touched<'a>(top: &Top, folders: impl Iterator<Item = [Option<&'a Path>; 2]>) -> io::Result<()> {
+pub(crate) fn sync_touched<'a>(
+    top: &HeldFolder,
+    folders: impl Iterator<Item = [Option<&'a Path>; 2]>,
+) -> io::Result<()> {
     let folders: BTreeSet<&Path> = folders.flatten().flatten().collect();
     for folder in folders {
         match top.sync(folder) {
@@ -94,28 +97,28 @@ fn folders_made(changes: &ChangeSet) -> BTreeSet<&Path> {
 }
 
 /// What comes new must come into a folder; one that the change set itself makes is fine.
-fn parent_is_a_folder(top: &Top, made: &BTreeSet<&Path>, change: &Change) -> bool {
+fn parent_is_a_folder(top: &HeldFolder, made: &BTreeSet<&Path>, change: &Change) -> bool {
     let above = change.path.parent().unwrap_or(Path::new(""));
-    change.after.is_none() || made.contains(above) || top.place(&change.path).is_ok()
+    change.after.is_none() || made.contains(above) || top.entry(&change.path).is_ok()
 }
 
 type Failed = (PathBuf, io::Error);
 
 /// Puts all new files on the shelf, which is in the workspace so that every later step is a rename.
-fn shelve(shelf: &Top, content: &Top, changes: &ChangeSet) -> Result<(), Failed> {
+fn shelve(shelf: &HeldFolder, content: &HeldFolder, changes: &ChangeSet) -> Result<(), Failed> {
     for (index, change) in changes.changes().iter().enumerate() {
         let at = |source| (change.path.clone(), source);
         let to = new_name(index);
         match &change.after {
             Some(Node::File { mode, .. }) => {
-                let mut from = content.place(&change.path).and_then(|place| place.open_file()).map_err(at)?;
-                let mut file = shelf.place(&to).and_then(|place| place.create_file()).map_err(at)?;
+                let mut from = content.entry(&change.path).and_then(|place| place.open_file()).map_err(at)?;
+                let mut file = shelf.entry(&to).and_then(|place| place.create_file()).map_err(at)?;
                 io::copy(&mut from, &mut file).map_err(at)?;
                 file.set_permissions(fs::Permissions::from_mode(*mode)).map_err(at)?;
                 file.sync_all().map_err(at)?;
             }
             Some(Node::Link { target }) => {
-                shelf.place(&to).and_then(|place| place.make_link(target)).map_err(at)?;
+                shelf.entry(&to).and_then(|place| place.make_link(target)).map_err(at)?;
             }
             Some(Node::Dir { .. }) | None => continue,
         }
@@ -148,8 +151,8 @@ enum Step {
 }
 
 struct Log<'a> {
-    workspace: &'a Top,
-    shelf: &'a Top,
+    workspace: &'a HeldFolder,
+    shelf: &'a HeldFolder,
     done: Vec<(PathBuf, Step)>,
 }
 
@@ -169,11 +172,11 @@ impl Log<'_> {
         match (&change.before, &change.after) {
             (Some(Node::Dir { .. }), Some(Node::Dir { .. })) | (None, _) => {}
             (Some(Node::Dir { mode }), _) => {
-                self.place(change)?.remove_dir()?;
+                self.entry(change)?.remove_dir()?;
                 self.note(change, Step::FolderRemoved { mode: *mode });
             }
             (Some(Node::File { .. } | Node::Link { .. }), _) => {
-                self.place(change)?.move_to(&self.shelf.place(&old_name(index))?)?;
+                self.entry(change)?.move_to(&self.shelf.entry(&old_name(index))?)?;
                 self.note(change, Step::MovedAside { index });
             }
         }
@@ -183,17 +186,17 @@ impl Log<'_> {
     fn bring_in(&mut self, index: usize, change: &Change) -> io::Result<()> {
         match (&change.before, &change.after) {
             (Some(Node::Dir { mode: old }), Some(Node::Dir { mode })) => {
-                self.place(change)?.set_dir_mode(*mode)?;
+                self.entry(change)?.set_dir_mode(*mode)?;
                 self.note(change, Step::ModeSet { mode: *old });
             }
             (_, Some(Node::Dir { mode })) => {
-                let place = self.place(change)?;
+                let place = self.entry(change)?;
                 place.make_dir()?;
                 self.note(change, Step::FolderMade);
                 place.set_dir_mode(*mode)?;
             }
             (_, Some(Node::File { .. } | Node::Link { .. })) => {
-                self.shelf.place(&new_name(index))?.move_to(&self.place(change)?)?;
+                self.shelf.entry(&new_name(index))?.move_to(&self.entry(change)?)?;
                 self.note(change, Step::MovedIn);
             }
             (_, None) => {}
@@ -202,8 +205,8 @@ impl Log<'_> {
     }
 
     /// The folder of a change is opened at the moment of the step; a link on the way ends it.
-    fn place(&self, change: &Change) -> io::Result<Place> {
-        self.workspace.place(&change.path)
+    fn entry(&self, change: &Change) -> io::Result<FolderEntry> {
+        self.workspace.entry(&change.path)
     }
 
     fn note(&mut self, change: &Change, step: Step) {
@@ -218,9 +221,9 @@ impl Log<'_> {
     }
 
     fn take_back(&self, path: &Path, step: &Step) -> io::Result<()> {
-        let place = self.workspace.place(path)?;
+        let place = self.workspace.entry(path)?;
         match step {
-            Step::MovedAside { index } => self.shelf.place(&old_name(*index))?.move_to(&place),
+            Step::MovedAside { index } => self.shelf.entry(&old_name(*index))?.move_to(&place),
             Step::MovedIn => place.remove_file(),
             Step::FolderMade => place.remove_dir(),
             Step::FolderRemoved { mode } => place.make_dir().and_then(|()| place.set_dir_mode(*mode)),
@@ -260,11 +263,11 @@ mod tests {
         (dir, a, b)
     }
 
-    fn shelved(a: &Path, b: &Path, name: &str, changes: &ChangeSet) -> (Top, Top) {
+    fn shelved(a: &Path, b: &Path, name: &str, changes: &ChangeSet) -> (HeldFolder, HeldFolder) {
         fs::create_dir(a.join(name)).expect("a shelf");
-        let top = Top::open(a).expect("a folder");
+        let top = HeldFolder::open(a).expect("a folder");
         let shelf = top.folder(Path::new(name)).expect("a shelf");
-        shelve(&shelf, &Top::open(b).expect("a folder"), changes).expect("shelves");
+        shelve(&shelf, &HeldFolder::open(b).expect("a folder"), changes).expect("shelves");
         (top, shelf)
     }
 
@@ -464,7 +467,7 @@ mod tests {
             assert!(folders.contains(Path::new(folder)), "{folder}");
         }
         assert!(!folders.contains(Path::new("gone")));
-        let top = Top::open(&a).expect("a folder");
+        let top = HeldFolder::open(&a).expect("a folder");
         fs::set_permissions(a.join("old"), fs::Permissions::from_mode(0o300)).expect("mode");
         sync_touched(&top, changes.changes().iter().map(touched)).expect("reaches the disk");
         fs::set_permissions(a.join("old"), fs::Permissions::from_mode(0o700)).expect("mode");

@@ -11,8 +11,8 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-use super::beneath::{Standing, Top, leads_nowhere};
 use crate::error::StageError;
+use tripwire_fs::beneath::{EntryKind, HeldFolder, leads_nowhere};
 
 /// Tells these hashes from all others.
 const DOMAIN: &[u8] = b"tripwire change set 1\0";
@@ -212,7 +212,7 @@ struct Overlay<'a> {
     lower: &'a Path,
     upper: &'a Path,
     /// The two trees again, held open.
-    tops: (Top, Top),
+    tops: (HeldFolder, HeldFolder),
     pairs: Pairs,
 }
 
@@ -290,7 +290,12 @@ pub(crate) fn of_copy(workspace: &Path, copy: &Path) -> Result<ChangeSet, StageE
     Ok(ChangeSet::from_pairs(pairs))
 }
 
-fn collect(tree: &Path, top: &Top, below: &Path, found: &mut dyn FnMut(PathBuf, Node)) -> Result<(), StageError> {
+fn collect(
+    tree: &Path,
+    top: &HeldFolder,
+    below: &Path,
+    found: &mut dyn FnMut(PathBuf, Node),
+) -> Result<(), StageError> {
     for name in names(&tree.join(below))? {
         let path = below.join(name);
         if path == Path::new(super::RECORDS) {
@@ -323,22 +328,22 @@ fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, StageError> {
 
 /// The state of a path below `top`, if it exists there. What is reached only through a link is not there: it belongs to
 /// whatever the link points at.
-pub(crate) fn read_node(top: &Top, path: &Path) -> Result<Option<Node>, StageError> {
+pub(crate) fn read_node(top: &HeldFolder, path: &Path) -> Result<Option<Node>, StageError> {
     let at = |source| StageError::Read { path: path.to_path_buf(), source };
-    let place = match top.place(path) {
+    let place = match top.entry(path) {
         Ok(place) => place,
         Err(error) if leads_nowhere(&error) => return Ok(None),
         Err(error) => return Err(at(error)),
     };
-    match place.standing().map_err(at)? {
-        Standing::Nothing => Ok(None),
-        Standing::Dir { mode } => Ok(Some(Node::Dir { mode })),
-        Standing::Link => Ok(Some(Node::Link { target: place.link_target().map_err(at)? })),
-        Standing::File { mode } => {
+    match place.kind().map_err(at)? {
+        EntryKind::Nothing => Ok(None),
+        EntryKind::Dir { mode } => Ok(Some(Node::Dir { mode })),
+        EntryKind::Link => Ok(Some(Node::Link { target: place.link_target().map_err(at)? })),
+        EntryKind::File { mode } => {
             let (digest, bytes) = place.open_file().and_then(digest_of).map_err(at)?;
             Ok(Some(Node::File { digest, bytes, mode }))
         }
-        Standing::Other => Err(StageError::Unsupported {
+        EntryKind::Special(..) => Err(StageError::Unsupported {
             path: path.to_path_buf(),
             why: "only files, folders and links can be staged",
         }),
@@ -346,8 +351,8 @@ pub(crate) fn read_node(top: &Top, path: &Path) -> Result<Option<Node>, StageErr
 }
 
 /// Opens a tree that changes are read from.
-pub(crate) fn open_top(path: &Path) -> Result<Top, StageError> {
-    Top::open(path).map_err(|source| StageError::Read { path: path.to_path_buf(), source })
+pub(crate) fn open_top(path: &Path) -> Result<HeldFolder, StageError> {
+    HeldFolder::open(path).map_err(|source| StageError::Read { path: path.to_path_buf(), source })
 }
 
 fn digest_of(mut file: fs::File) -> std::io::Result<(Digest, u64)> {

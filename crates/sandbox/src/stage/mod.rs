@@ -2,7 +2,6 @@
 //! review can look at, apply or throw away.
 
 mod apply;
-mod beneath;
 mod changes;
 mod protected;
 mod recover;
@@ -13,9 +12,9 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use beneath::{Place, Standing, Top};
 pub use changes::{Change, ChangeKind, ChangeSet, Digest, DigestError};
 pub use recover::Recovered;
+use tripwire_fs::beneath::{EntryKind, FolderEntry, HeldFolder};
 
 use crate::error::{ApplyError, StageError};
 
@@ -269,13 +268,13 @@ pub(crate) const RECORDS: &str = ".geometry";
 fn copy_workspace(workspace: &Path, to: &Path) -> Result<(), StageError> {
     let at = |source| StageError::Prepare { path: workspace.to_path_buf(), source };
     let mode = fs::symlink_metadata(workspace).map_err(at)?.permissions().mode();
-    let top = Top::open(workspace).map_err(at)?;
+    let top = HeldFolder::open(workspace).map_err(at)?;
     copy_folder(&top, workspace, to, Some(RECORDS))?;
     fs::set_permissions(to, fs::Permissions::from_mode(mode)).map_err(at)
 }
 
 /// Copies what is in one open folder; `path` is its name for messages.
-fn copy_folder(from: &Top, path: &Path, to: &Path, left_out: Option<&str>) -> Result<(), StageError> {
+fn copy_folder(from: &HeldFolder, path: &Path, to: &Path, left_out: Option<&str>) -> Result<(), StageError> {
     let at = |path: &Path| {
         let path = path.to_path_buf();
         move |source: io::Error| StageError::Prepare { path, source }
@@ -283,26 +282,26 @@ fn copy_folder(from: &Top, path: &Path, to: &Path, left_out: Option<&str>) -> Re
     fs::create_dir_all(to).map_err(at(to))?;
     for name in from.names().map_err(at(path))?.into_iter().filter(|name| left_out.is_none_or(|out| name != out)) {
         let (source, target) = (path.join(&name), to.join(&name));
-        let place = from.place(Path::new(&name)).map_err(at(&source))?;
-        match place.standing().map_err(at(&source))? {
-            Standing::Dir { mode } => {
+        let place = from.entry(Path::new(&name)).map_err(at(&source))?;
+        match place.kind().map_err(at(&source))? {
+            EntryKind::Dir { mode } => {
                 let folder = from.folder(Path::new(&name)).map_err(at(&source))?;
                 copy_folder(&folder, &source, &target, None)?;
                 fs::set_permissions(&target, fs::Permissions::from_mode(mode)).map_err(at(&target))?;
             }
-            Standing::Link => {
+            EntryKind::Link => {
                 let link = place.link_target().map_err(at(&source))?;
                 std::os::unix::fs::symlink(link, &target).map_err(at(&target))?;
             }
-            Standing::File { .. } => copy_file(&place, &target).map_err(at(&source))?,
-            Standing::Other | Standing::Nothing => {}
+            EntryKind::File { .. } => copy_file(&place, &target).map_err(at(&source))?,
+            EntryKind::Special(..) | EntryKind::Nothing => {}
         }
     }
     Ok(())
 }
 
 /// Copies one file with its mode. What became a link or a pipe since it was looked at is an error, and nothing is copied.
-fn copy_file(place: &Place, target: &Path) -> io::Result<()> {
+fn copy_file(place: &FolderEntry, target: &Path) -> io::Result<()> {
     let mut from = place.open_file()?;
     let mut to = fs::File::create_new(target)?;
     io::copy(&mut from, &mut to)?;
@@ -477,13 +476,13 @@ mod tests {
         let mode = rustix::fs::Mode::RUSR;
         rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("pipe"), rustix::fs::FileType::Fifo, mode, 0)
             .expect("a pipe");
-        let top = Top::open(dir.path()).expect("a folder");
+        let top = HeldFolder::open(dir.path()).expect("a folder");
         for name in ["link", "pipe"] {
-            let place = top.place(Path::new(name)).expect("a place");
+            let place = top.entry(Path::new(name)).expect("a place");
             copy_file(&place, &dir.path().join("copy")).expect_err(name);
             assert!(!dir.path().join("copy").exists(), "{name}");
         }
-        copy_file(&top.place(Path::new("secret")).expect("a place"), &dir.path().join("copy")).expect("a plain file");
+        copy_file(&top.entry(Path::new("secret")).expect("a place"), &dir.path().join("copy")).expect("a plain file");
     }
 
     #[test]

@@ -13,10 +13,10 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use super::apply::{new_name, old_name, sync_touched};
-use super::beneath::{Standing, Top, leads_nowhere};
 use super::changes::{ChangeSet, Node};
 use super::protected;
 use crate::error::ApplyError;
+use tripwire_fs::beneath::{EntryKind, HeldFolder, leads_nowhere};
 
 /// How the folders are called in which new and old files lie while changes are applied.
 pub(crate) const SHELF_PREFIX: &str = ".tripwire-apply-";
@@ -99,7 +99,7 @@ pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered
     let how = if notes.join(DONE).exists() {
         Recovered::Completed
     } else {
-        let top = Top::open(workspace).map_err(at)?;
+        let top = HeldFolder::open(workspace).map_err(at)?;
         // A shelf that is gone was cleared away when everything had been rolled back.
         let held = match top.folder(&shelf) {
             Ok(held) => Some(held),
@@ -124,7 +124,7 @@ pub(crate) fn recover(workspace: &Path, notes: &Path) -> Result<Option<Recovered
 }
 
 /// Nothing is put back through a link, wherever it came from, and nothing protected is touched.
-fn check(top: &Top, plan: &[Planned]) -> io::Result<()> {
+fn check(top: &HeldFolder, plan: &[Planned]) -> io::Result<()> {
     let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     for planned in plan {
         let folder = |shape| matches!(shape, Shape::Folder(_));
@@ -133,7 +133,7 @@ fn check(top: &Top, plan: &[Planned]) -> io::Result<()> {
         if protected::touches(&planned.path, fate) {
             return refuse("its plan names a protected file");
         }
-        let Err(error) = top.place(&planned.path) else { continue };
+        let Err(error) = top.entry(&planned.path) else { continue };
         // A link that was there before and was to become a folder is part of the plan.
         let was_a_link = plan.iter().any(|other| {
             other.before == Shape::Leaf && planned.path.starts_with(&other.path) && other.path != planned.path
@@ -147,8 +147,8 @@ fn check(top: &Top, plan: &[Planned]) -> io::Result<()> {
 
 /// The way back to the old state.
 struct Back<'a> {
-    top: &'a Top,
-    shelf: Option<&'a Top>,
+    top: &'a HeldFolder,
+    shelf: Option<&'a HeldFolder>,
 }
 
 impl Back<'_> {
@@ -164,17 +164,17 @@ impl Back<'_> {
 
     /// What was moved in goes, unless the old file is already back in its place.
     fn remove_new(&self, planned: &Planned) -> io::Result<()> {
-        let place = match self.top.place(&planned.path) {
+        let place = match self.top.entry(&planned.path) {
             Ok(place) => place,
             // Without its folder it is not there.
             Err(error) if leads_nowhere(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let standing = place.standing()?;
+        let standing = place.kind()?;
         match (planned.before, planned.after) {
             (before, Shape::Leaf) if !self.on_shelf(&new_name(planned.index))? => {
                 let restored = before == Shape::Leaf && !self.on_shelf(&old_name(planned.index))?;
-                if !restored && standing != Standing::Nothing && !standing.is_dir() {
+                if !restored && standing != EntryKind::Nothing && !standing.is_dir() {
                     place.remove_file()?;
                 }
             }
@@ -187,14 +187,14 @@ impl Back<'_> {
     fn restore_old(&self, planned: &Planned) -> io::Result<()> {
         match (planned.before, self.shelf) {
             (Shape::Folder(mode), _) => {
-                let place = self.top.place(&planned.path)?;
-                if !place.standing()?.is_dir() {
+                let place = self.top.entry(&planned.path)?;
+                if !place.kind()?.is_dir() {
                     place.make_dir()?;
                 }
                 place.set_dir_mode(mode)
             }
             (Shape::Leaf, Some(shelf)) if self.on_shelf(&old_name(planned.index))? => {
-                shelf.place(&old_name(planned.index))?.move_to(&self.top.place(&planned.path)?)
+                shelf.entry(&old_name(planned.index))?.move_to(&self.top.entry(&planned.path)?)
             }
             (Shape::Leaf | Shape::None, _) => Ok(()),
         }
@@ -202,7 +202,7 @@ impl Back<'_> {
 
     fn on_shelf(&self, name: &Path) -> io::Result<bool> {
         let Some(shelf) = self.shelf else { return Ok(false) };
-        Ok(shelf.place(name)?.standing()? != Standing::Nothing)
+        Ok(shelf.entry(name)?.kind()? != EntryKind::Nothing)
     }
 }
 

@@ -7,6 +7,7 @@ use super::recent::{Memo, Progress};
 use tripwire_core::chain::View;
 use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
 use tripwire_core::effect::Effect;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Report;
 use tripwire_fs::file::FileError;
 use tripwire_workspace::control::{self, ControlFile, Presence, Seen};

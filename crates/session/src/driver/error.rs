@@ -2,9 +2,11 @@
 
 use super::state::StateError;
 use crate::body::SessionBodyError;
+use std::borrow::Cow;
 use tripwire_authority::AuthorityError;
 use tripwire_authority::identity::ConfigurationError;
 use tripwire_core::chain::SnapshotError;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_fs::file::FileError;
@@ -68,25 +70,38 @@ pub enum DriverError {
     File(#[from] FileError),
 }
 
-impl DriverError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for DriverError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Journal(error) | Self::Unknown(error) => error.hint().to_owned(),
-            Self::Fenced => "move the workspace to a local disk".to_owned(),
+            Self::Journal(error) | Self::Unknown(error) => error.hint(),
+            Self::Fenced => "move the workspace to a local disk".into(),
             Self::Control(error) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) | Self::Policy(_) => {
-                "list all settings with `tripwire policy show`".to_owned()
-            }
-            Self::Authority(error) => error.hint(),
-            Self::Configuration(error) => error.hint(),
-            Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".to_owned(),
-            Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".to_owned(),
+            Self::PolicyFile(error) => error.hint(),
+            Self::Policy(_) => "list all settings with `tripwire policy show`".into(),
+            Self::Authority(error) => error.hint().into(),
+            Self::Configuration(error) => error.hint().into(),
+            Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".into(),
+            Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".into(),
             Self::State(error) => error.hint(),
             Self::Log(error) => error.hint(),
             Self::File(error) => error.hint(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Journal(error) => error.exit_class(),
+            Self::PolicyFile(_) | Self::Policy(_) | Self::Authority(_) => ExitClass::BadInput,
+            Self::Canonical(_) | Self::Snapshot(_) => ExitClass::Internal,
+            Self::Unknown(_)
+            | Self::Fenced
+            | Self::Control(_)
+            | Self::Configuration(_)
+            | Self::Head(_)
+            | Self::Record { .. }
+            | Self::State(_)
+            | Self::Log(_)
+            | Self::File(_) => ExitClass::DoesNotHold,
         }
     }
 }

@@ -6,8 +6,10 @@
 use super::recent::Memo;
 use super::{DriverError, Frozen};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use tripwire_core::chain::{Chain, SnapshotError};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::file::{self, ReadError, read_bounded};
 use tripwire_workspace::control::Seen;
@@ -36,16 +38,18 @@ pub enum StateError {
     Read(#[from] ReadError),
 }
 
-impl StateError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for StateError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Newer { path, .. } => {
-                format!("use the newer tripwire, or remove `{}`: it is rebuilt from the journal", path.display())
+                format!("use the newer tripwire, or remove `{}`: it is rebuilt from the journal", path.display()).into()
             }
-            Self::Read(_) => "give yourself read access to `.geometry/state`".to_owned(),
+            Self::Read(_) => "give yourself read access to `.geometry/state`".into(),
         }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
     }
 }
 

@@ -1,7 +1,9 @@
 //! Why a tool did not get at a file. Every text names the path relative to the workspace and what to do instead.
 
 use super::path::WorkPath;
+use std::borrow::Cow;
 use std::io;
+use tripwire_core::explain::Explain;
 
 /// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -103,25 +105,6 @@ impl FilesError {
         move |cause| Self::Io { path, action, cause }
     }
 
-    /// What to do about it.
-    #[must_use]
-    pub const fn hint(&self) -> &'static str {
-        match self {
-            Self::NotAPath { .. } => "give a path relative to the workspace, such as `src/main.rs`",
-            Self::Outside { .. } | Self::LeadsOut { .. } => "only files of the workspace can be used; see `list`",
-            Self::Protected { .. } | Self::Disguised { .. } => {
-                "leave it to the person whose workspace this is; work on the project's own files"
-            }
-            Self::Hidden { .. } => "go on without it; what a program needs from it must come from the person",
-            Self::Missing { .. } => "see what is there with `list`, or look for it with `search`",
-            Self::IsFolder { .. } => "see what is in it with `list`",
-            Self::NotAFolder { .. } => "name a folder, or read the file with `read_file`",
-            Self::NotAFile { .. } => "use a plain file instead",
-            Self::TooLarge { .. } => "look for a part of it with `search`, or print one with `shell`",
-            Self::Io { .. } => "check the path and its permissions with `list`",
-        }
-    }
-
     /// Whether a guard refused it, rather than the file system.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
@@ -138,6 +121,27 @@ impl FilesError {
             | Self::NotAFolder { .. }
             | Self::TooLarge { .. }
             | Self::Io { .. } => false,
+        }
+    }
+}
+
+impl Explain for FilesError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::NotAPath { .. } => "give a path relative to the workspace, such as `src/main.rs`".into(),
+            Self::Outside { .. } | Self::LeadsOut { .. } => {
+                "only files of the workspace can be used; see `list`".into()
+            }
+            Self::Protected { .. } | Self::Disguised { .. } => {
+                "leave it to the person whose workspace this is; work on the project's own files".into()
+            }
+            Self::Hidden { .. } => "go on without it; what a program needs from it must come from the person".into(),
+            Self::Missing { .. } => "see what is there with `list`, or look for it with `search`".into(),
+            Self::IsFolder { .. } => "see what is in it with `list`".into(),
+            Self::NotAFolder { .. } => "name a folder, or read the file with `read_file`".into(),
+            Self::NotAFile { .. } => "use a plain file instead".into(),
+            Self::TooLarge { .. } => "look for a part of it with `search`, or print one with `shell`".into(),
+            Self::Io { .. } => "check the path and its permissions with `list`".into(),
         }
     }
 }

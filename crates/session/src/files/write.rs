@@ -1,17 +1,18 @@
 //! Writing files of the workspace: all new contents are on the disk before the first name changes.
 //!
-//! Each file is written beside its place and renamed over it, so that nobody ever sees half of one. Several changes are
+//! Each file is written beside its place and renamed over it, so that half of one is never seen. Several changes are
 //! first judged and written aside together; only when every one of them is possible are they put in place.
 
 use super::Files;
-use super::beneath::{self, Kind};
+use super::access::{self, PathUse};
 use super::error::FilesError;
-use super::path::{Intent, WorkPath};
-use rustix::fs::{AtFlags, Mode, OFlags};
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use super::path::WorkPath;
+use rustix::fs::{AtFlags, Mode};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use tripwire_fs::beneath::EntryKind;
+use tripwire_fs::file::{Draft, FileError, FileMode};
 
 /// One change of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub enum Written {
 
 /// A change that is ready to be put in place.
 enum Ready {
-    Put { folder: OwnedFd, draft: Draft, name: String, written: Written },
+    Put { draft: Draft, written: Written },
     Take { folder: OwnedFd, name: String },
 }
 
@@ -82,11 +83,18 @@ impl Files {
     fn prepare(&self, path: &WorkPath, bytes: &[u8]) -> Result<Ready, FilesError> {
         let place = self.place(path)?;
         let folder = self.make_folders(&place.folder).map_err(FilesError::io(path.as_str(), "make the folder of"))?;
-        let write = || FilesError::io(path.as_str(), "write");
-        let mut draft = Draft::new(&folder, place.mode).map_err(write())?;
-        draft.write(bytes, place.mode).map_err(write())?;
-        let written = if place.mode.is_some() { Written::Replaced } else { Written::Created };
-        Ok(Ready::Put { folder, draft, name: place.name, written })
+        // A new file gets what the user's mask leaves; one that replaces another keeps its bits, but never a set-id bit.
+        let (mode, written) = match place.mode {
+            Some(bits) => (FileMode::Exact(bits & 0o777), Written::Replaced),
+            None => (FileMode::Masked(0o666), Written::Created),
+        };
+        let draft = Draft::in_folder(folder, Path::new(&place.name), mode).and_then(|mut draft| {
+            draft.write(bytes)?;
+            draft.sync()?;
+            Ok(draft)
+        });
+        let draft = draft.map_err(FileError::into_cause).map_err(FilesError::io(path.as_str(), "write"))?;
+        Ok(Ready::Put { draft, written })
     }
 
     fn prepare_removal(&self, path: &WorkPath) -> Result<Ready, FilesError> {
@@ -94,26 +102,24 @@ impl Files {
         if place.mode.is_none() {
             return Err(FilesError::Missing { path: path.clone() });
         }
-        let folder = beneath::open_folder(self.folder.as_fd(), place.folder.as_str())
-            .map_err(FilesError::io(path.as_str(), "open the folder of"))?;
+        let folder = self.folder.readable(Path::new(place.folder.as_str()));
+        let folder = folder.map_err(FilesError::io(path.as_str(), "open the folder of"))?;
         Ok(Ready::Take { folder, name: place.name })
     }
 
     /// Where a file is to be written, after all links: an existing file at its real place, a new one below real folders.
     fn place(&self, path: &WorkPath) -> Result<Place, FilesError> {
-        path.check(Intent::Write)?;
+        access::check(path, PathUse::Write)?;
         let (folder, name) = path.split().ok_or_else(|| FilesError::IsFolder { path: path.clone() })?;
-        let place = match beneath::find(self.folder.as_fd(), &self.tree, path) {
+        let place = match access::find(&self.folder, &self.tree, path) {
             Ok(found) => {
-                match found.kind {
-                    Kind::File => {}
-                    Kind::Folder => return Err(FilesError::IsFolder { path: path.clone() }),
-                    Kind::Pipe | Kind::Device | Kind::Socket | Kind::Link => {
-                        return Err(FilesError::NotAFile { path: path.clone(), kind: found.kind.name() });
-                    }
-                }
+                access::plain_file(path, found.file.kind())?;
                 let (folder, name) = found.real.split().ok_or_else(|| FilesError::IsFolder { path: path.clone() })?;
-                Place { folder, name: name.to_owned(), mode: Some(found.mode) }
+                let mode = match found.file.kind() {
+                    EntryKind::File { mode } => Some(mode),
+                    EntryKind::Nothing | EntryKind::Dir { .. } | EntryKind::Link | EntryKind::Special(_) => None,
+                };
+                Place { folder, name: name.to_owned(), mode }
             }
             Err(FilesError::Missing { .. }) => {
                 Place { folder: self.real_folder(&folder)?, name: name.to_owned(), mode: None }
@@ -121,7 +127,7 @@ impl Files {
             Err(error) => return Err(error),
         };
         let real = place.folder.below(&[&place.name]);
-        real.check(Intent::Write).map_err(|_| FilesError::Disguised { path: path.clone() })?;
+        access::check(&real, PathUse::Write).map_err(|_| FilesError::Disguised { path: path.clone() })?;
         self.refuse_dangling(path, &place)?;
         Ok(place)
     }
@@ -133,8 +139,8 @@ impl Files {
         for length in (0..=parts.len()).rev() {
             let (there, rest) = parts.split_at(length);
             let path = WorkPath::root().below(there);
-            match beneath::find(self.folder.as_fd(), &self.tree, &path) {
-                Ok(found) if found.kind == Kind::Folder => {
+            match access::find(&self.folder, &self.tree, &path) {
+                Ok(found) if found.file.kind().is_dir() => {
                     missing.extend(rest);
                     return Ok(found.real.below(&missing));
                 }
@@ -152,9 +158,10 @@ impl Files {
         let parts: Vec<&str> = real.parts().collect();
         for length in 1..=parts.len() {
             let part = parts.get(..length).unwrap_or_default().join("/");
-            let stat = rustix::fs::statat(&self.folder, part.as_str(), AtFlags::SYMLINK_NOFOLLOW);
-            let is_link = stat
-                .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink);
+            let is_link = self
+                .folder
+                .entry(Path::new(&part))
+                .is_ok_and(|entry| entry.kind().is_ok_and(|kind| kind == EntryKind::Link));
             if is_link {
                 return Err(FilesError::NotAFile { path: path.clone(), kind: "a link that leads nowhere" });
             }
@@ -164,13 +171,15 @@ impl Files {
 
     /// Opens a real folder, making what is missing of it.
     fn make_folders(&self, folder: &WorkPath) -> io::Result<OwnedFd> {
-        let mut open = beneath::open_folder(self.folder.as_fd(), ".")?;
-        for part in folder.parts() {
-            match rustix::fs::mkdirat(&open, part, Mode::from_raw_mode(0o777)) {
+        let parts: Vec<&str> = folder.parts().collect();
+        let mut open = self.folder.readable(Path::new(""))?;
+        for length in 1..=parts.len() {
+            let below = parts.get(..length).unwrap_or_default();
+            match rustix::fs::mkdirat(&open, below.last().copied().unwrap_or_default(), Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(rustix::io::Errno::EXIST) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            open = beneath::open_folder(open.as_fd(), part)?;
+            open = self.folder.readable(Path::new(&below.join("/")))?;
         }
         Ok(open)
     }
@@ -198,12 +207,7 @@ impl Ready {
     /// One rename or one removal, made durable.
     fn finish(self) -> io::Result<Written> {
         match self {
-            Self::Put { folder, mut draft, name, written } => {
-                rustix::fs::renameat(&folder, draft.name.as_str(), &folder, name.as_str())?;
-                draft.published = true;
-                rustix::fs::fsync(&folder)?;
-                Ok(written)
-            }
+            Self::Put { draft, written } => draft.publish().map(|()| written).map_err(FileError::into_cause),
             Self::Take { folder, name } => {
                 rustix::fs::unlinkat(&folder, name.as_str(), AtFlags::empty())?;
                 rustix::fs::fsync(&folder)?;
@@ -212,51 +216,3 @@ impl Ready {
         }
     }
 }
-
-/// A file under construction beside its place; dropped unpublished it is removed.
-struct Draft {
-    folder: OwnedFd,
-    file: File,
-    name: String,
-    published: bool,
-}
-
-impl Draft {
-    fn new(folder: &OwnedFd, mode: Option<u32>) -> io::Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A new file gets what the user's mask leaves; one that replaces another stays closed until it has its mode.
-        let bits = if mode.is_some() { 0o600 } else { 0o666 };
-        for _ in 0..DRAFT_NAMES_MAX {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".tripwire-draft-{}-{number}", std::process::id());
-            match rustix::fs::openat(folder, name.as_str(), flags, Mode::from_raw_mode(bits)) {
-                Ok(fd) => return Ok(Self { folder: folder.try_clone()?, file: fd.into(), name, published: false }),
-                Err(rustix::io::Errno::EXIST) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
-    }
-
-    fn write(&mut self, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        if let Some(mode) = mode {
-            // Set-id bits do not survive a write by an agent.
-            rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o777))?;
-        }
-        self.file.sync_all()
-    }
-}
-
-impl Drop for Draft {
-    /// What cannot be removed is an odd file beside the others, which harms nobody.
-    fn drop(&mut self) {
-        if !self.published {
-            rustix::fs::unlinkat(&self.folder, self.name.as_str(), AtFlags::empty()).ok();
-        }
-    }
-}
-
-/// How many names of leftover drafts are passed over.
-const DRAFT_NAMES_MAX: u32 = 64;

@@ -3,7 +3,9 @@
 use crate::formats::lines::{LineError, Lines};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::record::chain::{Digest, genesis, link};
 
@@ -19,6 +21,16 @@ pub enum WriteError {
     /// A record has no canonical form.
     #[error("a record has no canonical form: {0}")]
     Canonical(#[from] CanonicalError),
+}
+
+impl Explain for WriteError {
+    fn hint(&self) -> Cow<'_, str> {
+        "choose another place with `--record FILE`".into()
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::Internal
+    }
 }
 
 /// Writes records, each bound to the one before.

@@ -3,7 +3,9 @@
 use crate::formats::decode::{Content, DecodeError, Line, decode};
 use crate::formats::lines::{LineError, Lines};
 use crate::formats::scenario::{Expect, Header};
+use std::borrow::Cow;
 use std::io::BufRead;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Input;
 use tripwire_core::units::RunMillis;
 use tripwire_observe::Observer;
@@ -47,6 +49,16 @@ impl StreamError {
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Line(LineError::Io { .. }))
+    }
+}
+
+impl Explain for StreamError {
+    fn hint(&self) -> Cow<'_, str> {
+        if self.is_final() {
+            "check the device or the pipe, then run it again".into()
+        } else {
+            "correct the line, or pass over bad lines with `--lenient`; the format: docs/reference/events.md".into()
+        }
     }
 }
 

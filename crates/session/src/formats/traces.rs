@@ -9,6 +9,7 @@ use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::decision::{Decision, Level, Price};
 use tripwire_core::effect::Effect;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
@@ -37,6 +38,12 @@ pub enum TraceError {
     /// The policy contradicts itself.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+}
+
+impl Explain for TraceError {
+    fn hint(&self) -> Cow<'_, str> {
+        "one trace per line; the format: docs/reference/traces.md".into()
+    }
 }
 
 /// What the engine would have done with one trace.

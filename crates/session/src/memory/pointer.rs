@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::fmt;
+use tripwire_core::explain::Explain;
 
 /// The address of a content: the digest of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -16,13 +18,12 @@ pub struct PointerError {
     text: String,
 }
 
-impl PointerError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for PointerError {
+    fn hint(&self) -> Cow<'_, str> {
         format!(
             "a pointer is `{SCHEME}` and at least {PREFIX_DIGITS_MIN} hexadecimal digits; see `tripwire memory list`"
         )
+        .into()
     }
 }
 

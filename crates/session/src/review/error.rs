@@ -3,8 +3,10 @@
 use super::answer::AnswerError;
 use crate::driver::DriverError;
 use crate::execution::ExecutionError;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use tripwire_core::decision::SafetyDecision;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::file::FileError;
 use tripwire_sandbox::{ApplyError, StageError};
@@ -87,33 +89,58 @@ pub enum ReviewError {
     File(#[from] FileError),
 }
 
-impl ReviewError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for ReviewError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::NothingStaged => "stage a change with `tripwire sandbox exec --stage`".to_owned(),
+            Self::NothingStaged => "stage a change with `tripwire sandbox exec --stage`".into(),
             Self::NotProposed { .. } | Self::Moved { .. } => {
-                "propose what is staged with `tripwire review propose`, then have it reviewed again".to_owned()
+                "propose what is staged with `tripwire review propose`, then have it reviewed again".into()
             }
-            Self::AppliedAlready { .. } | Self::Finished => "look at it with `tripwire review show`".to_owned(),
+            Self::AppliedAlready { .. } | Self::Finished => "look at it with `tripwire review show`".into(),
             Self::Answer(_) => {
-                "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".to_owned()
+                "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".into()
             }
             Self::Refused(decision) => {
-                decision.error.as_ref().map_or_else(|| "see `tripwire why`".to_owned(), |error| error.fix())
+                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into())
             }
-            Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".to_owned(),
-            Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()),
-            Self::Stage(_) => "look at the stage with `tripwire sandbox diff`".to_owned(),
-            Self::Apply(error) => error.hint().to_owned(),
-            Self::Execution(_) => "this is a defect of tripwire; please report it".to_owned(),
+            Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".into(),
+            Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()).into(),
+            Self::Stage(_) => "look at the stage with `tripwire sandbox diff`".into(),
+            Self::Apply(error) => error.hint().into(),
+            Self::Execution(_) => "this is a defect of tripwire; please report it".into(),
             Self::Driver(error) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Manifest(error)) => error.hint(),
-            Self::PolicyFile(PolicyFileError::Setting { .. } | PolicyFileError::Relation { .. }) => {
-                "list all settings with `tripwire policy show`".to_owned()
-            }
+            Self::PolicyFile(error) => error.hint(),
             Self::File(error) => error.hint(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        use tripwire_sandbox::ApplyError;
+        match self {
+            // What was not reviewed as it is now is refused.
+            Self::NotProposed { .. }
+            | Self::Moved { .. }
+            | Self::AppliedAlready { .. }
+            | Self::Finished
+            | Self::Answer(_)
+            | Self::Refused(_)
+            | Self::Apply(
+                ApplyError::Mismatch { .. }
+                | ApplyError::Conflict { .. }
+                | ApplyError::Protected { .. }
+                | ApplyError::Finished
+                | ApplyError::Busy,
+            ) => ExitClass::Refused,
+            Self::NothingStaged | Self::NoSuchDigest { .. } | Self::PolicyFile(_) => ExitClass::BadInput,
+            Self::Execution(_) => ExitClass::Internal,
+            // What cannot be read does not hold.
+            Self::Damaged { .. }
+            | Self::Stage(_)
+            | Self::Apply(
+                ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. },
+            )
+            | Self::Driver(_)
+            | Self::File(_) => ExitClass::DoesNotHold,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use tripwire_core::decision::Decision;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
 
 /// How often the clerk looks: an order to stop takes effect within this time and a little more.

@@ -4,7 +4,7 @@ use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use tripwire_fs::file::{self, Draft, FileError, Published, Removed};
+use tripwire_fs::file::{self, Draft, FileError, FileMode, Published, Removed};
 
 /// An order that a person may give by a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Order {
 
     /// Gives the order. One that stands already keeps its author's words.
     pub fn give(self, layout: &Layout, note: &Note) -> Result<Given, FileError> {
-        let mut draft = Draft::new(&self.path(layout), 0o600)?;
+        let mut draft = Draft::new(&self.path(layout), FileMode::PRIVATE)?;
         draft.write(note.text().as_bytes())?;
         match draft.publish_new()? {
             Published::New => Ok(Given::Now),

@@ -5,12 +5,12 @@
 
 use super::layout::Layout;
 use super::manifest::Thresholds;
-use tripwire_fs::file::{self, FileError};
+use tripwire_fs::file::{self, FileError, FileMode};
 
 /// Writes the script, executable, with the thresholds of this session.
 pub fn write(layout: &Layout, thresholds: &Thresholds) -> Result<(), FileError> {
     file::make_folder(&layout.hooks())?;
-    file::replace_with_mode(&layout.compaction_hook(), render(thresholds).as_bytes(), 0o700)
+    file::replace_with_mode(&layout.compaction_hook(), render(thresholds).as_bytes(), FileMode::Masked(0o700))
 }
 
 /// The script's text.

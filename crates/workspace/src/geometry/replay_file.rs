@@ -5,8 +5,10 @@
 use super::layout::Layout;
 use crate::session::SessionId;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::PathBuf;
-use tripwire_fs::file::{Draft, FileError, ReadError, make_folder, read_bounded};
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::file::{Draft, FileError, FileMode, ReadError, make_folder, read_bounded};
 
 /// The facts about a frozen session; the first three are the seed's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,18 +94,20 @@ pub enum ReplayError {
     },
 }
 
-impl ReplayError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for ReplayError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Unreadable(ReadError::File(error)) => error.hint(),
-            Self::Unreadable(ReadError::TooBig { .. }) => "replay the session from its journal instead".to_owned(),
+            Self::Unreadable(ReadError::TooBig { .. }) => "replay the session from its journal instead".into(),
             Self::Malformed { .. } | Self::Older { .. } => {
-                "write it again from the journal: `tripwire export --replay --session ID`".to_owned()
+                "write it again from the journal: `tripwire export --replay --session ID`".into()
             }
-            Self::Newer { .. } => "install the version of tripwire that wrote it".to_owned(),
+            Self::Newer { .. } => "install the version of tripwire that wrote it".into(),
         }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
     }
 }
 
@@ -122,7 +126,7 @@ pub fn write(
     inputs: impl IntoIterator<Item = serde_json::Value>,
 ) -> Result<(), FileError> {
     make_folder(&layout.replays())?;
-    let mut draft = Draft::new(&path(layout, session), 0o600)?;
+    let mut draft = Draft::new(&path(layout, session), FileMode::PRIVATE)?;
     let facts = line(header);
     // The header's closing brace makes room for the two lists.
     draft.write(facts.strip_suffix('}').unwrap_or(&facts).as_bytes())?;

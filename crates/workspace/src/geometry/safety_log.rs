@@ -6,11 +6,13 @@
 
 use super::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use tripwire_fs::file::{Draft, FileAction, FileError, Published, open_read_write};
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::file::{Draft, FileAction, FileError, FileMode, Published, open_read_write};
 
 /// What happened. The loop names and the three events of the seed keep their spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -141,18 +143,20 @@ pub enum LogError {
     },
 }
 
-impl LogError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for LogError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::File(error) => error.hint(),
             Self::Damaged { .. } => {
                 "nothing is lost: the log is rebuilt from the journal at the next step; `tripwire verify` checks it"
-                    .to_owned()
+                    .into()
             }
-            Self::TooLarge { .. } => "keep long evidence in the journal and name its index here".to_owned(),
+            Self::TooLarge { .. } => "keep long evidence in the journal and name its index here".into(),
         }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
     }
 }
 
@@ -214,7 +218,7 @@ impl SafetyLog {
     pub fn rebuild(&self, entries: impl IntoIterator<Item = Entry>) -> Result<u64, LogError> {
         // Whoever waits for the old file's lock finds, once it has it, that the name moved on, and opens again.
         let _old = self.locked(Lock::Exclusive)?;
-        let mut draft = Draft::new(&self.path, 0o600)?;
+        let mut draft = Draft::new(&self.path, FileMode::PRIVATE)?;
         draft.write(HEAD.as_bytes())?;
         let mut count = 0_u64;
         for entry in entries {
@@ -254,7 +258,7 @@ impl SafetyLog {
 
     /// Puts an empty log in place as a whole, so that not even the first moment shows half a file.
     fn create(&self) -> Result<(), LogError> {
-        let mut draft = Draft::new(&self.path, 0o600)?;
+        let mut draft = Draft::new(&self.path, FileMode::PRIVATE)?;
         draft.write(format!("{HEAD}{TAIL}").as_bytes())?;
         match draft.publish_new()? {
             Published::New | Published::AlreadyThere => Ok(()),

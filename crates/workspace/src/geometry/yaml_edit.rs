@@ -6,7 +6,9 @@
 
 use super::manifest::ManifestProblem;
 use super::manifest::tree::{self, Bare, Entry, Node, Value};
+use std::borrow::Cow;
 use std::ops::Range;
+use tripwire_core::explain::Explain;
 
 /// A value that may be written. The variants are the only shapes that the runtime needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,16 +79,14 @@ pub enum EditError {
     },
 }
 
-impl EditError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for EditError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Unreadable { .. } => "fix that line, then run the command again".to_owned(),
+            Self::Unreadable { .. } => "fix that line, then run the command again".into(),
             Self::NotAValue { path, .. } | Self::NotExact { path } => {
-                format!("write `{path}` as one plain value on its own line, then run the command again")
+                format!("write `{path}` as one plain value on its own line, then run the command again").into()
             }
-            Self::NoRoom { path, .. } => format!("add `{path}` by hand as a line of its own"),
+            Self::NoRoom { path, .. } => format!("add `{path}` by hand as a line of its own").into(),
         }
     }
 }

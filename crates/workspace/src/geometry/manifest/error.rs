@@ -1,7 +1,9 @@
 //! What can be wrong with a manifest: always with the file, where possible with the line and the key, and with a fix.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::Explain;
 use tripwire_fs::file::ReadError;
 
 /// A manifest that is not accepted. Nothing is guessed: the guard holds until a person has fixed it.
@@ -77,28 +79,28 @@ impl ManifestError {
     pub const fn line(&self) -> Option<u64> {
         self.line
     }
+}
 
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for ManifestError {
+    fn hint(&self) -> Cow<'_, str> {
         let file = self.file.display();
         let place = self.line.map_or_else(|| format!("{file}"), |line| format!("line {line} of {file}"));
         match &self.problem {
             ManifestProblem::Unreadable(ReadError::File(error)) => error.hint(),
             ManifestProblem::Unreadable(ReadError::TooBig { .. }) => {
-                format!("a manifest is a page of text: move `{file}` away and let `tripwire` write a fresh one")
+                format!("a manifest is a page of text: move `{file}` away and let `tripwire` write a fresh one").into()
             }
-            ManifestProblem::NotUtf8 => format!("save `{file}` as UTF-8 (`iconv -t UTF-8`), or move it away"),
-            ManifestProblem::Syntax { .. } => format!("fix {place}, then run `tripwire status`"),
-            ManifestProblem::DuplicateKey { key } => format!("keep one `{key}` and delete {place}"),
+            ManifestProblem::NotUtf8 => format!("save `{file}` as UTF-8 (`iconv -t UTF-8`), or move it away").into(),
+            ManifestProblem::Syntax { .. } => format!("fix {place}, then run `tripwire status`").into(),
+            ManifestProblem::DuplicateKey { key } => format!("keep one `{key}` and delete {place}").into(),
             ManifestProblem::UnknownKey { nearest: Some(nearest), .. } => {
-                format!("did you mean `{nearest}`? otherwise delete {place}")
+                format!("did you mean `{nearest}`? otherwise delete {place}").into()
             }
             ManifestProblem::UnknownKey { nearest: None, key } => {
-                format!("delete `{key}` ({place}); `tripwire policy show` lists every key")
+                format!("delete `{key}` ({place}); `tripwire policy show` lists every key").into()
             }
-            ManifestProblem::WrongType { key, .. } => format!("correct `{key}` in {place}"),
-            ManifestProblem::NotSections { .. } => format!("start `{file}` with a section such as `safety:`"),
+            ManifestProblem::WrongType { key, .. } => format!("correct `{key}` in {place}").into(),
+            ManifestProblem::NotSections { .. } => format!("start `{file}` with a section such as `safety:`").into(),
         }
     }
 }

@@ -2,8 +2,11 @@
 
 use super::{MANIFEST_BYTES_MAX, Manifest, ManifestError};
 use crate::geometry::yaml_edit::{self, Edit, EditError};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use tripwire_fs::file::{Accept, Draft, FileError, lock_folder_of, read_bounded};
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::file::{Accept, Draft, FileError, FileMode, read_bounded};
+use tripwire_fs::lock::FileLock;
 
 /// Why a manifest was not written; the file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -30,15 +33,22 @@ pub enum UpdateError {
     File(#[from] FileError),
 }
 
-impl UpdateError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for UpdateError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Manifest(error) => error.hint(),
             Self::Edit { cause, .. } => cause.hint(),
-            Self::ChangedMeanwhile { .. } => "run the command again: the change is read first".to_owned(),
+            Self::ChangedMeanwhile { .. } => "run the command again: the change is read first".into(),
             Self::File(error) => error.hint(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Manifest(error) => error.exit_class(),
+            Self::Edit { cause, .. } => cause.exit_class(),
+            Self::ChangedMeanwhile { .. } => ExitClass::BadInput,
+            Self::File(error) => error.exit_class(),
         }
     }
 }
@@ -63,7 +73,7 @@ pub fn update_after(
     let unchanged = |at: &Path| read_bounded(at, MANIFEST_BYTES_MAX).is_ok_and(|bytes| bytes == read.text.as_bytes());
     let meanwhile = || UpdateError::ChangedMeanwhile { file: file.to_owned() };
     // The lock keeps our own processes apart; a person's editor does not know it, hence the swap below.
-    let _lock = lock_folder_of(file)?;
+    let _lock = FileLock::folder_of(file)?;
     if !unchanged(file) {
         return Err(meanwhile());
     }
@@ -72,7 +82,7 @@ pub fn update_after(
         return Ok(updated);
     }
     before(&updated.text)?;
-    let mut draft = Draft::new(file, 0o600)?;
+    let mut draft = Draft::new(file, FileMode::PRIVATE)?;
     draft.write(updated.text.as_bytes())?;
     match draft.exchange(|displaced| if unchanged(displaced) { Accept::Yes } else { Accept::No })? {
         Accept::Yes => Ok(updated),

@@ -1,7 +1,7 @@
 //! The manifest that a new workspace gets: the seed's configuration reference, word for word.
 
 use std::path::Path;
-use tripwire_fs::file::{Draft, FileError};
+use tripwire_fs::file::{Draft, FileError, FileMode};
 
 /// The fresh manifest. Our own sections are left out: their defaults belong to the policy, which prints them.
 pub const FRESH: &str = r#"# .geometry/MANIFEST.yaml - Safety section
@@ -49,7 +49,7 @@ pub fn write_if_missing(file: &Path) -> Result<(), FileError> {
     if file.symlink_metadata().is_ok() {
         return Ok(());
     }
-    let mut draft = Draft::new(file, 0o600)?;
+    let mut draft = Draft::new(file, FileMode::PRIVATE)?;
     draft.write(FRESH.as_bytes())?;
     draft.publish_new().map(|_| ())
 }

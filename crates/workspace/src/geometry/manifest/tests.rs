@@ -1,6 +1,7 @@
 //! Tests of `manifest.rs`.
 
 use super::*;
+use tripwire_core::explain::Explain as _;
 
 fn read(text: &str) -> Result<Manifest, ManifestError> {
     Manifest::parse(Path::new("MANIFEST.yaml"), text.as_bytes().to_vec())

@@ -1,45 +1,48 @@
 //! The new lines of a file that someone else appends to.
 
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use crate::bounded;
+use crate::file;
+use std::io::{self, Seek as _, SeekFrom};
 use std::path::Path;
-use tripwire_fs::file;
 
 /// The most that is read in one go; the rest comes at the next look.
 const BYTES_MAX: u64 = 32 << 20;
-/// How much of a line that is too long tells what kind of line it is.
+/// How much of a line that is too long is handed on, to see what kind of line it is.
 const BEGINNING_BYTES: usize = 64 << 10;
 
 /// How far a file was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub struct TailPosition {
     /// Bytes before the next look.
-    pub(super) offset: u64,
+    pub offset: u64,
     /// Whether the next look begins inside a line that is too long.
-    pub(super) inside: bool,
+    pub inside: bool,
 }
 
 /// What is new in a file.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub struct NewLines {
     /// The complete lines.
-    pub(super) text: String,
-    /// The beginning of a line that nobody could hold in memory; its rest is passed over.
-    pub(super) too_long: Option<String>,
+    pub text: String,
+    /// The beginning of a line that is too long to be held in memory; its rest is passed over.
+    pub too_long: Option<String>,
 }
 
 /// Reads the complete lines behind the place and moves it behind them. A file that has shrunk is read from its beginning.
-pub(super) fn read(path: &Path, place: &mut Place) -> io::Result<News> {
+///
+/// # Errors
+/// When the file is missing, cannot be read, or is no regular file.
+pub fn read(path: &Path, place: &mut TailPosition) -> io::Result<NewLines> {
     let mut file = file::open_regular(path)?;
     let size = file.metadata()?.len();
     if size < place.offset {
-        *place = Place::default();
+        *place = TailPosition::default();
     }
     if size == place.offset {
-        return Ok(News::default());
+        return Ok(NewLines::default());
     }
     file.seek(SeekFrom::Start(place.offset))?;
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    let mut bytes = bounded::read_beginning(file, BYTES_MAX)?;
     let mut moved = bytes.len();
     let full = u64::try_from(moved).unwrap_or(u64::MAX) >= BYTES_MAX;
     let mut too_long = None;
@@ -59,11 +62,11 @@ pub(super) fn read(path: &Path, place: &mut Place) -> io::Result<News> {
             }
             bytes.clear();
         }
-        None => return Ok(News::default()),
+        None => return Ok(NewLines::default()),
     }
     place.offset = place.offset.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX));
     let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    Ok(News { text, too_long })
+    Ok(NewLines { text, too_long })
 }
 
 #[cfg(test)]
@@ -74,7 +77,7 @@ mod tests {
     #[test]
     fn only_complete_new_lines_are_read() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        let mut place = Place::default();
+        let mut place = TailPosition::default();
         let mut text = |file: &tempfile::NamedTempFile| read(file.path(), &mut place).unwrap().text;
         file.write_all(b"one\ntw").unwrap();
         assert_eq!(text(&file), "one\n");
@@ -87,9 +90,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_told_once_and_the_next_line_is_read_whole() {
+    fn a_line_that_is_too_long_is_reported_once_and_the_next_line_is_read_whole() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        let mut place = Place::default();
+        let mut place = TailPosition::default();
         file.write_all(b"{\"long\":\"").unwrap();
         file.write_all(&vec![b'x'; 40 << 20]).unwrap();
         file.write_all(b"\"}\nnext\n").unwrap();
@@ -100,10 +103,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_files_place_keeps_nobody_waiting() {
+    fn a_pipe_in_the_files_place_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(read(&pipe, &mut Place::default()).is_err());
+        assert!(read(&pipe, &mut TailPosition::default()).is_err());
     }
 }
