@@ -3,6 +3,7 @@
 pub mod change;
 pub mod conversation;
 pub mod engine;
+mod explained;
 pub mod hands;
 pub mod prompt;
 pub mod schema;

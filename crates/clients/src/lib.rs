@@ -6,6 +6,7 @@ pub mod canary;
 pub mod checkup;
 #[cfg(unix)]
 pub mod codex_hooks;
+mod explained;
 pub mod hooks;
 #[cfg(unix)]
 pub mod install;

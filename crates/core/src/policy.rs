@@ -13,8 +13,10 @@ pub use settings::{
     Sandbox, Tools,
 };
 
+use crate::explain::Explain;
 use crate::record::canonical::{self, CanonicalError};
 use crate::record::chain::Digest;
+use alloc::borrow::Cow;
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -50,6 +52,12 @@ pub enum PolicyError {
         /// Its value.
         high: String,
     },
+}
+
+impl Explain for PolicyError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed("list all settings with `tripwire policy show`")
+    }
 }
 
 fn did_you_mean(name: &Option<&'static str>) -> String {

@@ -7,6 +7,7 @@
 
 mod arrange;
 mod ending;
+mod explained;
 mod folder;
 mod guard;
 mod latecomers;
