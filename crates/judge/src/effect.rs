@@ -6,7 +6,7 @@ use std::path::Path;
 use tripwire_core::counted::counted;
 
 /// Most entries that are counted below one path; more is said as "at least".
-pub(super) const ENTRIES_MAX: u64 = 20_000;
+pub(crate) const ENTRIES_MAX: u64 = 20_000;
 /// Most names of a kind that a card lists; the count is always whole.
 const NAMES_MAX: usize = 5;
 
@@ -78,7 +78,7 @@ pub struct Names {
 
 impl Names {
     /// Adds a name.
-    pub(super) fn add(&mut self, path: &Path) {
+    pub(crate) fn add(&mut self, path: &Path) {
         self.count += 1;
         if self.first.len() < NAMES_MAX {
             self.first.push(path.display().to_string());
@@ -86,7 +86,7 @@ impl Names {
     }
 
     /// Whether there are none.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
 }

@@ -1,12 +1,13 @@
 //! What a judgement says: the rule, the reason, and what would be hit.
 
-use super::effect::Effect;
+use crate::effect::Effect;
+use crate::line::field::Origin;
 use serde::Serialize;
 
 /// The rules of the floor. Each names one way to lose what nobody gets back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FloorRule {
+pub enum GuardRule {
     /// Deleting the root or a folder of the system.
     DeleteSystem,
     /// Deleting a home.
@@ -49,7 +50,7 @@ pub enum FloorRule {
     TooComplex,
 }
 
-impl FloorRule {
+impl GuardRule {
     /// The name as verdicts and refusals write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -80,32 +81,43 @@ impl FloorRule {
 
 /// Why a command is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hold {
+pub(crate) struct Hold {
     /// The rule that holds it.
-    pub(super) rule: FloorRule,
+    pub(crate) rule: GuardRule,
     /// Why, in words for a person.
-    pub(super) reason: String,
+    pub(crate) reason: String,
     /// What would be hit.
-    pub(super) effect: Effect,
+    pub(crate) effect: Effect,
 }
 
 impl Hold {
     /// A hold that hits nothing that could be counted.
-    pub(super) fn plain(rule: FloorRule, reason: &str) -> Self {
+    pub(crate) fn plain(rule: GuardRule, reason: &str) -> Self {
         Self { rule, reason: reason.to_owned(), effect: Effect::default() }
     }
 
+    /// A hold of code that cannot be read before it runs.
+    pub(crate) fn of_foreign_code(origin: &Origin) -> Self {
+        let reason = match origin {
+            Origin::Downloaded => "code from the network would be run without anybody reading it",
+            Origin::Decoded | Origin::Output | Origin::Variable(_) => {
+                "code would be run that was encoded or transformed, so that nobody can read it before"
+            }
+        };
+        Self::plain(GuardRule::PipeToShell, reason)
+    }
+
     /// A hold with its card.
-    pub(super) fn with(rule: FloorRule, reason: String, effect: Effect) -> Self {
+    pub(crate) fn with(rule: GuardRule, reason: String, effect: Effect) -> Self {
         Self { rule, reason, effect }
     }
 }
 
 /// One command of the line with what was found about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     /// The text as written.
-    pub(super) command: String,
+    pub(crate) command: String,
     /// Why it is held, if it is.
-    pub(super) hold: Option<Hold>,
+    pub(crate) hold: Option<Hold>,
 }

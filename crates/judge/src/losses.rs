@@ -4,9 +4,9 @@
 //! with a build, what the run made itself is its own. Uncommitted changes, files that git does not know, secrets and
 //! data that git ignores, and repositories with commits found nowhere else do not come back.
 
-use super::effect::{Count, ENTRIES_MAX, Effect, Target};
-use super::repository::Repo;
-use super::world::{Budget, World};
+use crate::effect::{Count, ENTRIES_MAX, Effect, Target};
+use crate::repository::Repo;
+use crate::world::{Budget, World};
 use std::path::{Path, PathBuf};
 
 /// Folders that a build or an installation makes again.
@@ -119,23 +119,23 @@ const SECRET_ENDINGS: [&str; 14] = [
 
 /// What would be lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Losses {
+pub(crate) struct Losses {
     /// The card.
-    pub(super) effect: Effect,
+    pub(crate) effect: Effect,
     /// Whether git was asked and gave no answer.
-    pub(super) unanswered: Option<PathBuf>,
+    pub(crate) unanswered: Option<PathBuf>,
 }
 
 impl Losses {
     /// Whether something is lost for good.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let Effect { uncommitted, untracked, secrets, repositories, .. } = &self.effect;
         let none = uncommitted.is_empty() && untracked.is_empty() && secrets.is_empty() && repositories.is_empty();
         none && self.unanswered.is_none()
     }
 
     /// The kinds of loss, in words.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let Effect { uncommitted, untracked, secrets, repositories, .. } = &self.effect;
         let mut words = Vec::new();
         if !uncommitted.is_empty() {
@@ -159,7 +159,7 @@ impl Losses {
 
 /// What lies below a path.
 #[derive(Default)]
-struct Seen {
+struct Inspected {
     files: Vec<PathBuf>,
     repositories: Vec<PathBuf>,
     count: u64,
@@ -168,13 +168,13 @@ struct Seen {
 }
 
 /// Counts what lies at a path, for a card.
-pub(super) fn count(world: &World, path: &Path) -> Target {
+pub(crate) fn count(world: &World, path: &Path) -> Target {
     let seen = look(world, path);
     Target { path: path.display().to_string(), files: seen.count, bytes: seen.bytes, counted: seen.counted }
 }
 
 /// Repositories at or below a path whose work is found nowhere else.
-pub(super) fn busy_repositories(world: &World, path: &Path, effect: &mut Effect) {
+pub(crate) fn busy_repositories(world: &World, path: &Path, effect: &mut Effect) {
     for root in look(world, path).repositories.iter().take(8) {
         if world.repository(root).is_some_and(|repo| is_busy(&repo)) {
             effect.repositories.add(root);
@@ -183,7 +183,7 @@ pub(super) fn busy_repositories(world: &World, path: &Path, effect: &mut Effect)
 }
 
 /// What would be lost with this path.
-pub(super) fn losses(world: &World, path: &Path) -> Losses {
+pub(crate) fn losses(world: &World, path: &Path) -> Losses {
     let mut losses = Losses::default();
     let Ok(metadata) = path.symlink_metadata() else { return losses };
     if metadata.is_symlink() {
@@ -250,7 +250,7 @@ fn unknown_file(world: &World, file: &Path, losses: &mut Losses) {
 /// Such a folder is the debris of a quoting mistake. A program wanted to write to another place, and what lies here is
 /// not work that somebody put here; deleting the folder is how the mistake is mended. Secrets, changes of tracked files
 /// and repositories inside it still count, because those are lost wherever they lie.
-pub(super) fn is_unexpanded(world: &World, file: &Path) -> bool {
+pub(crate) fn is_unexpanded(world: &World, file: &Path) -> bool {
     let Ok(inside) = file.strip_prefix(world.workspace()) else { return false };
     let plain = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     let unexpanded = |name: &str| {
@@ -273,13 +273,13 @@ fn is_busy(repo: &Repo) -> bool {
 }
 
 /// Whether a file is made again by a build or meant to be thrown away. A path outside the workspace never is.
-pub(super) fn is_product(world: &World, path: &Path) -> bool {
+pub(crate) fn is_product(world: &World, path: &Path) -> bool {
     let inside = path.strip_prefix(world.workspace()).unwrap_or(path);
     is_product_name(inside)
 }
 
 /// The same by the names alone.
-pub(super) fn is_product_name(path: &Path) -> bool {
+pub(crate) fn is_product_name(path: &Path) -> bool {
     let folder = path
         .components()
         .any(|part| PRODUCTS.iter().any(|name| part.as_os_str() == *name) || ends(part.as_os_str(), &[".egg-info"]));
@@ -287,7 +287,7 @@ pub(super) fn is_product_name(path: &Path) -> bool {
 }
 
 /// Whether a file's name says that it holds secrets or data.
-pub(super) fn is_secret(path: &Path) -> bool {
+pub(crate) fn is_secret(path: &Path) -> bool {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else { return false };
     let example = ["example", "sample", "template", "dist"].iter().any(|word| name.ends_with(word));
     let named = name == ".env"
@@ -311,7 +311,7 @@ fn ends(name: &std::ffi::OsStr, endings: &[&str]) -> bool {
 }
 
 /// A path as a card shows it.
-pub(super) fn shown(world: &World, path: &Path) -> String {
+pub(crate) fn shown(world: &World, path: &Path) -> String {
     relative(world, path).display().to_string()
 }
 
@@ -320,8 +320,8 @@ fn relative(world: &World, path: &Path) -> PathBuf {
 }
 
 /// Walks a path without following links, up to the bound.
-fn look(world: &World, path: &Path) -> Seen {
-    let mut seen = Seen::default();
+fn look(world: &World, path: &Path) -> Inspected {
+    let mut seen = Inspected::default();
     let mut todo = vec![path.to_owned()];
     let mut entries = 0_u64;
     while let Some(next) = todo.pop() {

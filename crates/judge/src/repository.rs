@@ -1,7 +1,10 @@
 //! One repository's facts, each asked once and only when a rule needs it.
 
-use super::conflict::is_untouched;
-use super::past::{Course, Head, Keeps, Moved, Operation, Past};
+mod conflict;
+pub(crate) mod past;
+
+use self::conflict::is_untouched;
+use self::past::{Course, Head, Keeps, Moved, Operation, Past};
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,10 +18,13 @@ const CONFLICT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most files of a folder that becomes a repository in the line.
 const FILES_MAX: usize = 20_000;
 
+/// What the first branch of a repository is called that the line itself makes: its real name is not known yet.
+const NEW_BRANCH: &str = "main";
+
 /// A repository.
-pub(super) struct Repo {
+pub(crate) struct Repo {
     root: PathBuf,
-    origin: Origin,
+    origin: RepoOrigin,
     handle: OnceCell<Option<Repository>>,
     status: OnceCell<Option<Status>>,
     past: RefCell<Past>,
@@ -32,7 +38,7 @@ type Later = Box<dyn FnOnce(&Repo)>;
 
 /// Where a repository comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum RepoOrigin {
     /// It is there.
     Found,
     /// The line makes it with `git init`.
@@ -43,30 +49,30 @@ pub(super) enum Origin {
 
 /// What differs from the last commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Status {
+pub(crate) struct Status {
     /// Tracked files that differ in the index.
-    pub(super) staged: Vec<PathBuf>,
+    pub(crate) staged: Vec<PathBuf>,
     /// Tracked files that differ in the work tree.
-    pub(super) changed: Vec<PathBuf>,
+    pub(crate) changed: Vec<PathBuf>,
     /// Files in conflict that somebody has begun to resolve by hand; they are among the changed ones.
-    pub(super) unmerged: Vec<PathBuf>,
+    pub(crate) unmerged: Vec<PathBuf>,
     /// Files that git does not know.
-    pub(super) untracked: Vec<PathBuf>,
+    pub(crate) untracked: Vec<PathBuf>,
     /// Files that git did not know before the line and that are in its index now: it deletes them like its own.
-    pub(super) added: Vec<PathBuf>,
+    pub(crate) added: Vec<PathBuf>,
     /// Files and folders that git ignores.
-    pub(super) ignored: Vec<PathBuf>,
+    pub(crate) ignored: Vec<PathBuf>,
     /// The branch that this one follows.
-    pub(super) upstream: Option<String>,
+    pub(crate) upstream: Option<String>,
 }
 
 impl Repo {
-    pub(super) fn new(root: &Path) -> Self {
-        Self::of(root, Origin::Found)
+    pub(crate) fn new(root: &Path) -> Self {
+        Self::of(root, RepoOrigin::Found)
     }
 
     /// A repository that is there or that the line makes.
-    pub(super) fn of(root: &Path, origin: Origin) -> Self {
+    pub(crate) fn of(root: &Path, origin: RepoOrigin) -> Self {
         Self {
             root: root.to_owned(),
             origin,
@@ -78,12 +84,12 @@ impl Repo {
         }
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// The folder with what belongs to this work tree alone.
-    pub(super) fn own_folder(&self) -> Option<PathBuf> {
+    pub(crate) fn own_folder(&self) -> Option<PathBuf> {
         let dot_git = self.root.join(".git");
         if dot_git.is_dir() {
             return Some(dot_git);
@@ -93,23 +99,23 @@ impl Repo {
     }
 
     /// The folder with what all its work trees share.
-    pub(super) fn shared_folder(&self) -> Option<PathBuf> {
+    pub(crate) fn shared_folder(&self) -> Option<PathBuf> {
         common_folder(&self.root)
     }
 
     /// Where HEAD is before the line runs.
-    pub(super) fn found_head(&self) -> Head {
+    pub(crate) fn found_head(&self) -> Head {
         let named = |text: &str| text.trim().strip_prefix("ref: refs/heads/").map(str::to_owned);
         let branch = match self.origin {
-            Origin::Found => self.own_folder().and_then(|own| named(&short_text(&own.join("HEAD"))?)),
+            RepoOrigin::Found => self.own_folder().and_then(|own| named(&short_text(&own.join("HEAD"))?)),
             // What a new repository or a clone begins on is its main branch, whatever its name.
-            Origin::Made | Origin::Cloned => Some("main".to_owned()),
+            RepoOrigin::Made | RepoOrigin::Cloned => Some(NEW_BRANCH.to_owned()),
         };
         branch.map_or(Head::Detached, Head::Branch)
     }
 
     /// Where HEAD may be at this point of the line, the likeliest first.
-    pub(super) fn heads(&self) -> Vec<Head> {
+    pub(crate) fn heads(&self) -> Vec<Head> {
         let course = self.course();
         let found = self.found_head();
         let Some(now) = course.now else { return vec![found] };
@@ -123,7 +129,7 @@ impl Repo {
     }
 
     /// The branches on which HEAD may be.
-    pub(super) fn branches(&self) -> Vec<String> {
+    pub(crate) fn branches(&self) -> Vec<String> {
         let name = |head| match head {
             Head::Branch(name) => Some(name),
             Head::Named(_) | Head::Detached => None,
@@ -149,25 +155,30 @@ impl Repo {
     }
 
     /// The branch that a remote's HEAD names.
-    pub(super) fn remote_head(&self, remote: &str) -> Option<String> {
+    pub(crate) fn remote_head(&self, remote: &str) -> Option<String> {
+        match self.origin {
+            RepoOrigin::Found => {}
+            // Where it was cloned from, and where a new repository is pushed to, its first branch is the one others stand on.
+            RepoOrigin::Made | RepoOrigin::Cloned => return Some(NEW_BRANCH.to_owned()),
+        }
         let file = common_folder(&self.root)?.join("refs/remotes").join(remote).join("HEAD");
         let text = short_text(&file)?;
         text.trim().strip_prefix(&format!("ref: refs/remotes/{remote}/")).map(str::to_owned)
     }
 
     /// One line of the repository's configuration.
-    pub(super) fn config(&self, key: &str) -> Option<String> {
+    pub(crate) fn config(&self, key: &str) -> Option<String> {
         self.ask("config", &["config", "--get", key]).map(|text| text.trim().to_owned())
     }
 
     /// A number that git counts.
-    pub(super) fn count(&self, arguments: &[&str]) -> Option<u64> {
+    pub(crate) fn count(&self, arguments: &[&str]) -> Option<u64> {
         self.ask("rev-list", arguments)?.trim().parse().ok()
     }
 
     /// Whether a name is a commit here.
-    pub(super) fn is_commit(&self, name: &str) -> bool {
-        if self.origin == Origin::Cloned {
+    pub(crate) fn is_commit(&self, name: &str) -> bool {
+        if self.origin == RepoOrigin::Cloned {
             return true;
         }
         let commit = format!("{name}^{{commit}}");
@@ -175,11 +186,11 @@ impl Repo {
     }
 
     /// What git says to a question that changes nothing; `None` if it says no or cannot be asked.
-    pub(super) fn ask(&self, name: &'static str, arguments: &[&str]) -> Option<String> {
+    pub(crate) fn ask(&self, name: &'static str, arguments: &[&str]) -> Option<String> {
         match self.origin {
-            Origin::Found => {}
+            RepoOrigin::Found => {}
             // There is nobody to ask yet, and a repository around it would answer for itself.
-            Origin::Made | Origin::Cloned => return None,
+            RepoOrigin::Made | RepoOrigin::Cloned => return None,
         }
         let bytes = self.ask_bytes(name, arguments)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -192,17 +203,17 @@ impl Repo {
     }
 
     /// Notes what a command of the line does to the files here.
-    pub(super) fn note(&self, change: impl FnOnce(&mut Past)) {
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Past)) {
         change(&mut self.past.borrow_mut());
     }
 
     /// Keeps what a command does to the files until somebody asks: finding it out costs a process.
-    pub(super) fn later(&self, work_out: impl FnOnce(&Self) + 'static) {
+    pub(crate) fn later(&self, work_out: impl FnOnce(&Self) + 'static) {
         self.later.borrow_mut().push(Box::new(work_out));
     }
 
     /// What the line did to the files here so far.
-    pub(super) fn past(&self) -> Past {
+    pub(crate) fn past(&self) -> Past {
         self.work_out();
         self.past.borrow().clone()
     }
@@ -214,24 +225,24 @@ impl Repo {
     }
 
     /// Notes what a command does to branches and settings.
-    pub(super) fn steer(&self, change: impl FnOnce(&mut Course)) {
+    pub(crate) fn steer(&self, change: impl FnOnce(&mut Course)) {
         change(&mut self.course.borrow_mut());
     }
 
     /// Where the line has gone here.
-    pub(super) fn course(&self) -> Course {
+    pub(crate) fn course(&self) -> Course {
         self.course.borrow().clone()
     }
 
     /// Forgets what only holds if every command so far succeeded.
-    pub(super) fn doubt(&self) {
+    pub(crate) fn doubt(&self) {
         self.course.borrow_mut().doubt();
         self.later(|repo| repo.note(Past::doubt));
     }
 
     /// What differs from the last commit at this point of the line; `None` if git gives no answer, and then nothing
     /// here is known to be safe.
-    pub(super) fn status(&self) -> Option<Status> {
+    pub(crate) fn status(&self) -> Option<Status> {
         self.work_out();
         let past = self.past.borrow();
         let mut status = self.found()?.clone();
@@ -277,8 +288,8 @@ impl Repo {
             "--ignore-submodules=dirty",
         ];
         let found = || match self.origin {
-            Origin::Found => self.ask_bytes("status", &arguments).map(|answer| self.read(&answer)),
-            Origin::Made | Origin::Cloned => self.everything_unknown(),
+            RepoOrigin::Found => self.ask_bytes("status", &arguments).map(|answer| self.read(&answer)),
+            RepoOrigin::Made | RepoOrigin::Cloned => self.everything_unknown(),
         };
         self.status.get_or_init(found).as_ref()
     }
@@ -304,7 +315,7 @@ impl Repo {
     }
 
     /// The submodules that are checked out, where there are any.
-    pub(super) fn submodules(&self) -> Vec<Self> {
+    pub(crate) fn submodules(&self) -> Vec<Self> {
         if !self.root.join(".gitmodules").exists() {
             return Vec::new();
         }
@@ -371,7 +382,7 @@ impl Repo {
 
 impl Status {
     /// Tracked files with changes that no commit holds.
-    pub(super) fn dirty(&self) -> Vec<&PathBuf> {
+    pub(crate) fn dirty(&self) -> Vec<&PathBuf> {
         let mut all: Vec<&PathBuf> = self.staged.iter().chain(&self.changed).collect();
         all.sort();
         all.dedup();

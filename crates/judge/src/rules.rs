@@ -1,44 +1,50 @@
-//! The rules, by one line: *what nobody gets back, and the run may not lose*.
+//! The rules, by one line: *what cannot be got back, and the run may not lose*.
 //!
-//! Each file holds one family. A call belongs to at most a few; the first that holds it names the reason.
+//! Each file holds one family, named after what it guards. A call belongs to at most a few; the first that holds it names
+//! the reason. A rule takes facts and gives findings: it runs nothing and follows nothing, that is the interpreter's part.
 
 mod code;
 mod database;
 mod delete;
 mod disk;
 mod git;
-mod git_branch;
-mod git_clean;
-mod git_modules;
-mod git_options;
-mod git_past;
-mod git_paths;
-mod git_programs;
-mod literal;
 mod overwrite;
-mod pathspec;
-mod powershell;
-mod push;
+mod permissions;
 mod service;
-mod sql;
 mod system;
-mod value;
 
-use super::call::Call;
-use super::hold::Hold;
-use super::walk::Walker;
+pub(crate) use self::database::generated as generated_sql;
+pub(crate) use self::git::note_effects as note_git_effects;
+pub(crate) use self::overwrite::redirected as judge_redirection;
 
-pub(super) use self::database::generated as generated_sql;
+use crate::findings::Findings;
+use crate::line::call::Call;
+use crate::site::Site;
+
+/// A family of rules.
+type Family = fn(&Site<'_>, &Call) -> Findings;
+
+const FAMILIES: [Family; 10] = [
+    delete::judge,
+    |site, call| permissions::judge(site, call).into(),
+    git::judge,
+    |site, call| overwrite::judge(site, call).into(),
+    |site, call| disk::judge(site, call).into(),
+    |site, call| database::judge(site, call).into(),
+    |_, call| service::judge(call).into(),
+    |_, call| system::judge(call).into(),
+    code::judge,
+    |site, call| code::powershell::judge(site, call).into(),
+];
 
 /// Judges one call.
-pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
-    delete::judge(walker, call)
-        .or_else(|| git::judge(walker, call))
-        .or_else(|| overwrite::judge(walker, call))
-        .or_else(|| disk::judge(walker, call))
-        .or_else(|| database::judge(walker, call))
-        .or_else(|| service::judge(call))
-        .or_else(|| system::judge(walker, call))
-        .or_else(|| code::judge(walker, call))
-        .or_else(|| powershell::judge(walker, call))
+pub(crate) fn judge(site: &Site<'_>, call: &Call) -> Findings {
+    let mut findings = Findings::default();
+    for family in FAMILIES {
+        findings.extend(family(site, call));
+        if findings.hold.is_some() {
+            break;
+        }
+    }
+    findings
 }

@@ -1,8 +1,8 @@
 //! What is asked about the world: paths as they really are, folders and what they mean, what files hold.
 
-use super::Facts;
-use super::field::{Atom, Field, Fill, fits};
-use super::repository::{Origin, Repo};
+use crate::facts::Facts;
+use crate::line::field::{Atom, Field, Fill, fits};
+use crate::repository::{Repo, RepoOrigin};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt as _;
@@ -15,15 +15,17 @@ const TEXT_BYTES_MAX: u64 = 256 * 1024;
 const NAMES_MAX: usize = 2_000;
 
 /// The world around one judgement.
-pub(super) struct World {
+pub(crate) struct World {
     /// What the door told.
-    pub(super) facts: Facts,
+    pub(crate) facts: Facts,
     /// Looked up when a rule first asks: most lines touch nothing, and this is on the path of every call.
     roots: OnceCell<Roots>,
     repositories: RefCell<BTreeMap<PathBuf, Option<Rc<Repo>>>>,
     /// Folders that the line makes repositories.
-    made: RefCell<BTreeMap<PathBuf, Origin>>,
+    made: RefCell<BTreeMap<PathBuf, RepoOrigin>>,
     looked: Cell<u64>,
+    /// Files unknown to git that the loops at hand delete one by one; `None` outside of loops.
+    swept: Cell<Option<usize>>,
 }
 
 /// The folders that all others are measured by, as they really are.
@@ -38,7 +40,7 @@ const LOOKS_MAX: u64 = 200_000;
 
 /// Whether a judgement may look further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Budget {
+pub(crate) enum Budget {
     /// It may.
     Left,
     /// It may not, and what it found is not all.
@@ -47,7 +49,7 @@ pub(super) enum Budget {
 
 /// What a path is to the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Zone {
+pub(crate) enum Zone {
     /// The root, or a folder of the system.
     System,
     /// A home, or a folder that holds it.
@@ -70,7 +72,7 @@ pub(super) enum Zone {
 
 /// What an argument names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(crate) enum Spot {
     /// One path.
     Path(PathBuf),
     /// Everything in a folder.
@@ -105,18 +107,19 @@ const SYSTEM: [&str; 21] = [
 ];
 
 impl World {
-    pub(super) fn new(facts: &Facts) -> Self {
+    pub(crate) fn new(facts: &Facts) -> Self {
         Self {
             facts: facts.clone(),
             roots: OnceCell::new(),
             repositories: RefCell::new(BTreeMap::new()),
             made: RefCell::new(BTreeMap::new()),
             looked: Cell::new(0),
+            swept: Cell::new(None),
         }
     }
 
     fn roots(&self) -> &Roots {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| super::state::plain(path));
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| crate::line::state::plain(path));
         self.roots.get_or_init(|| Roots {
             workspace: real(&self.facts.workspace),
             home: self.facts.home.as_deref().map(real),
@@ -125,7 +128,7 @@ impl World {
     }
 
     /// Counts one look at the disk.
-    pub(super) fn look_once(&self) -> Budget {
+    pub(crate) fn look_once(&self) -> Budget {
         self.looked.set(self.looked.get().saturating_add(1));
         self.budget()
     }
@@ -136,20 +139,44 @@ impl World {
     }
 
     /// Whether there is anything left to look with.
-    pub(super) fn budget(&self) -> Budget {
+    pub(crate) fn budget(&self) -> Budget {
         if self.looked.get() > LOOKS_MAX { Budget::Spent } else { Budget::Left }
     }
 
-    pub(super) fn workspace(&self) -> &Path {
+    pub(crate) fn workspace(&self) -> &Path {
         &self.roots().workspace
     }
 
-    pub(super) fn temporary_folder(&self) -> &Path {
+    pub(crate) fn temporary_folder(&self) -> &Path {
         self.facts.temporary.first().map_or(Path::new("/tmp"), PathBuf::as_path)
     }
 
+    /// Counts files unknown to git that one deletion hits. What a loop deletes one by one counts together, because each
+    /// of it was named by no person.
+    pub(crate) fn sweep(&self, files: usize) -> usize {
+        match self.swept.get() {
+            None => files,
+            Some(before) => {
+                self.swept.set(Some(before + files));
+                before + files
+            }
+        }
+    }
+
+    /// Enters a loop; what is given back is for [`Self::end_loop`].
+    pub(crate) fn begin_loop(&self) -> Option<usize> {
+        let outer = self.swept.get();
+        self.swept.set(Some(outer.unwrap_or(0)));
+        outer
+    }
+
+    /// Leaves a loop.
+    pub(crate) fn end_loop(&self, outer: Option<usize>) {
+        self.swept.set(outer);
+    }
+
     /// What a path is to the run. The path is real: no link in it but perhaps its last name.
-    pub(super) fn zone(&self, path: &Path) -> Zone {
+    pub(crate) fn zone(&self, path: &Path) -> Zone {
         let Roots { workspace, home, temporary } = self.roots();
         if path.components().any(|part| part.as_os_str() == ".git") {
             return Zone::Git;
@@ -198,7 +225,7 @@ impl World {
     }
 
     /// The path as the kernel would walk it: links resolved on the way, `..` taken physically.
-    pub(super) fn real(&self, path: &Path, last: Last) -> PathBuf {
+    pub(crate) fn real(&self, path: &Path, last: Last) -> PathBuf {
         let parts: Vec<Component<'_>> = path.components().collect();
         let mut out = PathBuf::new();
         for (number, part) in parts.iter().enumerate() {
@@ -221,7 +248,7 @@ impl World {
 
     /// What an argument names, seen from a folder; for rules that look at it. What a pattern leaves out, and a name that
     /// was not text and was lost on its way here, cannot be looked at.
-    pub(super) fn spots(&self, field: &Field, cwd: Option<&Path>) -> Vec<Spot> {
+    pub(crate) fn spots(&self, field: &Field, cwd: Option<&Path>) -> Vec<Spot> {
         if field.unknown().is_some() {
             return vec![self.unknown_spot(field, cwd)];
         }
@@ -298,12 +325,12 @@ impl World {
     }
 
     /// The names that a pattern fits, as a loop would get them; `None` if it is no pattern.
-    pub(super) fn glob_names(&self, field: &Field, cwd: Option<&Path>) -> Option<Vec<String>> {
+    pub(crate) fn glob_names(&self, field: &Field, cwd: Option<&Path>) -> Option<Vec<String>> {
         self.all_glob_names(field, cwd).map(|(names, _whole)| names)
     }
 
     /// As [`Self::glob_names`], with whether these are all.
-    pub(super) fn all_glob_names(&self, field: &Field, cwd: Option<&Path>) -> Option<(Vec<String>, Whole)> {
+    pub(crate) fn all_glob_names(&self, field: &Field, cwd: Option<&Path>) -> Option<(Vec<String>, Whole)> {
         if !has_glob(&field.atoms) || field.unknown().is_some() {
             return None;
         }
@@ -326,7 +353,7 @@ impl World {
     }
 
     /// The text of a file, if it is a short plain one.
-    pub(super) fn short_text(&self, path: &Path) -> Option<String> {
+    pub(crate) fn short_text(&self, path: &Path) -> Option<String> {
         let metadata =
             path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= TEXT_BYTES_MAX)?;
         let bytes = tripwire_fs::file::read_bounded(path, metadata.len()).ok()?;
@@ -334,7 +361,7 @@ impl World {
     }
 
     /// Whether a path is a disk or another device that keeps data.
-    pub(super) fn is_device(&self, path: &Path) -> bool {
+    pub(crate) fn is_device(&self, path: &Path) -> bool {
         let harmless = [
             "null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "ptmx", "console", "kmsg",
         ];
@@ -350,34 +377,34 @@ impl World {
     }
 
     /// Forgets what only holds if every command of the line so far succeeded.
-    pub(super) fn doubt(&self) {
+    pub(crate) fn doubt(&self) {
         self.repositories.borrow().values().flatten().for_each(|repo| repo.doubt());
     }
 
     /// The repository that a path lies in.
-    pub(super) fn repository(&self, path: &Path) -> Option<Rc<Repo>> {
+    pub(crate) fn repository(&self, path: &Path) -> Option<Rc<Repo>> {
         let found = tripwire_workspace::git::top_level(path);
         let made = self.made.borrow();
         let own =
             made.iter().filter(|(root, _)| path.starts_with(root)).max_by_key(|(root, _)| root.components().count());
         let (top, origin) = match (found, own) {
-            (Some(found), Some((root, _))) if found.starts_with(root) => (found, Origin::Found),
+            (Some(found), Some((root, _))) if found.starts_with(root) => (found, RepoOrigin::Found),
             (_, Some((root, origin))) => (root.clone(), *origin),
-            (found, None) => (found?, Origin::Found),
+            (found, None) => (found?, RepoOrigin::Found),
         };
         let mut known = self.repositories.borrow_mut();
         known.entry(top.clone()).or_insert_with(|| Some(Rc::new(Repo::of(&top, origin)))).clone()
     }
 
     /// Notes that the line makes a folder a repository.
-    pub(super) fn make_repository(&self, root: &Path, origin: Origin) {
+    pub(crate) fn make_repository(&self, root: &Path, origin: RepoOrigin) {
         self.made.borrow_mut().insert(root.to_owned(), origin);
     }
 }
 
 /// Whether the last name of a path is followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
+pub(crate) enum Last {
     /// The link itself is meant.
     Kept,
     /// What it points to is meant.
@@ -393,7 +420,7 @@ fn has_glob(atoms: &[Atom]) -> bool {
 }
 
 /// A field split at its slashes.
-pub(super) fn components(field: &Field) -> Vec<Vec<Atom>> {
+pub(crate) fn components(field: &Field) -> Vec<Vec<Atom>> {
     let mut parts: Vec<Vec<Atom>> = Vec::new();
     let mut part = Vec::new();
     for atom in &field.atoms {
@@ -417,7 +444,7 @@ pub(super) fn components(field: &Field) -> Vec<Vec<Atom>> {
 
 /// Whether a pattern's names are all there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Whole {
+pub(crate) enum Whole {
     /// They are.
     All,
     /// There are more.

@@ -10,6 +10,7 @@ extern crate alloc;
 
 mod assign;
 mod dollar;
+pub mod glob;
 mod grammar;
 mod heredoc;
 mod lexer;

@@ -79,7 +79,7 @@ impl Session<'_> {
 
     /// What a command line would destroy beyond recall, if anything.
     fn floor(&self, call: &Call) -> Option<FloorFact> {
-        let facts = judge::Facts::here(self.root.clone(), self.root.clone());
+        let facts = judge::Facts::here(self.root.clone(), self.root.clone(), self.driver.policy());
         let facts = facts.in_session(self.driver.layout(), self.driver.session());
         let fact = Judge::fact_of_call(&facts, &call.tool, &call.arguments)?;
         // The model and the transcript see paths relative to the workspace.

@@ -10,6 +10,7 @@ use serde_json::json;
 use std::io::{BufRead, Read as _};
 use std::path::{Path, PathBuf};
 use tripwire_judge::{Answer, COMMAND_BYTES_MAX, Facts, Judge, Verdict};
+use tripwire_workspace::policy_file::load_or_default;
 
 /// Longest line of a stream: a command of the largest size, escaped.
 const LINE_BYTES_MAX: usize = COMMAND_BYTES_MAX * 6 + 1_024;
@@ -22,7 +23,7 @@ const LINE_BYTES_MAX: usize = COMMAND_BYTES_MAX * 6 + 1_024;
 pub(crate) struct JudgeArgs {
     #[command(flatten)]
     place: Where,
-    /// Protect branches that fit this pattern too; `main`, `master`, `release/*` and the remote's HEAD always are.
+    /// Protect branches that fit this pattern too, beside the policy's `identity.protected_branches` and the remote's HEAD.
     #[arg(long, value_name = "PATTERN")]
     protected_branch: Vec<String>,
     /// Write JSON.
@@ -37,8 +38,9 @@ pub(crate) struct JudgeArgs {
 pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Problem> {
     let workspace = args.place.look()?;
     let start = args.place.folder()?;
-    let mut facts = Facts::here(workspace.root().to_owned(), start);
-    facts.protected.clone_from(&args.protected_branch);
+    let policy = load_or_default(&workspace.layout().manifest())?;
+    let mut facts = Facts::here(workspace.root().to_owned(), start, &policy);
+    facts.protected.extend(args.protected_branch.iter().cloned());
     let mut out = Out::lock();
     if args.command == ["-"] {
         return stream(facts, &mut out);

@@ -131,7 +131,7 @@ impl Desk<'_> {
     fn facts(&self, call: &HookCall, driver: &Driver) -> judge::Facts {
         let facts = judge::Facts {
             home: self.homes.home.clone(),
-            ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone())
+            ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone(), driver.policy())
         };
         facts.in_session(self.workspace.layout(), driver.session())
     }

@@ -3,14 +3,18 @@
 //! Only what is plainly written is seen: a recursive deletion or a shell command whose argument is a text or a list of
 //! texts. A deletion of something that the code computes is held, because its target cannot be known.
 
-use super::delete::{self, Manner};
-use super::literal::{Language, Literal, Runs, Skeleton};
-use super::value;
-use crate::call::Call;
-use crate::field::{Field, Origin};
-use crate::hold::{FloorRule, Hold};
-use crate::stream::Stream;
-use crate::walk::Walker;
+pub(super) mod literal;
+pub(super) mod powershell;
+mod value;
+
+use self::literal::{Language, Literal, Runs, Skeleton};
+use super::delete::targets::{self as deleted, Manner};
+use crate::findings::{Findings, Run};
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::{Call, rest_of};
+use crate::line::field::{Field, Origin};
+use crate::line::stream::Stream;
+use crate::site::Site;
 
 /// Calls that delete a folder with everything in it.
 const REMOVERS: [&str; 16] = [
@@ -75,7 +79,7 @@ const NAMED_TWICE: [&str; 4] = ["execv", "execvp", "execl", "execlp"];
 const HOMES: [&str; 5] = ["homedir", "HOME", "Path.home", "Dir.home", "expanduser"];
 
 /// Judges an interpreter's code.
-pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     let name = call.name();
     let program = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let (language, options): (Language, &[&str]) = match program {
@@ -89,67 +93,64 @@ pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
         "php" => (Language::Php, &["-r"]),
         "lua" | "luajit" => (Language::Lua, &["-e"]),
         "Rscript" | "R" | "osascript" | "julia" => (Language::Other, &["-e"]),
-        "awk" | "gawk" | "mawk" | "nawk" => return awk(walker, call),
-        _ => return None,
+        "awk" | "gawk" | "mawk" | "nawk" => return awk(site, call),
+        _ => return Findings::default(),
     };
     let given = call.options(options);
     if let Some(origin) = given.iter().find_map(Field::foreign) {
-        return Some(foreign(origin));
+        return Some(foreign(origin)).into();
     }
     let texts: Vec<String> = if given.is_empty() {
-        match source(walker, call) {
+        match source(site, call) {
             Stream::Known(text) => vec![text],
             Stream::Downloaded if !call.has_any(&["-m", "-V", "--version"]) => {
-                return Some(foreign(&Origin::Downloaded));
+                return Some(foreign(&Origin::Downloaded)).into();
             }
             Stream::Downloaded
             | Stream::Closed
             | Stream::Paths(_)
             | Stream::Changes(_)
             | Stream::Decoded
-            | Stream::Unknown => {
-                return None;
-            }
+            | Stream::Unknown => return Findings::default(),
         }
     } else {
-        given.iter().map(crate::invoke::as_text).collect()
+        given.iter().map(Field::to_code).collect()
     };
-    judge_text(walker, call, &texts.join("\n"), language)
+    judge_text(site, call, &texts.join("\n"), language)
 }
 
 /// Where an interpreter without code on its command line reads it: its input, or a file that the line wrote.
-fn source(walker: &Walker<'_>, call: &Call) -> Stream {
+fn source(site: &Site<'_>, call: &Call) -> Stream {
     match call.operands().first().and_then(|file| file.known()) {
         None => call.stdin.clone(),
         Some(name) if matches!(name.as_str(), "-" | "/dev/stdin") => call.stdin.clone(),
         Some(name) => {
-            let path = walker.state.absolute(&name);
-            path.and_then(|path| walker.state.files.get(&path).cloned()).unwrap_or(Stream::Unknown)
+            let path = site.state.absolute(&name);
+            path.and_then(|path| site.state.files.get(&path).cloned()).unwrap_or(Stream::Unknown)
         }
     }
 }
 
-fn awk(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
-    if call.option(&["-f", "--file"]).is_some() {
-        return None;
+fn awk(site: &Site<'_>, call: &Call) -> Findings {
+    let (_, rest) = rest_of(call.args.get(1..).unwrap_or_default(), &["-F", "-v"], 0);
+    match rest.first().filter(|_| call.option(&["-f", "--file"]).is_none()) {
+        Some(code) => judge_text(site, call, &code.to_code(), Language::Awk),
+        None => Findings::default(),
     }
-    let (_, rest) = crate::wrappers::rest_of(call.args.get(1..)?, &["-F", "-v"], 0);
-    let code = crate::invoke::as_text(rest.first()?);
-    judge_text(walker, call, &code, Language::Awk)
 }
 
 fn foreign(_origin: &Origin) -> Hold {
-    Hold::plain(FloorRule::PipeToShell, "code from the network would be run without anybody reading it")
+    Hold::plain(GuardRule::PipeToShell, "code from the network would be run without anybody reading it")
 }
 
-fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str, language: Language) -> Option<Hold> {
+fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> Findings {
     let skeleton = Skeleton::of(code, language);
-    let deleted = deletion(walker, call, &skeleton, language);
-    if deleted.is_some() {
-        return deleted;
+    let hold = deletion(site, call, &skeleton, language);
+    if hold.is_some() {
+        return hold.into();
     }
     if calls_of(&skeleton, "exec").into_iter().chain(calls_of(&skeleton, "eval")).any(|at| fetches(&skeleton, at)) {
-        return Some(foreign(&Origin::Downloaded));
+        return Some(foreign(&Origin::Downloaded)).into();
     }
     let mut commands: Vec<String> =
         skeleton.literals().iter().filter(|one| one.runs == Runs::Itself).map(|one| one.text.clone()).collect();
@@ -162,19 +163,17 @@ fn judge_text(walker: &mut Walker<'_>, call: &Call, code: &str, language: Langua
     if language == Language::Awk {
         commands.extend(piped(&skeleton));
     }
-    for command in commands {
-        let _written = walker.code(&command, &Stream::Closed, call.place);
-    }
-    None
+    let runs = commands.into_iter().map(|command| Run::code_without_input(command, call)).collect();
+    Findings { runs, hold: None }
 }
 
 /// What the code deletes itself.
-fn deletion(walker: &Walker<'_>, call: &Call, skeleton: &Skeleton, language: Language) -> Option<Hold> {
+fn deletion(site: &Site<'_>, call: &Call, skeleton: &Skeleton, language: Language) -> Option<Hold> {
     // A function of that name alone is imported from somewhere.
     let bare = if language == Language::JavaScript { ["rm", "rmdir"].as_slice() } else { &[] };
     for remover in REMOVERS.iter().chain(bare) {
         for at in deletions_of(skeleton, language, remover) {
-            let hold = delete::fields(walker, call.place, Manner::Recursive, &targets(walker, skeleton, language, at));
+            let hold = deleted::judge(site, call.place, Manner::Recursive, &targets(site, skeleton, language, at));
             if hold.is_some() {
                 return hold;
             }
@@ -188,8 +187,8 @@ fn deletion(walker: &Walker<'_>, call: &Call, skeleton: &Skeleton, language: Lan
         for at in deletions_of(skeleton, language, remover) {
             let recursive = arguments(skeleton, at).iter().any(|one| one.code.starts_with("recursive="));
             let manner = if recursive { Manner::Recursive } else { Manner::Files };
-            let hold = delete::fields(walker, call.place, manner, &targets(walker, skeleton, language, at));
-            let inside = |hold: &Hold| matches!(hold.rule, FloorRule::DeleteWork | FloorRule::DeleteWorkspace);
+            let hold = deleted::judge(site, call.place, manner, &targets(site, skeleton, language, at));
+            let inside = |hold: &Hold| matches!(hold.rule, GuardRule::DeleteWork | GuardRule::DeleteWorkspace);
             if let Some(hold) = hold.filter(|hold| !(chooses && inside(hold))) {
                 return Some(hold);
             }
@@ -209,16 +208,16 @@ fn deletions_of(skeleton: &Skeleton, language: Language, name: &str) -> Vec<usiz
 }
 
 /// What a deletion deletes, as far as it can be told.
-fn targets(walker: &Walker<'_>, skeleton: &Skeleton, language: Language, at: usize) -> Vec<Field> {
-    let mut values = value::first_argument(walker, skeleton, language, at);
+fn targets(site: &Site<'_>, skeleton: &Skeleton, language: Language, at: usize) -> Vec<Field> {
+    let mut values = value::first_argument(site, skeleton, language, at);
     if let [changed] = calls_of(skeleton, "chdir").as_slice()
-        && let [folder] = value::first_argument(walker, skeleton, language, *changed).as_slice()
+        && let [folder] = value::first_argument(site, skeleton, language, *changed).as_slice()
         && folder.unknown().is_none()
     {
         values = value::joined(std::slice::from_ref(folder), &values, "/");
     }
     if values.iter().any(|field| field.unknown().is_some() && field.text().is_empty()) {
-        return vec![target(walker, skeleton, at)];
+        return vec![target(site, skeleton, at)];
     }
     values
 }
@@ -340,12 +339,12 @@ fn piped(skeleton: &Skeleton) -> Vec<String> {
 }
 
 /// What a deletion deletes: a text, a home, or something unknown.
-fn target(walker: &Walker<'_>, skeleton: &Skeleton, from: usize) -> Field {
+fn target(site: &Site<'_>, skeleton: &Skeleton, from: usize) -> Field {
     let Some(first) = arguments(skeleton, from).into_iter().next() else {
-        return crate::expand::unknown(Origin::Output);
+        return Field::from_unknown(Origin::Output);
     };
     let text: String = first.texts.iter().map(|literal| literal.text.as_str()).collect();
-    let home = walker.state.variable("HOME");
+    let home = site.state.variable("HOME");
     if first.code.contains("expanduser") {
         let mut field = home;
         field.push_text(text.strip_prefix('~').unwrap_or(&text));
@@ -357,7 +356,7 @@ fn target(walker: &Walker<'_>, skeleton: &Skeleton, from: usize) -> Field {
     let several = first.texts.len() > 1 && !first.code.is_empty();
     let joined = several || first.code.contains("join") || first.code.contains('+') || text.contains("${");
     if first.texts.is_empty() || joined {
-        return crate::expand::unknown(Origin::Variable(first.code));
+        return Field::from_unknown(Origin::Variable(first.code));
     }
     Field::of(&text)
 }

@@ -1,11 +1,13 @@
 //! Databases: statements and tools that delete tables, databases or all keys.
 
-use super::literal::{Language, Skeleton};
-use super::sql;
-use crate::call::Call;
-use crate::hold::{FloorRule, Hold};
-use crate::stream::Stream;
-use crate::walk::Walker;
+mod sql;
+
+use super::code::literal::{Language, Skeleton};
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::{Call, rest_of};
+use crate::line::field::Field;
+use crate::line::stream::Stream;
+use crate::site::Site;
 use crate::world::{Spot, Zone};
 
 /// Clients that speak SQL: their options that carry statements, and those that name files of statements.
@@ -28,22 +30,22 @@ const CLIENTS: [(&str, &[&str], &[&str]); 15] = [
 ];
 
 /// Judges a call of a database's client.
-pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     let name = call.name();
     if let Some((client, statements, files)) = CLIENTS.iter().find(|(own, ..)| *own == name) {
-        return client_call(walker, call, client, (statements, files));
+        return client_call(site, call, client, (statements, files));
     }
     if call.has_any(&["--help", "-?", "--version"]) {
         return None;
     }
     let words = call.words();
-    if let Some(hold) = hosted(walker, call, &words) {
+    if let Some(hold) = hosted(site, call, &words) {
         return Some(hold);
     }
     let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let says = |wanted: &[&str]| lower.iter().any(|word| wanted.contains(&word.as_str()));
     let test = ["RAILS_ENV", "RACK_ENV", "NODE_ENV", "MIX_ENV", "APP_ENV", "DJANGO_ENV"].iter().any(|variable| {
-        call.variable(variable).or_else(|| walker.state.variable(variable).known()).is_some_and(|value| value == "test")
+        call.variable(variable).or_else(|| site.state.variable(variable).known()).is_some_and(|value| value == "test")
     }) || says(&["--env=test", "--env=testing"]);
     let reason = match name.as_str() {
         "dropdb" | "dropuser" => "it drops a database",
@@ -84,18 +86,18 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         "flyway" | "liquibase" if says(&["clean", "drop-all", "dropall"]) => "it drops every table",
         _ => return None,
     };
-    Some(Hold::plain(FloorRule::Database, reason))
+    Some(Hold::plain(GuardRule::Database, reason))
 }
 
 /// Clients of services that speak SQL to a database somewhere else.
-fn hosted(walker: &Walker<'_>, call: &Call, words: &[String]) -> Option<Hold> {
+fn hosted(site: &Site<'_>, call: &Call, words: &[String]) -> Option<Hold> {
     let says = |wanted: &str| words.iter().any(|word| word == wanted);
     match call.name().as_str() {
-        "heroku" if says("pg:psql") => client_call(walker, call, "heroku", (&["-c", "--command"], &["-f", "--file"])),
+        "heroku" if says("pg:psql") => client_call(site, call, "heroku", (&["-c", "--command"], &["-f", "--file"])),
         "wrangler" if says("d1") && says("execute") && !says("--local") => {
-            client_call(walker, call, "wrangler", (&["--command"], &["--file"]))
+            client_call(site, call, "wrangler", (&["--command"], &["--file"]))
         }
-        "turso" if says("db") && says("shell") => client_call(walker, call, "turso", (&[], &[])),
+        "turso" if says("db") && says("shell") => client_call(site, call, "turso", (&[], &[])),
         _ => None,
     }
 }
@@ -103,65 +105,65 @@ fn hosted(walker: &Walker<'_>, call: &Call, words: &[String]) -> Option<Hold> {
 /// The statements that the output of a client would be: `select 'drop table ' || name …`.
 pub(crate) fn generated(call: &Call) -> Option<String> {
     let (_, statements, _) = CLIENTS.iter().find(|(own, ..)| *own == call.name())?;
-    let texts = call.options(statements).iter().map(crate::invoke::as_text).collect::<Vec<_>>().join(";");
+    let texts = call.options(statements).iter().map(Field::to_code).collect::<Vec<_>>().join(";");
     sql::generated(&texts)
 }
 
-fn client_call(walker: &Walker<'_>, call: &Call, client: &str, options: (&[&str], &[&str])) -> Option<Hold> {
+fn client_call(site: &Site<'_>, call: &Call, client: &str, options: (&[&str], &[&str])) -> Option<Hold> {
     if call.has_any(&["--help", "--version"]) {
         return None;
     }
     let (statements, files) = options;
     let dialect =
         if matches!(client, "mysql" | "mariadb" | "mycli") { sql::Dialect::MySql } else { sql::Dialect::Other };
-    let mut texts: Vec<String> = call.options(statements).iter().map(crate::invoke::as_text).collect();
+    let mut texts: Vec<String> = call.options(statements).iter().map(Field::to_code).collect();
     let operands = call.operands();
     match client {
         "sqlite3" | "duckdb" => {
             let values = ["-c", "-s", "-cmd", "-init", "-separator", "-newline", "-nullvalue", "-vfs", "-maxsize"];
-            let (_, operands) = crate::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
-            if operands.first().is_none_or(|file| is_throwaway(walker, file)) {
+            let (_, operands) = rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
+            if operands.first().is_none_or(|file| is_throwaway(site, file)) {
                 return None;
             }
-            texts.extend(operands.iter().skip(1).map(crate::invoke::as_text));
+            texts.extend(operands.iter().skip(1).map(Field::to_code));
         }
         "bq" | "turso" => texts.extend(operands.iter().map(|field| field.text())),
         _ => {}
     }
     let named = call.options(files).into_iter().filter_map(|field| field.known());
-    for path in named.filter_map(|name| walker.state.absolute(&name)) {
-        if let Stream::Known(text) = walker.contents(&path) {
+    for path in named.filter_map(|name| site.state.absolute(&name)) {
+        if let Stream::Known(text) = site.contents(&path) {
             texts.push(text);
         }
     }
     if let Stream::Known(text) = &call.stdin {
         texts.push(text.clone());
     }
-    let read: Vec<String> = texts.iter().flat_map(|text| included(walker, text)).collect();
+    let read: Vec<String> = texts.iter().flat_map(|text| included(site, text)).collect();
     texts.extend(read);
     let found = texts.iter().find_map(|text| sql::destructive(text, dialect))?;
-    Some(Hold::plain(FloorRule::Database, &format!("it runs `{found}` through `{client}`")))
+    Some(Hold::plain(GuardRule::Database, &format!("it runs `{found}` through `{client}`")))
 }
 
 /// The files that a text reads in by a client's own command: `.read FILE`, `\i FILE`, `source FILE`.
-fn included(walker: &Walker<'_>, text: &str) -> Vec<String> {
+fn included(site: &Site<'_>, text: &str) -> Vec<String> {
     let name = |line: &str| {
         let (command, name) = line.trim().split_once(char::is_whitespace)?;
         let reads = matches!(command.to_lowercase().as_str(), ".read" | "\\i" | "\\ir" | "source" | "\\.");
         reads.then(|| name.trim().trim_end_matches(';').trim_matches(['\'', '"']).to_owned())
     };
-    let paths = text.lines().filter_map(name).filter_map(|name| walker.state.absolute(&name));
-    paths.filter_map(|path| walker.contents(&path).text().map(str::to_owned)).collect()
+    let paths = text.lines().filter_map(name).filter_map(|name| site.state.absolute(&name));
+    paths.filter_map(|path| site.contents(&path).text().map(str::to_owned)).collect()
 }
 
 /// A database in memory or below the temporary folder. Of one that is not there nobody knows where it is: it may be
 /// made by a program that the line starts first.
-fn is_throwaway(walker: &Walker<'_>, file: &crate::field::Field) -> bool {
+fn is_throwaway(site: &Site<'_>, file: &Field) -> bool {
     if file.known().is_some_and(|name| matches!(name.as_str(), ":memory:" | "")) {
         return true;
     }
-    walker.world.spots(file, walker.state.cwd()).iter().all(|spot| match spot {
-        Spot::Path(path) => walker.world.zone(path) == Zone::Temporary,
+    site.world.spots(file, site.state.cwd()).iter().all(|spot| match spot {
+        Spot::Path(path) => site.world.zone(path) == Zone::Temporary,
         Spot::Contents(_) | Spot::Unknown(..) => false,
     })
 }
@@ -178,7 +180,7 @@ fn keys(call: &Call) -> bool {
         }
     };
     let values = ["-h", "-p", "-s", "-a", "-u", "-n", "-r", "-i", "-d", "-D", "-X", "--user", "--pass"];
-    let (_, command) = crate::wrappers::rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
+    let (_, command) = rest_of(call.args.get(1..).unwrap_or_default(), &values, 0);
     let command: Vec<String> = command
         .iter()
         .flat_map(|field| field.text().split_whitespace().map(str::to_owned).collect::<Vec<_>>())

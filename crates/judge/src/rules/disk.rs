@@ -1,13 +1,13 @@
 //! Disk tools: partitions, file systems, volumes, secure erasure.
 
-use crate::call::{Call, Place};
-use crate::field::Field;
-use crate::hold::{FloorRule, Hold};
-use crate::walk::Walker;
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::{Call, Place};
+use crate::line::field::Field;
+use crate::site::Site;
 use crate::world::{Spot, Zone};
 
 /// Judges a call of a disk tool.
-pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     let name = call.name();
     if call.has_any(&["--help", "--version", "-V", "-h"]) {
         return None;
@@ -25,7 +25,7 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         return None;
     }
     if makes {
-        return (!is_image(walker, call)).then(|| held("it makes a new file system over what is there"));
+        return (!is_image(site, call)).then(|| held("it makes a new file system over what is there"));
     }
     let words = call.words();
     let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
@@ -67,28 +67,28 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         {
             "it erases a disk"
         }
-        "shred" | "wipe" if devices(walker, call) => "it overwrites a device",
+        "shred" | "wipe" if devices(site, call) => "it overwrites a device",
         _ => return None,
     };
     Some(held(reason))
 }
 
 fn held(reason: &str) -> Hold {
-    Hold::plain(FloorRule::Disk, reason)
+    Hold::plain(GuardRule::Disk, reason)
 }
 
-fn devices(walker: &Walker<'_>, call: &Call) -> bool {
-    call.operands().into_iter().filter_map(Field::known).any(|name| walker.world.is_device(std::path::Path::new(&name)))
+fn devices(site: &Site<'_>, call: &Call) -> bool {
+    call.operands().into_iter().filter_map(Field::known).any(|name| site.world.is_device(std::path::Path::new(&name)))
 }
 
 /// Whether every operand that looks like a path is a plain file of the run: a disk image.
-fn is_image(walker: &Walker<'_>, call: &Call) -> bool {
+fn is_image(site: &Site<'_>, call: &Call) -> bool {
     let paths = call.operands().into_iter().filter(|field| field.text().contains(['/', '.']));
     let mut any = false;
     for field in paths {
-        let near = walker.world.spots(field, walker.state.cwd()).into_iter().all(|spot| match spot {
+        let near = site.world.spots(field, site.state.cwd()).into_iter().all(|spot| match spot {
             Spot::Path(path) => {
-                matches!(walker.world.zone(&path), Zone::Inside | Zone::Temporary) && !walker.world.is_device(&path)
+                matches!(site.world.zone(&path), Zone::Inside | Zone::Temporary) && !site.world.is_device(&path)
             }
             Spot::Contents(_) | Spot::Unknown(..) => false,
         });

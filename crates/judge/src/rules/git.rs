@@ -3,284 +3,149 @@
 //! A moved branch tip passes (the reflog keeps its commits); what the reflog does not keep is held: uncommitted
 //! changes, untracked files, stashes, unmerged branches, the reflog itself, and other people's branches on a remote.
 
-use super::{git_branch, git_clean, git_modules, git_options, git_past, git_paths as paths, git_programs};
-use crate::call::{Call, Place};
-use crate::effect::Effect;
-use crate::field::Field;
-use crate::hold::{FloorRule, Hold};
-use crate::repository::Repo;
-use crate::walk::Walker;
-use crate::world::{Last, Spot};
-use std::path::PathBuf;
-use std::rc::Rc;
+mod branch;
+mod clean;
+mod command;
+mod effects;
+mod history;
+mod options;
+mod pathspec;
+mod programs;
+mod push;
+mod submodules;
+mod work_tree;
 
-/// A git command with the folder it works in.
-pub(super) struct Git {
-    /// The subcommand.
-    pub(super) verb: String,
-    /// The subcommand and its arguments, as a call.
-    pub(super) call: Call,
-    /// The folder, where it can be known.
-    pub(super) folder: Option<PathBuf>,
-    /// The repository, where there is one.
-    pub(super) repo: Option<Rc<Repo>>,
-    /// What `-c` sets for this command.
-    settings: Vec<(String, String)>,
-}
-
-impl Git {
-    /// One line of the configuration that this command would see.
-    pub(super) fn config(&self, key: &str) -> Option<String> {
-        self.setting(key).or_else(|| self.repo.as_ref()?.config(key))
-    }
-
-    /// What `-c` or an earlier command of the line sets.
-    pub(super) fn setting(&self, key: &str) -> Option<String> {
-        let course = self.repo.as_ref().map(|repo| repo.course()).unwrap_or_default();
-        let given = course.config.iter().chain(&self.settings).rev().find(|(own, _)| own.eq_ignore_ascii_case(key));
-        given.map(|(_, value)| value.clone())
-    }
-}
+use self::command::{Git, read};
+use crate::findings::Findings;
+use crate::line::call::Call;
+use crate::line::field::Field;
+use crate::line::state::State;
+use crate::site::Site;
+use crate::world::World;
 
 /// Judges a call of git.
-pub(super) fn judge(walker: &mut Walker<'_>, call: &Call) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
     if call.name() == "patch" {
-        let git = read(walker, &call.with_args([vec![Field::of("git")], call.args.clone()].concat()), cwd(walker))?;
-        return paths::reversed(walker, &git);
+        let as_git = call.with_args([vec![Field::of("git")], call.args.clone()].concat());
+        let git = read(site, &as_git, site.state.cwd().map(std::path::Path::to_owned));
+        return git.and_then(|git| work_tree::reversed(site, &git)).into();
     }
+    let mut findings = Findings::default();
     if call.name() != "git" {
-        return None;
+        return findings;
     }
-    let cwds = walker.state.cwds.clone();
-    let cwds: Vec<Option<PathBuf>> = if cwds.is_empty() { vec![None] } else { cwds.into_iter().map(Some).collect() };
-    for cwd in cwds {
-        let git = read(walker, call, cwd)?;
-        let key = format!("alias.{}", git.verb);
-        let given = git.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(&key));
-        let alias = given.map(|(_, text)| text.clone()).or_else(|| walker.state.git_aliases.get(&git.verb).cloned());
-        if let Some(text) = alias.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str())) {
-            run_alias(walker, &text, &git);
+    for cwd in site.folders() {
+        let Some(git) = read(site, call, cwd) else { break };
+        if let Some(text) = alias(site, &git) {
+            findings.extend(of_alias(&text, &git));
             continue;
         }
         if git.call.has_any(&["--help"]) {
             continue;
         }
-        git_programs::walk(walker, &git);
-        let hold = judge_verb(walker, &git);
-        if hold.is_some() {
-            return hold;
-        }
-        git_past::note(walker, &git);
-    }
-    None
-}
-
-fn cwd(walker: &Walker<'_>) -> Option<PathBuf> {
-    walker.state.cwd().map(std::path::Path::to_owned)
-}
-
-/// Reads git's own options: where it works, and what `-c` sets.
-fn read(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<Git> {
-    let mut folder = from_environment(walker, call, cwd);
-    let mut settings = Vec::new();
-    let mut at = 1;
-    while let Some(field) = call.args.get(at) {
-        let text = field.text();
-        let value = call.args.get(at + 1);
-        match text.as_str() {
-            "-C" | "--work-tree" => {
-                folder = value.and_then(|value| Some(folder?.join(value.known()?)));
-                at += 2;
-            }
-            "-c" | "--config-env" => {
-                let setting = value.map(Field::text).unwrap_or_default();
-                settings.extend(setting.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
-                at += 2;
-            }
-            "--git-dir" | "--namespace" | "--exec-path" | "--super-prefix" => {
-                if text == "--git-dir" {
-                    folder = git_folder(value, folder);
-                }
-                at += 2;
-            }
-            option if option.starts_with("--git-dir=") => {
-                folder = git_folder(Some(&field.without_prefix("--git-dir=".len())), folder);
-                at += 1;
-            }
-            option if option.starts_with("--work-tree=") => {
-                let named = field.without_prefix("--work-tree=".len()).known();
-                folder = named.and_then(|named| Some(folder?.join(named)));
-                at += 1;
-            }
-            option if option.starts_with('-') => at += 1,
-            // What is not known may be nothing, and then the next word is the command.
-            "" if field.unknown().is_some() => at += 1,
-            _ => break,
+        findings.runs.extend(programs::started(site, &git));
+        findings.extend(judge_verb(site, &git));
+        if findings.hold.is_some() {
+            break;
         }
     }
-    let args = call.args.get(at..).filter(|args| !args.is_empty())?.to_vec();
-    let folder = folder.map(|path| walker.world.real(&path, Last::Followed));
-    let here = call.place == Place::Here;
-    let repo = folder.as_ref().filter(|_| here).and_then(|path| walker.world.repository(path));
-    let verb = args.first()?.text();
-    let args = git_options::written_out(&verb, args);
-    Some(Git { verb, call: call.with_args(args), folder, repo, settings })
+    findings
 }
 
-/// The folder that `GIT_WORK_TREE` or `GIT_DIR` name, else the one it starts in.
-fn from_environment(walker: &Walker<'_>, call: &Call, cwd: Option<PathBuf>) -> Option<PathBuf> {
-    let variable = |name: &str| call.variable(name).or_else(|| walker.state.variable(name).known());
-    if let Some(tree) = variable("GIT_WORK_TREE") {
-        return cwd.map(|cwd| cwd.join(tree));
+/// Notes what a call of git leaves behind for the commands after it, if it succeeds.
+pub(crate) fn note_effects(world: &World, state: &mut State, call: &Call) {
+    if call.name() != "git" {
+        return;
     }
-    match variable("GIT_DIR") {
-        Some(folder) => git_folder(Some(&Field::of(&folder)), cwd),
-        None => cwd,
+    for cwd in (Site { world, state }).folders() {
+        let site = Site { world, state };
+        let Some(git) = read(&site, call, cwd) else { return };
+        if alias(&site, &git).is_none() && !git.call.has_any(&["--help"]) {
+            effects::note(world, state, &git);
+        }
     }
 }
 
-/// The work tree of a `--git-dir`, where it is the usual one.
-fn git_folder(value: Option<&Field>, folder: Option<PathBuf>) -> Option<PathBuf> {
-    let named = folder?.join(value?.known()?);
-    if named.ends_with(".git") { named.parent().map(std::path::Path::to_owned) } else { Some(named) }
+/// What the verb stands for, where `-c` or an earlier command of the line makes it an alias.
+fn alias(site: &Site<'_>, git: &Git) -> Option<String> {
+    let key = format!("alias.{}", git.verb);
+    let given = git.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(&key));
+    let text = given.map(|(_, text)| text.clone()).or_else(|| site.state.git_aliases.get(&git.verb).cloned());
+    text.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str()))
 }
 
 /// An alias is a git command, or with `!` a shell command.
-fn run_alias(walker: &mut Walker<'_>, text: &str, git: &Git) {
-    let rest: Vec<String> = git.call.args.iter().skip(1).map(crate::invoke::as_text).collect();
+fn of_alias(text: &str, git: &Git) -> Findings {
+    let rest: Vec<String> = git.call.args.iter().skip(1).map(Field::to_code).collect();
     let code = match text.strip_prefix('!') {
         Some(code) => format!("{code} {}", rest.join(" ")),
         None => format!("git {text} {}", rest.join(" ")),
     };
-    let stdin = git.call.stdin.clone();
-    let _written = walker.code(&code, &stdin, git.call.place);
+    Findings::of_code(code, &git.call)
 }
 
-fn judge_verb(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
-    match git.verb.as_str() {
-        "push" | "send-pack" => super::push::judge(walker, git),
-        "reset" if git.call.has_any(&["--hard", "--merge"]) => paths::discard_all(git),
-        "read-tree" if git.call.has_any(&["--reset"]) && git.call.has_short(&['u']) => paths::discard_all(git),
-        "checkout" => paths::checkout(walker, git),
-        "checkout-index" if git.call.has_short(&['f']) || git.call.has_any(&["--force"]) => paths::discard_all(git),
-        "restore" => paths::restore(walker, git),
+fn judge_verb(site: &Site<'_>, git: &Git) -> Findings {
+    let hold = match git.verb.as_str() {
+        "push" | "send-pack" => push::judge(site, git),
+        "reset" if git.call.has_any(&["--hard", "--merge"]) => work_tree::discard_all(git),
+        "read-tree" if git.call.has_any(&["--reset"]) && git.call.has_short(&['u']) => work_tree::discard_all(git),
+        "checkout" => work_tree::checkout(site, git),
+        "checkout-index" if git.call.has_short(&['f']) || git.call.has_any(&["--force"]) => work_tree::discard_all(git),
+        "restore" => work_tree::restore(site, git),
         "switch" if git.call.has_short(&['f']) || git.call.has_any(&["--force", "--discard-changes"]) => {
-            paths::discard_all(git)
+            work_tree::discard_all(git)
         }
-        "clean" => git_clean::clean(walker, git),
-        "rm" => paths::removed(walker, git),
-        "stash" => stash(git),
-        "branch" => git_branch::deleted(git),
-        "apply" => paths::reversed(walker, git),
+        "clean" => clean::clean(site, git),
+        "rm" => work_tree::removed(site, git),
+        "stash" => history::stash(git),
+        "branch" => branch::deleted(git),
+        "apply" => work_tree::reversed(site, git),
         "reflog"
             if git.call.operands().first().is_some_and(|word| matches!(word.text().as_str(), "expire" | "delete")) =>
         {
-            Some(history("it empties the reflog, the only way back to commits that no branch holds"))
+            Some(history::held("it empties the reflog, the only way back to commits that no branch holds"))
         }
-        "gc" | "prune" => prune(git),
+        "gc" | "prune" => history::prune(git),
         "filter-branch" | "filter-repo" if !git.call.has_any(&["--dry-run", "--analyze", "--help", "-h"]) => {
-            Some(history("it rewrites the whole history of the repository"))
+            Some(history::held("it rewrites the whole history of the repository"))
         }
         "update-ref" if git.call.has_short(&['d']) || git.call.has_any(&["--stdin"]) => {
-            Some(history("it deletes a ref by hand; its commits may be held by nothing else"))
+            Some(history::held("it deletes a ref by hand; its commits may be held by nothing else"))
         }
-        "worktree" => worktree(walker, git),
-        "submodule" => git_modules::judge(walker, git),
-        "bisect" => nested(walker, git, "run"),
+        "worktree" => work_tree::worktree(site, git),
+        "submodule" => return submodules::judge(site, git),
+        "bisect" => return nested(git, "run"),
         "rebase" => {
-            if let Some(code) = git.call.option(&["-x", "--exec"]) {
-                let _written = walker.code(&crate::invoke::as_text(&code), &git.call.stdin, git.call.place);
-            }
-            None
+            let code = git.call.option(&["-x", "--exec"]);
+            return code.map_or_else(Findings::default, |code| Findings::of_code(code.to_code(), &git.call));
         }
         "config" | "commit" | "add" | "status" | "log" | "diff" | "show" | "fetch" | "pull" | "clone" | "init"
         | "merge" | "tag" | "ls-files" | "rev-parse" | "remote" | "blame" | "grep" | "mv" | "cherry-pick"
         | "revert" | "am" | "describe" | "cat-file" | "rev-list" | "shortlog" | "archive" | "notes" | "help"
         | "version" | "switch" | "reset" | "check-ignore" | "ls-remote" | "ls-tree" | "hash-object"
         | "sparse-checkout" => None,
-        _ => configured_alias(walker, git),
-    }
+        _ => return configured_alias(git),
+    };
+    hold.into()
 }
 
 /// A word that git does not know may be an alias of this repository.
-fn configured_alias(walker: &mut Walker<'_>, git: &Git) -> Option<Hold> {
+fn configured_alias(git: &Git) -> Findings {
     let plain = git.verb.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
-    let text = git.repo.as_ref().filter(|_| plain)?.config(&format!("alias.{}", git.verb))?;
+    let repo = git.repo.as_ref().filter(|_| plain);
+    let text = repo.and_then(|repo| repo.config(&format!("alias.{}", git.verb)));
     // An alias that names itself would never end; git refuses it as well.
-    if text.split_whitespace().next() != Some(git.verb.as_str()) {
-        run_alias(walker, &text, git);
-    }
-    None
+    let text = text.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str()));
+    text.map_or_else(Findings::default, |text| of_alias(&text, git))
 }
 
-fn history(reason: &str) -> Hold {
-    Hold::plain(FloorRule::GitHistory, reason)
-}
-
-/// Stashes are found nowhere else; without one there is nothing to drop.
-fn stash(git: &Git) -> Option<Hold> {
-    if let Some(hold) = git_clean::stashes_the_guard(git) {
-        return Some(hold);
-    }
-    let verb = git.call.operands().first().map(|word| word.text())?;
-    if !matches!(verb.as_str(), "drop" | "clear") {
-        return None;
-    }
-    let past = git.repo.as_ref().map(|repo| repo.past()).unwrap_or_default();
-    let kept = match &git.repo {
-        Some(repo) => repo.count(&["rev-list", "--count", "--walk-reflogs", "refs/stash", "--"]).unwrap_or(0),
-        None if git.folder.is_some() && git.call.place == Place::Here => 0,
-        None => 1,
+/// A command that git runs: what stands behind the word.
+fn nested(git: &Git, word: &str) -> Findings {
+    let Some(at) = git.call.args.iter().position(|field| field.text() == word) else { return Findings::default() };
+    let text = match git.call.args.get(at + 1..).unwrap_or_default() {
+        [] => return Findings::default(),
+        [code] => code.to_code(),
+        words => Field::quoted(words),
     };
-    let kept = kept.saturating_add(past.stashes);
-    let lost = if verb == "clear" { kept } else { kept.min(1) }.saturating_sub(past.applied + past.settled);
-    let effect = Effect { commits: Some(lost), ..Effect::default() };
-    (lost > 0).then(|| {
-        Hold::with(FloorRule::GitHistory, format!("it throws away {lost} stash(es), found nowhere else"), effect)
-    })
-}
-
-fn prune(git: &Git) -> Option<Hold> {
-    let dry = git.call.has_any(&["-n", "--dry-run"]);
-    let now = git.call.words().iter().any(|word| {
-        matches!(word.as_str(), "--prune=now" | "--prune=all" | "--expire=now" | "--expire=all" | "--prune=0" | "now")
-    });
-    let whole = git.verb == "prune" && !git.call.words().iter().any(|word| word.starts_with("--expire"));
-    let at_once = |value: String| matches!(value.as_str(), "now" | "all" | "0");
-    let now = now || (git.verb == "gc" && git.config("gc.pruneExpire").is_some_and(at_once));
-    (!dry && (now || whole)).then(|| history("it deletes objects at once that only the reflog could bring back"))
-}
-
-fn worktree(walker: &Walker<'_>, git: &Git) -> Option<Hold> {
-    let operands = git.call.operands();
-    let (verb, target) = (operands.first()?.text(), operands.get(1)?);
-    let forced = git.call.has_short(&['f']) || git.call.has_any(&["--force"]);
-    if verb != "remove" || !forced {
-        return None;
-    }
-    for spot in walker.world.spots(target, git.folder.as_deref()) {
-        let Spot::Path(path) = spot else { return Some(history("which work tree it removes cannot be known")) };
-        let Some(status) = walker.world.repository(&path).and_then(|repo| repo.status()) else { continue };
-        let mut effect = Effect::default();
-        status.dirty().into_iter().for_each(|file| effect.uncommitted.add(file));
-        status.untracked.iter().for_each(|file| effect.untracked.add(file));
-        if !effect.is_empty() {
-            let reason = "it removes a work tree with changes that no commit holds".to_owned();
-            return Some(Hold::with(FloorRule::DiscardChanges, reason, effect));
-        }
-    }
-    None
-}
-
-/// A command that git runs for somebody: what stands behind the word.
-fn nested(walker: &mut Walker<'_>, git: &Git, word: &str) -> Option<Hold> {
-    let at = git.call.args.iter().position(|field| field.text() == word)?;
-    let rest: Vec<Field> = git.call.args.iter().skip(at + 1).cloned().collect();
-    let text = match rest.as_slice() {
-        [] => return None,
-        [code] => crate::invoke::as_text(code),
-        words => crate::invoke::as_code(words),
-    };
-    let _written = walker.code(&text, &git.call.stdin, git.call.place);
-    None
+    Findings::of_code(text, &git.call)
 }

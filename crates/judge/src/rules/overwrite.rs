@@ -3,11 +3,12 @@
 //! Writing new content into a file of the workspace is everyday work and passes, also when the file is dirty. Emptying
 //! a file with uncommitted changes does not, nor does overwriting git's own files, files outside, or a device.
 
-use crate::call::{Call, Place};
-use crate::field::Field;
-use crate::hold::{FloorRule, Hold};
+use super::delete::targets::{self, Manner};
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::{Call, Place, Redirection};
+use crate::line::field::Field;
 use crate::losses;
-use crate::walk::Walker;
+use crate::site::Site;
 use crate::world::{Last, Spot, Zone};
 use std::path::Path;
 use tripwire_shell::RedirectKind;
@@ -23,25 +24,14 @@ pub(super) enum Writing {
     Appended,
 }
 
-impl Walker<'_> {
-    /// Judges a redirection of output.
-    pub(crate) fn judge_redirect(
-        &self,
-        kind: &RedirectKind,
-        target: &Field,
-        place: Place,
-        call: Option<&Call>,
-    ) -> Option<Hold> {
-        let writing = match kind {
-            RedirectKind::Append | RedirectKind::ReadWrite => Writing::Appended,
-            RedirectKind::Write | RedirectKind::Duplicate => match call {
-                None => Writing::Emptied,
-                Some(call) => emptied_by(call),
-            },
-            RedirectKind::Read | RedirectKind::HereDocument(_) | RedirectKind::HereString => return None,
-        };
-        written(self, target, writing, place)
-    }
+/// Judges a redirection of output.
+pub(crate) fn redirected(site: &Site<'_>, redirection: &Redirection<'_>) -> Option<Hold> {
+    let writing = match redirection.kind {
+        RedirectKind::Append | RedirectKind::ReadWrite => Writing::Appended,
+        RedirectKind::Write | RedirectKind::Duplicate => redirection.call.map_or(Writing::Emptied, emptied_by),
+        RedirectKind::Read | RedirectKind::HereDocument(_) | RedirectKind::HereString => return None,
+    };
+    written(site, redirection.target, writing, redirection.place)
 }
 
 /// Commands that write nothing: their redirection only empties.
@@ -58,15 +48,15 @@ fn emptied_by(call: &Call) -> Writing {
 }
 
 /// Judges one written file.
-fn written(walker: &Walker<'_>, target: &Field, writing: Writing, place: Place) -> Option<Hold> {
+fn written(site: &Site<'_>, target: &Field, writing: Writing, place: Place) -> Option<Hold> {
     if place != Place::Here || target.unknown().is_some() {
         return None;
     }
-    let cwd = walker.state.cwd();
-    let spots = walker.world.spots(target, cwd);
+    let cwd = site.state.cwd();
+    let spots = site.world.spots(target, cwd);
     if writing == Writing::Emptied && spots.len() > 1 {
         // A pattern that empties many files hits what a pattern of `rm` hits.
-        let hold = super::delete::fields(walker, place, super::delete::Manner::Files, std::slice::from_ref(target));
+        let hold = targets::judge(site, place, Manner::Files, std::slice::from_ref(target));
         if hold.is_some() {
             return hold;
         }
@@ -74,8 +64,8 @@ fn written(walker: &Walker<'_>, target: &Field, writing: Writing, place: Place) 
     spots.into_iter().find_map(|spot| match spot {
         Spot::Path(path) if is_stream(&path) => None,
         Spot::Path(path) => {
-            let path = walker.world.real(&path, Last::Followed);
-            judge_path(walker, &path, writing)
+            let path = site.world.real(&path, Last::Followed);
+            judge_path(site, &path, writing)
         }
         Spot::Contents(_) | Spot::Unknown(..) => None,
     })
@@ -93,35 +83,34 @@ fn is_stream(path: &Path) -> bool {
     is_standard || is_own_descriptor || path.starts_with("/dev/fd")
 }
 
-fn judge_path(walker: &Walker<'_>, path: &Path, writing: Writing) -> Option<Hold> {
+fn judge_path(site: &Site<'_>, path: &Path, writing: Writing) -> Option<Hold> {
     let shown = path.display();
     if path == Path::new("/proc/sysrq-trigger") {
-        return Some(Hold::plain(FloorRule::System, "it tells the kernel to restart, to stop or to kill"));
+        return Some(Hold::plain(GuardRule::System, "it tells the kernel to restart, to stop or to kill"));
     }
-    if walker.world.is_device(path) {
-        return Some(Hold::plain(FloorRule::Disk, &format!("it writes over the device `{shown}`")));
+    if site.world.is_device(path) {
+        return Some(Hold::plain(GuardRule::Disk, &format!("it writes over the device `{shown}`")));
     }
     if writing == Writing::Appended {
         return None;
     }
     let full = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
-    match walker.world.zone(path) {
+    match site.world.zone(path) {
         Zone::Git if is_history(path) => {
-            Some(Hold::plain(FloorRule::Overwrite, &format!("it overwrites `{shown}`, which is git's own")))
+            Some(Hold::plain(GuardRule::Overwrite, &format!("it overwrites `{shown}`, which is git's own")))
         }
         Zone::System | Zone::Home | Zone::Outside
             if full && !path.starts_with("/proc") && !path.starts_with("/dev") =>
         {
             let reason = format!("it overwrites `{shown}`, outside the workspace");
-            let effect =
-                crate::effect::Effect { targets: vec![losses::count(walker.world, path)], ..Default::default() };
-            Some(Hold::with(FloorRule::Overwrite, reason, effect))
+            let effect = crate::effect::Effect { targets: vec![losses::count(site.world, path)], ..Default::default() };
+            Some(Hold::with(GuardRule::Overwrite, reason, effect))
         }
         Zone::Inside if writing == Writing::Emptied && full => {
-            let lost = losses::losses(walker.world, path);
+            let lost = losses::losses(site.world, path);
             let kept = lost.effect.uncommitted.is_empty() && lost.effect.secrets.is_empty();
             let reason = format!("it empties `{shown}`, which nobody gets back");
-            (!kept).then(|| Hold::with(FloorRule::Overwrite, reason, lost.effect))
+            (!kept).then(|| Hold::with(GuardRule::Overwrite, reason, lost.effect))
         }
         Zone::Git
         | Zone::System
@@ -148,9 +137,9 @@ fn is_history(path: &Path) -> bool {
 }
 
 /// Judges a call that may overwrite.
-pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+pub(super) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     let each =
-        |fields: Vec<&Field>, writing| fields.into_iter().find_map(|field| written(walker, field, writing, call.place));
+        |fields: Vec<&Field>, writing| fields.into_iter().find_map(|field| written(site, field, writing, call.place));
     match call.name().as_str() {
         "tee" => {
             let appended = call.has_short(&['a']) || call.has_any(&["--append"]);
@@ -173,7 +162,7 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
                 (true, false) => Writing::Emptied,
                 (false, false) => Writing::Replaced,
             };
-            if sources.is_empty() { None } else { written(walker, target, writing, call.place) }
+            if sources.is_empty() { None } else { written(site, target, writing, call.place) }
         }
         "mv" => {
             let operands = call.operands();
@@ -181,23 +170,23 @@ pub(super) fn judge(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
             let backed =
                 call.has_short(&['b', 'n', 'i']) || call.has_any(&["--backup", "--no-clobber", "--interactive"]);
             let replaces = !sources.is_empty() && !backed && call.option(&["-t", "--target-directory"]).is_none();
-            if replaces { written(walker, target, Writing::Replaced, call.place) } else { None }
+            if replaces { written(site, target, Writing::Replaced, call.place) } else { None }
         }
         "curl" => each(call.options(&["-o", "--output"]).iter().collect(), Writing::Replaced),
         "wget" => each(call.options(&["-O", "--output-document"]).iter().collect(), Writing::Replaced),
-        "ln" if call.has_short(&['f']) || call.has_any(&["--force"]) => link(walker, call),
+        "ln" if call.has_short(&['f']) || call.has_any(&["--force"]) => link(site, call),
         "dd" => {
             let target = call.args.iter().find(|field| field.text().starts_with("of="))?;
             let nothing = call.words().iter().any(|word| word == "if=/dev/null");
             let writing = if nothing { Writing::Emptied } else { Writing::Replaced };
-            written(walker, &target.without_prefix("of=".len()), writing, call.place)
+            written(site, &target.without_prefix("of=".len()), writing, call.place)
         }
         _ => None,
     }
 }
 
 /// A link that takes the place of whatever has its name.
-fn link(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+fn link(site: &Site<'_>, call: &Call) -> Option<Hold> {
     if call.place != Place::Here || call.has_short(&['b', 'i']) || call.has_any(&["--backup", "--interactive"]) {
         return None;
     }
@@ -208,7 +197,7 @@ fn link(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         (None, Some((name, sources))) if !sources.is_empty() => (*name, sources),
         (None, _) => return None,
     };
-    let spots = walker.world.spots(name, walker.state.cwd());
+    let spots = site.world.spots(name, site.state.cwd());
     let paths = spots.into_iter().filter_map(|spot| if let Spot::Path(path) = spot { Some(path) } else { None });
     paths
         .flat_map(|path| {
@@ -218,5 +207,5 @@ fn link(walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         })
         // A link that is replaced loses nothing but itself.
         .filter(|path| !path.is_symlink())
-        .find_map(|path| judge_path(walker, &walker.world.real(&path, Last::Followed), Writing::Replaced))
+        .find_map(|path| judge_path(site, &site.world.real(&path, Last::Followed), Writing::Replaced))
 }

@@ -1,7 +1,7 @@
 //! Services: clusters, clouds, containers with data, packages and repositories that others rely on.
 
-use crate::call::Call;
-use crate::hold::{FloorRule, Hold};
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::Call;
 
 /// Judges a call of a service's client.
 pub(super) fn judge(call: &Call) -> Option<Hold> {
@@ -67,7 +67,7 @@ pub(super) fn judge(call: &Call) -> Option<Hold> {
         "borg" if says(&["delete", "prune"]) => "it deletes backups",
         _ => return None,
     };
-    Some(Hold::plain(FloorRule::Service, reason))
+    Some(Hold::plain(GuardRule::Service, reason))
 }
 
 const BUCKET: &str = "it deletes a bucket or everything in it";

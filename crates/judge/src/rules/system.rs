@@ -1,11 +1,10 @@
 //! The machine itself: its power, its users, all its processes, its firewall, its schedule.
 
-use crate::call::{Call, Place};
-use crate::hold::{FloorRule, Hold};
-use crate::walk::Walker;
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::{Call, Place};
 
 /// Judges a call that may end the machine or what others run on it.
-pub(super) fn judge(_walker: &Walker<'_>, call: &Call) -> Option<Hold> {
+pub(super) fn judge(call: &Call) -> Option<Hold> {
     if matches!(call.place, Place::Container | Place::Mounted) || call.has_any(&["--help", "--version"]) {
         return None;
     }
@@ -33,7 +32,7 @@ pub(super) fn judge(_walker: &Walker<'_>, call: &Call) -> Option<Hold> {
         "crontab" if call.has_short(&['r']) => "it deletes the whole schedule of a user",
         _ => return None,
     };
-    Some(Hold::plain(FloorRule::System, reason))
+    Some(Hold::plain(GuardRule::System, reason))
 }
 
 /// `kill -9 -1` in its forms: the last word is a process group, not a signal.

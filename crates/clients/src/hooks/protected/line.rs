@@ -3,7 +3,8 @@
 
 use super::{Entry, Reach, followed, plain, verbs};
 use std::path::{Path, PathBuf};
-use tripwire_judge::paths::{Doing, Relation, Step, Word};
+use tripwire_judge::steps::{Doing, Step};
+use tripwire_judge::word::{Relation, Word};
 use tripwire_judge::{Facts, Judge};
 use tripwire_workspace::geometry::layout::FOLDER;
 

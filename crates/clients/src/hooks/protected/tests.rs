@@ -1,6 +1,7 @@
 //! What is out of reach, and what looks like it and is not.
 
 use super::*;
+use tripwire_core::policy::Policy;
 use tripwire_workspace::Places;
 
 struct Bed {
@@ -26,7 +27,8 @@ impl Bed {
 
     fn touches(&self, name: &str, input: &Value) -> bool {
         let tool = Tool { name: name.to_owned(), input: input.to_string(), call_id: None };
-        let facts = Facts { home: self.reach.home.clone(), ..Facts::here(self.root(), self.root()) };
+        let facts =
+            Facts { home: self.reach.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
         touches(&self.reach, (&tool, input), &facts).is_some()
     }
 

@@ -1,0 +1,83 @@
+//! `xargs` and `parallel`: calls whose arguments are the words of an input.
+
+use crate::line::call::Call;
+use crate::line::field::{Field, Origin};
+use crate::line::stream::Stream;
+use crate::site::Site;
+
+/// Most items that are tried one by one.
+const ITEMS_MAX: usize = 64;
+
+/// What such a program runs.
+pub(super) enum Fed {
+    /// Nothing: its input is empty.
+    Nothing,
+    Calls(Vec<Call>),
+    /// Texts for a shell, one for each item.
+    Codes(Vec<String>),
+}
+
+/// What a program runs that is given these arguments and the words of its input.
+pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
+    let file = call.option(&["-a", "--arg-file"]).filter(|_| call.name() == "xargs");
+    let named = file.map(|file| match file.known().and_then(|name| site.state.absolute(&name)) {
+        Some(path) => site.contents(&path),
+        None => Stream::Unknown,
+    });
+    let input = named.as_ref().unwrap_or(&call.stdin);
+    let items = items_of(input);
+    if items.is_empty() {
+        return Fed::Nothing;
+    }
+    let holder = call.option(&["-I", "--replace", "-i"]).map(|field| field.text()).filter(|text| !text.is_empty());
+    let holder = holder.unwrap_or_else(|| "{}".to_owned());
+    if let [code] = args.as_slice()
+        && call.name() == "parallel"
+        && code.text().contains(char::is_whitespace)
+    {
+        let text = |item: &Field| {
+            let item = Field::of(&Field::quoted(std::slice::from_ref(item)));
+            code.filled("{}", &item).to_code()
+        };
+        return Fed::Codes(items.iter().take(ITEMS_MAX).map(text).collect());
+    }
+    let placed = args.iter().any(|field| field.text().contains(&holder));
+    let calls: Vec<Vec<Field>> = if placed {
+        let filled = |item: &Field| args.iter().map(|field| field.filled(&holder, item)).collect();
+        items.iter().take(ITEMS_MAX).map(filled).collect()
+    } else {
+        vec![[args, items].concat()]
+    };
+    // What a listing names was named by no person: its `rm` is judged like a search's `-delete`.
+    let listed = matches!(input, Stream::Paths(_));
+    let inner = |mut args: Vec<Field>| {
+        if listed && args.first().is_some_and(|program| program.text() == "rm") {
+            args.insert(1, Field::of("-r"));
+        }
+        Call { stdin: Stream::Closed, ..call.with_args(args) }
+    };
+    Fed::Calls(calls.into_iter().map(inner).collect())
+}
+
+/// The words of an input.
+fn items_of(input: &Stream) -> Vec<Field> {
+    match input {
+        Stream::Known(text) => text
+            .split(|letter: char| letter.is_whitespace() || letter == '\0')
+            .filter(|part| !part.is_empty())
+            .map(Field::of)
+            .collect(),
+        Stream::Paths(paths) => paths
+            .0
+            .iter()
+            .map(|path| {
+                let mut field = Field::default();
+                field.push_pattern(path);
+                field
+            })
+            .collect(),
+        Stream::Closed => Vec::new(),
+        Stream::Downloaded => vec![Field::from_unknown(Origin::Downloaded)],
+        Stream::Decoded | Stream::Changes(_) | Stream::Unknown => vec![Field::from_unknown(Origin::Output)],
+    }
+}

@@ -1,0 +1,387 @@
+//! Programs that run other programs: what stands behind them is what counts.
+
+use crate::line::call::{Call, Place, rest_of};
+use crate::line::field::Field;
+
+/// What stands behind a wrapper.
+pub(super) enum Inner {
+    /// A program with its arguments and the variables set for it.
+    Call(Vec<Field>, Vec<(String, Field)>, Place),
+    /// A program in a container, with the options that say what it sees.
+    Contained(Vec<Field>, Vec<(String, Field)>, Call),
+    /// A program that runs in another folder.
+    In(Field, Vec<Field>),
+    /// A text that a shell runs, with `$0`, `$1` and so on.
+    Code(Field, Vec<Field>, Place),
+    /// A file that a shell runs.
+    Script(Field),
+    /// A shell that runs what it reads.
+    Stdin,
+    /// A program that gets the words of its input as arguments.
+    Fed(Vec<Field>),
+    /// Nothing that runs.
+    Nothing,
+}
+
+/// Wrappers that take options and then a program: name, options that take a value, plain words to skip.
+const PLAIN: [(&str, &[&str], usize); 53] = [
+    ("sudo", &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-D", "-U", "-R", "--user", "--group", "--chdir"], 0),
+    ("doas", &["-u", "-C", "-a"], 0),
+    ("pkexec", &["--user"], 0),
+    ("nohup", &[], 0),
+    ("setsid", &[], 0),
+    ("stdbuf", &["-i", "-o", "-e"], 0),
+    ("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
+    ("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
+    ("nice", &["-n", "--adjustment"], 0),
+    ("ionice", &["-c", "-n", "--class", "--classdata"], 0),
+    ("chrt", &[], 1),
+    ("taskset", &[], 1),
+    ("time", &["-f", "-o", "--format", "--output"], 0),
+    ("builtin", &[], 0),
+    ("exec", &["-a"], 0),
+    ("caffeinate", &["-t", "-w"], 0),
+    ("strace", &["-o", "-e", "-s", "-E", "-u", "-P", "-I"], 0),
+    ("ltrace", &["-o", "-e", "-s", "-n", "-u"], 0),
+    ("unbuffer", &[], 0),
+    ("chroot", &[], 1),
+    ("firejail", &[], 0),
+    ("systemd-run", &["-p", "-u", "--unit", "--property", "-E", "--setenv"], 0),
+    ("gosu", &[], 1),
+    ("su-exec", &[], 1),
+    ("tini", &[], 0),
+    ("dumb-init", &[], 0),
+    ("busybox", &[], 0),
+    ("toybox", &[], 0),
+    ("proxychains", &["-f"], 0),
+    ("proxychains4", &["-f"], 0),
+    ("unshare", &[], 0),
+    ("setarch", &[], 1),
+    ("linux32", &[], 0),
+    ("linux64", &[], 0),
+    ("npx", &["-p", "--package"], 0),
+    ("bunx", &[], 0),
+    ("dotenv", &["-e", "-f"], 0),
+    ("faketime", &[], 1),
+    ("nsenter", &["-t", "--target", "-S", "--setuid", "-G", "--setgid"], 0),
+    ("setpriv", &["--reuid", "--regid", "--groups"], 0),
+    ("runcon", &["-u", "-r", "-t", "-l"], 0),
+    ("systemd-inhibit", &[], 0),
+    ("eatmydata", &[], 0),
+    ("torsocks", &[], 0),
+    ("valgrind", &[], 0),
+    ("rlwrap", &[], 0),
+    ("xvfb-run", &["-s", "-n", "-e"], 0),
+    ("dbus-run-session", &[], 0),
+    ("fakeroot", &[], 0),
+    ("cgexec", &["-g"], 0),
+    ("numactl", &["-N", "-m", "-C"], 0),
+    ("prlimit", &[], 0),
+    ("choom", &["-n"], 0),
+];
+
+/// Wrappers whose first words say that a program follows.
+const RUNNERS: [&[&str]; 14] = [
+    &["bundle", "exec"],
+    &["poetry", "run"],
+    &["uv", "run"],
+    &["uvx"],
+    &["pipenv", "run"],
+    &["hatch", "run"],
+    &["pnpm", "exec"],
+    &["pnpm", "dlx"],
+    &["yarn", "dlx"],
+    &["npm", "exec"],
+    &["mise", "exec"],
+    &["doppler", "run"],
+    &["op", "run"],
+    &["rtk", "proxy"],
+];
+
+/// Options of `xargs` that take a value.
+const XARGS_VALUES: [&str; 12] =
+    ["-I", "-n", "-P", "-L", "-d", "-s", "-E", "-a", "--max-args", "--max-procs", "--delimiter", "--arg-file"];
+
+/// Tools of a project that its package manager runs by their bare name.
+const TOOLS: [&str; 6] = ["prisma", "sequelize", "typeorm", "knex", "rimraf", "supabase"];
+
+const SHELLS: [&str; 10] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
+
+/// What stands behind this call, if it is a wrapper.
+pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
+    let name = call.name();
+    if let Some((_, values, skip)) = PLAIN.iter().find(|(own, ..)| *own == name) {
+        let (env, rest) = rest_of(call.args.get(1..).unwrap_or_default(), values, *skip);
+        return Some(if rest.is_empty() { Inner::Nothing } else { Inner::Call(rest, env, call.place) });
+    }
+    if SHELLS.contains(&name.as_str()) {
+        return Some(shell(call));
+    }
+    let words = call.words();
+    let joined = |fields: &[Field]| Inner::Code(Field::joined(fields), Vec::new(), call.place);
+    let args = call.args.get(1..).unwrap_or_default();
+    match name.as_str() {
+        "env" => Some(env(call)),
+        // Only its own option asks what a name stands for; one behind the program belongs to the program.
+        "command" if words.first().is_some_and(|word| word.starts_with('-') && word.contains(['v', 'V'])) => None,
+        "command" => {
+            let (env, rest) = rest_of(args, &[], 0);
+            Some(Inner::Call(rest, env, call.place))
+        }
+        "eval" => Some(joined(args)),
+        "." | "source" => args.first().map(|file| match file.text().as_str() {
+            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Inner::Stdin,
+            _ => Inner::Script(file.clone()),
+        }),
+        "at" | "batch" if call.option(&["-f"]).is_none() => Some(Inner::Stdin),
+        "hyperfine" | "entr" if !args.is_empty() => Some(joined(&rest_of(args, &["-w", "-r", "-m", "-s"], 0).1)),
+        "watch" => Some(joined(&rest_of(args, &["-n", "--interval"], 0).1)),
+        "runuser" if call.has_any(&["-u", "--user"]) => {
+            Some(Inner::Call(rest_of(args, &["-u", "--user", "-g", "-G"], 0).1, Vec::new(), call.place))
+        }
+        "su" | "runuser" | "script" => {
+            call.option(&["-c", "--command", "--session-command"]).map(|code| Inner::Code(code, Vec::new(), call.place))
+        }
+        "flock" => Some(match call.option(&["-c", "--command"]) {
+            Some(code) => Inner::Code(code, Vec::new(), call.place),
+            None => Inner::Call(rest_of(args, &["-w", "-E", "--timeout"], 1).1, Vec::new(), call.place),
+        }),
+        "nix-shell" | "nix" => {
+            call.option(&["--run", "--command"]).map(|code| Inner::Code(code, Vec::new(), call.place))
+        }
+        "direnv" if words.first().is_some_and(|word| word == "exec") => {
+            Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec()))
+        }
+        "xargs" => Some(Inner::Fed(rest_of(args, &XARGS_VALUES, 0).1)),
+        "parallel" => Some(parallel(call)),
+        "yarn" | "pnpm" if words.first().is_some_and(|word| TOOLS.contains(&word.as_str())) => {
+            Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
+        }
+        "ssh" => ssh(call),
+        "docker" | "podman" | "nerdctl" | "kubectl" | "oc" => container(call),
+        "docker-compose" => {
+            container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat()))
+        }
+        _ => runner(call),
+    }
+}
+
+/// `poetry run`, `bundle exec` and the like.
+fn runner(call: &Call) -> Option<Inner> {
+    let all: Vec<String> = [vec![call.name()], call.words()].concat();
+    let fits = |runner: &&&[&str]| all.len() > runner.len() && runner.iter().zip(&all).all(|(a, b)| a == b);
+    let runner = RUNNERS.iter().find(fits)?;
+    let (env, rest) = rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
+    (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
+}
+
+/// `bash -c CODE name args…`, `bash file`, `bash` with code on its input.
+fn shell(call: &Call) -> Inner {
+    let mut args = call.args.iter().skip(1).peekable();
+    let mut code = DashC::No;
+    while let Some(field) = args.peek() {
+        let text = field.text();
+        if text == "--" || !text.starts_with(['-', '+']) || text == "-" {
+            break;
+        }
+        if matches!(text.as_str(), "--version" | "--help" | "-n" | "--dump-strings") {
+            return Inner::Nothing;
+        }
+        if !text.starts_with("--") {
+            if text.contains('c') {
+                code = DashC::Yes;
+            }
+            if text.starts_with('-') && text.contains('n') && !text.contains("login") {
+                return Inner::Nothing;
+            }
+        }
+        args.next();
+        if matches!(text.as_str(), "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" | "-eo" | "-euo" | "-ueo")
+            || (text.starts_with("-e") && text.ends_with('o'))
+        {
+            args.next();
+        }
+        if text == "-s" {
+            return Inner::Stdin;
+        }
+    }
+    let rest: Vec<Field> = args.filter(|field| field.text() != "--").cloned().collect();
+    match (code, rest.as_slice()) {
+        (DashC::Yes, [code, names @ ..]) => Inner::Code(code.clone(), names.to_vec(), call.place),
+        (DashC::Yes, []) => Inner::Nothing,
+        (DashC::No, [file, ..]) if !matches!(file.text().as_str(), "-" | "/dev/stdin" | "/proc/self/fd/0") => {
+            Inner::Script(file.clone())
+        }
+        (DashC::No, _) => Inner::Stdin,
+    }
+}
+
+/// Whether a shell was given `-c`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DashC {
+    Yes,
+    No,
+}
+
+fn env(call: &Call) -> Inner {
+    let args = call.args.get(1..).unwrap_or_default();
+    if let Some(at) = args.iter().position(|field| matches!(field.text().as_str(), "-S" | "--split-string")) {
+        let mut split = args.get(at + 1).cloned().unwrap_or_default();
+        split.push_text(&format!(" {}", Field::quoted(args.get(at + 2..).unwrap_or_default())));
+        return Inner::Code(split, Vec::new(), call.place);
+    }
+    let joined = args.iter().position(|field| {
+        field.text().starts_with("-S") || field.text().starts_with("-vS") || field.text().starts_with("-iS")
+    });
+    if let Some(at) = joined {
+        let rest = args.get(at..).unwrap_or_default();
+        let first = rest
+            .first()
+            .map(|field| field.without_prefix(field.text().find('S').map_or(0, |at| at + 1)))
+            .unwrap_or_default();
+        return Inner::Code(
+            Field::joined(&[vec![first], rest.get(1..).unwrap_or_default().to_vec()].concat()),
+            Vec::new(),
+            call.place,
+        );
+    }
+    let (env, rest) = rest_of(args, &["-u", "-C", "--unset", "--chdir"], 0);
+    match call.option(&["-C", "--chdir"]) {
+        Some(folder) => Inner::In(folder, rest),
+        None if rest.is_empty() => Inner::Nothing,
+        None => Inner::Call(rest, env, call.place),
+    }
+}
+
+fn parallel(call: &Call) -> Inner {
+    let args = call.args.get(1..).unwrap_or_default();
+    let (_, rest) = rest_of(args, &["-j", "--jobs", "-n", "-N", "--joblog", "--tmpdir"], 0);
+    let Some(at) = rest.iter().position(|field| field.text().starts_with(":::")) else { return Inner::Fed(rest) };
+    let (command, items) = rest.split_at(at);
+    let items = items.get(1..).unwrap_or_default();
+    let mut text = Field::joined(command);
+    if !text.text().contains("{}") {
+        text.push_text(" {}");
+    }
+    let mut code = Field::default();
+    for item in items {
+        code.atoms.extend(text.filled("{}", item).atoms);
+        code.push_text("\n");
+    }
+    Inner::Code(code, Vec::new(), call.place)
+}
+
+fn ssh(call: &Call) -> Option<Inner> {
+    let values = [
+        "-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-b", "-c", "-e", "-m", "-O", "-Q", "-S", "-W", "-w",
+        "-E", "-B", "-I",
+    ];
+    let (_, rest) = rest_of(call.args.get(1..)?, &values, 0);
+    let command = rest.get(1..)?;
+    let command = command.strip_prefix([Field::of("--")].as_slice()).unwrap_or(command);
+    Some(match command {
+        [] => Inner::Stdin,
+        command => Inner::Code(Field::joined(command), Vec::new(), Place::Remote),
+    })
+}
+
+/// Options of `docker run`, `podman run` and `kubectl exec` that take a value.
+const CONTAINER_VALUES: [&str; 70] = [
+    "-v",
+    "--volume",
+    "--mount",
+    "--volumes-from",
+    "-e",
+    "--env",
+    "-w",
+    "--workdir",
+    "-u",
+    "--user",
+    "--name",
+    "-p",
+    "--publish",
+    "--network",
+    "--entrypoint",
+    "--env-file",
+    "-c",
+    "--container",
+    "-n",
+    "--namespace",
+    "-l",
+    "--label",
+    "--platform",
+    "-h",
+    "--hostname",
+    "--cpus",
+    "-m",
+    "--memory",
+    "--image",
+    "--gpus",
+    "--shm-size",
+    "--add-host",
+    "--annotation",
+    "-a",
+    "--attach",
+    "--cap-add",
+    "--cap-drop",
+    "--cgroupns",
+    "--cidfile",
+    "--device",
+    "--dns",
+    "--expose",
+    "--group-add",
+    "--ip",
+    "--ipc",
+    "--link",
+    "--log-driver",
+    "--log-opt",
+    "--memory-swap",
+    "--net",
+    "--network-alias",
+    "--pid",
+    "--pull",
+    "--restart",
+    "--runtime",
+    "--secret",
+    "--security-opt",
+    "--stop-signal",
+    "--stop-timeout",
+    "--sysctl",
+    "--tmpfs",
+    "--ulimit",
+    "--userns",
+    "--uts",
+    "--volume-driver",
+    "--label-file",
+    "--cpu-shares",
+    "--cpuset-cpus",
+    "--pids-limit",
+    "--health-cmd",
+];
+
+/// `docker run|exec`, `docker compose run|exec`, `kubectl exec`: a program in a container.
+fn container(call: &Call) -> Option<Inner> {
+    let words = call.words();
+    let verb = words.iter().position(|word| matches!(word.as_str(), "exec" | "run"))?;
+    let before = words.get(..verb)?;
+    let options_only = before.iter().all(|word| {
+        word.starts_with('-')
+            || matches!(word.as_str(), "compose" | "container")
+            || before
+                .iter()
+                .any(|option| matches!(option.as_str(), "-f" | "-n" | "--file" | "--context" | "-p" | "--namespace"))
+    });
+    if !options_only {
+        return None;
+    }
+    let (env, rest) = rest_of(call.args.get(verb + 2..)?, &CONTAINER_VALUES, 1);
+    if rest.is_empty() {
+        return None;
+    }
+    if matches!(call.name().as_str(), "kubectl" | "oc") {
+        return Some(Inner::Call(rest, env, Place::Remote));
+    }
+    // What the program in the container is given is no option of the container.
+    let options = call.args.get(..call.args.len().saturating_sub(rest.len()))?.to_vec();
+    Some(Inner::Contained(rest, env, call.with_args(options)))
+}

@@ -1,0 +1,223 @@
+//! The judge: what a door asks about a command line.
+
+use crate::deletion_tools::deletions;
+use crate::facts::Facts;
+use crate::guard::Guard;
+use crate::hold::{GuardRule, Hold, Segment};
+use crate::interpreter::interpret;
+use crate::line::field::Field;
+use crate::line::state::State;
+use crate::steps::{Step, Watch};
+use crate::verdict::{Answer, Verdict};
+use crate::world::{Budget, World};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use tripwire_core::input::FloorFact;
+use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
+use tripwire_observe::{ShellCall, shell_calls};
+use tripwire_shell::{SyntaxError, parse};
+
+/// Longest command line that is judged; a longer one is held, because no person reads it either.
+pub const COMMAND_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Letters of a code: digits and letters that are not mistaken for each other.
+const CODE_LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Letters of a code before its dash.
+const CODE_FRONT: usize = 4;
+/// Letters of a code behind its dash.
+const CODE_BACK: usize = 2;
+
+/// Judges command lines in one workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judge {
+    facts: Facts,
+}
+
+impl Judge {
+    /// A judge for these surroundings.
+    #[must_use]
+    pub const fn new(facts: Facts) -> Self {
+        Self { facts }
+    }
+
+    /// The same judge for a command that starts in another folder.
+    #[must_use]
+    pub fn at(self, cwd: PathBuf) -> Self {
+        Self { facts: Facts { cwd, ..self.facts } }
+    }
+
+    /// Judges one command line. Nothing is run but read-only questions to git, and those only when a rule asks.
+    #[must_use]
+    pub fn judge(&self, command: &str) -> Verdict {
+        if command.len() > COMMAND_BYTES_MAX {
+            return Verdict::refused(GuardRule::TooComplex, "the line is longer than 2 MiB");
+        }
+        let parsed = parse(command);
+        if let Some(error @ SyntaxError::TooDeep) = parsed.error {
+            return Verdict::refused(GuardRule::TooComplex, &error.to_string());
+        }
+        let world = World::new(&self.facts);
+        let mut segments = interpret(&world, self.start(), &parsed.script, &mut Guard);
+        if world.budget() == Budget::Spent {
+            let hold = Hold::plain(GuardRule::TooComplex, "it reaches over more files than can be looked at");
+            segments.push(Segment { command: String::new(), hold: Some(hold) });
+        }
+        let verdict = Verdict::of(segments);
+        match (parsed.error, verdict.verdict) {
+            (Some(error), Answer::Pass) => {
+                Verdict { reason: format!("a shell stops at what it cannot parse: {error}"), ..verdict }
+            }
+            (Some(_), Answer::Hold) | (None, Answer::Pass | Answer::Hold) => verdict,
+        }
+    }
+
+    /// The steps of a command line. `watched` names the paths that a search of the line may come upon; it is asked only if
+    /// the line searches. A line that the judge holds as too complex may have more steps than are given here.
+    #[must_use]
+    pub fn steps(&self, command: &str, watched: &dyn Fn() -> Vec<PathBuf>) -> Vec<Step> {
+        if command.len() > COMMAND_BYTES_MAX {
+            return Vec::new();
+        }
+        let parsed = parse(command);
+        let world = World::new(&self.facts);
+        let mut watch = Watch::new(watched);
+        let _segments = interpret(&world, self.start(), &parsed.script, &mut watch);
+        if parsed.error.is_some() {
+            watch.note_unparsed(command, &self.facts.cwd);
+        }
+        watch.into_steps()
+    }
+
+    /// Judges a call of any tool for a door: every command line that it hands over, and the deletion that its name is.
+    #[must_use]
+    pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
+        let lines = shell_calls(tool, args).into_iter().map(|ShellCall { command, folder }| (command, folder));
+        let deletions = deletions(tool, args).into_iter().map(|command| (command, None));
+        lines.chain(deletions).find_map(|(command, folder)| {
+            let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
+            Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
+        })
+    }
+
+    /// The fact of a call whose arguments cannot be read: what cannot be judged waits for a person.
+    #[must_use]
+    pub fn fact_of_unreadable(facts: &Facts, args: &str, why: &str) -> FloorFact {
+        let digest = Self::new(facts.clone()).digest(args);
+        FloorFact {
+            code: Label::cut(&code(&digest)),
+            digest,
+            reason: Label::cut(why),
+            rule: Label::cut(GuardRule::TooComplex.name()),
+        }
+    }
+
+    /// Judges a command line for a door: the fact that its request carries, if it is held.
+    #[must_use]
+    pub fn fact(&self, command: &str) -> Option<FloorFact> {
+        self.fact_of(command, &self.judge(command))
+    }
+
+    /// The fact of a verdict that was given on this command line.
+    #[must_use]
+    pub fn fact_of(&self, command: &str, verdict: &Verdict) -> Option<FloorFact> {
+        match verdict.verdict {
+            Answer::Pass => None,
+            Answer::Hold => {
+                let digest = self.digest(command);
+                let card = verdict.effect.as_ref().map(|effect| format!(" ({})", effect.line())).unwrap_or_default();
+                Some(FloorFact {
+                    code: Label::cut(&code(&digest)),
+                    digest,
+                    reason: Label::cut(&format!("{}{card}", verdict.reason)),
+                    rule: Label::cut(verdict.rule.map_or("floor", GuardRule::name)),
+                })
+            }
+        }
+    }
+
+    /// What an allowance is bound to: the exact text, the folder it starts in, the workspace.
+    fn digest(&self, command: &str) -> Digest {
+        let (workspace, cwd) = (self.facts.workspace.as_os_str(), self.facts.cwd.as_os_str());
+        let parts = [b"tripwire floor 1".as_slice(), workspace.as_bytes(), cwd.as_bytes(), command.as_bytes()];
+        // No path and no command line holds a zero byte, so the parts cannot run into each other.
+        Digest::of_parts(parts.into_iter().flat_map(|part| [part, b"\0".as_slice()]))
+    }
+
+    fn start(&self) -> State {
+        let mut state = State { cwds: vec![self.facts.cwd.clone()], ..State::default() };
+        let mut set = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                state.variables.insert(name.to_owned(), Field::of(&value));
+            }
+        };
+        set("HOME", self.facts.home.as_ref().map(|home| home.display().to_string()));
+        set("USER", self.facts.user.clone());
+        set("LOGNAME", self.facts.user.clone());
+        set("TMPDIR", self.facts.temporary.first().map(|folder| folder.display().to_string()));
+        set("IFS", Some(" \t\n".to_owned()));
+        // Whichever shell they name, it runs what stands behind `-c`.
+        set("SHELL", Some("/bin/bash".to_owned()));
+        set("BASH", Some("/bin/bash".to_owned()));
+        state
+    }
+}
+
+/// A code that a person can read aloud. It only names: what is allowed is the full digest.
+fn code(digest: &Digest) -> String {
+    let letters = digest.as_bytes().iter().filter_map(|byte| CODE_LETTERS.get(usize::from(byte % 32)));
+    let letters: String = letters.take(CODE_FRONT + CODE_BACK).map(|letter| char::from(*letter)).collect();
+    let (front, back) = letters.split_at(CODE_FRONT.min(letters.len()));
+    format!("{front}-{back}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_names_one_command_in_one_folder() {
+        let judge = |cwd: &str| Judge::new(Facts { workspace: "/w".into(), cwd: cwd.into(), ..Facts::default() });
+        let fact = judge("/w").fact("rm -rf /usr").unwrap();
+        assert_eq!(fact, judge("/w").fact("rm -rf /usr").unwrap());
+        assert_eq!(fact.rule.as_str(), "delete-system");
+        let form = fact.code.as_str().as_bytes();
+        assert!(form.len() == 7 && form[4] == b'-', "{}", fact.code);
+        assert_ne!(fact.digest, judge("/w").fact("rm -rf /usr ").unwrap().digest);
+        assert_ne!(fact.digest, judge("/w/x").fact("rm -rf /usr").unwrap().digest);
+        assert_eq!(judge("/w").fact("ls"), None);
+    }
+
+    #[test]
+    fn only_a_command_can_break_the_floor_and_every_client_has_its_own_words() {
+        let facts = Facts { workspace: "/w".into(), cwd: "/w".into(), ..Facts::default() };
+        for (tool, args) in [
+            ("Bash", r#"{"command":"rm -rf /usr"}"#),
+            ("shell", r#"{"command":["bash","-lc","rm -rf /usr"]}"#),
+            ("exec_command", r#"{"cmd":"rm -rf lib","workdir":"/usr"}"#),
+            ("run_shell_command", r#"{"command":"rm -rf lib","dir_path":"/usr"}"#),
+            ("Monitor", r#"{"command":"rm -rf /usr"}"#),
+            ("mcp__x__start_process", r#"{"command":"rm -rf /usr"}"#),
+            ("mcp__x__run", r#"{"script":"rm -rf /usr"}"#),
+            ("local_shell", r#"{"action":{"command":["rm","-rf","/usr"]}}"#),
+            ("Bash", r#"{"command":"ls","cmd":"rm -rf /usr"}"#),
+            ("mcp__fs__delete_directory", r#"{"path":"/usr/lib"}"#),
+            ("mcp_fs_removeDirectory", r#"{"directory":"/usr/lib"}"#),
+            ("delete-file", r#"{"paths":["x","/etc/passwd"]}"#),
+            ("mcp__fs__delete_file", r#"{"uri":"file:///etc/it's"}"#),
+        ] {
+            assert!(Judge::fact_of_call(&facts, tool, args).is_some(), "{tool} {args}");
+        }
+        assert_eq!(Judge::fact_of_call(&facts, "Write", r#"{"content":"rm -rf /usr","file_path":"x"}"#), None);
+        assert_eq!(Judge::fact_of_call(&facts, "Bash", r#"{"command":"ls /usr"}"#), None);
+        for (tool, args) in [
+            ("mcp__fs__delete_directory", r#"{"path":"/w/target"}"#),
+            ("mcp__fs__delete_file", r#"{"path":"a.txt"}"#),
+            ("mcp__fs__list_directory", r#"{"path":"/usr/lib"}"#),
+            ("mcp__mail__delete_directory_entry", r#"{"path":"/usr/lib"}"#),
+            ("mcp__fs__delete_directory", "{}"),
+        ] {
+            assert_eq!(Judge::fact_of_call(&facts, tool, args), None, "{tool} {args}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a word becomes: known text, patterns, and what cannot be known before it runs.
+
+use std::path::Path;
+use tripwire_shell::glob::{self, Glob, GlobPart};
+
+/// One argument after expansion.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Field {
+    /// In their order.
+    pub(crate) atoms: Vec<Atom>,
+}
+
+/// A part of an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Atom {
+    /// Text that stands for itself.
+    Text(String),
+    /// A pattern outside quotes: `*`, `?`, `[…]`.
+    Glob(String),
+    /// Something that only running it would tell.
+    Unknown(Origin, Fill),
+}
+
+/// Where something unknown comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A variable that the line does not set.
+    Variable(String),
+    /// The network.
+    Downloaded,
+    /// Something that was encoded so that nobody can read it.
+    Decoded,
+    /// What a local command writes.
+    Output,
+}
+
+/// Whether something unknown may be empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// It may.
+    MaybeEmpty,
+    /// The shell stops if it is: `${X:?}`.
+    Demanded,
+}
+
+impl Field {
+    /// A field of plain text.
+    pub(crate) fn of(text: &str) -> Self {
+        Self { atoms: vec![Atom::Text(text.to_owned())] }
+    }
+
+    /// The text, if all of it is known; a pattern counts as it is written.
+    pub(crate) fn known(&self) -> Option<String> {
+        let mut text = String::new();
+        for atom in &self.atoms {
+            match atom {
+                Atom::Text(part) | Atom::Glob(part) => text.push_str(part),
+                Atom::Unknown(..) => return None,
+            }
+        }
+        Some(text)
+    }
+
+    /// The text with everything unknown left out: enough to look at options.
+    pub(crate) fn text(&self) -> String {
+        let part = |atom: &Atom| match atom {
+            Atom::Text(part) | Atom::Glob(part) => part.clone(),
+            Atom::Unknown(..) => String::new(),
+        };
+        self.atoms.iter().map(part).collect()
+    }
+
+    /// How many bytes it holds.
+    pub(crate) fn size(&self) -> usize {
+        let part = |atom: &Atom| match atom {
+            Atom::Text(part) | Atom::Glob(part) => part.len(),
+            Atom::Unknown(..) => 1,
+        };
+        self.atoms.iter().map(part).sum()
+    }
+
+    /// The text as a person would write it.
+    pub(crate) fn shown(&self) -> String {
+        let part = |atom: &Atom| match atom {
+            Atom::Text(part) | Atom::Glob(part) => part.clone(),
+            Atom::Unknown(Origin::Variable(name), _) => format!("${{{name}}}"),
+            Atom::Unknown(Origin::Downloaded | Origin::Decoded | Origin::Output, _) => "$(…)".to_owned(),
+        };
+        self.atoms.iter().map(part).collect()
+    }
+
+    /// The first thing that is not known.
+    pub(crate) fn unknown(&self) -> Option<&Origin> {
+        self.atoms.iter().find_map(|atom| match atom {
+            Atom::Unknown(origin, _) => Some(origin),
+            Atom::Text(_) | Atom::Glob(_) => None,
+        })
+    }
+
+    /// Whether anything in it comes from the network or was encoded.
+    pub(crate) fn foreign(&self) -> Option<&Origin> {
+        self.atoms.iter().find_map(|atom| match atom {
+            Atom::Unknown(origin @ (Origin::Downloaded | Origin::Decoded), _) => Some(origin),
+            Atom::Unknown(Origin::Variable(_) | Origin::Output, _) | Atom::Text(_) | Atom::Glob(_) => None,
+        })
+    }
+
+    /// Adds text, joined to what is there.
+    pub(crate) fn push_text(&mut self, text: &str) {
+        if let Some(Atom::Text(before)) = self.atoms.last_mut() {
+            before.push_str(text);
+        } else {
+            self.atoms.push(Atom::Text(text.to_owned()));
+        }
+    }
+
+    /// Adds text whose pattern characters mean something.
+    pub(crate) fn push_pattern(&mut self, text: &str) {
+        for part in glob::parts(text) {
+            match part {
+                GlobPart::Text(text) => self.push_text(text),
+                GlobPart::Wildcard(wildcard) => self.atoms.push(Atom::Glob(wildcard.to_owned())),
+            }
+        }
+    }
+
+    /// Something that only running it would tell.
+    pub(crate) fn from_unknown(origin: Origin) -> Self {
+        Self { atoms: vec![Atom::Unknown(origin, Fill::MaybeEmpty)] }
+    }
+
+    /// A path as an argument.
+    pub(crate) fn of_path(path: &Path) -> Self {
+        Self::of(&path.display().to_string())
+    }
+
+    /// The field without its first bytes of text: the value behind an option's name.
+    pub(crate) fn without_prefix(&self, bytes: usize) -> Self {
+        let mut left = bytes;
+        let mut rest = self.clone();
+        for atom in &mut rest.atoms {
+            if let Atom::Text(text) = atom {
+                let cut = left.min(text.len());
+                left -= cut;
+                *text = text.get(cut..).unwrap_or_default().to_owned();
+            }
+        }
+        rest
+    }
+
+    /// Several fields as one, with blanks between them.
+    pub(crate) fn joined(fields: &[Self]) -> Self {
+        let mut out = Self::default();
+        for (number, field) in fields.iter().enumerate() {
+            if number > 0 {
+                out.push_text(" ");
+            }
+            out.atoms.extend(field.atoms.iter().cloned());
+        }
+        out
+    }
+
+    /// The field as code: what is unknown stays a variable that is unknown.
+    pub(crate) fn to_code(&self) -> String {
+        let part = |atom: &Atom| match atom {
+            Atom::Text(text) | Atom::Glob(text) => text.clone(),
+            Atom::Unknown(Origin::Variable(name), Fill::Demanded) => format!("${{{name}:?}}"),
+            Atom::Unknown(Origin::Variable(name), Fill::MaybeEmpty) => format!("${{{name}}}"),
+            Atom::Unknown(Origin::Downloaded | Origin::Decoded | Origin::Output, _) => "${unknown_output}".to_owned(),
+        };
+        self.atoms.iter().map(part).collect()
+    }
+
+    /// Arguments as code that would give the same arguments.
+    pub(crate) fn quoted(fields: &[Self]) -> String {
+        let one = |field: &Self| {
+            let part = |atom: &Atom| match atom {
+                Atom::Text(text) => format!("'{}'", text.replace('\'', r"'\''")),
+                Atom::Glob(glob) => glob.clone(),
+                Atom::Unknown(..) => format!("\"{}\"", Self { atoms: vec![atom.clone()] }.to_code()),
+            };
+            field.atoms.iter().map(part).collect::<String>()
+        };
+        fields.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The field with an item in the place of its holder.
+    pub(crate) fn filled(&self, holder: &str, item: &Self) -> Self {
+        let mut out = Self::default();
+        for atom in &self.atoms {
+            match atom {
+                Atom::Text(text) => {
+                    for (number, part) in text.split(holder).enumerate() {
+                        if number > 0 {
+                            out.atoms.extend(item.atoms.iter().cloned());
+                        }
+                        if !part.is_empty() {
+                            out.push_text(part);
+                        }
+                    }
+                }
+                Atom::Glob(_) | Atom::Unknown(..) => out.atoms.push(atom.clone()),
+            }
+        }
+        out
+    }
+}
+
+/// Whether a text fits a pattern; what is unknown in it fits anything.
+pub(crate) fn fits(pattern: &[Atom], text: &str) -> bool {
+    let mut glob = Glob::default();
+    for atom in pattern {
+        match atom {
+            Atom::Text(text) => glob.push_text(text),
+            Atom::Glob(wildcard) => glob.push_wildcard(wildcard),
+            Atom::Unknown(..) => glob.push_any(),
+        }
+    }
+    glob.fits(text)
+}

@@ -1,0 +1,201 @@
+//! What a deletion would hit, wherever it stands: a command, a search, code of another language.
+
+use crate::effect::{Effect, Names};
+use crate::hold::{GuardRule, Hold};
+use crate::line::call::Place;
+use crate::line::field::Field;
+use crate::losses::{self, Losses};
+use crate::site::Site;
+use crate::world::{Last, Spot, Zone};
+use std::path::{Path, PathBuf};
+
+/// How a deletion goes about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Folders with everything in them.
+    Recursive,
+    /// Single files.
+    Files,
+}
+
+/// Plain `rm` of files that git does not know is everyday work; a pattern that hits this many is not.
+const UNKNOWN_FILES_MAX: usize = 3;
+
+/// Judges a deletion of what these arguments name.
+pub(crate) fn judge(site: &Site<'_>, place: Place, manner: Manner, targets: &[Field]) -> Option<Hold> {
+    match place {
+        Place::Container => return None,
+        Place::Remote => return remote(manner, targets),
+        Place::Mounted => {
+            return match site.state.mounts.outside(targets, site.state.cwd()) {
+                Some(targets) => judge(site, Place::Here, manner, &targets),
+                None => remote(manner, targets),
+            };
+        }
+        Place::Here => {}
+    }
+    for cwd in site.folders() {
+        let inside =
+            cwd.as_ref().is_some_and(|cwd| site.world.real(cwd, Last::Followed).starts_with(site.world.workspace()));
+        let mut spots = Vec::new();
+        for field in targets {
+            let climbs = inside && !field.shown().starts_with(['/', '$']);
+            let way = if climbs { Way::FromInside } else { Way::Named };
+            spots.extend(site.world.spots(field, cwd.as_deref()).into_iter().map(|spot| (spot, way)));
+        }
+        let hold = judge_spots(site, manner, &spots);
+        if hold.is_some() {
+            return hold;
+        }
+    }
+    None
+}
+
+/// Another machine: every file there is somebody's, except what is temporary by its name.
+fn remote(manner: Manner, targets: &[Field]) -> Option<Hold> {
+    let temporary = |field: &Field| {
+        let text = field.text();
+        ["/tmp/", "/var/tmp/"]
+            .iter()
+            .any(|folder| text.strip_prefix(folder).is_some_and(|rest| !rest.is_empty() && rest != "*"))
+    };
+    if manner == Manner::Files || targets.iter().all(temporary) {
+        return None;
+    }
+    let shown: Vec<String> = targets.iter().map(Field::shown).collect();
+    let reason = format!("it deletes `{}` on another machine or through a mounted folder", shown.join(" "));
+    Some(Hold::plain(GuardRule::DeleteOutside, &reason))
+}
+
+/// How a path was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Seen from a folder of the workspace: if it leads out, it leads to a neighbour and not to something temporary.
+    FromInside,
+    /// By its full name.
+    Named,
+}
+
+fn judge_spots(site: &Site<'_>, manner: Manner, spots: &[(Spot, Way)]) -> Option<Hold> {
+    let mut work = Losses::default();
+    let mut whole = false;
+    for (spot, way) in spots {
+        let path = match spot {
+            Spot::Path(path) | Spot::Contents(path) => path,
+            Spot::Unknown(shown, end) => match (manner, end) {
+                (Manner::Files, _) => continue,
+                (Manner::Recursive, Some(end)) if demanded_or_product(shown, end) => continue,
+                (Manner::Recursive, _) => return Some(unknown_target(shown)),
+            },
+        };
+        let below = matches!(spot, Spot::Contents(_)).then(|| path.join("*"));
+        for origin in site.state.origins(below.as_deref().unwrap_or(path)) {
+            let origin = if below.is_some() && origin.ends_with("*") { parent_of(&origin) } else { origin };
+            // What the line moved here is lost here.
+            match site.world.zone(&origin) {
+                Zone::Inside => {
+                    add(&mut work, losses::losses(site.world, &origin));
+                    whole |= origin.is_dir();
+                }
+                Zone::Temporary | Zone::TemporaryRoot => {}
+                zone @ (Zone::System | Zone::Home | Zone::Git | Zone::Guard | Zone::Workspace | Zone::Outside) => {
+                    return Some(of_zone(site, zone, &origin));
+                }
+            }
+        }
+        if site.state.is_made(path) {
+            continue;
+        }
+        match site.world.zone(path) {
+            Zone::Inside => add(&mut work, losses::losses(site.world, path)),
+            Zone::Temporary if *way == Way::FromInside || owned_elsewhere(site, path) => {
+                return Some(of_zone(site, Zone::Outside, path));
+            }
+            Zone::Temporary => {}
+            Zone::Git if is_passing_lock(path) => {}
+            Zone::Guard if manner == Manner::Files => {}
+            zone @ (Zone::System | Zone::Home | Zone::Workspace | Zone::TemporaryRoot) => {
+                // `rm` without `-r` refuses folders; a pattern there still hits their files.
+                let only_folder = manner == Manner::Files && matches!(spot, Spot::Path(path) if path.is_dir());
+                if !only_folder {
+                    return Some(of_zone(site, zone, path));
+                }
+            }
+            zone @ (Zone::Git | Zone::Guard | Zone::Outside) => return Some(of_zone(site, zone, path)),
+        }
+    }
+    let swept = site.world.sweep(work.effect.untracked.count);
+    let few = manner == Manner::Files && !whole && swept < UNKNOWN_FILES_MAX;
+    if few {
+        work.effect.untracked = Names::default();
+    }
+    if work.is_empty() {
+        return None;
+    }
+    let reason = format!("it deletes {} that nobody gets back", work.words());
+    Some(Hold::with(GuardRule::DeleteWork, reason, work.effect))
+}
+
+/// The folder whose contents are meant.
+fn parent_of(path: &Path) -> PathBuf {
+    path.parent().map_or_else(|| path.to_owned(), Path::to_owned)
+}
+
+/// `${X:?}/name` stops when it is empty, and a build product is one wherever it lies.
+fn demanded_or_product(shown: &str, end: &str) -> bool {
+    shown.starts_with("${") || losses::is_product_name(Path::new(end))
+}
+
+fn unknown_target(shown: &str) -> Hold {
+    let reason = format!("what `{shown}` stands for cannot be known before it runs; it may be everything");
+    Hold::plain(GuardRule::DeleteUnknown, &reason)
+}
+
+/// Something temporary that holds a repository with work found nowhere else.
+fn owned_elsewhere(site: &Site<'_>, path: &Path) -> bool {
+    let mut effect = Effect::default();
+    losses::busy_repositories(site.world, path, &mut effect);
+    !effect.repositories.is_empty()
+}
+
+/// Lock files inside `.git` that a crashed git leaves behind.
+fn is_passing_lock(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "lock")
+}
+
+fn add(work: &mut Losses, more: Losses) {
+    let Losses { effect, unanswered } = more;
+    work.effect.targets.extend(effect.targets);
+    for (mine, theirs) in [
+        (&mut work.effect.uncommitted, effect.uncommitted),
+        (&mut work.effect.untracked, effect.untracked),
+        (&mut work.effect.secrets, effect.secrets),
+        (&mut work.effect.repositories, effect.repositories),
+    ] {
+        mine.count += theirs.count;
+        mine.first.extend(theirs.first);
+        mine.first.truncate(5);
+    }
+    work.unanswered = work.unanswered.take().or(unanswered);
+}
+
+/// A hold because of where the path is.
+pub(super) fn of_zone(site: &Site<'_>, zone: Zone, path: &Path) -> Hold {
+    let shown = path.display();
+    let (rule, reason) = match zone {
+        Zone::System => (GuardRule::DeleteSystem, format!("it deletes `{shown}`, which belongs to the system")),
+        Zone::Home => (GuardRule::DeleteHome, format!("it deletes `{shown}`, which is or holds a home")),
+        Zone::Git => (GuardRule::DeleteGit, format!("it deletes `{shown}`: the history of a repository")),
+        Zone::Guard => (GuardRule::DeleteGit, format!("it deletes `{shown}`: the guard's own records")),
+        Zone::Workspace => (GuardRule::DeleteWorkspace, format!("it deletes the workspace `{shown}` itself")),
+        Zone::TemporaryRoot => {
+            (GuardRule::DeleteOutside, format!("it deletes everything in `{shown}`, also what others put there"))
+        }
+        Zone::Outside | Zone::Inside | Zone::Temporary => {
+            (GuardRule::DeleteOutside, format!("it deletes `{shown}`, outside the workspace"))
+        }
+    };
+    let mut effect = Effect { targets: vec![losses::count(site.world, path)], ..Effect::default() };
+    losses::busy_repositories(site.world, path, &mut effect);
+    Hold::with(rule, reason, effect)
+}

@@ -1,0 +1,31 @@
+//! Where a call is judged: the world as it is, and what the line has done to it so far.
+
+use crate::line::state::State;
+use crate::line::stream::Stream;
+use crate::world::World;
+use std::path::{Path, PathBuf};
+
+/// The facts that rules judge a call by.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'s> {
+    pub(crate) world: &'s World,
+    pub(crate) state: &'s State,
+}
+
+impl Site<'_> {
+    /// What a file holds: what the line wrote there, or what is on the disk, if it is short.
+    pub(crate) fn contents(&self, path: &Path) -> Stream {
+        match self.state.files.get(path) {
+            Some(stream) => stream.clone(),
+            None => self.world.short_text(path).map_or(Stream::Unknown, Stream::Known),
+        }
+    }
+
+    /// Every folder that the call may run in; one that is not known, where none is.
+    pub(crate) fn folders(&self) -> Vec<Option<PathBuf>> {
+        match self.state.cwds.as_slice() {
+            [] => vec![None],
+            cwds => cwds.iter().cloned().map(Some).collect(),
+        }
+    }
+}

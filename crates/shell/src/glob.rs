@@ -1,0 +1,198 @@
+//! Shell patterns: `*`, `?` and `[…]`, as bash reads them in words and git in names of branches and files.
+
+use alloc::vec::Vec;
+
+/// A part of a pattern as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GlobPart<'t> {
+    /// Text that stands for itself.
+    Text(&'t str),
+    /// `*`, `?` or `[…]`.
+    Wildcard(&'t str),
+}
+
+/// A pattern that texts are matched against. `*` reaches over slashes: whoever wants otherwise matches part by part.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Glob {
+    units: Vec<GlobUnit>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum GlobUnit {
+    AnyText,
+    AnyLetter,
+    Letter(char),
+    Class(Vec<(char, char)>, ClassSense),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClassSense {
+    Inside,
+    Outside,
+}
+
+impl Glob {
+    /// The pattern that a text is. A bracket that nothing closes stands for itself.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let mut glob = Self::default();
+        for part in parts(text) {
+            match part {
+                GlobPart::Text(text) => glob.push_text(text),
+                GlobPart::Wildcard(wildcard) => glob.push_wildcard(wildcard),
+            }
+        }
+        glob
+    }
+
+    /// Adds text that stands for itself.
+    pub fn push_text(&mut self, text: &str) {
+        self.units.extend(text.chars().map(GlobUnit::Letter));
+    }
+
+    /// Adds a wildcard as it is written.
+    pub fn push_wildcard(&mut self, wildcard: &str) {
+        self.units.push(match wildcard {
+            "*" => GlobUnit::AnyText,
+            "?" => GlobUnit::AnyLetter,
+            class => class_of(class),
+        });
+    }
+
+    /// Adds something that fits any text.
+    pub fn push_any(&mut self) {
+        self.units.push(GlobUnit::AnyText);
+    }
+
+    /// Whether a text fits. Linear in the text for each star.
+    #[must_use]
+    pub fn fits(&self, text: &str) -> bool {
+        let text: Vec<char> = text.chars().collect();
+        let (mut at, mut in_text, mut star) = (0, 0, None);
+        while in_text < text.len() {
+            let letter = text.get(in_text).copied().unwrap_or_default();
+            match self.units.get(at) {
+                Some(GlobUnit::AnyText) => {
+                    star = Some((at, in_text));
+                    at += 1;
+                }
+                Some(unit) if unit.takes(letter) => {
+                    at += 1;
+                    in_text += 1;
+                }
+                Some(GlobUnit::AnyLetter | GlobUnit::Letter(_) | GlobUnit::Class(..)) | None => match star {
+                    Some((back, from)) => {
+                        at = back + 1;
+                        in_text = from + 1;
+                        star = Some((back, from + 1));
+                    }
+                    None => return false,
+                },
+            }
+        }
+        self.units.iter().skip(at).all(|unit| *unit == GlobUnit::AnyText)
+    }
+}
+
+/// The parts of a pattern, in their order.
+pub fn parts(text: &str) -> impl Iterator<Item = GlobPart<'_>> {
+    // Behind the last closing bracket none closes: looking for one again and again would cost the square.
+    let closes_until = text.rfind(']').unwrap_or(0);
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        let begin = text.len() - rest.len();
+        let mut from = 0;
+        loop {
+            let Some(at) = rest.get(from..).and_then(|rest| rest.find(['*', '?', '['])).map(|at| from + at) else {
+                let last = core::mem::take(&mut rest);
+                return (!last.is_empty()).then_some(GlobPart::Text(last));
+            };
+            let wildcard = rest.get(at..).unwrap_or_default();
+            let length = match wildcard.as_bytes().first() {
+                Some(b'[') if begin + at >= closes_until => 0,
+                Some(b'[') => wildcard.get(2..).and_then(|inside| inside.find(']')).map_or(0, |end| end + 3),
+                _ => 1,
+            };
+            if length == 0 {
+                from = at + 1;
+            } else if at > 0 {
+                let (plain, behind) = rest.split_at(at);
+                rest = behind;
+                return Some(GlobPart::Text(plain));
+            } else {
+                let (wildcard, behind) = rest.split_at(length);
+                rest = behind;
+                return Some(GlobPart::Wildcard(wildcard));
+            }
+        }
+    })
+}
+
+impl GlobUnit {
+    fn takes(&self, letter: char) -> bool {
+        match self {
+            Self::AnyText => false,
+            Self::AnyLetter => true,
+            Self::Letter(own) => *own == letter,
+            Self::Class(ranges, sense) => {
+                let inside = ranges.iter().any(|(low, high)| (*low..=*high).contains(&letter));
+                inside == (*sense == ClassSense::Inside)
+            }
+        }
+    }
+}
+
+fn class_of(class: &str) -> GlobUnit {
+    let inside = class.trim_start_matches('[').trim_end_matches(']');
+    let (sense, inside) = match inside.strip_prefix(['!', '^']) {
+        Some(rest) => (ClassSense::Outside, rest),
+        None => (ClassSense::Inside, inside),
+    };
+    let letters: Vec<char> = inside.chars().collect();
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while let Some(low) = letters.get(at).copied() {
+        let high = letters.get(at + 2).copied().filter(|_| letters.get(at + 1) == Some(&'-'));
+        ranges.push((low, high.unwrap_or(low)));
+        at += if high.is_some() { 3 } else { 1 };
+    }
+    GlobUnit::Class(ranges, sense)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+
+    #[test]
+    fn a_text_fits_the_pattern_that_bash_would_fit() {
+        for (pattern, text, fitting) in [
+            ("main", "main", true),
+            ("main", "mainline", false),
+            ("release/*", "release/1/2", true),
+            ("release/*", "release", false),
+            ("*", "", true),
+            ("a*b*c", "axbxbc", true),
+            ("a*b*c", "axbxb", false),
+            ("v?.[0-9]", "v1.7", true),
+            ("v?.[!0-9]", "v1.7", false),
+            ("[a", "[a", true),
+            ("[]a]", "]", true),
+            ("x[a]", "xa", true),
+        ] {
+            assert_eq!(Glob::of(pattern).fits(text), fitting, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_pattern_are_the_pattern() {
+        for pattern in ["", "a", "*", "a*b?c[de]f", "[", "a[b", "[]", "[]x]y[", "**"] {
+            let written: String = parts(pattern)
+                .map(|part| match part {
+                    GlobPart::Text(text) | GlobPart::Wildcard(text) => text,
+                })
+                .collect();
+            assert_eq!(written, pattern);
+        }
+    }
+}
