@@ -49,7 +49,7 @@ pub(crate) fn as_json(decision: &SafetyDecision) -> serde_json::Value {
 }
 
 /// Prints a refusal as JSON where that was asked for, and leaves every other outcome alone.
-pub(crate) fn told(done: Result<Exit, Problem>, form: Form) -> Result<Exit, Problem> {
+pub(crate) fn print_refusal(done: Result<Exit, Problem>, form: Form) -> Result<Exit, Problem> {
     let (Err(Problem::Refused(decision)), true) = (&done, form.json) else { return done };
     let mut out = Out::lock();
     out.line(&as_json(decision).to_string())?;

@@ -121,7 +121,7 @@ const ENGINE: &str = "scripted";
 pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
     if args.example {
         let example = Example::unpack()?;
-        return example.told(|example| begin(args, Start::of_example(example)));
+        return example.play(|example| begin(args, Start::of_example(example)));
     }
     match &args.resume {
         Some(session) => resume(args, session),

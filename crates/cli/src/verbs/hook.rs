@@ -118,8 +118,8 @@ impl Broken {
         match self.policy {
             OnGuardFailure::Hold => hooks::broken(client, input, &self.why),
             OnGuardFailure::Allow => {
-                let told = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
-                Reply { stderr: told, ..Reply::default() }
+                let stderr = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
+                Reply { stderr, ..Reply::default() }
             }
         }
     }
@@ -232,8 +232,8 @@ fn project(call: &HookCall) -> PathBuf {
         Client::Codex => &[],
         Client::Gemini => &["GEMINI_PROJECT_DIR"],
     };
-    let told = names.iter().find_map(std::env::var_os).map(PathBuf::from);
-    told.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
+    let named = names.iter().find_map(std::env::var_os).map(PathBuf::from);
+    named.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {

@@ -114,9 +114,9 @@ impl From<FormName> for Form {
 /// Runs the verb.
 pub(crate) fn run(args: &MemoryArgs) -> Result<Exit, Problem> {
     match &args.act {
-        MemoryAct::Put(args) => session::told(put(args), args.form),
-        MemoryAct::Compress(args) => session::told(compress(args), Printed { json: args.json }),
-        MemoryAct::Get(args) => session::told(get(args), Printed { json: args.json }),
+        MemoryAct::Put(args) => session::print_refusal(put(args), args.form),
+        MemoryAct::Compress(args) => session::print_refusal(compress(args), Printed { json: args.json }),
+        MemoryAct::Get(args) => session::print_refusal(get(args), Printed { json: args.json }),
         MemoryAct::List(args) => list(args),
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<Exit, Problem> {
         ReviewAct::Propose(args) => propose(args),
         ReviewAct::Show(args) => show(args),
         ReviewAct::Decide(args) => decide(args),
-        ReviewAct::Apply(args) => session::told(apply(args), args.form),
+        ReviewAct::Apply(args) => session::print_refusal(apply(args), args.form),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Workers of `tripwire agent`: the clients behind `--engine claude`, under the same supervisor as `tripwire run`.
 //!
 //! What the person's words leave open is set here: the client runs headless, tells its end as a stream, and may edit files
-//! in the workspace by its own rules. Whoever wants it to do more writes the client's own flags.
+//! in the workspace by its own rules. To let it do more, write the client's own flags.
 
 use crate::workspace;
 use std::borrow::Cow;
@@ -22,7 +22,7 @@ use tripwire_session::driver::{Driver, Taken};
 use tripwire_supervisor::{self as supervisor, Ending, Output, Presence, Program, RunError, RunReport, Teller, Wish};
 use tripwire_workspace::Workspace;
 
-/// Why a worker cannot be had; told before anything is made.
+/// Why a worker cannot be used; said before anything is made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkerError {
     /// Its program is not installed.
@@ -165,7 +165,7 @@ impl Supervised {
             set("money.budget_micro_usd", money.get().max(1).to_string());
         }
         Wish {
-            command: told(self.program, &self.words, order.prompt),
+            command: command_line(self.program, &self.words, order.prompt),
             client: Some(self.program.client),
             cwd: workspace.root().to_owned(),
             env: self.env.clone(),
@@ -187,7 +187,7 @@ impl Supervised {
 }
 
 /// The whole command line: the person's words, what they leave open, and the prompt where no flag can swallow it.
-fn told(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
+fn command_line(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
     let own = words.get(program.arguments..).unwrap_or_default();
     let has = |flags: &[&str]| {
         let name = |word: &OsString| word.to_string_lossy().split('=').next().unwrap_or_default().to_owned();
@@ -292,8 +292,8 @@ mod tests {
 
     fn line(name: &str) -> String {
         let (program, words) = command(name).unwrap();
-        let told = told(program, &words, "PROMPT");
-        told.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        let line = command_line(program, &words, "PROMPT");
+        line.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]

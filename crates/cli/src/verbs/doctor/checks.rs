@@ -75,12 +75,12 @@ fn permissions(layout: &Layout) -> Promise {
 }
 
 fn journal(layout: &Layout) -> Promise {
-    if let Some(proof) = verify::told_lost(layout) {
+    if let Some(proof) = verify::first_lost(layout) {
         return Promise::broken("journal", proof, "tripwire verify --all");
     }
     match views::newest(layout) {
         Ok(None) => Promise::off("journal", "no session was here yet", ""),
-        Ok(Some(session)) => match verify::told(layout, &session) {
+        Ok(Some(session)) => match verify::in_a_sentence(layout, &session) {
             Ok(proof) => Promise::kept("journal", proof),
             Err(proof) => Promise::broken("journal", proof, format!("tripwire verify {session}")),
         },
@@ -88,7 +88,7 @@ fn journal(layout: &Layout) -> Promise {
     }
 }
 
-/// Whoever works in the workspace must not be able to sign in the person's name.
+/// An agent that works in the workspace must not be able to sign in the person's name.
 fn key(workspace: &Workspace) -> Promise {
     let Some(home) = workspace::key_home() else {
         return Promise::broken("key", "`HOME` is not set, so journals are not signed", "set HOME");

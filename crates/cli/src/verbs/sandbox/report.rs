@@ -23,7 +23,7 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
     match form.json {
         true => {
             out(&json_report(report, staged.as_ref()).to_string());
-            told_armed(report).unwrap_or(Exit::Done)
+            left_armed(report).unwrap_or(Exit::Done)
         }
         false => {
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
@@ -39,7 +39,7 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
                 let count = counted(changes.changes().len(), "change");
                 talk(&format!("tripwire: staged {count}, digest {}", changes.digest()));
             }
-            if let Some(exit) = told_armed(report) {
+            if let Some(exit) = left_armed(report) {
                 return exit;
             }
             match report.end {
@@ -66,8 +66,8 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
     }
 }
 
-/// A workspace that may hold something armed is told on stderr in every form, and no such run ends well.
-fn told_armed(report: &Report) -> Option<Exit> {
+/// A workspace that may hold something armed is reported on stderr in every form, and no such run ends well.
+fn left_armed(report: &Report) -> Option<Exit> {
     let left = report.left_armed();
     if left.is_empty() {
         return None;
@@ -81,7 +81,7 @@ fn told_armed(report: &Report) -> Option<Exit> {
     Some(Exit::DoesNotHold)
 }
 
-/// What nobody would see in the output itself: that some of it was cut, or why a process is gone.
+/// What the output itself does not show: that some of it was cut, or why a process is gone.
 fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, stream) in [("output", &report.stdout), ("error output", &report.stderr)] {
@@ -192,7 +192,7 @@ fn layers(layers: &Layers) -> Value {
 pub(crate) fn not_run(form: Form, refused: &NotRun) -> Exit {
     let object = refusal(refused.layer.name(), &refused.cause, &refused.hint, layers(&refused.layers));
     if refused.layer == Layer::Command {
-        // Every layer stands: what was asked for cannot be started.
+        // Every layer is there: what was asked for cannot be started.
         print_refusal(form, object, &refused.cause, &refused.hint);
         return Exit::Usage;
     }
@@ -346,10 +346,10 @@ mod armed_tests {
     use std::time::Duration;
     use tripwire_sandbox::{Finding, FindingKind, Profile, Receipt};
 
-    fn told(fate: FindingFate) -> Option<Exit> {
+    fn exit_for(fate: FindingFate) -> Option<Exit> {
         let finding =
             Finding { kind: FindingKind::GitConfig, path: "r/config".into(), action: "tried".to_owned(), fate };
-        told_armed(&Report {
+        left_armed(&Report {
             end: End::Exited(0),
             stdout: Captured::default(),
             stderr: Captured::default(),
@@ -365,7 +365,7 @@ mod armed_tests {
 
     #[test]
     fn box_1_a_run_that_leaves_something_armed_does_not_end_well() {
-        assert_eq!(told(FindingFate::StillArmed), Some(Exit::DoesNotHold));
-        assert_eq!(told(FindingFate::Disarmed), None);
+        assert_eq!(exit_for(FindingFate::StillArmed), Some(Exit::DoesNotHold));
+        assert_eq!(exit_for(FindingFate::Disarmed), None);
     }
 }
