@@ -1,13 +1,11 @@
 //! The conversation that the engines see, built from what the loop says, and translated both ways at one place.
 
-use crate::engine::{self, Answer, End, EngineError, Question, ToolAnswer, ToolCall, ToolSpec, Turn, Usage};
+use crate::engine::{self, Answer, End, EngineError, Question, ToolAnswer, ToolCall, ToolSpec, Turn};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tripwire_core::label::Label;
 use tripwire_core::run::Saying;
-use tripwire_core::run::record::{
-    Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Spent, Usage as Used,
-};
+use tripwire_core::run::record::{Answer as Answered, AnswerEnd, Call, EngineFailure, FailureKind, Spent};
 use tripwire_core::units::{RunMillis, Tokens};
 
 /// The longest answer that is asked for.
@@ -23,17 +21,17 @@ impl Conversation {
     /// Appends a turn.
     pub fn say(&mut self, saying: &Saying) {
         self.turns.push(match saying {
-            Saying::User(text) => Turn::User(text.clone()),
+            Saying::User(text) => Turn::User(text.to_string()),
             Saying::Model(answer) => {
-                Turn::Model { text: answer.text.clone(), calls: answer.calls.iter().map(call_for_engine).collect() }
+                Turn::Model { text: answer.text.to_string(), calls: answer.calls.iter().map(call_for_engine).collect() }
             }
             Saying::Results(answers) => Turn::Results(
                 answers
                     .iter()
                     .map(|answer| ToolAnswer {
-                        id: answer.call.id.clone(),
-                        tool: answer.call.tool.clone(),
-                        text: answer.text.clone(),
+                        id: answer.call.id.to_string(),
+                        tool: answer.call.tool.to_string(),
+                        text: answer.text.to_string(),
                         is_error: answer.is_error,
                     })
                     .collect(),
@@ -54,7 +52,7 @@ impl Conversation {
 }
 
 fn call_for_engine(call: &Call) -> ToolCall {
-    ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
+    ToolCall { id: call.id.to_string(), tool: call.tool.to_string(), arguments: call.arguments.to_string() }
 }
 
 /// An engine's answer as it is journaled. Ids that are missing or doubled are made, so that every call has its own.
@@ -64,7 +62,7 @@ pub fn answered(engine: Label, answer: Answer, step: u32) -> Answered {
     let calls = answer.calls.into_iter().enumerate().map(|(at, call)| {
         let fits = !call.id.is_empty() && seen.insert(call.id.clone());
         let id = if fits { call.id } else { format!("call-{step}-{at}") };
-        Call { arguments: call.arguments, id, tool: call.tool }
+        Call { arguments: call.arguments.into(), id: id.into(), tool: call.tool.into() }
     });
     Answered {
         calls: calls.collect(),
@@ -76,28 +74,16 @@ pub fn answered(engine: Label, answer: Answer, step: u32) -> Answered {
         },
         engine,
         model: Label::cut(&answer.model),
-        text: answer.text,
-        usage: used(answer.usage),
+        text: answer.text.into(),
+        usage: answer.usage,
         work: answer.work,
-    }
-}
-
-/// The figures of an answer as they are journaled.
-#[must_use]
-pub const fn used(usage: Usage) -> Used {
-    Used {
-        cache_read: usage.cache_read,
-        cache_write: usage.cache_write,
-        fresh_input: usage.fresh_input,
-        output: usage.output,
-        reasoning: usage.reasoning,
     }
 }
 
 /// What a question used in vain, as it is journaled.
 #[must_use]
 pub fn spent(engine: Label, spent: &engine::Spent) -> Spent {
-    Spent { engine, estimated: spent.estimated, model: Label::cut(&spent.model), usage: used(spent.usage) }
+    Spent { engine, estimated: spent.estimated, model: Label::cut(&spent.model), usage: spent.usage }
 }
 
 /// Why there is no answer, as it is journaled.
@@ -123,7 +109,7 @@ pub fn failed(engine: Label, error: &EngineError) -> EngineFailure {
     };
     // Where a cassette lies is no part of what happened.
     let said = error.clone().by(engine.as_str()).to_string();
-    EngineFailure { engine, kind, retry_after_ms, said, spent: None }
+    EngineFailure { engine, kind, retry_after_ms, said: said.into(), spent: None }
 }
 
 /// The newest lines of a transcript, for the advisor: bounded in lines and in bytes.
@@ -160,6 +146,7 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tripwire_core::usage::Usage;
 
     fn answer(ids: &[&str]) -> Answer {
         let call = |id: &&str| ToolCall { id: (*id).to_owned(), tool: "list".into(), arguments: "{}".into() };

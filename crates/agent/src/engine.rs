@@ -28,9 +28,9 @@ pub use open::open;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_core::prices::TokenClasses;
 use tripwire_core::run::record::Work;
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 
 /// One question to a model: the frozen prompt and registry, and the whole conversation so far.
 #[derive(Debug, Clone, Copy)]
@@ -94,42 +94,6 @@ pub struct ToolAnswer {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
-}
-
-/// The tokens of one answer, in classes that do not overlap, whatever the provider's own arithmetic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Input that no cache had.
-    pub fresh_input: Tokens,
-    /// Input read from a cache.
-    pub cache_read: Tokens,
-    /// Input written to a cache.
-    pub cache_write: Tokens,
-    /// Output, without reasoning where that is told apart.
-    pub output: Tokens,
-    /// Reasoning.
-    pub reasoning: Tokens,
-}
-
-impl Usage {
-    /// The same figures as the price table takes them. Our engines never ask for a cache that outlives the usual minutes.
-    #[must_use]
-    pub const fn classes(&self) -> TokenClasses {
-        TokenClasses {
-            fresh_input: self.fresh_input,
-            cache_read: self.cache_read,
-            cache_write: self.cache_write,
-            cache_write_long: Tokens::ZERO,
-            output: self.output,
-            reasoning: self.reasoning,
-        }
-    }
-
-    /// The context in use: everything that went in, cached or not.
-    #[must_use]
-    pub const fn context(&self) -> Tokens {
-        self.fresh_input.plus(self.cache_read).plus(self.cache_write)
-    }
 }
 
 /// What a model answered.

@@ -18,7 +18,7 @@ use tripwire_core::input::{Grant, Permission, Verdict};
 use tripwire_core::label::Fingerprint;
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Call, CallFault, Checked, FaultKind, Outcome, Returned, ReviewAnswer, WorkEnd};
+use tripwire_core::run::record::{Call, CallFault, CallOutcome, Checked, FaultKind, Returned, ReviewAnswer, WorkEnd};
 use tripwire_core::units::RunMillis;
 use tripwire_observe::{Observer, RawCall};
 use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
@@ -202,7 +202,7 @@ impl Hands {
                         FaultKind::ValidationError
                     }
                 };
-                Checked::Fault(CallFault { kind, text: fault.for_model() })
+                Checked::Fault(CallFault { kind, text: fault.for_model().into() })
             }
         }
     }
@@ -240,7 +240,7 @@ impl Hands {
         let asked = engine_call(call);
         let decoded = match decode(&asked, registry) {
             Ok(decoded) => decoded,
-            Err(fault) => return returned(Outcome::NotRun, fault.for_model()),
+            Err(fault) => return returned(CallOutcome::NotRun, fault.for_model()),
         };
         let tree = (decoded.tool() == SHELL).then(|| files.tree().to_owned());
         let before = tree.as_deref().and_then(Marks::of);
@@ -251,13 +251,13 @@ impl Hands {
         let told = Returned {
             exit_code: ran.exit_code,
             how: outcome(&ran),
-            pointer: ran.cut.clone(),
-            text: ran.text.clone(),
-            verbatim: self.verbatim(&ran),
+            pointer: ran.cut.clone().map(Into::into),
+            text: ran.text.clone().into(),
+            verbatim: self.verbatim(&ran).map(Into::into),
         };
         let after = tree.as_deref().filter(|_| before.is_some()).and_then(|tree| Some((Marks::of(tree)?, tree)));
         let touched = before.zip(after).is_some_and(|(before, (after, tree))| before.code_differs_in(&after, tree));
-        self.last = Some(Last { id: call.id.clone(), ran, touched });
+        self.last = Some(Last { id: call.id.to_string(), ran, touched });
         told
     }
 
@@ -282,7 +282,7 @@ impl Hands {
 
     /// What a call looks like from outside, by the same functions that observe everybody else's agents.
     pub fn event(&mut self, call: &Call, returned: &Returned) -> AgentEvent {
-        let last = self.last.take().filter(|last| last.id == call.id && !was_never_run(returned.how));
+        let last = self.last.take().filter(|last| last.id == call.id.as_str() && !was_never_run(returned.how));
         let touched = last.as_ref().is_some_and(|last| last.touched);
         let asked = engine_call(call);
         let mut event = match (last, decode(&asked, &self.registry)) {
@@ -309,12 +309,12 @@ impl Hands {
         };
         let mut facts = self.observer.observe(&raw);
         facts.outcome.error_class = match returned.how {
-            Outcome::Done => None,
-            Outcome::Failed => facts.outcome.error_class.or(Some(ErrorClass::Tool)),
-            Outcome::Unknown => Some(ErrorClass::Tool),
-            Outcome::Cut => Some(ErrorClass::Timeout),
-            Outcome::NotRun => Some(ErrorClass::CouldNotRun),
-            Outcome::Refused => Some(ErrorClass::Refused),
+            CallOutcome::Done => None,
+            CallOutcome::Failed => facts.outcome.error_class.or(Some(ErrorClass::Tool)),
+            CallOutcome::Unknown => Some(ErrorClass::Tool),
+            CallOutcome::Cut => Some(ErrorClass::Timeout),
+            CallOutcome::NotRun => Some(ErrorClass::CouldNotRun),
+            CallOutcome::Refused => Some(ErrorClass::Refused),
         };
         facts.event(RunMillis::ZERO)
     }
@@ -359,18 +359,18 @@ impl Hands {
     #[must_use]
     pub fn apply(&mut self, permit: Option<Permit>, action: Fingerprint, proposal: &Digest) -> Returned {
         let Some(permit) = permit else {
-            return returned(Outcome::NotRun, "not applied: there is no permit".to_owned());
+            return returned(CallOutcome::NotRun, "not applied: there is no permit".to_owned());
         };
         if let Err(error) = spend(permit, action) {
-            return returned(Outcome::Refused, error.to_string());
+            return returned(CallOutcome::Refused, error.to_string());
         }
         let wanted = proposal.to_string().parse();
         let (Some(staging), Ok(wanted)) = (self.staging.take(), wanted) else {
-            return returned(Outcome::NotRun, "not applied: nothing is staged".to_owned());
+            return returned(CallOutcome::NotRun, "not applied: nothing is staged".to_owned());
         };
         match staging.apply(&wanted) {
-            Ok(changes) => returned(Outcome::Done, format!("{} changes applied", changes.changes().len())),
-            Err(error) => returned(Outcome::Failed, format!("not applied: {error}")),
+            Ok(changes) => returned(CallOutcome::Done, format!("{} changes applied", changes.changes().len())),
+            Err(error) => returned(CallOutcome::Failed, format!("not applied: {error}")),
         }
     }
 }
@@ -390,26 +390,28 @@ fn confinement(root: &Path, policy: &Policy) -> Confinement {
 }
 
 fn engine_call(call: &Call) -> ToolCall {
-    ToolCall { id: call.id.clone(), tool: call.tool.clone(), arguments: call.arguments.clone() }
+    ToolCall { id: call.id.to_string(), tool: call.tool.to_string(), arguments: call.arguments.to_string() }
 }
 
-fn returned(how: Outcome, text: String) -> Returned {
-    Returned { exit_code: None, how, pointer: None, text, verbatim: None }
+fn returned(how: CallOutcome, text: String) -> Returned {
+    Returned { exit_code: None, how, pointer: None, text: text.into(), verbatim: None }
 }
 
-const fn was_never_run(how: Outcome) -> bool {
+const fn was_never_run(how: CallOutcome) -> bool {
     match how {
-        Outcome::Refused | Outcome::Unknown => true,
-        Outcome::Done | Outcome::Failed | Outcome::Cut | Outcome::NotRun => false,
+        CallOutcome::Refused | CallOutcome::Unknown => true,
+        CallOutcome::Done | CallOutcome::Failed | CallOutcome::Cut | CallOutcome::NotRun => false,
     }
 }
 
-fn outcome(ran: &Ran) -> Outcome {
+fn outcome(ran: &Ran) -> CallOutcome {
     match (ran.is_error, ran.class) {
-        (false, _) => Outcome::Done,
-        (true, Some(ErrorClass::Timeout)) => Outcome::Cut,
-        (true, Some(ErrorClass::CouldNotRun)) => Outcome::NotRun,
-        (true, Some(ErrorClass::Refused)) => Outcome::Refused,
-        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => Outcome::Failed,
+        (false, _) => CallOutcome::Done,
+        (true, Some(ErrorClass::Timeout)) => CallOutcome::Cut,
+        (true, Some(ErrorClass::CouldNotRun)) => CallOutcome::NotRun,
+        (true, Some(ErrorClass::Refused)) => CallOutcome::Refused,
+        (true, Some(ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None) => {
+            CallOutcome::Failed
+        }
     }
 }

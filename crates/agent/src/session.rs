@@ -18,17 +18,17 @@ use crate::watch::Watch;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use tripwire_core::chain::View as Figures;
+use tripwire_core::chain::ChainView as Figures;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::record::canonical::CanonicalError;
-use tripwire_core::record::chain::Digest;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{Call, Returned, RunRecord};
-use tripwire_core::run::{Next, Recitation, Run, RunInput, Told, View};
+use tripwire_core::run::{LoopEffect, LoopRequest, Next, Recitation, Run, RunInput};
+use tripwire_core::text::StepSummary;
 use tripwire_core::units::{Count, EventIndex, RunMillis};
 use tripwire_fs::file::FileError;
 use tripwire_session::driver::{Driver, DriverError};
@@ -199,32 +199,26 @@ impl Session<'_> {
                 self.put(What::Human(HumanAct::Stop))?;
             }
             match self.run.next() {
-                Next::Take(told) => self.take(told_owned(told))?,
+                Next::Take(request) => self.take(&request)?,
                 Next::Ask { engine } => self.ask(engine)?,
                 Next::Check(call) => {
-                    let checked = self.hands.check(call);
+                    let checked = self.hands.check(&call);
                     self.learn(&RunRecord::Checked(checked), Duration::ZERO)?;
                 }
-                Next::Execute(call) => {
-                    let call = call.clone();
-                    self.execute(&call)?;
-                }
+                Next::Execute(call) => self.execute(&call)?,
                 Next::Advise(deadlock) => self.advise(deadlock)?,
                 Next::Review => self.review()?,
                 Next::Apply(proposal) => self.apply(proposal)?,
                 Next::Wait(wait) => self.wait(wait)?,
                 Next::AwaitPerson(reason) => self.await_person(reason)?,
-                Next::Finished(ending) => {
-                    let ending = ending.clone();
-                    return self.leave(ending);
-                }
+                Next::Finished(ending) => return self.leave(ending),
             }
         }
     }
 
     /// Puts something before the chain.
-    fn take(&mut self, told: ToldOwned) -> Result<(), SessionError> {
-        let what = self.what(&told);
+    fn take(&mut self, request: &LoopRequest) -> Result<(), SessionError> {
+        let what = self.what(request);
         self.put(what)
     }
 
@@ -260,22 +254,22 @@ impl Session<'_> {
     }
 
     /// Carries out the machine's views.
-    fn show(&mut self, views: Vec<View>) -> Result<(), SessionError> {
+    fn show(&mut self, views: Vec<LoopEffect>) -> Result<(), SessionError> {
         for view in views {
             if let Err(error) = self.driver.log(&view, clock::now()) {
                 self.doors.audience.notice(&format!("the safety log could not be written: {error}"));
             }
             match view {
-                View::Line(line) => {
+                LoopEffect::Line(line) => {
                     self.transcript.append(&line)?;
                     self.tail.push(&line.text()?);
                     let status = self.status("");
                     self.doors.audience.line(&line, &status);
                 }
-                View::Say(saying) => self.conversation.say(&saying),
-                View::Forget => self.conversation.forget(),
-                View::Brief => self.driver.brief(clock::now())?,
-                View::Recite(recitation) => recite(&self.layout, recitation)?,
+                LoopEffect::Say(saying) => self.conversation.say(&saying),
+                LoopEffect::Forget => self.conversation.forget(),
+                LoopEffect::Brief => self.driver.brief(clock::now())?,
+                LoopEffect::Recite(recitation) => recite(&self.layout, recitation)?,
             }
         }
         Ok(())
@@ -397,11 +391,11 @@ impl Session<'_> {
 /// Rewrites `todo.md`.
 fn recite(layout: &Layout, recitation: Recitation) -> Result<(), FileError> {
     let todo = Todo {
-        objective: recitation.objective,
+        objective: recitation.objective.into_string(),
         steps_done: u64::from(recitation.steps.get()),
         progress: vec![format!("iteration {}", recitation.iteration)],
-        last_completed: recitation.last,
-        next: recitation.next,
+        last_completed: recitation.last.map(StepSummary::into_string),
+        next: recitation.next.map(StepSummary::into_string),
     };
     Report::Todo.write(layout, &todo.text())
 }
@@ -415,42 +409,6 @@ fn broken() -> Returned {
 }
 
 fn refused(text: &str) -> Returned {
-    use tripwire_core::run::record::Outcome;
-    Returned { exit_code: None, how: Outcome::NotRun, pointer: None, text: text.to_owned(), verbatim: None }
-}
-
-/// [`Told`] with its own copies, so that the machine can go on while it is said.
-#[derive(Debug, Clone)]
-enum ToldOwned {
-    IterationStarted,
-    Spent(tripwire_core::run::record::Spent),
-    ModelRequest,
-    ModelEvent(Box<tripwire_core::run::record::Answer>),
-    ToolRequest(Call),
-    ToolResult(Returned),
-    ToolEvent(Call, Returned),
-    Claim,
-    Compacted,
-    Advice(tripwire_core::run::record::Spoken),
-    Verdict(tripwire_core::run::record::Reviewed),
-    ApplyRequest(Digest),
-    ApplyResult(Returned),
-}
-
-fn told_owned(told: Told<'_>) -> ToldOwned {
-    match told {
-        Told::IterationStarted => ToldOwned::IterationStarted,
-        Told::Spent(spent) => ToldOwned::Spent(spent.clone()),
-        Told::ModelRequest => ToldOwned::ModelRequest,
-        Told::ModelEvent(answer) => ToldOwned::ModelEvent(Box::new(answer.clone())),
-        Told::ToolRequest(call) => ToldOwned::ToolRequest(call.clone()),
-        Told::ToolResult(returned) => ToldOwned::ToolResult(returned.clone()),
-        Told::ToolEvent(call, returned) => ToldOwned::ToolEvent(call.clone(), returned.clone()),
-        Told::Claim => ToldOwned::Claim,
-        Told::Compacted => ToldOwned::Compacted,
-        Told::Advice(spoken) => ToldOwned::Advice(spoken.clone()),
-        Told::Verdict(reviewed) => ToldOwned::Verdict(reviewed.clone()),
-        Told::ApplyRequest(proposal) => ToldOwned::ApplyRequest(proposal),
-        Told::ApplyResult(returned) => ToldOwned::ApplyResult(returned.clone()),
-    }
+    use tripwire_core::run::record::CallOutcome;
+    Returned { exit_code: None, how: CallOutcome::NotRun, pointer: None, text: text.into(), verbatim: None }
 }

@@ -4,11 +4,12 @@
 //! in behind [`Worker`]. A worker remembers nothing between two turns. It is told the objective and what was said since its
 //! last turn, and it reads the rest in the workspace.
 
-use crate::engine::{Answer, End, Engine, EngineError, EngineKind, HEARTBEAT, Heard, Listener, Question, Turn, Usage};
+use crate::engine::{Answer, End, Engine, EngineError, EngineKind, HEARTBEAT, Heard, Listener, Question, Turn};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tripwire_core::run::record::Work;
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 
 /// The longest prompt that a worker is started with: one word of a command line holds 128 KiB.
 pub const PROMPT_BYTES_MAX: usize = 120 * 1_024;

@@ -79,7 +79,7 @@ impl Problem {
         match self {
             Self::Explained(error) | Self::InFile { error, .. } => error.hint(),
             Self::Refused(decision) => {
-                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into())
+                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into_string().into())
             }
             Self::Open { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => {
                 "choose another name: no file is written over".into()

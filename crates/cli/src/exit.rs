@@ -1,7 +1,7 @@
 //! The exit codes, each with one meaning (SPEC §12).
 
 use std::process::ExitCode;
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::decision::{SafetyDecision, SafetyVeto};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
@@ -45,7 +45,7 @@ pub enum Exit {
 
 impl Exit {
     /// How a session stands after its last decision.
-    pub(crate) fn of(view: &View, last: &SafetyDecision) -> Self {
+    pub(crate) fn of(view: &ChainView, last: &SafetyDecision) -> Self {
         match (view.stopped, view.held) {
             (Some(reason), _) => Self::of_stop(reason),
             (None, Some(reason)) => Self::of_hold(reason),

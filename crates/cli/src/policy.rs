@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tripwire_core::policy::{Policy, Profile, SettingRow};
-use tripwire_core::rules::Entry;
+use tripwire_core::rules::RuleEntry;
 use tripwire_session::formats::scenario::Header;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::policy_file::{self, Loaded};
@@ -83,6 +83,6 @@ impl PolicyArgs {
 }
 
 /// The settings that a rule reads, as they are in force.
-pub(crate) fn in_force(entry: &Entry, policy: &Policy) -> Vec<SettingRow> {
+pub(crate) fn in_force(entry: &RuleEntry, policy: &Policy) -> Vec<SettingRow> {
     policy.rows().into_iter().filter(|row| entry.settings.contains(&row.path)).collect()
 }

@@ -3,7 +3,7 @@
 use crate::hooks::HookError;
 use serde::Deserialize;
 use std::path::PathBuf;
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::input::Mode;
@@ -55,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Told, HookError> {
 
 /// The line: money, time, context, health, tests, holds.
 #[must_use]
-pub fn line(view: &View, minutes: u64) -> String {
+pub fn line(view: &ChainView, minutes: u64) -> String {
     let budget = view.budget_micro_usd.map(|budget| format!("/{}", dollars(budget, Cents::IfAny)));
     let money = format!("${}{}", dollars(view.spent.micro_usd, Cents::Always), budget.unwrap_or_default());
     let health = u64::from(view.health.millionths()) / 10_000;

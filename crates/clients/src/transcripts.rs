@@ -17,9 +17,9 @@ use reader::Reader;
 use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
-use tripwire_core::decision::Price;
 use tripwire_core::policy::Policy;
-use tripwire_core::prices::Basis;
+use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 use tripwire_session::formats::traces::{self, Scanned, TraceError};
 
 /// The largest transcript that is read: a session of many days fits, a dump does not.
@@ -60,7 +60,7 @@ pub struct Past {
     /// What it cost in all.
     pub spent: Price,
     /// On what the cost rests; the worst of all answers.
-    pub basis: Basis,
+    pub basis: PriceBasis,
     /// Lines that are no JSON; the others are judged all the same.
     pub broken_lines: u64,
     calls: Vec<Call>,

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::prices::{self, Basis, TokenClasses};
+use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 use tripwire_fs::tail::TailPosition;
 
 /// Answers, calls and exit codes that are remembered; what is asked about is always among the newest.
@@ -47,11 +48,11 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figures {
     /// The tokens of all new answers.
-    pub tokens: TokenClasses,
+    pub tokens: Usage,
     /// What they cost.
     pub cost: MicroUsd,
     /// On what the cost rests; the worst of all new answers.
-    pub basis: Basis,
+    pub basis: PriceBasis,
     /// The model of the newest answer.
     pub model: String,
     /// Tokens in the context at the newest answer.
@@ -112,11 +113,11 @@ fn may_answer(client: Client, line: &str) -> bool {
 #[must_use]
 pub fn estimate(input: &str, output: &str) -> Figures {
     let tokens = |text: &str| Tokens::new(u64::try_from(text.len().div_ceil(4)).unwrap_or(u64::MAX));
-    let tokens = TokenClasses { fresh_input: tokens(output), output: tokens(input), ..TokenClasses::default() };
+    let tokens = Usage { fresh_input: tokens(output), output: tokens(input), ..Usage::default() };
     Figures {
         tokens,
         cost: prices::cost("", &tokens).micro_usd,
-        basis: Basis::Dearest,
+        basis: PriceBasis::HighestKnown,
         model: "estimated".to_owned(),
         context: None,
         window: None,
@@ -162,7 +163,7 @@ struct News<'a> {
 struct Answer<'a> {
     id: &'a str,
     model: Option<&'a str>,
-    tokens: TokenClasses,
+    tokens: Usage,
     /// Whether it is the main agent's, whose context the gate minds.
     context: Option<Tokens>,
 }
@@ -189,10 +190,10 @@ impl News<'_> {
         /// The largest context that is taken for granted.
         const CONTEXT_TOKENS_MAX: u64 = 200_000;
         let model = self.record.model.clone();
-        let tokens = TokenClasses {
+        let tokens = Usage {
             fresh_input: Tokens::new(self.record.offset.div_ceil(4).min(CONTEXT_TOKENS_MAX)),
             output: Tokens::new(bytes.div_ceil(4)),
-            ..TokenClasses::default()
+            ..Usage::default()
         };
         self.answer(&Answer { id: line, model: Some("an answer that cannot be read"), tokens, context: None });
         self.record.model = model;
@@ -220,11 +221,11 @@ impl News<'_> {
         let before = self.figures.take();
         let (sum, spent, basis) = before
             .as_ref()
-            .map_or((TokenClasses::default(), MicroUsd::ZERO, Basis::Known), |f| (f.tokens, f.cost, f.basis));
+            .map_or((Usage::default(), MicroUsd::ZERO, PriceBasis::Listed), |f| (f.tokens, f.cost, f.basis));
         self.figures = Some(Figures {
             tokens: classes(plus(array(&sum), new)),
             cost: spent.plus(cost.micro_usd),
-            basis: if cost.basis == Basis::Dearest { cost.basis } else { basis },
+            basis: if cost.basis == PriceBasis::HighestKnown { cost.basis } else { basis },
             context: answer.context.or_else(|| before.and_then(|before| before.context)),
             model,
             window,
@@ -233,7 +234,7 @@ impl News<'_> {
     }
 }
 
-const fn array(tokens: &TokenClasses) -> [u64; 6] {
+const fn array(tokens: &Usage) -> [u64; 6] {
     [
         tokens.fresh_input.get(),
         tokens.cache_read.get(),
@@ -244,9 +245,9 @@ const fn array(tokens: &TokenClasses) -> [u64; 6] {
     ]
 }
 
-const fn classes(counts: [u64; 6]) -> TokenClasses {
+const fn classes(counts: [u64; 6]) -> Usage {
     let [fresh, read, write, long, output, reasoning] = counts;
-    TokenClasses {
+    Usage {
         fresh_input: Tokens::new(fresh),
         cache_read: Tokens::new(read),
         cache_write: Tokens::new(write),

@@ -13,10 +13,10 @@ mod snapshot;
 mod view;
 
 pub use snapshot::SnapshotError;
-pub use view::View;
+pub use view::ChainView;
 
 use self::activity::progress::Progress;
-use self::activity::{ActivityEngine, Reading};
+use self::activity::{ActivityEngine, ActivityReading};
 use self::gate::{Permit, SafetyGate};
 use self::intent::Session;
 use crate::decision::{Decision, Draft, FindingKind};
@@ -66,7 +66,7 @@ pub struct Step {
 pub(crate) struct Turn<'a> {
     pub(crate) place: Place,
     pub(crate) draft: Draft,
-    pub(crate) reading: Reading,
+    pub(crate) reading: ActivityReading,
     /// A refusal that is not a veto, with the rule that refused.
     pub(crate) refusal: Option<(Rule, EnforcementError)>,
     pub(crate) source: Source,
@@ -158,7 +158,7 @@ impl Chain {
         let mut turn = Turn {
             place,
             draft: Draft::default(),
-            reading: Reading::default(),
+            reading: ActivityReading::default(),
             refusal: None,
             source,
             what: &input.what,

@@ -6,14 +6,11 @@ use crate::label::Fingerprint;
 use crate::limits::EVIDENCE_MAX;
 use crate::record::canonical::{self, CanonicalError};
 use crate::rules::Rule;
-use crate::units::{Count, EventIndex, MicroUsd, Ratio, RunMillis, StepId, Tokens};
-use alloc::borrow::Cow;
+use crate::text::{Reason, SignatureText};
+use crate::units::{Count, EventIndex, Price, Ratio, RunMillis, StepId, Tokens};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
-
-/// A reason in words. On the quiet path it is a fixed text and costs nothing.
-pub type Reason = Cow<'static, str>;
 
 /// The answer to one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,11 +39,11 @@ impl Decision {
     /// When a figure left the range of JSON integers.
     pub fn parity_text(&self, text: &mut String) -> Result<(), CanonicalError> {
         #[derive(Serialize)]
-        struct Parity<'a> {
+        struct ParityBody<'a> {
             intent: &'a IntentDecision,
             safety: &'a SafetyDecision,
         }
-        canonical::write(&Parity { intent: &self.intent, safety: &self.safety }, text)
+        canonical::write(&ParityBody { intent: &self.intent, safety: &self.safety }, text)
     }
 
     /// The strictest level among the findings.
@@ -217,20 +214,12 @@ pub struct Finding {
     /// What it has cost since the first repeat.
     pub price: Price,
     /// In one sentence.
-    pub reason: String,
+    pub reason: Reason,
     /// The rule that noticed it.
     pub rule: Rule,
     /// What was repeated, in the words of the signature.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub signature: String,
-}
-
-impl Count {
-    /// Whether there is nothing to show.
-    #[must_use]
-    pub const fn is_zero(&self) -> bool {
-        self.get() == 0
-    }
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub signature: SignatureText,
 }
 
 /// The ladder, from a remark to the end; the strictest answer wins with `max`.
@@ -332,36 +321,6 @@ impl Evidence {
     #[must_use]
     pub fn indices(&self) -> &[EventIndex] {
         &self.0
-    }
-}
-
-/// What an alarm is worth: spent since the first repeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Price {
-    /// Money.
-    pub micro_usd: MicroUsd,
-    /// Tokens.
-    pub tokens: Tokens,
-}
-
-impl Price {
-    /// What was spent between two totals.
-    #[must_use]
-    pub const fn since(self, earlier: Self) -> Self {
-        Self { micro_usd: self.micro_usd.minus(earlier.micro_usd), tokens: self.tokens.minus(earlier.tokens) }
-    }
-
-    /// The sum of two.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self { micro_usd: self.micro_usd.plus(other.micro_usd), tokens: self.tokens.plus(other.tokens) }
-    }
-
-    /// Whether nothing was spent.
-    #[must_use]
-    pub const fn is_nothing(&self) -> bool {
-        self.micro_usd.get() == 0 && self.tokens.get() == 0
     }
 }
 

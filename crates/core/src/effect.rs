@@ -3,8 +3,8 @@
 use crate::chain::gate::dirty_bits::Verification;
 use crate::input::Report;
 use crate::label::Label;
+use crate::text::{Instruction, Notice, Reason};
 use crate::units::{Count, RunMillis};
-use alloc::string::String;
 use serde::Serialize;
 
 /// One thing that the shell has to do.
@@ -20,7 +20,7 @@ pub enum Effect {
     /// Put a typed constraint into the agent's next result.
     Inject(LoopOverride),
     /// Send the agent back with a fixed prompt (the dirty-bit gate's).
-    Prompt(String),
+    Prompt(Instruction),
     /// Write the briefing and restart the worker with it.
     Compact,
     /// Warn the agent that its context fills up.
@@ -32,7 +32,7 @@ pub enum Effect {
     /// Write a report that waits for a person.
     WriteReport(Report),
     /// Tell a person.
-    Notify(String),
+    Notify(Notice),
     /// End the iteration with this status.
     EndIteration(IterationEnd),
     /// Step the engine again at this time, even if nothing else happens.
@@ -176,7 +176,7 @@ pub struct IterationEnd {
     pub exit_status: ExitStatus,
     /// Why, unless it completed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interrupt_reason: Option<String>,
+    pub interrupt_reason: Option<Reason>,
     /// What is proved about the work, where it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verification>,

@@ -1,10 +1,10 @@
 //! Refusals that are not vetoes: typed errors with the rule, the cause and the next command (GATE-6).
 
-use crate::effect::HoldReason;
-use crate::effect::StopReason;
+use crate::effect::{HoldReason, StopReason};
 use crate::label::Label;
 use crate::rules::Rule;
-use alloc::string::{String, ToString};
+use crate::text::Reason;
+use alloc::string::ToString;
 use serde::Serialize;
 
 /// Everything that may be refused apart from the six vetoes.
@@ -36,9 +36,9 @@ pub struct Explained {
     /// Which kind of error it is.
     pub error: &'static str,
     /// What to do about it.
-    pub fix: String,
+    pub fix: Reason,
     /// What happened, in words.
-    pub message: String,
+    pub message: Reason,
     /// The permission that is missing, where one is.
     pub permission: Option<Label>,
     /// The role that lacks it, where one does.
@@ -63,13 +63,13 @@ impl EnforcementError {
 
     /// What to do about it.
     #[must_use]
-    pub fn fix(&self) -> String {
+    pub fn fix(&self) -> Reason {
         match self {
             Self::PermissionDenied(_) => {
                 "ask for a role that has it with `--role`, or change `.geometry/policy.cedar` and start a new session"
                     .into()
             }
-            Self::FloorHeld(error) => alloc::format!("a person may run `tripwire allow --once {}`", error.code),
+            Self::FloorHeld(error) => alloc::format!("a person may run `tripwire allow --once {}`", error.code).into(),
             Self::WallClockTimeout(_) => "start a new iteration or raise `limits.max_runtime_hours`".into(),
             Self::ReviewGating(error) => match error.problem {
                 ReviewProblem::Missing => "have it reviewed with `tripwire review decide`".into(),
@@ -85,7 +85,7 @@ impl EnforcementError {
                 "see `tripwire status` and `tripwire resume`".into()
             }
             Self::CycleTermination(CycleTerminationError::MaxSteps) => "start a new iteration".into(),
-            Self::GuardFailure(error) => error.fix.as_str().into(),
+            Self::GuardFailure(error) => error.fix.to_string().into(),
         }
     }
 
@@ -103,7 +103,7 @@ impl EnforcementError {
         Explained {
             error: self.kind(),
             fix: self.fix(),
-            message: self.to_string(),
+            message: self.to_string().into(),
             permission: denied.map(|error| error.permission.clone()),
             role: denied.map(|error| error.role.clone()),
             rule: rule.id(),

@@ -33,4 +33,6 @@ mod ring;
 pub mod rules;
 pub mod run;
 pub mod sketch;
+pub mod text;
 pub mod units;
+pub mod usage;

@@ -14,11 +14,11 @@ pub use settings::{
 };
 
 use crate::explain::Explain;
+use crate::label::Label;
 use crate::record::canonical::{self, CanonicalError};
 use crate::record::chain::Digest;
 use alloc::borrow::Cow;
-use alloc::borrow::ToOwned;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Why a policy cannot be used.
@@ -28,7 +28,7 @@ pub enum PolicyError {
     #[error("setting `{path}`: {error}")]
     Value {
         /// The setting.
-        path: String,
+        path: Label,
         /// What is wrong with it.
         error: SettingError,
     },
@@ -36,7 +36,7 @@ pub enum PolicyError {
     #[error("unknown setting `{path}`{}", did_you_mean(.nearest))]
     Unknown {
         /// What was asked for.
-        path: String,
+        path: Label,
         /// The setting whose name is nearest.
         nearest: Option<&'static str>,
     },
@@ -46,11 +46,11 @@ pub enum PolicyError {
         /// The setting that must be the smaller one.
         smaller: &'static str,
         /// Its value.
-        low: String,
+        low: u64,
         /// The setting that must be the larger one.
         larger: &'static str,
         /// Its value.
-        high: String,
+        high: u64,
     },
 }
 
@@ -72,8 +72,8 @@ impl Policy {
     pub fn set(&mut self, path: &str, text: &str) -> Result<(), PolicyError> {
         match self.set_known(path, text) {
             Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(PolicyError::Value { path: path.to_owned(), error }),
-            None => Err(PolicyError::Unknown { path: path.to_owned(), nearest: nearest_path(path) }),
+            Some(Err(error)) => Err(PolicyError::Value { path: Label::cut(path), error }),
+            None => Err(PolicyError::Unknown { path: Label::cut(path), nearest: nearest_path(path) }),
         }
     }
 
@@ -122,7 +122,7 @@ impl Policy {
         ];
         for ((smaller, low), (larger, high)) in relations {
             if low > high {
-                return Err(PolicyError::Relation { smaller, low: low.to_string(), larger, high: high.to_string() });
+                return Err(PolicyError::Relation { smaller, low, larger, high });
             }
         }
         Ok(())
@@ -169,6 +169,7 @@ pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
     use crate::units::{Ratio, Tokens};
+    use alloc::string::ToString;
 
     #[test]
     fn the_defaults_are_those_of_the_documents() {

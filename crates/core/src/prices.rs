@@ -1,40 +1,15 @@
 //! What tokens cost: one table for our own engines and for the transcripts of other people's agents.
 //!
-//! Integer arithmetic only, rounded up once at the end. A model that is not in the table is charged at the dearest known
+//! Integer arithmetic only, rounded up once at the end. A model that is not in the table is charged at the highest known
 //! price of each class and flagged, because a guess that is too low would let a budget be overrun in silence (GATE-8).
 
 mod table;
 
 use crate::units::{MicroUsd, Tokens};
+use crate::usage::Usage;
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use table::{MODELS, Rates, Row};
-
-/// The tokens of one answer, in classes that do not overlap, whatever a provider's own arithmetic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TokenClasses {
-    /// Input that no cache had.
-    pub fresh_input: Tokens,
-    /// Input read from a cache.
-    pub cache_read: Tokens,
-    /// Input written to a cache for the provider's usual few minutes.
-    pub cache_write: Tokens,
-    /// Input written to a cache for an hour or longer, which some providers charge at twice the price; outside
-    /// `cache_write`.
-    pub cache_write_long: Tokens,
-    /// Output without reasoning.
-    pub output: Tokens,
-    /// Reasoning, charged as output; outside `output`.
-    pub reasoning: Tokens,
-}
-
-impl TokenClasses {
-    /// Everything that went in: the context in use, and what decides whether the price of a long context holds.
-    #[must_use]
-    pub const fn input(&self) -> Tokens {
-        self.fresh_input.plus(self.cache_read).plus(self.cache_write).plus(self.cache_write_long)
-    }
-}
 
 /// What an answer costs, and how far that is to be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,24 +17,25 @@ pub struct Cost {
     /// The money, rounded up.
     pub micro_usd: MicroUsd,
     /// Whether the model is in the table.
-    pub basis: Basis,
+    pub basis: PriceBasis,
 }
 
 /// On what a cost rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
+pub enum PriceBasis {
     /// The model's own list price.
-    Known,
-    /// The dearest known price of each class: the model is not in the table. To be shown wherever the cost is.
-    Dearest,
+    Listed,
+    /// The highest known price of each class, an estimate: the model is not in the table. To be shown wherever the
+    /// cost is.
+    HighestKnown,
 }
 
 /// What these tokens cost at the list price of this model, named as a provider or a client names it.
 #[must_use]
-pub fn cost(model: &str, tokens: &TokenClasses) -> Cost {
+pub fn cost(model: &str, tokens: &Usage) -> Cost {
     match find(model) {
-        Some(row) => Cost { micro_usd: charge(row.rates_for(tokens.input()), tokens), basis: Basis::Known },
-        None => Cost { micro_usd: charge(&dearest(), tokens), basis: Basis::Dearest },
+        Some(row) => Cost { micro_usd: charge(row.rates_for(tokens.input()), tokens), basis: PriceBasis::Listed },
+        None => Cost { micro_usd: charge(&highest_known(), tokens), basis: PriceBasis::HighestKnown },
     }
 }
 
@@ -70,7 +46,7 @@ pub fn window(model: &str) -> Option<Tokens> {
 }
 
 /// Sums in thousandths of a micro-dollar and divides once, so that small classes are not lost one by one.
-fn charge(rates: &Rates, tokens: &TokenClasses) -> MicroUsd {
+fn charge(rates: &Rates, tokens: &Usage) -> MicroUsd {
     let sum: u128 = [
         (tokens.fresh_input, rates.fresh_input),
         (tokens.cache_read, rates.cache_read),
@@ -85,18 +61,18 @@ fn charge(rates: &Rates, tokens: &TokenClasses) -> MicroUsd {
 }
 
 /// The highest price of each class in the table, long contexts included.
-fn dearest() -> Rates {
-    let mut dearest = Rates::of([0; 5]);
+fn highest_known() -> Rates {
+    let mut highest = Rates::of([0; 5]);
     for row in MODELS {
         for rates in [Some(row.rates), row.long.map(|(_, rates)| rates)].into_iter().flatten() {
-            dearest.fresh_input = dearest.fresh_input.max(rates.fresh_input);
-            dearest.cache_read = dearest.cache_read.max(rates.cache_read);
-            dearest.cache_write = dearest.cache_write.max(rates.cache_write);
-            dearest.cache_write_long = dearest.cache_write_long.max(rates.cache_write_long);
-            dearest.output = dearest.output.max(rates.output);
+            highest.fresh_input = highest.fresh_input.max(rates.fresh_input);
+            highest.cache_read = highest.cache_read.max(rates.cache_read);
+            highest.cache_write = highest.cache_write.max(rates.cache_write);
+            highest.cache_write_long = highest.cache_write_long.max(rates.cache_write_long);
+            highest.output = highest.output.max(rates.output);
         }
     }
-    dearest
+    highest
 }
 
 /// The row of a model. The longest name wins, and what follows the name may only be a date or a release word: `gpt-5-pro`
@@ -135,8 +111,8 @@ fn is_release(rest: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn tokens(fresh: u64, read: u64, write: u64, output: u64, reasoning: u64) -> TokenClasses {
-        TokenClasses {
+    fn tokens(fresh: u64, read: u64, write: u64, output: u64, reasoning: u64) -> Usage {
+        Usage {
             fresh_input: Tokens::new(fresh),
             cache_read: Tokens::new(read),
             cache_write: Tokens::new(write),
@@ -146,9 +122,9 @@ mod tests {
         }
     }
 
-    fn micro(model: &str, tokens: &TokenClasses) -> u64 {
+    fn micro(model: &str, tokens: &Usage) -> u64 {
         let cost = cost(model, tokens);
-        assert_eq!(cost.basis, Basis::Known, "{model}");
+        assert_eq!(cost.basis, PriceBasis::Listed, "{model}");
         cost.micro_usd.get()
     }
 
@@ -174,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_cache_written_for_an_hour_costs_more() {
-        let long = TokenClasses { cache_write_long: Tokens::new(1_000_000), ..TokenClasses::default() };
+        let long = Usage { cache_write_long: Tokens::new(1_000_000), ..Usage::default() };
         assert_eq!(micro("claude-opus-4-5", &long), 10_000_000);
         assert_eq!(micro("claude-opus-4-5", &tokens(0, 0, 1_000_000, 0, 0)), 6_250_000);
     }
@@ -186,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn gate_8_an_unknown_model_is_charged_the_dearest_known_and_flagged() {
+    fn gate_8_an_unknown_model_is_charged_the_highest_known_and_flagged() {
         let tokens = tokens(1_000_000, 0, 0, 1_000_000, 0);
         for model in ["made-up-7b", "", "gpt-5-pro-max", "claude-opus-4-99", "gpt-55", "claude-opus", "gpt-5x"] {
             let unknown = cost(model, &tokens);
-            assert_eq!(unknown.basis, Basis::Dearest, "{model}");
+            assert_eq!(unknown.basis, PriceBasis::HighestKnown, "{model}");
             for row in MODELS {
-                assert!(cost(row.name, &tokens).micro_usd <= unknown.micro_usd, "{} is dearer", row.name);
+                assert!(cost(row.name, &tokens).micro_usd <= unknown.micro_usd, "{} costs more", row.name);
             }
         }
         assert_eq!(cost("made-up-7b", &tokens).micro_usd.get(), 30_000_000 + 180_000_000);

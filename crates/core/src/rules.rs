@@ -2,7 +2,7 @@
 
 mod catalogue;
 
-pub use catalogue::{Entry, entries, find, nearest};
+pub use catalogue::{RuleEntry, entries, find, nearest};
 
 use serde::{Serialize, Serializer};
 

@@ -17,19 +17,21 @@ pub mod record;
 mod review;
 mod worker;
 
-pub use self::moves::{CallAnswer, Next, Recitation, RunInput, Saying, Told, View};
+pub use self::moves::{CallAnswer, LoopEffect, LoopRequest, Next, Recitation, RunInput, Saying};
 
 use self::ending::Ending;
 use self::line::Line;
-use self::phase::{Asked, Asker, Due, Execution, Phase, Turn};
-use self::reading::{Reading, Standing};
-use self::record::{EngineFailure, Patience, Returned, RunRecord, Setup, Spoken};
+use self::phase::{Asked, Asker, Due, Execution, ModelTurn, Phase};
+use self::reading::{DecisionReading, SessionStanding};
+use self::record::{EngineFailure, OnHold, Returned, RunRecord, Setup, Spoken};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, HoldReason};
 use crate::input::What;
 use crate::label::Label;
 use crate::policy::Policy;
+use crate::text::{Instruction, Objective, Reason, StepSummary};
 use crate::units::Count;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -53,14 +55,14 @@ pub struct Run {
     /// Claims that were refused in this session.
     unverified: Count,
     /// The turn that is being carried out.
-    turn: Turn,
+    turn: ModelTurn,
     /// What the chain asked for and is not done yet.
     due: Due,
     /// What is proved about the work, once a claim was released and waits for its review.
     verdict: Option<Verification>,
     /// The step completed last, and the next one in the model's own words.
-    last: Option<String>,
-    next: Option<String>,
+    last: Option<StepSummary>,
+    next: Option<StepSummary>,
 }
 
 /// The settings that the loop itself reads; frozen with the policy.
@@ -74,13 +76,13 @@ struct Rules {
 impl Run {
     /// A loop that begins now.
     #[must_use]
-    pub fn new(setup: Setup, policy: &Policy) -> (Self, Vec<View>) {
+    pub fn new(setup: Setup, policy: &Policy) -> (Self, Vec<LoopEffect>) {
         let rules = Rules {
             recite_every: policy.tools.recite_every,
             repairs_max: policy.tools.repair_max_attempts,
             unverified_max: policy.tools.max_failed_verifications,
         };
-        let head = View::Line(Line::Head(setup.clone()));
+        let head = LoopEffect::Line(Line::Head(setup.clone()));
         let run = Self {
             setup,
             rules,
@@ -91,7 +93,7 @@ impl Run {
             steps: Count::ZERO,
             repairs: Count::ZERO,
             unverified: Count::ZERO,
-            turn: Turn::default(),
+            turn: ModelTurn::default(),
             due: Due::default(),
             verdict: None,
             last: None,
@@ -119,17 +121,17 @@ impl Run {
     }
 
     /// Takes in one fact; gives what is to be shown and said because of it.
-    pub fn take(&mut self, input: RunInput<'_>) -> Vec<View> {
+    pub fn take(&mut self, input: RunInput<'_>) -> Vec<LoopEffect> {
         let mut views = Vec::new();
         match input {
             RunInput::Record(record) => self.take_record(record, &mut views),
             RunInput::Decided(what, decision) if is_answer(what) => {
-                let reading = Reading::of(decision);
+                let reading = DecisionReading::of(decision);
                 self.absorb(&reading, &mut views);
                 self.answered(&reading, &mut views);
             }
             RunInput::Decided(_, decision) | RunInput::Noticed(decision) => {
-                let reading = Reading::of(decision);
+                let reading = DecisionReading::of(decision);
                 self.absorb(&reading, &mut views);
                 self.noticed(&reading, &mut views);
             }
@@ -139,46 +141,48 @@ impl Run {
 
     /// What to do now.
     #[must_use]
-    pub fn next(&self) -> Next<'_> {
+    pub fn next(&self) -> Next {
+        // INVARIANT: the phases that need a turn are entered with one, so the model request never stands in for them.
+        let or_ask = |next: Option<Next>| next.unwrap_or(Next::Take(LoopRequest::ModelRequest));
         match &self.phase {
-            Phase::Taking(asked) => self.told(asked).map_or(Next::Take(Told::ModelRequest), Next::Take),
+            Phase::Taking(asked) => or_ask(self.request(asked).map(Next::Take)),
             Phase::Asking => Next::Ask { engine: self.engine },
-            Phase::Checking => self.call().map_or(Next::Take(Told::ModelRequest), Next::Check),
-            Phase::Executing(_) => self.call().map_or(Next::Take(Told::ModelRequest), Next::Execute),
+            Phase::Checking => or_ask(self.call().cloned().map(Next::Check)),
+            Phase::Executing(_) => or_ask(self.call().cloned().map(Next::Execute)),
             Phase::Advising(deadlock) => Next::Advise(*deadlock),
             Phase::Reviewing => Next::Review,
             Phase::Applying => self.proposal().map_or(Next::Review, Next::Apply),
             Phase::Waiting { ms, .. } => Next::Wait(*ms),
             Phase::Holding(reason) => Next::AwaitPerson(*reason),
-            Phase::Done(ending) => Next::Finished(ending),
+            Phase::Done(ending) => Next::Finished(ending.clone()),
         }
     }
 
-    /// The facts behind a question; `None` only if the machine had lost its own turn, which it never does.
-    fn told(&self, asked: &Asked) -> Option<Told<'_>> {
+    /// What is put before the chain, with its facts; `None` only if the machine had lost its own turn.
+    fn request(&self, asked: &Asked) -> Option<LoopRequest> {
         let turn = &self.turn;
         Some(match asked {
-            Asked::Iteration => Told::IterationStarted,
-            Asked::Spent(Asker::Probe) => Told::Spent(self.setup.probe.as_ref()?),
+            Asked::Iteration => LoopRequest::IterationStarted,
+            Asked::Spent(Asker::Probe) => LoopRequest::Spent(self.setup.probe.clone()?),
             Asked::Spent(Asker::Model | Asker::Advisor | Asker::Reviewer) => {
-                Told::Spent(turn.failed.as_ref()?.spent.as_ref()?)
+                LoopRequest::Spent(turn.failed.as_ref()?.spent.clone()?)
             }
-            Asked::ModelRequest => Told::ModelRequest,
-            Asked::ModelEvent => Told::ModelEvent(turn.answer.as_ref()?),
-            Asked::ToolRequest => Told::ToolRequest(self.call()?),
-            Asked::ToolResult => Told::ToolResult(turn.result.as_ref()?),
-            Asked::ToolEvent => Told::ToolEvent(self.call()?, turn.result.as_ref()?),
-            Asked::Claim => Told::Claim,
-            Asked::Compacted => Told::Compacted,
-            Asked::Advice => Told::Advice(turn.advice.as_ref()?),
-            Asked::Verdict => Told::Verdict(turn.reviewed.as_ref()?),
-            Asked::ApplyRequest => Told::ApplyRequest(self.proposal()?),
-            Asked::ApplyResult => Told::ApplyResult(turn.result.as_ref()?),
+            Asked::ModelRequest => LoopRequest::ModelRequest,
+            Asked::ModelEvent => LoopRequest::ModelEvent(Box::new(turn.answer.clone()?)),
+            Asked::ToolRequest => LoopRequest::ToolRequest(self.call()?.clone()),
+            Asked::ToolResult => LoopRequest::ToolResult(turn.result.clone()?),
+            Asked::ToolEvent => LoopRequest::ToolEvent(self.call()?.clone(), turn.result.clone()?),
+            Asked::Claim => LoopRequest::Claim,
+            Asked::Compacted => LoopRequest::Compacted,
+            Asked::Advice => LoopRequest::Advice(turn.advice.clone()?),
+            Asked::Verdict => LoopRequest::Verdict(turn.reviewed.clone()?),
+            Asked::ApplyRequest => LoopRequest::ApplyRequest(self.proposal()?),
+            Asked::ApplyResult => LoopRequest::ApplyResult(turn.result.clone()?),
         })
     }
 
     /// A record that does not fit the phase is left alone: it was journaled by a process that died before it was used.
-    fn take_record(&mut self, record: &RunRecord, views: &mut Vec<View>) {
+    fn take_record(&mut self, record: &RunRecord, views: &mut Vec<LoopEffect>) {
         match (record, &self.phase) {
             (RunRecord::Resumed(patience), _) => {
                 self.setup.patience = *patience;
@@ -214,9 +218,9 @@ impl Run {
     }
 
     /// The chain answered what was put before it.
-    fn answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    fn answered(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         let Phase::Taking(asked) = self.phase.clone() else { return };
-        if let Standing::Stopped(reason) = reading.standing {
+        if let SessionStanding::Stopped(reason) = reading.standing {
             return self.finish(Ending::Stopped { reason }, views);
         }
         match asked {
@@ -237,27 +241,27 @@ impl Run {
     }
 
     /// Something else was decided: what a person did, or time that passed.
-    fn noticed(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    fn noticed(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         if let Phase::Holding(_) = self.phase {
             match reading.standing {
-                Standing::Stopped(reason) => self.finish(Ending::Stopped { reason }, views),
-                Standing::Held(reason) => self.phase = Phase::Holding(reason),
-                Standing::Open => self.go_on(views),
+                SessionStanding::Stopped(reason) => self.finish(Ending::Stopped { reason }, views),
+                SessionStanding::Held(reason) => self.phase = Phase::Holding(reason),
+                SessionStanding::Open => self.go_on(views),
             }
         }
     }
 
-    fn iteration_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    fn iteration_answered(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         match reading.standing {
-            Standing::Held(HoldReason::IterationCap) if self.setup.patience == Patience::Leave => {
+            SessionStanding::Held(HoldReason::IterationCap) if self.setup.patience == OnHold::Leave => {
                 return self.finish(Ending::OutOfIterations, views);
             }
-            Standing::Held(reason) => return self.hold(reason, views),
-            Standing::Open | Standing::Stopped(_) => {}
+            SessionStanding::Held(reason) => return self.hold(reason, views),
+            SessionStanding::Open | SessionStanding::Stopped(_) => {}
         }
         self.iteration = self.iteration.next();
         self.due.iteration_over = false;
-        views.push(View::Line(Line::Iteration { number: self.iteration }));
+        views.push(LoopEffect::Line(Line::Iteration { number: self.iteration }));
         let is_first = self.iteration == Count::new(1);
         if is_first {
             self.due.words.insert(0, objective_words(&self.setup.objective));
@@ -275,17 +279,17 @@ impl Run {
     }
 
     /// Chooses what comes next between two steps, the strictest first.
-    fn go_on(&mut self, views: &mut Vec<View>) {
+    fn go_on(&mut self, views: &mut Vec<LoopEffect>) {
         if let Some(deadlock) = self.due.advisor
             && self.setup.advisor.is_some()
         {
-            views.push(View::Line(Line::Deadlock { deadlock }));
+            views.push(LoopEffect::Line(Line::Deadlock { deadlock }));
             self.phase = Phase::Advising(deadlock);
             return;
         }
         self.due.advisor = None;
         if self.due.fresh_context {
-            views.push(View::Brief);
+            views.push(LoopEffect::Brief);
             self.phase = Phase::Taking(Asked::Compacted);
             return;
         }
@@ -302,38 +306,40 @@ impl Run {
     }
 
     /// Says to the model what is due.
-    fn speak(&mut self, views: &mut Vec<View>) {
+    fn speak(&mut self, views: &mut Vec<LoopEffect>) {
         if self.due.words.is_empty() {
             return;
         }
-        let text = core::mem::take(&mut self.due.words).join("\n\n");
-        views.push(View::Line(Line::User { text: text.clone() }));
-        views.push(View::Say(Saying::User(text)));
+        let words = core::mem::take(&mut self.due.words);
+        let words: Vec<&str> = words.iter().map(Instruction::as_str).collect();
+        let text = Instruction::from(words.join("\n\n"));
+        views.push(LoopEffect::Line(Line::User { text: text.clone() }));
+        views.push(LoopEffect::Say(Saying::User(text)));
     }
 
     /// Begins the conversation anew: the objective, and where to read what happened (CTX-3).
-    fn begin_fresh_context(&mut self, views: &mut Vec<View>) {
+    fn begin_fresh_context(&mut self, views: &mut Vec<LoopEffect>) {
         self.due.fresh_context = false;
         self.due.just_fresh = true;
-        views.push(View::Line(Line::FreshContext));
-        views.push(View::Forget);
+        views.push(LoopEffect::Line(Line::FreshContext));
+        views.push(LoopEffect::Forget);
         let words = format!("{}\n\n{BRIEFING_WORDS}", objective_words(&self.setup.objective));
-        self.due.words.insert(0, words);
+        self.due.words.insert(0, words.into());
         self.go_on(views);
     }
 
     /// Ends the running iteration and asks for the next one.
-    fn end_iteration(&mut self, exit_status: ExitStatus, reason: &str, views: &mut Vec<View>) {
+    fn end_iteration(&mut self, exit_status: ExitStatus, reason: &'static str, views: &mut Vec<LoopEffect>) {
         if !self.due.iteration_over {
-            let interrupt_reason = Some(reason.into());
-            views.push(View::Line(Line::IterationEnd { exit_status, interrupt_reason }));
+            let interrupt_reason = Some(Reason::fixed(reason));
+            views.push(LoopEffect::Line(Line::IterationEnd { exit_status, interrupt_reason }));
             self.due.iteration_over = true;
         }
         self.go_on(views);
     }
 
     /// A hold: the advisor ends one for a loop, people end the others.
-    fn hold(&mut self, reason: HoldReason, views: &mut Vec<View>) {
+    fn hold(&mut self, reason: HoldReason, views: &mut Vec<LoopEffect>) {
         if reason == HoldReason::Loop && self.setup.advisor.is_some() && !self.due.advice_failed {
             self.due.advisor.get_or_insert(Deadlock::HardLoop);
             return self.go_on(views);
@@ -343,24 +349,24 @@ impl Run {
             return self.go_on(views);
         }
         // Whoever paused it is about to come back; for everything else somebody would have to be called.
-        if reason == HoldReason::Paused || self.setup.patience == Patience::Wait {
+        if reason == HoldReason::Paused || self.setup.patience == OnHold::Wait {
             self.phase = Phase::Holding(reason);
             return;
         }
         self.finish(Ending::Held { reason }, views);
     }
 
-    fn finish(&mut self, ending: Ending, views: &mut Vec<View>) {
+    fn finish(&mut self, ending: Ending, views: &mut Vec<LoopEffect>) {
         self.close_turn(views);
         self.recite(views);
-        views.push(View::Line(Line::End(ending.clone())));
+        views.push(LoopEffect::Line(Line::End(ending.clone())));
         self.phase = Phase::Done(ending);
     }
 
     /// Rewrites `todo.md` (RUN-3).
-    fn recite(&self, views: &mut Vec<View>) {
-        views.push(View::Line(Line::Recited { steps: self.steps }));
-        views.push(View::Recite(Recitation {
+    fn recite(&self, views: &mut Vec<LoopEffect>) {
+        views.push(LoopEffect::Line(Line::Recited { steps: self.steps }));
+        views.push(LoopEffect::Recite(Recitation {
             objective: self.setup.objective.clone(),
             steps: self.steps,
             iteration: self.iteration,
@@ -370,8 +376,8 @@ impl Run {
     }
 
     /// The recitation as the model hears it.
-    fn recital(&self) -> String {
-        let word = |step: &Option<String>| step.clone().unwrap_or_else(|| "(none)".into());
+    fn recital(&self) -> Instruction {
+        let word = |step: &Option<StepSummary>| step.clone().unwrap_or_else(|| "(none)".into());
         format!(
             "{}\n\nProgress: {} steps, iteration {}.\nLast completed step: {}\nNext step: {}",
             objective_words(&self.setup.objective),
@@ -380,12 +386,13 @@ impl Run {
             word(&self.last),
             word(&self.next)
         )
+        .into()
     }
 
     /// Another process goes on from here. What was awaited is awaited again, except a call that had begun: nobody knows
     /// what it did, and it is never done twice in silence.
-    fn resume(&mut self, views: &mut Vec<View>) {
-        views.push(View::Line(Line::Resumed));
+    fn resume(&mut self, views: &mut Vec<LoopEffect>) {
+        views.push(LoopEffect::Line(Line::Resumed));
         match self.phase.clone() {
             Phase::Executing(Execution::Started) => self.take_returned(&unknown_result(), views),
             // A permit dies with the process that held it.
@@ -407,8 +414,8 @@ impl Run {
         }
     }
 
-    fn take_advice(&mut self, spoken: &Spoken, views: &mut Vec<View>) {
-        views.push(View::Line(Line::Advice { engine: spoken.engine.clone(), text: spoken.text.clone() }));
+    fn take_advice(&mut self, spoken: &Spoken, views: &mut Vec<LoopEffect>) {
+        views.push(LoopEffect::Line(Line::Advice { engine: spoken.engine.clone(), text: spoken.text.clone() }));
         self.due.advisor = None;
         self.due.advice_failed = spoken.text.trim().is_empty();
         self.turn.advice = Some(spoken.clone());
@@ -416,20 +423,20 @@ impl Run {
     }
 
     /// Without its advisor a held loop stays held; the chain says so when the model would be asked next.
-    fn take_no_advice(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
-        views.push(View::Line(Line::EngineError(failure.clone())));
+    fn take_no_advice(&mut self, failure: &EngineFailure, views: &mut Vec<LoopEffect>) {
+        views.push(LoopEffect::Line(Line::EngineError(failure.clone())));
         self.after_spending(Asker::Advisor, failure, views);
     }
 
-    fn no_advice(&mut self, views: &mut Vec<View>) {
+    fn no_advice(&mut self, views: &mut Vec<LoopEffect>) {
         (self.due.advisor, self.due.advice_failed) = (None, true);
         self.go_on_without_advice(views);
     }
 }
 
 /// The objective as the model hears it, verbatim.
-fn objective_words(objective: &str) -> String {
-    format!("Objective:\n{objective}")
+fn objective_words(objective: &Objective) -> Instruction {
+    format!("Objective:\n{objective}").into()
 }
 
 /// The seed's words for a fresh worker.
@@ -439,7 +446,7 @@ const BRIEFING_WORDS: &str = "Read .geometry/MISSION_BRIEFING.md and continue";
 fn unknown_result() -> Returned {
     Returned {
         exit_code: None,
-        how: record::Outcome::Unknown,
+        how: record::CallOutcome::Unknown,
         pointer: None,
         text: "started, result unknown (interrupted): look at what it did before you do it again".into(),
         verbatim: None,

@@ -63,8 +63,8 @@ impl Serialize for Sketch {
 
 impl<'de> Deserialize<'de> for Sketch {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Hex;
-        impl serde::de::Visitor<'_> for Hex {
+        struct SketchVisitor;
+        impl serde::de::Visitor<'_> for SketchVisitor {
             type Value = Sketch;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "a sketch: `{VERSION}` and {} hex digits", LANES.saturating_mul(2))
@@ -78,9 +78,9 @@ impl<'de> Deserialize<'de> for Sketch {
             }
         }
         if deserializer.is_human_readable() {
-            deserializer.deserialize_str(Hex)
+            deserializer.deserialize_str(SketchVisitor)
         } else {
-            deserializer.deserialize_bytes(Hex)
+            deserializer.deserialize_bytes(SketchVisitor)
         }
     }
 }
@@ -167,8 +167,8 @@ impl Serialize for WordSketch {
 
 impl<'de> Deserialize<'de> for WordSketch {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Hex;
-        impl serde::de::Visitor<'_> for Hex {
+        struct WordSketchVisitor;
+        impl serde::de::Visitor<'_> for WordSketchVisitor {
             type Value = WordSketch;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "a word sketch: `{WORDS_VERSION}` and {} hex digits", WORD_LANES.saturating_mul(2))
@@ -184,9 +184,9 @@ impl<'de> Deserialize<'de> for WordSketch {
             }
         }
         if deserializer.is_human_readable() {
-            deserializer.deserialize_str(Hex)
+            deserializer.deserialize_str(WordSketchVisitor)
         } else {
-            deserializer.deserialize_bytes(Hex)
+            deserializer.deserialize_bytes(WordSketchVisitor)
         }
     }
 }

@@ -35,6 +35,12 @@ macro_rules! unit {
                 self.0
             }
 
+            /// Whether there is nothing to show.
+            #[must_use]
+            pub const fn is_zero(&self) -> bool {
+                self.0 == 0
+            }
+
             /// The sum, capped at [`Self::MAX`].
             #[must_use]
             pub const fn plus(self, other: Self) -> Self {
@@ -114,6 +120,36 @@ impl Count {
     #[must_use]
     pub const fn next(self) -> Self {
         self.plus(Self(1))
+    }
+}
+
+/// What an alarm is worth: spent since the first repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Price {
+    /// Money.
+    pub micro_usd: MicroUsd,
+    /// Tokens.
+    pub tokens: Tokens,
+}
+
+impl Price {
+    /// What was spent between two totals.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self { micro_usd: self.micro_usd.minus(earlier.micro_usd), tokens: self.tokens.minus(earlier.tokens) }
+    }
+
+    /// The sum of two.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self { micro_usd: self.micro_usd.plus(other.micro_usd), tokens: self.tokens.plus(other.tokens) }
+    }
+
+    /// Whether nothing was spent.
+    #[must_use]
+    pub const fn is_nothing(&self) -> bool {
+        self.micro_usd.get() == 0 && self.tokens.get() == 0
     }
 }
 

@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::chain::{Chain, Step, View};
+use tripwire_core::chain::{Chain, ChainView, Step};
 use tripwire_core::decision::Decision;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Input, What};
@@ -207,7 +207,7 @@ impl<S: Storage> Driver<S> {
 
     /// The session at a glance, as far as this process has seen it.
     #[must_use]
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> ChainView {
         self.kept.chain.view()
     }
 

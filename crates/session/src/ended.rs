@@ -5,7 +5,7 @@ use crate::driver::Driver;
 use crate::supervised::{self, Supervisor};
 use crate::transcript;
 use serde::Serialize;
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::run::ending::Ending;
@@ -68,7 +68,7 @@ pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
 }
 
 /// The command that clears what keeps a session from going on, if anything does.
-fn clears(layout: &Layout, view: &View) -> Option<&'static str> {
+fn clears(layout: &Layout, view: &ChainView) -> Option<&'static str> {
     let stands = |path: std::path::PathBuf| path.symlink_metadata().is_ok();
     match (view.stopped, view.held) {
         (Some(_), _) => Some("tripwire resume"),

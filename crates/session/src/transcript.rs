@@ -6,7 +6,7 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::View;
+use tripwire_core::run::LoopEffect;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
 use tripwire_fs::bounded;
@@ -131,7 +131,7 @@ pub fn text_of<S: Storage>(journal: &Journal<S>) -> Result<Option<String>, Drive
     let mut text = String::new();
     let mut trouble = None;
     let run = run::again(journal, |view, _| {
-        if let View::Line(line) = view {
+        if let LoopEffect::Line(line) = view {
             match line.text() {
                 Ok(line) => text.extend([line.as_str(), "\n"]),
                 Err(error) => trouble = Some(error),

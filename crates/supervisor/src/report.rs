@@ -4,7 +4,7 @@ use super::ending::Ending;
 use super::verify::Verified;
 use serde::Serialize;
 use std::time::Duration;
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_session::driver::RecentFinding;
 use tripwire_session::supervised::StopReceipt;
 
@@ -24,7 +24,7 @@ pub struct RunReport {
     /// What a verdict of `VERIFIED` rests on.
     pub proof: Option<Proof>,
     /// The session at a glance.
-    pub view: View,
+    pub view: ChainView,
     /// The newest findings.
     pub findings: Vec<RecentFinding>,
     /// The proof that nothing is left, summed over all workers.

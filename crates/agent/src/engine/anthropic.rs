@@ -8,11 +8,12 @@ use super::echo::{self, arguments};
 use super::kept::Kept;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolAnswer, ToolCall, Turn, Usage};
+use super::{End, Question, ToolAnswer, ToolCall, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// The request for one question. Prompt, registry and conversation only ever grow at the end, so both are marked for the
 /// cache.
@@ -261,6 +262,7 @@ impl WireUsage {
             fresh_input: Tokens::new(input),
             cache_read: Tokens::new(self.cache_read_input_tokens.unwrap_or(0)),
             cache_write: Tokens::new(self.cache_creation_input_tokens.unwrap_or(0)),
+            cache_write_long: Tokens::ZERO,
             output: Tokens::new(output).minus(Tokens::new(thinking)),
             reasoning: Tokens::new(thinking.min(output)),
         })

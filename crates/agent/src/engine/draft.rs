@@ -3,11 +3,12 @@
 use super::limits::{ARGUMENT_BYTES_MAX, CALLS_MAX, TEXT_BYTES_MAX};
 use super::refusal::{Fault, excerpt};
 use super::sse::Event;
-use super::{Answer, End, Spent, ToolCall, Usage};
+use super::{Answer, End, Spent, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// How an id begins that was made here, because the provider gave none.
 pub(super) const MADE_ID: &str = "made_";

@@ -9,10 +9,11 @@ use super::kept::Kept;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolAnswer, ToolCall, Turn, Usage};
+use super::{End, Question, ToolAnswer, ToolCall, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// What Google's documentation gives for calls whose own signature is lost, as after a restart or a change of engines.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";

@@ -8,10 +8,11 @@ use super::draft::{Came, Decoder, Draft, chunk};
 use super::echo;
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolCall, Turn, Usage};
+use super::{End, Question, ToolCall, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// Whose server is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,6 +254,7 @@ pub(super) fn inside(figures: Inside) -> Usage {
         fresh_input: Tokens::new(figures.input - cached - written),
         cache_read: Tokens::new(cached),
         cache_write: Tokens::new(written),
+        cache_write_long: Tokens::ZERO,
         output: Tokens::new(figures.output - reasoning),
         reasoning: Tokens::new(reasoning),
     }

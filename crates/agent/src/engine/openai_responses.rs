@@ -10,10 +10,11 @@ use super::kept::Kept;
 use super::openai_chat::{Inside, inside};
 use super::refusal::{Fault, Refusal};
 use super::sse::Event;
-use super::{End, Question, ToolCall, Turn, Usage};
+use super::{End, Question, ToolCall, Turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use tripwire_core::usage::Usage;
 
 /// The request for one question. Nothing is stored at the provider, so its encrypted reasoning is asked for and sent back.
 pub(super) fn body(model: &str, question: &Question<'_>, kept: &Kept) -> Value {

@@ -1,8 +1,8 @@
 //! Asking engines: the model, the advisor, the reviewer. A person and the wall clock cut every one of them off.
 
 use super::{Session, SessionError, Status};
-use crate::conversation::{OUTPUT_TOKENS_MAX, answered, failed, spent, used};
-use crate::engine::{Answer, End, Engine, EngineError, EngineKind, Heard, Question, Spent, Turn, Usage};
+use crate::conversation::{OUTPUT_TOKENS_MAX, answered, failed, spent};
+use crate::engine::{Answer, End, Engine, EngineError, EngineKind, Heard, Question, Spent, Turn};
 use crate::prompt;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -13,6 +13,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::engine_label;
 use tripwire_core::run::record::{EngineFailure, FailureKind, ReviewAnswer, Reviewed, RunRecord, Spoken};
 use tripwire_core::units::{MicroUsd, Tokens};
+use tripwire_core::usage::Usage;
 use tripwire_observe::chant::chanted;
 
 /// The longest that one answer may take where no wall clock is set.
@@ -78,7 +79,7 @@ impl Session<'_> {
                 engine: Label::cut("stage"),
                 kind: FailureKind::Refused,
                 retry_after_ms: None,
-                said: problem.to_string(),
+                said: problem.to_string().into(),
                 spent: None,
             }),
             Ok(None) => {
@@ -126,8 +127,8 @@ impl Session<'_> {
             Ok(answer) => Ok(Spoken {
                 engine: name,
                 model: Label::cut(&answer.model),
-                text: answer.text,
-                usage: used(answer.usage),
+                text: answer.text.into(),
+                usage: answer.usage,
             }),
             Err(error) => Err(Box::new(in_vain(name, &error, lost))),
         }
@@ -246,7 +247,7 @@ fn missing(engine: Label) -> EngineFailure {
         engine,
         kind: FailureKind::Refused,
         retry_after_ms: None,
-        said: "there is no such engine".to_owned(),
+        said: "there is no such engine".into(),
         spent: None,
     }
 }

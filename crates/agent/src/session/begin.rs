@@ -2,7 +2,7 @@
 
 use super::asking::Aside;
 use super::{Doors, Remembered, Session, SessionError};
-use crate::conversation::{Conversation, Tail, spent, used};
+use crate::conversation::{Conversation, Tail, spent};
 use crate::engine::cassette::Recorder;
 use crate::engine::{Answer, Engine, EngineError, EngineKind, Fare, Place, Question, Turn};
 use crate::hands::{Hands, HandsError, Reach};
@@ -20,8 +20,8 @@ use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::chain::Digest;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{FailureKind, Patience, RUN_VERSION, RunRecord, Setup, Spent};
-use tripwire_core::run::{Next, Run, View, engine_label};
+use tripwire_core::run::record::{FailureKind, OnHold, RUN_VERSION, RunRecord, Setup, Spent};
+use tripwire_core::run::{LoopEffect, Next, Run, engine_label};
 use tripwire_core::units::Tokens;
 use tripwire_session::driver::run::again;
 use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
@@ -122,7 +122,7 @@ impl Engines {
         self.probed = match &asked {
             Ok(answer) => {
                 let model = Label::cut(&answer.model);
-                Some(Spent { engine: label, estimated: false, model, usage: used(answer.usage) })
+                Some(Spent { engine: label, estimated: false, model, usage: answer.usage })
             }
             Err(_) => first.spent().map(|used| spent(label, &used)),
         };
@@ -167,7 +167,7 @@ pub struct Plan {
     /// The engines.
     pub engines: Engines,
     /// What a hold means.
-    pub patience: Patience,
+    pub patience: OnHold,
     /// Where the workspace is.
     pub root: PathBuf,
     /// Its `.geometry/`.
@@ -219,9 +219,9 @@ impl<'a> Session<'a> {
         let setup = Setup {
             advisor: plan.engines.advisor.as_ref().map(|engine| engine_label(engine.name())),
             engines: labels(&plan.engines.chain),
-            objective: plan.objective.clone(),
+            objective: plan.objective.as_str().into(),
             patience: plan.patience,
-            prompt: prompt::SYSTEM.to_owned(),
+            prompt: prompt::SYSTEM.into(),
             prompt_sha256,
             probe: plan.engines.probed.clone(),
             registry_sha256,
@@ -340,9 +340,9 @@ struct Told {
 }
 
 impl Told {
-    fn take(&mut self, view: &View) {
+    fn take(&mut self, view: &LoopEffect) {
         match view {
-            View::Line(line) => {
+            LoopEffect::Line(line) => {
                 // A line that had no canonical form was never written.
                 let Ok(text) = line.text() else { return };
                 self.tail.push(&text);
@@ -356,9 +356,9 @@ impl Told {
                     *self.had.entry(failure.engine.clone()).or_default() += 1;
                 }
             }
-            View::Say(saying) => self.conversation.say(saying),
-            View::Forget => self.conversation.forget(),
-            View::Brief | View::Recite(_) => {}
+            LoopEffect::Say(saying) => self.conversation.say(saying),
+            LoopEffect::Forget => self.conversation.forget(),
+            LoopEffect::Brief | LoopEffect::Recite(_) => {}
         }
     }
 }

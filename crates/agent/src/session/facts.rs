@@ -1,6 +1,6 @@
 //! What is said to the chain: requests with their authority, events with their figures. Facts only, no decision.
 
-use super::{Session, ToldOwned};
+use super::Session;
 use crate::engine::Fare;
 use tripwire_authority::{Confinement, Need, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
@@ -10,10 +10,12 @@ use tripwire_core::input::{
     Verdict, What,
 };
 use tripwire_core::label::Label;
-use tripwire_core::prices::{self, Basis, TokenClasses};
+use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::record::{Answer, Call, Outcome, Returned, ReviewAnswer, Reviewed, Spent, Usage, Work};
+use tripwire_core::run::LoopRequest;
+use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::usage::Usage;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{RawCall, observe};
 use tripwire_workspace::hash::workspace_hash;
@@ -32,15 +34,17 @@ pub(super) fn apply_action() -> Action {
 
 impl Session<'_> {
     /// What the machine wants said, with the facts.
-    pub(super) fn what(&mut self, told: &ToldOwned) -> What {
-        match told {
-            ToldOwned::IterationStarted => What::IterationStarted,
-            ToldOwned::Spent(spent) => What::Event(self.spent_event(spent)),
-            ToldOwned::ModelRequest => What::Request(self.loops_own_request(MODEL, None)),
-            ToldOwned::ModelEvent(answer) => What::Event(self.model_event(answer)),
-            ToldOwned::ToolRequest(call) => What::Request(self.tool_request(call)),
-            ToldOwned::ToolResult(returned) | ToldOwned::ApplyResult(returned) => What::Result(self.result(returned)),
-            ToldOwned::ToolEvent(call, returned) => {
+    pub(super) fn what(&mut self, request: &LoopRequest) -> What {
+        match request {
+            LoopRequest::IterationStarted => What::IterationStarted,
+            LoopRequest::Spent(spent) => What::Event(self.spent_event(spent)),
+            LoopRequest::ModelRequest => What::Request(self.loops_own_request(MODEL, None)),
+            LoopRequest::ModelEvent(answer) => What::Event(self.model_event(answer)),
+            LoopRequest::ToolRequest(call) => What::Request(self.tool_request(call)),
+            LoopRequest::ToolResult(returned) | LoopRequest::ApplyResult(returned) => {
+                What::Result(self.result(returned))
+            }
+            LoopRequest::ToolEvent(call, returned) => {
                 let event = self.hands.event(call, returned);
                 let tested = event.flags.has(Flag::Test);
                 What::Event(AgentEvent {
@@ -51,13 +55,13 @@ impl Session<'_> {
                     ..event
                 })
             }
-            ToldOwned::Claim => What::Claim(Claim { workspace_hash: self.workspace() }),
-            ToldOwned::Compacted => {
+            LoopRequest::Claim => What::Claim(Claim { workspace_hash: self.workspace() }),
+            LoopRequest::Compacted => {
                 What::Compacted(Compaction { context_tokens: None, workspace_hash: self.workspace() })
             }
-            ToldOwned::Advice(spoken) => What::Advisor(AdvisorReply { advice: Label::cut(spoken.text.trim()) }),
-            ToldOwned::Verdict(reviewed) => What::Review(verdict(reviewed)),
-            ToldOwned::ApplyRequest(proposal) => What::Request(self.loops_own_request(APPLY, Some(*proposal))),
+            LoopRequest::Advice(spoken) => What::Advisor(AdvisorReply { advice: Label::cut(spoken.text.trim()) }),
+            LoopRequest::Verdict(reviewed) => What::Review(verdict(reviewed)),
+            LoopRequest::ApplyRequest(proposal) => What::Request(self.loops_own_request(APPLY, Some(*proposal))),
         }
     }
 
@@ -187,11 +191,11 @@ impl Session<'_> {
     /// What the gate learns of an execution.
     fn result(&self, returned: &Returned) -> ExecutionResult {
         let (executed, status) = match returned.how {
-            Outcome::Done | Outcome::Failed => (true, ExecutionStatus::Success),
-            Outcome::Cut => (true, ExecutionStatus::Failed),
-            Outcome::NotRun => (false, ExecutionStatus::Failed),
-            Outcome::Refused => (false, ExecutionStatus::Blocked),
-            Outcome::Unknown => (true, ExecutionStatus::Partial),
+            CallOutcome::Done | CallOutcome::Failed => (true, ExecutionStatus::Success),
+            CallOutcome::Cut => (true, ExecutionStatus::Failed),
+            CallOutcome::NotRun => (false, ExecutionStatus::Failed),
+            CallOutcome::Refused => (false, ExecutionStatus::Blocked),
+            CallOutcome::Unknown => (true, ExecutionStatus::Partial),
         };
         ExecutionResult { executed, latency_ms: self.took_ms(), status, tokens_used: Tokens::ZERO }
     }
@@ -213,21 +217,14 @@ impl Session<'_> {
 
 /// What the tokens of one question cost.
 fn charge(fare: Fare, model: &Label, usage: &Usage) -> Option<MicroUsd> {
-    let cost = prices::cost(model.as_str(), &classes(usage));
+    let cost = prices::cost(model.as_str(), usage);
     match (fare, cost.basis) {
-        (Fare::Free, Basis::Known | Basis::Dearest) | (Fare::IfListed, Basis::Dearest) => None,
-        (Fare::IfListed, Basis::Known) | (Fare::Full, Basis::Known | Basis::Dearest) => Some(cost.micro_usd),
-    }
-}
-
-const fn classes(usage: &Usage) -> TokenClasses {
-    TokenClasses {
-        fresh_input: usage.fresh_input,
-        cache_read: usage.cache_read,
-        cache_write: usage.cache_write,
-        cache_write_long: Tokens::ZERO,
-        output: usage.output,
-        reasoning: usage.reasoning,
+        (Fare::Free, PriceBasis::Listed | PriceBasis::HighestKnown) | (Fare::IfListed, PriceBasis::HighestKnown) => {
+            None
+        }
+        (Fare::IfListed, PriceBasis::Listed) | (Fare::Full, PriceBasis::Listed | PriceBasis::HighestKnown) => {
+            Some(cost.micro_usd)
+        }
     }
 }
 

@@ -6,15 +6,17 @@ use crate::support::server::{Server, Step, stream};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use tripwire_agent::engine::{Answer, End, Turn, Usage, open};
+use tripwire_agent::engine::{Answer, End, Turn, open};
 use tripwire_core::prices;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 fn usage([fresh, read, write, output, reasoning]: [u64; 5]) -> Usage {
     Usage {
         fresh_input: Tokens::new(fresh),
         cache_read: Tokens::new(read),
         cache_write: Tokens::new(write),
+        cache_write_long: Tokens::ZERO,
         output: Tokens::new(output),
         reasoning: Tokens::new(reasoning),
     }
@@ -64,11 +66,11 @@ fn ctx_1_usage_is_split_into_classes_that_do_not_overlap() {
     // OpenAI and beside it for Gemini. Only Anthropic tells what was written to the cache.
     let (answer, _) = good(Api::Anthropic, &Say::text(&["x"]).usage([12, 1_000, 500, 20, 5]));
     assert_eq!(answer.usage, usage([12, 1_000, 500, 20, 5]));
-    assert_eq!(answer.usage.context(), Tokens::new(1_512));
+    assert_eq!(answer.usage.input(), Tokens::new(1_512));
     for api in [Api::Chat, Api::Responses, Api::Gemini] {
         let (answer, _) = good(api, &Say::text(&["x"]).usage([12, 1_000, 0, 20, 5]));
         assert_eq!(answer.usage, usage([12, 1_000, 0, 20, 5]), "{api:?}");
-        assert_eq!(answer.usage.context(), Tokens::new(1_012), "{api:?}");
+        assert_eq!(answer.usage.input(), Tokens::new(1_012), "{api:?}");
     }
 }
 
@@ -77,7 +79,7 @@ fn ctx_1_half_a_million_cached_tokens_cost_cents() {
     for api in ALL {
         let (answer, _) = good(api, &Say::text(&["x"]).usage([100, 500_000, 0, 40, 0]));
         // 100 x $5 + 500,000 x $0.50 + 40 x $25, each per million.
-        let cost = prices::cost("claude-opus-4-5", &answer.usage.classes());
+        let cost = prices::cost("claude-opus-4-5", &answer.usage);
         assert_eq!(cost.micro_usd.get(), 500 + 250_000 + 1_000, "{api:?}");
     }
 }

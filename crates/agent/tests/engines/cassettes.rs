@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use tripwire_agent::engine::cassette::{Binding, Cassette, CassetteError, Recorder};
 use tripwire_agent::engine::scripted::Scripted;
-use tripwire_agent::engine::{Answer, End, Engine, EngineError, ToolCall, Turn, Usage, open};
+use tripwire_agent::engine::{Answer, End, Engine, EngineError, ToolCall, Turn, open};
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 fn play(engine: &mut dyn Engine, turns: &[Turn]) -> Result<Answer, EngineError> {
     let tools = tools();
@@ -47,6 +48,7 @@ fn run_4_a_cassette_is_played_in_order_and_then_ends() {
         fresh_input: tokens(9),
         cache_read: tokens(8),
         cache_write: tokens(0),
+        cache_write_long: Tokens::ZERO,
         output: tokens(7),
         reasoning: tokens(6),
     };

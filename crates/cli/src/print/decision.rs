@@ -147,7 +147,7 @@ fn human(act: &HumanAct) -> &'static str {
 fn finding(found: &Finding, decision: &Decision) -> String {
     let mut line = format!("{}: ", name(&found.level));
     // What the refusal above has said already is not said again.
-    if decision.safety.allowed || !decision.safety.reason.contains(&found.reason) {
+    if decision.safety.allowed || !decision.safety.reason.contains(found.reason.as_str()) {
         line.push_str(&found.reason);
     } else {
         line.push_str(&name(&found.kind));

@@ -28,7 +28,7 @@ use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
-use tripwire_core::run::record::Patience;
+use tripwire_core::run::record::OnHold;
 use tripwire_core::units::{Count, MicroUsd, RunMillis};
 use tripwire_sandbox::interrupts;
 use tripwire_workspace::geometry::layout::Layout;
@@ -279,7 +279,7 @@ fn plan(objective: String, engines: Engines, workspace: &Workspace) -> Plan {
     Plan {
         objective,
         engines,
-        patience: if std::io::stderr().is_terminal() { Patience::Wait } else { Patience::Leave },
+        patience: if std::io::stderr().is_terminal() { OnHold::Wait } else { OnHold::Leave },
         root: workspace.root().to_owned(),
         layout: workspace.layout().clone(),
         signing: workspace::signing(workspace),

@@ -10,7 +10,7 @@ use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::time::Duration;
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, Report, What};
@@ -350,7 +350,7 @@ impl After {
         Ok(())
     }
 
-    fn view(&self) -> Option<View> {
+    fn view(&self) -> Option<ChainView> {
         self.driver.as_ref().map(Driver::view)
     }
 

@@ -8,7 +8,7 @@ use crate::workspace::Where;
 use clap::Args;
 use serde_json::json;
 use tripwire_core::policy::Policy;
-use tripwire_core::rules::{Entry, entries, find, nearest};
+use tripwire_core::rules::{RuleEntry, entries, find, nearest};
 
 /// Explain a rule: what it does, its thresholds, its source, when it fires and when it stays quiet.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn in_words(entry: &Entry, policy: &Policy) -> String {
+fn in_words(entry: &RuleEntry, policy: &Policy) -> String {
     const HANGING: &str = "           ";
     let part = |label: &str, text: &str| print::wrap(text, &format!("{label:<11}"), HANGING);
     let mut lines = vec![format!("{}: {}", entry.id, entry.title), String::new()];
@@ -61,7 +61,7 @@ fn in_words(entry: &Entry, policy: &Policy) -> String {
     lines.join("\n")
 }
 
-fn as_json(entry: &Entry, policy: &Policy) -> String {
+fn as_json(entry: &RuleEntry, policy: &Policy) -> String {
     let settings: serde_json::Map<String, serde_json::Value> =
         in_force(entry, policy).into_iter().map(|row| (row.path.to_owned(), row.value.into())).collect();
     json!({

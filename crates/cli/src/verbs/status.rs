@@ -8,7 +8,7 @@ use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
 use tripwire_authority::identity::Part;
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Mode;
@@ -227,7 +227,7 @@ impl<'a> Status<'a> {
 
 /// The lines about one session.
 fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
-    let View { mode, intensity, health, iterations, steps, verdict, .. } = driver.view();
+    let ChainView { mode, intensity, health, iterations, steps, verdict, .. } = driver.view();
     let view = driver.view();
     let (records, signed) = (driver.journal().records(), driver.signed());
     let guard = match view.guard {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
-use tripwire_core::prices::Basis;
+use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Tokens;
 
 /// What the transcripts tell that was not told before: the main agent's, then that of the sub-agent that acts.
@@ -84,8 +84,8 @@ fn event(figures: &Figures, agent: Option<&str>, window: Option<Tokens>) -> Agen
     let tokens = &figures.tokens;
     let output = tokens.output.plus(tokens.reasoning);
     let model = match figures.basis {
-        Basis::Known => Label::cut(&figures.model),
-        Basis::Dearest => Label::cut(&format!("{} (no price known: the dearest is taken)", figures.model)),
+        PriceBasis::Listed => Label::cut(&figures.model),
+        PriceBasis::HighestKnown => Label::cut(&format!("{} (no price known: the dearest is taken)", figures.model)),
     };
     AgentEvent {
         agent_id: agent.map(Label::cut),

@@ -5,8 +5,8 @@ use crate::hooks::Client;
 use crate::usage;
 use serde_json::Value;
 use std::path::Path;
-use tripwire_core::decision::Price;
-use tripwire_core::prices::Basis;
+use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 
 /// A transcript that is being read.
 pub(super) struct Reader {
@@ -39,7 +39,7 @@ impl Reader {
             path: path.to_owned(),
             session,
             spent: Price::default(),
-            basis: Basis::Known,
+            basis: PriceBasis::Listed,
             broken_lines: 0,
             calls: Vec::new(),
         };
@@ -87,8 +87,8 @@ impl Reader {
             Price { micro_usd: figures.cost, tokens: tokens.input().plus(tokens.output).plus(tokens.reasoning) };
         self.answers += 1;
         self.past.spent = self.past.spent.plus(price);
-        if figures.basis == Basis::Dearest {
-            self.past.basis = Basis::Dearest;
+        if figures.basis == PriceBasis::HighestKnown {
+            self.past.basis = PriceBasis::HighestKnown;
         }
         match self.past.calls.last_mut() {
             Some(call) if self.past.client == Client::Codex && call.spent.is_nothing() => call.spent = price,

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -29,14 +29,14 @@ struct Message<'a> {
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     model: Option<Cow<'a, str>>,
-    usage: Option<Usage>,
+    usage: Option<ClaudeUsage>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Usage {
+struct ClaudeUsage {
     input_tokens: Count,
     cache_creation_input_tokens: Count,
     cache_read_input_tokens: Count,
@@ -106,12 +106,12 @@ fn unread(text: &str, news: &mut News<'_>) {
     }
 }
 
-impl Usage {
+impl ClaudeUsage {
     /// Cached tokens are outside the input here; reasoning is inside the output.
-    fn classes(&self) -> TokenClasses {
+    fn classes(&self) -> Usage {
         let long = self.cache_creation.as_ref().map_or(0, |creation| creation.ephemeral_1h_input_tokens.0);
         let reasoning = self.output_tokens_details.as_ref().map_or(0, |details| details.thinking_tokens.0);
-        TokenClasses {
+        Usage {
             fresh_input: Tokens::new(self.input_tokens.0),
             cache_read: Tokens::new(self.cache_read_input_tokens.0),
             cache_write: Tokens::new(self.cache_creation_input_tokens.0.saturating_sub(long)),

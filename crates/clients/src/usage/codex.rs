@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::label::Fingerprint;
-use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -28,8 +28,8 @@ struct Payload<'a> {
     call_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     response_id: Option<Cow<'a, str>>,
-    usage: Option<Usage>,
-    thread_token_usage: Option<Usage>,
+    usage: Option<CodexUsage>,
+    thread_token_usage: Option<CodexUsage>,
     info: Option<Info>,
     model_context_window: Option<u64>,
     #[serde(borrow)]
@@ -38,8 +38,8 @@ struct Payload<'a> {
 
 #[derive(Deserialize)]
 struct Info {
-    total_token_usage: Option<Usage>,
-    last_token_usage: Option<Usage>,
+    total_token_usage: Option<CodexUsage>,
+    last_token_usage: Option<CodexUsage>,
     model_context_window: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ struct Item<'a> {
 
 #[derive(Deserialize, Clone, Copy, Default)]
 #[serde(default)]
-struct Usage {
+struct CodexUsage {
     input_tokens: Count,
     cached_input_tokens: Count,
     cache_write_input_tokens: Count,
@@ -106,17 +106,17 @@ fn unread(text: &str, news: &mut News<'_>) {
     }
 }
 
-fn told(news: &mut News<'_>, id: &str, total: Option<Usage>, last: Option<Usage>) {
+fn told(news: &mut News<'_>, id: &str, total: Option<CodexUsage>, last: Option<CodexUsage>) {
     let Some(total) = total else { return };
     let context = last.map(|last| Tokens::new(last.input_tokens.0));
     news.total(&Answer { id, model: None, tokens: total.classes(), context });
 }
 
-impl Usage {
+impl CodexUsage {
     /// Cached tokens are inside the input here, and reasoning inside the output.
-    fn classes(self) -> TokenClasses {
+    fn classes(self) -> Usage {
         let cached = self.cached_input_tokens.0.saturating_add(self.cache_write_input_tokens.0);
-        TokenClasses {
+        Usage {
             fresh_input: Tokens::new(self.input_tokens.0.saturating_sub(cached)),
             cache_read: Tokens::new(self.cached_input_tokens.0),
             cache_write: Tokens::new(self.cache_write_input_tokens.0),

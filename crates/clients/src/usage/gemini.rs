@@ -4,8 +4,8 @@ use super::count::Count;
 use super::{Answer, News, may_answer};
 use serde::Deserialize;
 use std::borrow::Cow;
-use tripwire_core::prices::TokenClasses;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -47,12 +47,12 @@ pub(super) fn line(text: &str, news: &mut News<'_>) {
     // An answer without a name is known by its text.
     let id = id.unwrap_or(Cow::Borrowed(text));
     // Cached tokens are inside the input here; thoughts and the tools' prompt are outside of everything.
-    let tokens = TokenClasses {
+    let tokens = Usage {
         fresh_input: Tokens::new(used.input.0.saturating_sub(used.cached.0).saturating_add(used.tool.0)),
         cache_read: Tokens::new(used.cached.0),
         output: Tokens::new(used.output.0),
         reasoning: Tokens::new(used.thoughts.0),
-        ..TokenClasses::default()
+        ..Usage::default()
     };
     news.answer(&Answer { id: &id, model: model.as_deref(), tokens, context: Some(tokens.input()) });
 }

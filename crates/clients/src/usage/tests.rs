@@ -27,7 +27,7 @@ fn gate_8_claudes_blocks_of_one_answer_count_once_and_the_caches_apart() {
     let figures = read_lines(Client::Claude, &lines, &mut record).unwrap();
     assert_eq!(array(&figures.tokens), [10, 500_000, 300, 200, 60, 40]);
     assert_eq!(figures.context, Some(Tokens::new(500_510)));
-    assert_eq!(figures.basis, Basis::Known);
+    assert_eq!(figures.basis, PriceBasis::Listed);
     assert_eq!(record.answer_of("t1"), record.answer_of("t2"), "parallel calls are one step");
     assert!(record.answer_of("t1").is_some() && record.answer_of("t3").is_none());
     assert_eq!(read_lines(Client::Claude, &lines, &mut record), None, "told again, nothing is new");
@@ -109,7 +109,7 @@ fn gate_8_an_unknown_model_costs_the_dearest_known_price_and_says_so() {
     let line = claude("m1", "t1", usage).replace("claude-sonnet-4-5", "a-model-of-tomorrow");
     let unknown = read_lines(Client::Claude, &[&line], &mut Record::default()).unwrap();
     let known = read_lines(Client::Claude, &[&claude("m1", "t1", usage)], &mut Record::default()).unwrap();
-    assert_eq!(unknown.basis, Basis::Dearest);
+    assert_eq!(unknown.basis, PriceBasis::HighestKnown);
     assert!(unknown.cost >= known.cost);
     assert!(estimate("four", "eight888").cost > MicroUsd::ZERO, "an estimate is never nothing");
 }
@@ -126,7 +126,7 @@ fn gate_8_figures_in_any_spelling_count_and_never_as_nothing() {
         r#"{"input_tokens":"900000","output_tokens":899999.5}"#,
     ] {
         let figures = read_lines(Client::Claude, &[&claude("m1", "t1", usage)], &mut Record::default()).unwrap();
-        assert_eq!((figures.cost, figures.basis), (known.cost, Basis::Known), "{usage}");
+        assert_eq!((figures.cost, figures.basis), (known.cost, PriceBasis::Listed), "{usage}");
     }
     let nameless = claude("m1", "t1", plain).replace("\"id\":\"m1\",", "");
     let mut record = Record::default();
@@ -152,7 +152,7 @@ fn gate_8_an_answer_that_cannot_be_read_is_estimated_and_says_so() {
     ] {
         let mut record = Record::default();
         let figures = read_lines(client, &[line], &mut record).unwrap();
-        assert!(figures.cost > MicroUsd::ZERO && figures.basis == Basis::Dearest, "{line}");
+        assert!(figures.cost > MicroUsd::ZERO && figures.basis == PriceBasis::HighestKnown, "{line}");
         assert_eq!(read_lines(client, &[line], &mut record), None, "and only once");
     }
     for (client, line) in [
@@ -173,7 +173,7 @@ fn gate_8_an_answer_that_is_too_long_to_be_read_is_estimated() {
     for (kind, counts) in [("assistant", true), ("user", false)] {
         let line = format!(r#"{{"type":"{kind}","message":{{"id":"q","content":"{}"}}}}"#, "x".repeat(33 << 20));
         let figures = read_lines(Client::Claude, &[&line], &mut Record::default());
-        assert_eq!(figures.map(|figures| figures.basis), counts.then_some(Basis::Dearest), "{kind}");
+        assert_eq!(figures.map(|figures| figures.basis), counts.then_some(PriceBasis::HighestKnown), "{kind}");
     }
 }
 

@@ -11,10 +11,11 @@ use self::loops::{Alarm, LoopState};
 use self::similarity::{Alike, Seen, SimilarityState};
 use self::tempo::TempoState;
 use super::event::AgentEvent;
-use crate::decision::{ActivityMode, ActivityState, Finding, Intensity, Level, Price, Reason};
+use crate::decision::{ActivityMode, ActivityState, Finding, Intensity, Level};
 use crate::input::Place;
 use crate::policy::{Policy, Profile};
-use crate::units::{Ratio, RunMillis, Tokens};
+use crate::text::Reason;
+use crate::units::{Price, Ratio, RunMillis, Tokens};
 use serde::{Deserialize, Serialize};
 
 /// What the activity engine remembers.
@@ -37,7 +38,7 @@ pub(crate) struct ActivityEngine {
 
 /// What one event showed, for the gate, which acts on evidence at once and does not wait for the dwell time.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct ActivityReading {
     /// The strictest loop alarm that holds now.
     pub(crate) alarm: Option<Alarm>,
     /// A lesser alarm that was climbed to at the same time and is only told (`strict`: each count on its own).
@@ -102,7 +103,7 @@ pub(crate) enum NewStep {
 
 impl ActivityEngine {
     /// Takes in one event.
-    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Reading {
+    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> ActivityReading {
         let at = around.place.at;
         self.intensity.observe(around.minute_tokens);
         if event.user_turn && policy.profile == Profile::Balanced {
@@ -139,7 +140,7 @@ impl ActivityEngine {
         let flipped = self.note_flip(shown, at, policy);
         let entered = self.report(shown, at, policy);
         let suspicion = self.suspicion(policy, alarm.as_ref(), if runaway { Ratio::ONE } else { Ratio::ZERO });
-        Reading {
+        ActivityReading {
             alarm,
             beside,
             similar: (similar && policy.profile == Profile::Strict)
@@ -187,7 +188,7 @@ impl ActivityEngine {
     }
 
     fn reason(&self) -> Reason {
-        Reason::Borrowed(match self.mode {
+        Reason::fixed(match self.mode {
             ActivityMode::Idle => "no event for the idle time or longer",
             ActivityMode::Working => "regular, controlled event flow",
             ActivityMode::Looping => "the last events repeat themselves",

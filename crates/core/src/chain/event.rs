@@ -3,10 +3,9 @@
 //! The first six fields keep the names of the master specification; everything after them is optional and was added
 //! by SPEC §3.2. Fields are declared in the order of the canonical form, so that writing one needs no sorting.
 
-use crate::decision::Price;
 use crate::label::{Fingerprint, Label};
 use crate::sketch::{Sketch, WordSketch};
-use crate::units::{Count, MicroUsd, RunMillis, Tokens};
+use crate::units::{Count, MicroUsd, Price, RunMillis, Tokens};
 use serde::de::Error as _;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

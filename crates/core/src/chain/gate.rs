@@ -25,7 +25,7 @@ pub mod veto;
 
 pub use permit::Permit;
 
-use self::answer::Answer;
+use self::answer::GateOutcome;
 use self::health::HealthState;
 use self::iterations::Iterations;
 use self::minute::Minute;
@@ -110,7 +110,7 @@ impl SafetyGate {
         self.suffer(policy, turn);
         let vetoes = self.vetoes(policy, turn);
         self.act_on(policy, turn, vetoes);
-        let answer = Answer::of(self, policy, turn, vetoes);
+        let answer = GateOutcome::of(self, policy, turn, vetoes);
         if turn.is_event() && answer.starts_cooldown(policy.profile) {
             self.cooldown.start(turn.place.at, policy.gate.cooldown_duration_ms);
         }

@@ -1,6 +1,6 @@
 //! What each kind of input does to the state, before the gate judges.
 
-use super::activity::{NewStep, Reading, Sign, Surroundings};
+use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
 use super::event::{AgentEvent, Flag};
 use super::feedback::ExecutionResult;
 use super::gate::context::Tier;
@@ -18,7 +18,6 @@ use crate::label::{Fingerprint, Label};
 use crate::policy::{OnGuardFailure, Profile};
 use crate::rules::Rule;
 use crate::units::{Count, StepId};
-use alloc::borrow::ToOwned;
 use alloc::format;
 
 impl Chain {
@@ -142,7 +141,7 @@ impl Chain {
             turn.refusal = Some((Rule::TermSteps, error));
         }
         let alarm = self.state.activity.loops.foresee(&self.policy, &request.action, gate.money.spent());
-        turn.reading = Reading { alarm, ..Reading::default() };
+        turn.reading = ActivityReading { alarm, ..ActivityReading::default() };
     }
 
     fn check_authority(&self, request: &Request) -> Result<(), (Rule, EnforcementError)> {
@@ -282,7 +281,7 @@ impl Chain {
                 if self.state.gate.is_armed() && self.state.gate.standing.hold(HoldReason::IterationCap) {
                     turn.draft.cause(Effect::WriteReport(Report::Checkpoint));
                     turn.draft.cause(Effect::Hold(HoldReason::IterationCap));
-                    turn.draft.cause(Effect::Notify(text));
+                    turn.draft.cause(Effect::Notify(text.into()));
                 }
             }
         }
@@ -306,7 +305,7 @@ impl Chain {
             if gate.standing.hold(HoldReason::NoProgress) {
                 turn.draft.cause(Effect::WriteReport(Report::Blocker));
                 turn.draft.cause(Effect::Hold(HoldReason::NoProgress));
-                turn.draft.cause(Effect::Notify(text));
+                turn.draft.cause(Effect::Notify(text.into()));
             }
         } else if failures == Count::new(2) {
             self.state.progress.want_advice();
@@ -325,11 +324,11 @@ impl Chain {
             ClaimAnswer::Refused(verdict, text) => {
                 turn.note(FindingKind::DirtyBitViolation, Rule::DirtyBits, text);
                 turn.draft.cause(Effect::Prompt(match verdict {
-                    Verification::Failed => text.to_owned(),
+                    Verification::Failed => text.into(),
                     Verification::Verified
                     | Verification::Stale
                     | Verification::Unverified
-                    | Verification::NothingToVerify => test_prompt(self.policy.dirty_bits.test_command.as_str()),
+                    | Verification::NothingToVerify => test_prompt(self.policy.dirty_bits.test_command.as_str()).into(),
                 }));
             }
             ClaimAnswer::Released(verdict) => {
@@ -381,7 +380,7 @@ impl Chain {
         if holds && self.state.gate.standing.hold(HoldReason::GuardFailure) && self.state.gate.is_armed() {
             turn.draft.cause(Effect::Hold(HoldReason::GuardFailure));
         }
-        turn.draft.cause(Effect::Notify(text));
+        turn.draft.cause(Effect::Notify(text.into()));
     }
 }
 

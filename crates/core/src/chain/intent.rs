@@ -1,6 +1,7 @@
 //! Step 3: from the activity to what should be done about it. One table, one formula, no state.
 
-use crate::decision::{ActivityMode, Intent, IntentDecision, Reason};
+use crate::decision::{ActivityMode, Intent, IntentDecision};
+use crate::text::Reason;
 use crate::units::Ratio;
 
 /// Whether the session is still open, as a recorded fact.
@@ -25,7 +26,7 @@ pub(crate) fn decide(session: Session, mode: ActivityMode, suspicion: Ratio) -> 
         Session::Ended => Ratio::ONE,
         Session::Open => confidence(intent, suspicion),
     };
-    IntentDecision { confidence, intent, reason: Reason::Borrowed(reason) }
+    IntentDecision { confidence, intent, reason: Reason::fixed(reason) }
 }
 
 /// The formula (INTENT-2): with suspicion s from 0 to 1, going on is held with 1 - s/2, anything else with 1/2 + s/2.

@@ -2,18 +2,18 @@
 
 use super::Chain;
 use super::gate::dirty_bits::Verification;
-use crate::decision::{ActivityMode, Intensity, Price};
+use crate::decision::{ActivityMode, Intensity};
 use crate::effect::{HoldReason, StopReason};
 use crate::input::{DirtyBitsEdit, Mode};
 use crate::label::{Fingerprint, Label};
-use crate::units::{Count, EventIndex, MicroUsd, Ratio, RunMillis, StepId, Tokens};
+use crate::units::{Count, EventIndex, MicroUsd, Price, Ratio, RunMillis, StepId, Tokens};
 use alloc::vec::Vec;
 use serde::Serialize;
 
 /// A session at a glance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct View {
+pub struct ChainView {
     /// The budget in force, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_micro_usd: Option<MicroUsd>,
@@ -59,10 +59,10 @@ pub struct View {
 impl Chain {
     /// The session at a glance.
     #[must_use]
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> ChainView {
         let (state, gate) = (&self.state, &self.state.gate);
         let activity = state.activity.state();
-        View {
+        ChainView {
             budget_micro_usd: gate.money.budget(&self.policy.money),
             consecutive_failures: state.progress.failures(),
             context_percent: gate.context.percent(),

@@ -106,7 +106,7 @@ impl serde::ser::Error for CanonicalError {
 /// The state of one call: the text so far and, as a stack, where the members of every open object begin.
 struct Writer<'out> {
     out: &'out mut String,
-    marks: Vec<Mark>,
+    marks: Vec<Member>,
     /// Unescaped names of map members, because the order is defined on them and not on their escaped text.
     keys: String,
     depth: usize,
@@ -114,7 +114,7 @@ struct Writer<'out> {
 
 /// Where a member of an open object begins in the text, and its name.
 #[derive(Clone, Copy)]
-struct Mark {
+struct Member {
     start: usize,
     key: Name,
 }

@@ -14,7 +14,7 @@ use alloc::string::String;
 
 /// One rule, explained so that a person who meets its name in a decision knows what to do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct RuleEntry {
     /// Its name, as decisions, findings and tests carry it.
     pub id: &'static str,
     /// In a few words.
@@ -34,7 +34,7 @@ pub struct Entry {
 }
 
 /// The families, in the order of the specification.
-const FAMILIES: [&[Entry]; 9] = [
+const FAMILIES: [&[RuleEntry]; 9] = [
     constitution::ENTRIES,
     activity::ENTRIES,
     gate::ENTRIES,
@@ -47,13 +47,13 @@ const FAMILIES: [&[Entry]; 9] = [
 ];
 
 /// Every rule, in the order of the specification.
-pub fn entries() -> impl Iterator<Item = &'static Entry> {
+pub fn entries() -> impl Iterator<Item = &'static RuleEntry> {
     FAMILIES.into_iter().flatten()
 }
 
 /// The entry of a name, however it is capitalised.
 #[must_use]
-pub fn find(id: &str) -> Option<&'static Entry> {
+pub fn find(id: &str) -> Option<&'static RuleEntry> {
     entries().find(|entry| entry.id.eq_ignore_ascii_case(id.trim()))
 }
 
@@ -61,7 +61,7 @@ pub fn find(id: &str) -> Option<&'static Entry> {
 ///
 /// `LOOP3`, `loop_3` and `LOPP-3` all mean `LOOP-3`: separators are not compared, and up to two letters may be wrong.
 #[must_use]
-pub fn nearest(id: &str) -> Option<&'static Entry> {
+pub fn nearest(id: &str) -> Option<&'static RuleEntry> {
     let asked = letters(id);
     let allowed = asked.len().checked_div(3).unwrap_or(0).min(2);
     entries()

@@ -4,15 +4,15 @@
 
 use super::ending::Ending;
 use super::line::{Line, ResultLine};
-use super::phase::{Asked, Execution, Phase, Turn};
-use super::reading::{Permission, Reading};
-use super::record::{AnswerEnd, Call, CallFault, Checked, FaultKind, Outcome, Returned};
-use super::{CallAnswer, Run, Saying, View, worker};
+use super::phase::{Asked, Execution, ModelTurn, Phase};
+use super::reading::{DecisionReading, GateAnswer};
+use super::record::{AnswerEnd, Call, CallFault, CallOutcome, Checked, FaultKind, Returned};
+use super::{CallAnswer, LoopEffect, Run, Saying, worker};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
+use crate::text::{CallId, Instruction, Reason, ToolOutput};
 use crate::units::Count;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 impl Run {
@@ -22,7 +22,7 @@ impl Run {
     }
 
     /// The model's turn is accounted for: now its calls.
-    pub(super) fn model_event_answered(&mut self, views: &mut Vec<View>) {
+    pub(super) fn model_event_answered(&mut self, views: &mut Vec<LoopEffect>) {
         if let Some((engine, end)) = self.turn.answer.as_ref().and_then(worker::left_early) {
             return self.worker_left(&engine, end, views);
         }
@@ -32,16 +32,16 @@ impl Run {
             return;
         }
         let text = if cut_off { CUT_OFF } else { NO_CALL };
-        let fault = CallFault { kind: FaultKind::ValidationError, text: text.into() };
-        views.push(View::Line(Line::Fault { call: String::new(), fault: fault.clone() }));
+        let fault = CallFault { kind: FaultKind::ValidationError, text: Reason::fixed(text) };
+        views.push(LoopEffect::Line(Line::Fault { call: CallId::default(), fault: fault.clone() }));
         if self.is_beyond_repair(&fault, views) {
             return;
         }
-        self.due.words.push(fault.text);
+        self.due.words.push(fault.text.into_string().into());
         self.end_step(views);
     }
 
-    pub(super) fn take_checked(&mut self, checked: &Checked, views: &mut Vec<View>) {
+    pub(super) fn take_checked(&mut self, checked: &Checked, views: &mut Vec<LoopEffect>) {
         match checked {
             Checked::Valid => {
                 self.repairs = Count::ZERO;
@@ -53,7 +53,7 @@ impl Run {
             }
             Checked::Fault(fault) => {
                 let call = self.call().map(|call| call.id.clone()).unwrap_or_default();
-                views.push(View::Line(Line::Fault { call, fault: fault.clone() }));
+                views.push(LoopEffect::Line(Line::Fault { call, fault: fault.clone() }));
                 if self.is_beyond_repair(fault, views) {
                     return;
                 }
@@ -61,43 +61,44 @@ impl Run {
                     FaultKind::UnknownTool => "UNKNOWN_TOOL",
                     FaultKind::ValidationError => "VALIDATION_ERROR",
                 };
-                self.take_refusal(format!("{kind}: {}", fault.text), views);
+                self.take_refusal(format!("{kind}: {}", fault.text).into(), views);
             }
         }
     }
 
     /// Counts a repair; after the last allowed one the run ends with its diagnostics (TOOL-2).
-    fn is_beyond_repair(&mut self, fault: &CallFault, views: &mut Vec<View>) -> bool {
+    fn is_beyond_repair(&mut self, fault: &CallFault, views: &mut Vec<LoopEffect>) -> bool {
         self.repairs = self.repairs.next();
         if self.repairs <= self.rules.repairs_max {
             return false;
         }
-        let diagnostics = format!("still invalid after {} repairs: {}", self.rules.repairs_max, fault.text);
+        let diagnostics: Reason =
+            format!("still invalid after {} repairs: {}", self.rules.repairs_max, fault.text).into();
         let interrupt_reason = Some(diagnostics.clone());
-        views.push(View::Line(Line::IterationEnd { exit_status: ExitStatus::SystemError, interrupt_reason }));
+        views.push(LoopEffect::Line(Line::IterationEnd { exit_status: ExitStatus::SystemError, interrupt_reason }));
         self.finish(Ending::SystemError { diagnostics }, views);
         true
     }
 
-    pub(super) fn tool_request_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    pub(super) fn tool_request_answered(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         match reading.permission() {
-            Permission::Allowed => self.phase = Phase::Executing(Execution::Permitted),
-            Permission::Later(ms) => self.phase = Phase::Waiting { ms, then: Asked::ToolRequest },
-            Permission::Denied => {
+            GateAnswer::Allowed => self.phase = Phase::Executing(Execution::Permitted),
+            GateAnswer::Later(ms) => self.phase = Phase::Waiting { ms, then: Asked::ToolRequest },
+            GateAnswer::Denied => {
                 self.note_refusal(reading, views);
-                self.take_refusal(format!("refused: {}", reading.reason()), views);
+                self.take_refusal(format!("refused: {}", reading.reason()).into(), views);
             }
-            Permission::Over(_) | Permission::Held(_) => {
+            GateAnswer::Over(_) | GateAnswer::Held(_) => {
                 self.note_refusal(reading, views);
-                self.answer_call(&refused(format!("not run: {}", reading.reason())), views);
+                self.answer_call(&refused(format!("not run: {}", reading.reason()).into()), views);
                 self.end_step(views);
             }
         }
     }
 
-    fn note_refusal(&self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    fn note_refusal(&self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         let what = self.call().map(|call| call.tool.clone()).unwrap_or_default();
-        views.push(View::Line(Line::Refused {
+        views.push(LoopEffect::Line(Line::Refused {
             what,
             reason: reading.reason(),
             rule: reading.decision.safety.rule.id(),
@@ -105,21 +106,22 @@ impl Run {
     }
 
     /// A call that was never run: the model hears why, and the chain sees that it was tried.
-    fn take_refusal(&mut self, text: String, views: &mut Vec<View>) {
+    fn take_refusal(&mut self, text: ToolOutput, views: &mut Vec<LoopEffect>) {
         let returned = refused(text);
         self.answer_call(&returned, views);
         self.turn.result = Some(returned);
         self.phase = Phase::Taking(Asked::ToolEvent);
     }
 
-    pub(super) fn take_returned(&mut self, returned: &Returned, views: &mut Vec<View>) {
+    pub(super) fn take_returned(&mut self, returned: &Returned, views: &mut Vec<LoopEffect>) {
         if let Some(call) = self.call() {
             let end = match returned.exit_code {
                 Some(code) => format!("exit {code}"),
                 None if returned.how.is_error() => "error".into(),
                 None => "ok".into(),
             };
-            self.last = Some(format!("{}({}): {end}", call.tool, crate::label::cut(&call.arguments, LAST_BYTES_MAX)));
+            self.last =
+                Some(format!("{}({}): {end}", call.tool, crate::label::cut(&call.arguments, LAST_BYTES_MAX)).into());
         }
         self.answer_call(returned, views);
         self.turn.result = Some(returned.clone());
@@ -127,9 +129,9 @@ impl Run {
     }
 
     /// Writes the result down and keeps it for the model.
-    fn answer_call(&mut self, returned: &Returned, views: &mut Vec<View>) {
+    fn answer_call(&mut self, returned: &Returned, views: &mut Vec<LoopEffect>) {
         let Some(call) = self.call().cloned() else { return };
-        views.push(View::Line(Line::Result(ResultLine {
+        views.push(LoopEffect::Line(Line::Result(ResultLine {
             call: call.id.clone(),
             exit_code: returned.exit_code,
             how: returned.how,
@@ -142,33 +144,34 @@ impl Run {
         self.turn.answers.push(CallAnswer { call, text: returned.text.clone(), is_error });
     }
 
-    pub(super) fn tool_event_answered(&mut self, views: &mut Vec<View>) {
+    pub(super) fn tool_event_answered(&mut self, views: &mut Vec<LoopEffect>) {
         let failed = self.turn.result.take().is_some_and(|result| result.how.is_error());
         self.turn.at = self.turn.at.saturating_add(1);
         if failed || self.call().is_none() { self.end_step(views) } else { self.phase = Phase::Checking }
     }
 
-    pub(super) fn claim_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    pub(super) fn claim_answered(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         if let Some(verdict) = reading.verdict() {
-            views.push(View::Line(Line::Claim { demand: None, verdict: Some(verdict) }));
+            views.push(LoopEffect::Line(Line::Claim { demand: None, verdict: Some(verdict) }));
             self.answer_call(&done(DONE.into()), views);
             self.turn.at = self.turn.at.saturating_add(1);
             return self.release(verdict, views);
         }
         let demands: Vec<&str> = reading.decision.effects.iter().filter_map(prompt).collect();
-        let demand = if demands.is_empty() { reading.reason() } else { demands.join("\n") };
+        let demand: Instruction =
+            if demands.is_empty() { reading.reason().into_string().into() } else { demands.join("\n").into() };
         self.unverified = self.unverified.next();
         if self.unverified > self.rules.unverified_max {
             self.unverified = Count::ZERO;
             self.due.switch = Some(SwitchReason::VerificationFailed);
         }
-        views.push(View::Line(Line::Claim { demand: Some(demand.clone()), verdict: None }));
-        self.answer_call(&refused(demand), views);
+        views.push(LoopEffect::Line(Line::Claim { demand: Some(demand.clone()), verdict: None }));
+        self.answer_call(&refused(demand.into_string().into()), views);
         self.end_step(views);
     }
 
     /// The work is done; where a review is asked for, it comes first.
-    fn release(&mut self, verdict: Verification, views: &mut Vec<View>) {
+    fn release(&mut self, verdict: Verification, views: &mut Vec<LoopEffect>) {
         if self.setup.reviewer.is_some() {
             self.close_turn(views);
             self.verdict = Some(verdict);
@@ -179,7 +182,7 @@ impl Run {
     }
 
     /// Closes the step: the results are said, the recitation is due every few steps.
-    pub(super) fn end_step(&mut self, views: &mut Vec<View>) {
+    pub(super) fn end_step(&mut self, views: &mut Vec<LoopEffect>) {
         self.close_turn(views);
         self.steps = self.steps.next();
         let every = self.rules.recite_every.get();
@@ -191,16 +194,16 @@ impl Run {
     }
 
     /// Says the results of the turn; calls that were not reached are told so, because every call needs an answer.
-    pub(super) fn close_turn(&mut self, views: &mut Vec<View>) {
+    pub(super) fn close_turn(&mut self, views: &mut Vec<LoopEffect>) {
         let turn = core::mem::take(&mut self.turn);
-        let Turn { answer, mut answers, advice, reviewed, .. } = turn;
+        let ModelTurn { answer, mut answers, advice, reviewed, .. } = turn;
         (self.turn.advice, self.turn.reviewed) = (advice, reviewed);
         let Some(answer) = answer else { return };
         for call in answer.calls.iter().skip(answers.len()) {
             answers.push(CallAnswer { call: call.clone(), text: NOT_REACHED.into(), is_error: true });
         }
         if !answers.is_empty() {
-            views.push(View::Say(Saying::Results(answers)));
+            views.push(LoopEffect::Say(Saying::Results(answers)));
         }
     }
 }
@@ -209,12 +212,12 @@ fn prompt(effect: &Effect) -> Option<&str> {
     if let Effect::Prompt(text) = effect { Some(text) } else { None }
 }
 
-fn refused(text: String) -> Returned {
-    Returned { exit_code: None, how: Outcome::Refused, pointer: None, text, verbatim: None }
+fn refused(text: ToolOutput) -> Returned {
+    Returned { exit_code: None, how: CallOutcome::Refused, pointer: None, text, verbatim: None }
 }
 
-fn done(text: String) -> Returned {
-    Returned { exit_code: None, how: Outcome::Done, pointer: None, text, verbatim: None }
+fn done(text: ToolOutput) -> Returned {
+    Returned { exit_code: None, how: CallOutcome::Done, pointer: None, text, verbatim: None }
 }
 
 /// What is said of a claim that was released.

@@ -2,6 +2,7 @@
 
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{HoldReason, StopReason};
+use crate::text::Reason;
 use crate::units::RunMillis;
 use alloc::format;
 use alloc::string::String;
@@ -29,12 +30,12 @@ pub enum Ending {
     /// Nothing valid came after the allowed repairs.
     SystemError {
         /// The diagnostics.
-        diagnostics: String,
+        diagnostics: Reason,
     },
     /// The gate refuses to let the model be asked at all.
     Refused {
         /// Why.
-        reason: String,
+        reason: Reason,
     },
     /// The last iteration ended by its steps or its wall clock.
     OutOfIterations,
@@ -44,12 +45,12 @@ pub enum Ending {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         retry_after_ms: Option<RunMillis>,
         /// In its own words.
-        said: String,
+        said: Reason,
     },
     /// No engine can answer.
     NoEngine {
         /// What the last one said.
-        said: String,
+        said: Reason,
     },
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Why the engine at hand gives no good answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Reason {
+pub enum FallbackReason {
     /// The provider is overloaded.
     Overloaded {
         /// The wait that it asks for.
@@ -79,9 +79,9 @@ pub struct Position<'a> {
     pub context: Context,
 }
 
-/// The bounds of patience.
+/// The bounds of bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryBounds {
     /// How often one engine is asked again.
     pub retries_max: Count,
     /// The first wait where the provider names none; each further one is twice as long.
@@ -90,7 +90,7 @@ pub struct Patience {
     pub wait_max: RunMillis,
 }
 
-impl Default for Patience {
+impl Default for RetryBounds {
     fn default() -> Self {
         Self { retries_max: Count::new(3), back_off: RunMillis::from_seconds(1), wait_max: RunMillis::from_seconds(60) }
     }
@@ -99,7 +99,7 @@ impl Default for Patience {
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Next {
+pub enum Fallback {
     /// Ask the same engine again, after this wait.
     Again {
         /// The wait.
@@ -129,46 +129,48 @@ pub fn first(seats: &[Seat], matter: Matter) -> Option<usize> {
 
 /// The next step.
 #[must_use]
-pub fn next(reason: Reason, position: &Position<'_>, patience: &Patience) -> Next {
+pub fn next(reason: FallbackReason, position: &Position<'_>, bounds: &RetryBounds) -> Fallback {
     // A matter that became sensitive while a remote engine was at hand moves before anything is tried again.
     if position.seats.get(position.at).is_none_or(|seat| !may_hear(*seat, position.matter)) {
-        return first(position.seats, position.matter).map_or(Next::GiveUp, |to| Next::Switch { to });
+        return first(position.seats, position.matter).map_or(Fallback::GiveUp, |to| Fallback::Switch { to });
     }
     let other = after(position.seats, position.matter, position.at.saturating_add(1));
-    let tries_left = position.failures <= patience.retries_max;
+    let tries_left = position.failures <= bounds.retries_max;
     match (reason, other) {
-        (Reason::Overloaded { retry_after }, _) if tries_left && bearable(retry_after, patience) => {
-            Next::Again { after: retry_after.unwrap_or_else(|| back_off(position.failures, patience)) }
+        (FallbackReason::Overloaded { retry_after }, _) if tries_left && bearable(retry_after, bounds) => {
+            Fallback::Again { after: retry_after.unwrap_or_else(|| back_off(position.failures, bounds)) }
         }
-        (Reason::RateLimited { retry_after: Some(wait) }, _) if tries_left && wait <= patience.wait_max => {
-            Next::Again { after: wait }
+        (FallbackReason::RateLimited { retry_after: Some(wait) }, _) if tries_left && wait <= bounds.wait_max => {
+            Fallback::Again { after: wait }
         }
-        (Reason::Unreachable | Reason::Broken, _) if tries_left => {
-            Next::Again { after: back_off(position.failures, patience) }
+        (FallbackReason::Unreachable | FallbackReason::Broken, _) if tries_left => {
+            Fallback::Again { after: back_off(position.failures, bounds) }
         }
-        (Reason::ContextExhausted, _) if position.context == Context::Grown => Next::FreshContext,
+        (FallbackReason::ContextExhausted, _) if position.context == Context::Grown => Fallback::FreshContext,
         (
-            Reason::Overloaded { .. }
-            | Reason::RateLimited { .. }
-            | Reason::Unreachable
-            | Reason::Broken
-            | Reason::Refused
-            | Reason::ContextExhausted
-            | Reason::StopPersists
-            | Reason::VerificationFailed,
+            FallbackReason::Overloaded { .. }
+            | FallbackReason::RateLimited { .. }
+            | FallbackReason::Unreachable
+            | FallbackReason::Broken
+            | FallbackReason::Refused
+            | FallbackReason::ContextExhausted
+            | FallbackReason::StopPersists
+            | FallbackReason::VerificationFailed,
             Some(to),
-        ) => Next::Switch { to },
+        ) => Fallback::Switch { to },
         // A limit passes by itself, so the session can wait for it without anybody.
-        (Reason::Overloaded { retry_after } | Reason::RateLimited { retry_after }, None) => Next::Park { retry_after },
+        (FallbackReason::Overloaded { retry_after } | FallbackReason::RateLimited { retry_after }, None) => {
+            Fallback::Park { retry_after }
+        }
         (
-            Reason::Unreachable
-            | Reason::Broken
-            | Reason::Refused
-            | Reason::ContextExhausted
-            | Reason::StopPersists
-            | Reason::VerificationFailed,
+            FallbackReason::Unreachable
+            | FallbackReason::Broken
+            | FallbackReason::Refused
+            | FallbackReason::ContextExhausted
+            | FallbackReason::StopPersists
+            | FallbackReason::VerificationFailed,
             None,
-        ) => Next::GiveUp,
+        ) => Fallback::GiveUp,
     }
 }
 
@@ -185,15 +187,15 @@ fn after(seats: &[Seat], matter: Matter, from: usize) -> Option<usize> {
     seats.iter().enumerate().skip(from).find(|(_, seat)| may_hear(**seat, matter)).map(|(place, _)| place)
 }
 
-fn bearable(wait: Option<RunMillis>, patience: &Patience) -> bool {
-    wait.is_none_or(|wait| wait <= patience.wait_max)
+fn bearable(wait: Option<RunMillis>, bounds: &RetryBounds) -> bool {
+    wait.is_none_or(|wait| wait <= bounds.wait_max)
 }
 
 /// Twice as long each time, never longer than the longest wait.
-fn back_off(failures: Count, patience: &Patience) -> RunMillis {
+fn back_off(failures: Count, bounds: &RetryBounds) -> RunMillis {
     let doublings = failures.get().saturating_sub(1).min(20);
     let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
-    RunMillis::new(patience.back_off.get().saturating_mul(factor)).min(patience.wait_max)
+    RunMillis::new(bounds.back_off.get().saturating_mul(factor)).min(bounds.wait_max)
 }
 
 #[cfg(test)]
@@ -207,12 +209,12 @@ mod tests {
         Position { seats: &CHAIN, at, failures, matter: Matter::Open, context: Context::Fresh }
     }
 
-    fn answer(reason: Reason, position: &Position<'_>) -> Next {
-        next(reason, position, &Patience::default())
+    fn answer(reason: FallbackReason, position: &Position<'_>) -> Fallback {
+        next(reason, position, &RetryBounds::default())
     }
 
-    fn again(seconds: u64) -> Next {
-        Next::Again { after: RunMillis::from_seconds(seconds) }
+    fn again(seconds: u64) -> Fallback {
+        Fallback::Again { after: RunMillis::from_seconds(seconds) }
     }
 
     fn wait(seconds: u64) -> Option<RunMillis> {
@@ -221,74 +223,85 @@ mod tests {
 
     #[test]
     fn run_4_an_overloaded_engine_is_asked_again_then_the_next_one() {
-        let reason = Reason::Overloaded { retry_after: None };
-        let steps: alloc::vec::Vec<Next> = (1..=4).map(|failures| answer(reason, &position(0, failures))).collect();
-        assert_eq!(steps, [again(1), again(2), again(4), Next::Switch { to: 1 }]);
-        assert_eq!(answer(Reason::Overloaded { retry_after: wait(7) }, &position(0, 1)), again(7));
-        let long = Reason::Overloaded { retry_after: wait(61) };
-        assert_eq!(answer(long, &position(0, 1)), Next::Switch { to: 1 });
-        assert_eq!(answer(long, &position(2, 1)), Next::Park { retry_after: wait(61) });
-        assert_eq!(answer(reason, &position(2, 4)), Next::Park { retry_after: None });
+        let reason = FallbackReason::Overloaded { retry_after: None };
+        let steps: alloc::vec::Vec<Fallback> = (1..=4).map(|failures| answer(reason, &position(0, failures))).collect();
+        assert_eq!(steps, [again(1), again(2), again(4), Fallback::Switch { to: 1 }]);
+        assert_eq!(answer(FallbackReason::Overloaded { retry_after: wait(7) }, &position(0, 1)), again(7));
+        let long = FallbackReason::Overloaded { retry_after: wait(61) };
+        assert_eq!(answer(long, &position(0, 1)), Fallback::Switch { to: 1 });
+        assert_eq!(answer(long, &position(2, 1)), Fallback::Park { retry_after: wait(61) });
+        assert_eq!(answer(reason, &position(2, 4)), Fallback::Park { retry_after: None });
     }
 
     #[test]
     fn run_4_a_rate_limit_is_waited_for_only_when_its_end_is_known_and_near() {
-        assert_eq!(answer(Reason::RateLimited { retry_after: wait(60) }, &position(0, 1)), again(60));
-        assert_eq!(answer(Reason::RateLimited { retry_after: wait(3_600) }, &position(0, 1)), Next::Switch { to: 1 });
-        assert_eq!(answer(Reason::RateLimited { retry_after: None }, &position(0, 1)), Next::Switch { to: 1 });
-        let parked = Next::Park { retry_after: wait(3_600) };
-        assert_eq!(answer(Reason::RateLimited { retry_after: wait(3_600) }, &position(2, 1)), parked);
+        assert_eq!(answer(FallbackReason::RateLimited { retry_after: wait(60) }, &position(0, 1)), again(60));
         assert_eq!(
-            answer(Reason::RateLimited { retry_after: wait(1) }, &position(2, 4)),
-            Next::Park { retry_after: wait(1) }
+            answer(FallbackReason::RateLimited { retry_after: wait(3_600) }, &position(0, 1)),
+            Fallback::Switch { to: 1 }
+        );
+        assert_eq!(
+            answer(FallbackReason::RateLimited { retry_after: None }, &position(0, 1)),
+            Fallback::Switch { to: 1 }
+        );
+        let parked = Fallback::Park { retry_after: wait(3_600) };
+        assert_eq!(answer(FallbackReason::RateLimited { retry_after: wait(3_600) }, &position(2, 1)), parked);
+        assert_eq!(
+            answer(FallbackReason::RateLimited { retry_after: wait(1) }, &position(2, 4)),
+            Fallback::Park { retry_after: wait(1) }
         );
     }
 
     #[test]
     fn run_4_what_does_not_pass_by_itself_is_not_tried_again() {
-        for reason in [Reason::Refused, Reason::StopPersists, Reason::VerificationFailed, Reason::ContextExhausted] {
-            assert_eq!(answer(reason, &position(0, 1)), Next::Switch { to: 1 }, "{reason:?}");
-            assert_eq!(answer(reason, &position(2, 1)), Next::GiveUp, "{reason:?}");
+        for reason in [
+            FallbackReason::Refused,
+            FallbackReason::StopPersists,
+            FallbackReason::VerificationFailed,
+            FallbackReason::ContextExhausted,
+        ] {
+            assert_eq!(answer(reason, &position(0, 1)), Fallback::Switch { to: 1 }, "{reason:?}");
+            assert_eq!(answer(reason, &position(2, 1)), Fallback::GiveUp, "{reason:?}");
         }
-        for reason in [Reason::Unreachable, Reason::Broken] {
+        for reason in [FallbackReason::Unreachable, FallbackReason::Broken] {
             assert_eq!(answer(reason, &position(0, 2)), again(2), "{reason:?}");
-            assert_eq!(answer(reason, &position(0, 4)), Next::Switch { to: 1 }, "{reason:?}");
-            assert_eq!(answer(reason, &position(2, 4)), Next::GiveUp, "{reason:?}");
+            assert_eq!(answer(reason, &position(0, 4)), Fallback::Switch { to: 1 }, "{reason:?}");
+            assert_eq!(answer(reason, &position(2, 4)), Fallback::GiveUp, "{reason:?}");
         }
     }
 
     #[test]
     fn run_4_a_full_context_is_begun_anew_once_before_another_engine_is_taken() {
         let grown = Position { context: Context::Grown, ..position(0, 1) };
-        assert_eq!(answer(Reason::ContextExhausted, &grown), Next::FreshContext);
-        assert_eq!(answer(Reason::ContextExhausted, &position(0, 1)), Next::Switch { to: 1 });
+        assert_eq!(answer(FallbackReason::ContextExhausted, &grown), Fallback::FreshContext);
+        assert_eq!(answer(FallbackReason::ContextExhausted, &position(0, 1)), Fallback::Switch { to: 1 });
     }
 
     /// No reason, no place and no number of failures ever leads a sensitive matter to a remote engine.
     #[test]
     fn run_4_sensitive_matters_only_ever_go_to_a_local_engine() {
         let reasons = [
-            Reason::Overloaded { retry_after: None },
-            Reason::Overloaded { retry_after: wait(99) },
-            Reason::RateLimited { retry_after: wait(1) },
-            Reason::RateLimited { retry_after: None },
-            Reason::Unreachable,
-            Reason::Broken,
-            Reason::Refused,
-            Reason::ContextExhausted,
-            Reason::StopPersists,
-            Reason::VerificationFailed,
+            FallbackReason::Overloaded { retry_after: None },
+            FallbackReason::Overloaded { retry_after: wait(99) },
+            FallbackReason::RateLimited { retry_after: wait(1) },
+            FallbackReason::RateLimited { retry_after: None },
+            FallbackReason::Unreachable,
+            FallbackReason::Broken,
+            FallbackReason::Refused,
+            FallbackReason::ContextExhausted,
+            FallbackReason::StopPersists,
+            FallbackReason::VerificationFailed,
         ];
         for reason in reasons {
             for at in [0, 1, 2, 3] {
                 for failures in 1..6 {
                     let sensitive = Position { matter: Matter::Sensitive, ..position(at, failures) };
                     match answer(reason, &sensitive) {
-                        Next::Switch { to } => assert_eq!(CHAIN[to], Seat::Local, "{reason:?} at {at}"),
-                        Next::Again { .. } | Next::FreshContext => {
+                        Fallback::Switch { to } => assert_eq!(CHAIN[to], Seat::Local, "{reason:?} at {at}"),
+                        Fallback::Again { .. } | Fallback::FreshContext => {
                             assert_eq!(CHAIN[at], Seat::Local, "{reason:?} at {at}")
                         }
-                        Next::Park { .. } | Next::GiveUp => {}
+                        Fallback::Park { .. } | Fallback::GiveUp => {}
                     }
                 }
             }
@@ -297,27 +310,29 @@ mod tests {
         assert_eq!(first(&CHAIN, Matter::Open), Some(0));
         assert_eq!(first(&[Seat::Remote], Matter::Sensitive), None);
         let alone = Position { seats: &[Seat::Remote], matter: Matter::Sensitive, ..position(0, 1) };
-        assert_eq!(answer(Reason::Broken, &alone), Next::GiveUp);
+        assert_eq!(answer(FallbackReason::Broken, &alone), Fallback::GiveUp);
     }
 
     #[test]
     fn run_4_every_chain_of_failures_ends() {
-        for reason in [Reason::Broken, Reason::Overloaded { retry_after: None }, Reason::ContextExhausted] {
+        for reason in
+            [FallbackReason::Broken, FallbackReason::Overloaded { retry_after: None }, FallbackReason::ContextExhausted]
+        {
             let (mut at, mut failures, mut context, mut steps) = (0, 1, Context::Grown, 0);
             loop {
                 steps += 1;
                 assert!(steps < 50, "{reason:?} goes on for ever");
                 match answer(reason, &Position { context, ..position(at, failures) }) {
-                    Next::Again { after } => {
-                        assert!(after <= Patience::default().wait_max);
+                    Fallback::Again { after } => {
+                        assert!(after <= RetryBounds::default().wait_max);
                         failures += 1;
                     }
-                    Next::FreshContext => context = Context::Fresh,
-                    Next::Switch { to } => {
+                    Fallback::FreshContext => context = Context::Fresh,
+                    Fallback::Switch { to } => {
                         assert!(to > at, "a chain is never gone back");
                         (at, failures) = (to, 1);
                     }
-                    Next::Park { .. } | Next::GiveUp => break,
+                    Fallback::Park { .. } | Fallback::GiveUp => break,
                 }
             }
         }

@@ -3,11 +3,12 @@
 //! Every line is made by the machine from what it was told, so the same answers and results give the same bytes.
 
 use super::ending::Ending;
-use super::record::{Answer, CallFault, EngineFailure, Outcome, ReviewAnswer, Setup};
+use super::record::{Answer, CallFault, CallOutcome, EngineFailure, ReviewAnswer, Setup};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, LoopOverride};
 use crate::label::Label;
 use crate::record::canonical::{self, CanonicalError};
+use crate::text::{CallId, Instruction, MemoryPointer, ModelText, Reason, ToolName, ToolOutput};
 use crate::units::Count;
 use alloc::string::String;
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub enum Line {
     /// What the loop says to the model.
     User {
         /// The words.
-        text: String,
+        text: Instruction,
     },
     /// What the model answered.
     Answer(Answer),
@@ -37,7 +38,7 @@ pub enum Line {
     /// A call cannot be used as it is.
     Fault {
         /// The call.
-        call: String,
+        call: CallId,
         /// Why.
         fault: CallFault,
     },
@@ -46,9 +47,9 @@ pub enum Line {
     /// The gate refused.
     Refused {
         /// What was refused.
-        what: String,
+        what: ToolName,
         /// Why.
-        reason: String,
+        reason: Reason,
         /// The rule that refused.
         rule: &'static str,
     },
@@ -58,7 +59,7 @@ pub enum Line {
     Claim {
         /// What the model is told to do first; none when it was released.
         #[serde(skip_serializing_if = "Option::is_none")]
-        demand: Option<String>,
+        demand: Option<Instruction>,
         /// What is proved about the work, when it was released.
         #[serde(skip_serializing_if = "Option::is_none")]
         verdict: Option<Verification>,
@@ -73,7 +74,7 @@ pub enum Line {
         /// The engine.
         engine: Label,
         /// Its words.
-        text: String,
+        text: ModelText,
     },
     /// A reviewer answered.
     Review {
@@ -83,7 +84,7 @@ pub enum Line {
         #[serde(skip_serializing_if = "Option::is_none")]
         proposal: Option<crate::record::chain::Digest>,
         /// The reviewer's words.
-        text: String,
+        text: ModelText,
     },
     /// The context begins anew with the briefing.
     FreshContext,
@@ -98,7 +99,7 @@ pub enum Line {
         exit_status: ExitStatus,
         /// Why, unless it completed.
         #[serde(skip_serializing_if = "Option::is_none")]
-        interrupt_reason: Option<String>,
+        interrupt_reason: Option<Reason>,
     },
     /// Another process took the session up.
     Resumed,
@@ -111,22 +112,22 @@ pub enum Line {
 #[serde(rename_all = "camelCase")]
 pub struct ResultLine {
     /// The call.
-    pub call: String,
+    pub call: CallId,
     /// A command's exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// How it ended.
-    pub how: Outcome,
+    pub how: CallOutcome,
     /// The pointer to the whole result in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pointer: Option<String>,
+    pub pointer: Option<MemoryPointer>,
     /// What the model sees.
-    pub text: String,
+    pub text: ToolOutput,
     /// The tool.
-    pub tool: String,
+    pub tool: ToolName,
     /// The bytes as they came, where the model sees something else.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub verbatim: Option<String>,
+    pub verbatim: Option<ToolOutput>,
 }
 
 /// A switch from one engine to another.
@@ -135,7 +136,7 @@ pub struct Switched {
     /// The engine that is left.
     pub from: Label,
     /// Why.
-    pub reason: String,
+    pub reason: Reason,
     /// The engine that takes over.
     pub to: Label,
 }

@@ -7,8 +7,9 @@ use crate::decision::Decision;
 use crate::effect::{Deadlock, HoldReason};
 use crate::input::What;
 use crate::record::chain::Digest;
+use crate::text::{Instruction, Objective, StepSummary, ToolOutput};
 use crate::units::{Count, RunMillis};
-use alloc::string::String;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ pub struct CallAnswer {
     /// The call.
     pub call: Call,
     /// The text.
-    pub text: String,
+    pub text: ToolOutput,
     /// Whether it failed.
     pub is_error: bool,
 }
@@ -36,7 +37,7 @@ pub enum RunInput<'a> {
 
 /// Something to carry out at once; carrying it out again after a crash does no harm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum View {
+pub enum LoopEffect {
     /// Append to the transcript.
     Line(Line),
     /// Append to the conversation.
@@ -53,7 +54,7 @@ pub enum View {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Saying {
     /// The loop speaks.
-    User(String),
+    User(Instruction),
     /// The model spoke.
     Model(Answer),
     /// The results of its calls.
@@ -64,31 +65,31 @@ pub enum Saying {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recitation {
     /// The objective, verbatim.
-    pub objective: String,
+    pub objective: Objective,
     /// Steps done so far.
     pub steps: Count,
     /// The running iteration.
     pub iteration: Count,
     /// The step completed last.
-    pub last: Option<String>,
+    pub last: Option<StepSummary>,
     /// The next step.
-    pub next: Option<String>,
+    pub next: Option<StepSummary>,
 }
 
 /// What to do now. Exactly one thing is awaited at any time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
     /// Put this before the chain.
-    Take(Told<'a>),
+    Take(LoopRequest),
     /// Ask this engine with the conversation as it stands.
     Ask {
         /// Its place in the list.
         engine: usize,
     },
     /// Check a call against the registry.
-    Check(&'a Call),
+    Check(Call),
     /// Carry out a permitted call: journal that it starts, then its result.
-    Execute(&'a Call),
+    Execute(Call),
     /// Ask the advisor.
     Advise(Deadlock),
     /// Have the staged change reviewed.
@@ -100,36 +101,36 @@ pub enum Next<'a> {
     /// Wait for a person.
     AwaitPerson(HoldReason),
     /// Nothing: it is over.
-    Finished(&'a Ending),
+    Finished(Ending),
 }
 
 /// What is put before the chain, with the facts that the shell needs to say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoopRequest {
     /// An iteration begins.
     IterationStarted,
     /// A question used something and gave the loop no answer.
-    Spent(&'a Spent),
+    Spent(Spent),
     /// The model would be asked.
     ModelRequest,
     /// The model answered.
-    ModelEvent(&'a Answer),
+    ModelEvent(Box<Answer>),
     /// A call would be carried out.
-    ToolRequest(&'a Call),
+    ToolRequest(Call),
     /// A call was carried out: the result for the gate.
-    ToolResult(&'a Returned),
+    ToolResult(Returned),
     /// A call was carried out: what it looks like from outside.
-    ToolEvent(&'a Call, &'a Returned),
+    ToolEvent(Call, Returned),
     /// The agent says that it is done.
     Claim,
     /// The context was begun anew.
     Compacted,
     /// The advisor answered.
-    Advice(&'a Spoken),
+    Advice(Spoken),
     /// A reviewer answered.
-    Verdict(&'a Reviewed),
+    Verdict(Reviewed),
     /// An approved change would be applied.
     ApplyRequest(Digest),
     /// An approved change was applied.
-    ApplyResult(&'a Returned),
+    ApplyResult(Returned),
 }

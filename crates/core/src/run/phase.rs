@@ -4,8 +4,8 @@ use super::CallAnswer;
 use super::ending::Ending;
 use super::record::{Answer, EngineFailure, Returned, Reviewed, Spoken, WorkEnd};
 use crate::effect::{Deadlock, HoldReason, SwitchReason};
+use crate::text::Instruction;
 use crate::units::RunMillis;
-use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ pub(super) enum Asked {
 
 /// The model turn that is being carried out; its size is bounded by the engine's limits on an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Turn {
+pub(super) struct ModelTurn {
     pub(super) answer: Option<Answer>,
     /// The call that is at hand.
     pub(super) at: usize,
@@ -97,7 +97,7 @@ pub(super) struct Due {
     pub(super) just_fresh: bool,
     pub(super) switch: Option<SwitchReason>,
     /// What the model is told with the next turn.
-    pub(super) words: Vec<String>,
+    pub(super) words: Vec<Instruction>,
     /// The iteration is over, as the chain said.
     pub(super) iteration_over: bool,
 }

@@ -2,19 +2,19 @@
 
 use super::line::Line;
 use super::phase::{Asked, Phase};
-use super::{Run, View};
+use super::{LoopEffect, Run};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::decision::{Decision, SafetyVeto};
 use crate::effect::{Effect, ExitStatus, HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError};
+use crate::text::Reason;
 use crate::units::RunMillis;
 use alloc::format;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Whether the session may go on at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum SessionStanding {
     Open,
     Held(HoldReason),
     Stopped(StopReason),
@@ -22,7 +22,7 @@ pub(super) enum Standing {
 
 /// The answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Permission {
+pub(super) enum GateAnswer {
     /// It may be done.
     Allowed,
     /// Not now: ask again after this time.
@@ -37,34 +37,34 @@ pub(super) enum Permission {
 
 /// A decision as the loop reads it.
 #[derive(Debug)]
-pub(super) struct Reading<'a> {
+pub(super) struct DecisionReading<'a> {
     pub(super) decision: &'a Decision,
-    pub(super) standing: Standing,
+    pub(super) standing: SessionStanding,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> DecisionReading<'a> {
     pub(super) fn of(decision: &'a Decision) -> Self {
         Self { decision, standing: standing(decision) }
     }
 
     /// The answer to a request.
-    pub(super) fn permission(&self) -> Permission {
+    pub(super) fn permission(&self) -> GateAnswer {
         let safety = &self.decision.safety;
         match (safety.allowed, self.standing, &safety.error, safety.retry_after_ms) {
-            (true, _, _, _) => Permission::Allowed,
-            (false, Standing::Held(reason), _, _) => Permission::Held(reason),
+            (true, _, _, _) => GateAnswer::Allowed,
+            (false, SessionStanding::Held(reason), _, _) => GateAnswer::Held(reason),
             (false, _, Some(EnforcementError::CycleTermination(CycleTerminationError::MaxSteps)), _) => {
-                Permission::Over(ExitStatus::MaxSteps)
+                GateAnswer::Over(ExitStatus::MaxSteps)
             }
-            (false, _, Some(EnforcementError::WallClockTimeout(_)), _) => Permission::Over(ExitStatus::Timeout),
-            (false, _, None, Some(wait)) => Permission::Later(wait),
-            (false, _, _, _) => Permission::Denied,
+            (false, _, Some(EnforcementError::WallClockTimeout(_)), _) => GateAnswer::Over(ExitStatus::Timeout),
+            (false, _, None, Some(wait)) => GateAnswer::Later(wait),
+            (false, _, _, _) => GateAnswer::Denied,
         }
     }
 
     /// The reason in words.
-    pub(super) fn reason(&self) -> String {
-        self.decision.safety.reason.to_string()
+    pub(super) fn reason(&self) -> Reason {
+        self.decision.safety.reason.clone()
     }
 
     /// The verdict, if a claim was released.
@@ -88,18 +88,18 @@ impl<'a> Reading<'a> {
     }
 }
 
-fn standing(decision: &Decision) -> Standing {
+fn standing(decision: &Decision) -> SessionStanding {
     let safety = &decision.safety;
     match (safety.allowed, &safety.error, safety.veto_reason) {
-        (true, _, _) => Standing::Open,
+        (true, _, _) => SessionStanding::Open,
         (false, Some(EnforcementError::CycleTermination(CycleTerminationError::Stopped(reason))), _) => {
-            Standing::Stopped(*reason)
+            SessionStanding::Stopped(*reason)
         }
         (false, Some(EnforcementError::CycleTermination(CycleTerminationError::Held(reason))), _) => {
-            Standing::Held(*reason)
+            SessionStanding::Held(*reason)
         }
-        (false, Some(EnforcementError::GuardFailure(_)), _) => Standing::Held(HoldReason::GuardFailure),
-        (false, None, Some(SafetyVeto::HealthDegraded)) => Standing::Held(HoldReason::SoftSuspend),
+        (false, Some(EnforcementError::GuardFailure(_)), _) => SessionStanding::Held(HoldReason::GuardFailure),
+        (false, None, Some(SafetyVeto::HealthDegraded)) => SessionStanding::Held(HoldReason::SoftSuspend),
         (
             false,
             None,
@@ -122,19 +122,19 @@ fn standing(decision: &Decision) -> Standing {
                 | EnforcementError::ReviewGating(_),
             ),
             _,
-        ) => Standing::Open,
+        ) => SessionStanding::Open,
     }
 }
 
 impl Run {
     /// Notes what a decision asks for; it is done between two steps.
-    pub(super) fn absorb(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    pub(super) fn absorb(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         for effect in &reading.decision.effects {
             match effect {
                 Effect::Inject(told) => {
-                    views.push(View::Line(Line::Override(told.clone())));
+                    views.push(LoopEffect::Line(Line::Override(told.clone())));
                     let typed = crate::record::canonical::to_string(told).unwrap_or_default();
-                    self.due.words.push(format!("LOOP_OVERRIDE {typed}"));
+                    self.due.words.push(format!("LOOP_OVERRIDE {typed}").into());
                 }
                 // The answer to a claim is the result of that call.
                 Effect::Prompt(_) if self.phase == Phase::Taking(Asked::Claim) => {}
@@ -144,7 +144,7 @@ impl Run {
                 Effect::AskAdvisor(deadlock) => self.due.advisor = Some(*deadlock),
                 Effect::SwitchEngine(reason) => self.due.switch = Some(*reason),
                 Effect::EndIteration(end) => {
-                    views.push(View::Line(Line::IterationEnd {
+                    views.push(LoopEffect::Line(Line::IterationEnd {
                         exit_status: end.exit_status,
                         interrupt_reason: end.interrupt_reason.clone(),
                     }));

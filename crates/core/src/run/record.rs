@@ -5,8 +5,9 @@ use crate::chain::event::TestResult;
 use crate::effect::{HoldReason, StopReason};
 use crate::label::Label;
 use crate::record::chain::Digest;
+use crate::text::{Arguments, CallId, MemoryPointer, ModelText, Objective, Reason, SystemPrompt, ToolName, ToolOutput};
 use crate::units::{MicroUsd, RunMillis, Tokens};
-use alloc::string::String;
+use crate::usage::Usage;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub enum RunRecord {
     /// The loop begins: everything that is frozen with it. Always the first.
     Begun(Setup),
     /// A new process takes the session up, after a crash or a hold.
-    Resumed(Patience),
+    Resumed(OnHold),
     /// An engine answered.
     Answered(Answer),
     /// An engine gave no answer.
@@ -55,11 +56,11 @@ pub struct Setup {
     /// The engines in the order in which they are taken; never empty.
     pub engines: Vec<Label>,
     /// The objective, verbatim.
-    pub objective: String,
+    pub objective: Objective,
     /// What a hold means to this process.
-    pub patience: Patience,
+    pub patience: OnHold,
     /// The system prompt, verbatim.
-    pub prompt: String,
+    pub prompt: SystemPrompt,
     /// Its SHA-256.
     pub prompt_sha256: Digest,
     /// What the question used that was asked before anything was begun.
@@ -84,7 +85,7 @@ pub struct Setup {
 /// What a hold means to the process that meets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Patience {
+pub enum OnHold {
     /// A person sits in front of it: wait for them.
     Wait,
     /// Nobody does: end, and say what is needed to go on.
@@ -104,7 +105,7 @@ pub struct Answer {
     /// The model's own name.
     pub model: Label,
     /// Its text.
-    pub text: String,
+    pub text: ModelText,
     /// What it used.
     pub usage: Usage,
     /// What a worker did with hands of its own; none for a model, which only asks.
@@ -151,11 +152,11 @@ pub enum WorkEnd {
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// The arguments; they may be no JSON at all.
-    pub arguments: String,
+    pub arguments: Arguments,
     /// The id by which the result names it.
-    pub id: String,
+    pub id: CallId,
     /// The tool's name; it may be unknown.
-    pub tool: String,
+    pub tool: ToolName,
 }
 
 /// Why an answer ended.
@@ -172,36 +173,6 @@ pub enum AnswerEnd {
     Other,
 }
 
-/// The tokens of one answer, in classes that do not overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Usage {
-    /// Input read from a cache.
-    pub cache_read: Tokens,
-    /// Input written to a cache.
-    pub cache_write: Tokens,
-    /// Input that no cache had.
-    pub fresh_input: Tokens,
-    /// Output without reasoning.
-    pub output: Tokens,
-    /// Reasoning.
-    pub reasoning: Tokens,
-}
-
-impl Usage {
-    /// What stands in the model's window after the answer.
-    #[must_use]
-    pub const fn context(&self) -> Tokens {
-        self.fresh_input.plus(self.cache_read).plus(self.cache_write).plus(self.output)
-    }
-
-    /// Everything together.
-    #[must_use]
-    pub const fn total(&self) -> Tokens {
-        self.context().plus(self.reasoning)
-    }
-}
-
 /// Why an engine gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -215,7 +186,7 @@ pub struct EngineFailure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<RunMillis>,
     /// The whole sentence, without any key.
-    pub said: String,
+    pub said: Reason,
     /// What the question used although no answer came of it; none where nothing was used, or nobody can know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
@@ -275,7 +246,7 @@ pub struct CallFault {
     /// What kind of fault.
     pub kind: FaultKind,
     /// What, where and why.
-    pub text: String,
+    pub text: Reason,
 }
 
 /// The kinds of faults, under their names in the safety log.
@@ -296,21 +267,21 @@ pub struct Returned {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// How it ended.
-    pub how: Outcome,
+    pub how: CallOutcome,
     /// The pointer to the whole result in memory, where the text is only a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pointer: Option<String>,
+    pub pointer: Option<MemoryPointer>,
     /// What the model sees.
-    pub text: String,
+    pub text: ToolOutput,
     /// The bytes as they came, where the model sees something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verbatim: Option<String>,
+    pub verbatim: Option<ToolOutput>,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It did what was asked.
     Done,
     /// It ran and failed.
@@ -325,7 +296,7 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// Whether the model must look at it before it calls anything else.
     #[must_use]
     pub const fn is_error(self) -> bool {
@@ -345,7 +316,7 @@ pub struct Spoken {
     /// The model's own name.
     pub model: Label,
     /// Its words.
-    pub text: String,
+    pub text: ModelText,
     /// What it used.
     pub usage: Usage,
 }

@@ -3,13 +3,13 @@
 use super::ending::Ending;
 use super::line::Line;
 use super::phase::{Asked, Asker, Phase};
-use super::reading::{Permission, Reading};
+use super::reading::{DecisionReading, GateAnswer};
 use super::record::{EngineFailure, Returned, ReviewAnswer, Reviewed};
-use super::{Run, View};
+use super::{LoopEffect, Run};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::record::chain::Digest;
+use crate::text::CallId;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 impl Run {
@@ -18,9 +18,9 @@ impl Run {
         self.turn.reviewed.as_ref().and_then(|reviewed| reviewed.proposal)
     }
 
-    pub(super) fn take_review(&mut self, reviewed: &Reviewed, views: &mut Vec<View>) {
+    pub(super) fn take_review(&mut self, reviewed: &Reviewed, views: &mut Vec<LoopEffect>) {
         let text = reviewed.spoken.as_ref().map(|spoken| spoken.text.clone()).unwrap_or_default();
-        views.push(View::Line(Line::Review { answer: reviewed.answer, proposal: reviewed.proposal, text }));
+        views.push(LoopEffect::Line(Line::Review { answer: reviewed.answer, proposal: reviewed.proposal, text }));
         self.turn.reviewed = Some(reviewed.clone());
         match (reviewed.answer, reviewed.proposal) {
             (ReviewAnswer::NothingChanged, _) | (_, None) => {
@@ -32,17 +32,18 @@ impl Run {
     }
 
     /// Nothing is applied without a review: the session ends and the change stays staged.
-    pub(super) fn take_no_review(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
-        views.push(View::Line(Line::EngineError(failure.clone())));
+    pub(super) fn take_no_review(&mut self, failure: &EngineFailure, views: &mut Vec<LoopEffect>) {
+        views.push(LoopEffect::Line(Line::EngineError(failure.clone())));
         self.after_spending(Asker::Reviewer, failure, views);
     }
 
-    pub(super) fn no_review(&mut self, failure: &EngineFailure, views: &mut Vec<View>) {
-        let reason = format!("no reviewer could be had, and nothing is applied without a review: {}", failure.said);
+    pub(super) fn no_review(&mut self, failure: &EngineFailure, views: &mut Vec<LoopEffect>) {
+        let reason =
+            format!("no reviewer could be had, and nothing is applied without a review: {}", failure.said).into();
         self.finish(Ending::Refused { reason }, views);
     }
 
-    pub(super) fn verdict_answered(&mut self, views: &mut Vec<View>) {
+    pub(super) fn verdict_answered(&mut self, views: &mut Vec<LoopEffect>) {
         match self.turn.reviewed.as_ref().map(|reviewed| reviewed.answer) {
             Some(ReviewAnswer::Approved) => self.phase = Phase::Taking(Asked::ApplyRequest),
             Some(ReviewAnswer::Rejected | ReviewAnswer::Unclear | ReviewAnswer::NothingChanged) | None => {
@@ -52,30 +53,30 @@ impl Run {
     }
 
     /// The reviewer's words go to the model, and the next iteration begins.
-    fn send_back(&mut self, views: &mut Vec<View>) {
+    fn send_back(&mut self, views: &mut Vec<LoopEffect>) {
         let said = self.turn.reviewed.take().and_then(|reviewed| reviewed.spoken).map(|spoken| spoken.text);
-        let said: String = said.unwrap_or_default();
-        self.due.words.push(format!("The reviewer did not approve the change. In their words:\n{said}"));
+        let said = said.unwrap_or_default();
+        self.due.words.push(format!("The reviewer did not approve the change. In their words:\n{said}").into());
         self.steps = self.steps.next();
         self.go_on(views);
     }
 
-    pub(super) fn apply_request_answered(&mut self, reading: &Reading<'_>, views: &mut Vec<View>) {
+    pub(super) fn apply_request_answered(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
         match reading.permission() {
-            Permission::Allowed => self.phase = Phase::Applying,
-            Permission::Later(ms) => self.phase = Phase::Waiting { ms, then: Asked::ApplyRequest },
-            Permission::Held(reason) => self.hold(reason, views),
-            Permission::Over(_) | Permission::Denied => {
+            GateAnswer::Allowed => self.phase = Phase::Applying,
+            GateAnswer::Later(ms) => self.phase = Phase::Waiting { ms, then: Asked::ApplyRequest },
+            GateAnswer::Held(reason) => self.hold(reason, views),
+            GateAnswer::Over(_) | GateAnswer::Denied => {
                 let (reason, rule) = (reading.reason(), reading.decision.safety.rule.id());
-                views.push(View::Line(Line::Refused { what: "apply".into(), reason: reason.clone(), rule }));
+                views.push(LoopEffect::Line(Line::Refused { what: "apply".into(), reason: reason.clone(), rule }));
                 self.finish(Ending::Refused { reason }, views);
             }
         }
     }
 
-    pub(super) fn take_applied(&mut self, returned: &Returned, views: &mut Vec<View>) {
-        views.push(View::Line(Line::Result(super::line::ResultLine {
-            call: String::new(),
+    pub(super) fn take_applied(&mut self, returned: &Returned, views: &mut Vec<LoopEffect>) {
+        views.push(LoopEffect::Line(Line::Result(super::line::ResultLine {
+            call: CallId::default(),
             exit_code: returned.exit_code,
             how: returned.how,
             pointer: None,
@@ -87,13 +88,13 @@ impl Run {
         self.phase = Phase::Taking(Asked::ApplyResult);
     }
 
-    pub(super) fn apply_result_answered(&mut self, views: &mut Vec<View>) {
+    pub(super) fn apply_result_answered(&mut self, views: &mut Vec<LoopEffect>) {
         match self.turn.result.take() {
             Some(returned) if !returned.how.is_error() => {
                 let verdict = self.verdict.unwrap_or(Verification::Unverified);
                 self.finish(Ending::Completed { verdict }, views);
             }
-            Some(returned) => self.finish(Ending::Refused { reason: returned.text }, views),
+            Some(returned) => self.finish(Ending::Refused { reason: returned.text.into_string().into() }, views),
             None => self.go_on(views),
         }
     }

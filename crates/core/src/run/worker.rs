@@ -6,17 +6,16 @@
 //! the worker did.
 
 use super::ending::Ending;
-use super::fallback::{self, Reason};
+use super::fallback::{Fallback, FallbackReason};
 use super::line::Line;
 use super::phase::{Asked, Phase};
 use super::record::{Answer, EngineFailure, FailureKind, WorkEnd};
-use super::{Run, View};
+use super::{LoopEffect, Run};
 use crate::effect::{Deadlock, HoldReason, LoopOverride, Sameness, StopReason};
 use crate::label::Label;
+use crate::text::Reason;
 use crate::units::Count;
 use alloc::format;
-use alloc::string::String;
-use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 /// Whether an answer is one: a worker that was stopped gave none.
@@ -43,13 +42,13 @@ pub(super) fn without_session(answer: &Answer) -> Answer {
 }
 
 /// A worker's turn as an answer that was not had; what it used is told with its turn.
-fn no_answer(engine: &Label, kind: FailureKind, said: String) -> EngineFailure {
+fn no_answer(engine: &Label, kind: FailureKind, said: Reason) -> EngineFailure {
     EngineFailure { engine: engine.clone(), kind, retry_after_ms: None, said, spent: None }
 }
 
 impl Run {
     /// An engine was being asked when its process died. A model is asked again; a worker may have done half of its turn.
-    pub(super) fn ask_again(&mut self, views: &mut Vec<View>) {
+    pub(super) fn ask_again(&mut self, views: &mut Vec<LoopEffect>) {
         let asked = self.setup.engines.get(self.engine);
         if asked.is_some_and(|asked| self.setup.workers.contains(asked)) {
             self.tell_successor("tripwire was killed while it worked", views);
@@ -58,8 +57,9 @@ impl Run {
     }
 
     /// A worker's turn ended without a claim.
-    pub(super) fn worker_left(&mut self, engine: &Label, end: WorkEnd, views: &mut Vec<View>) {
+    pub(super) fn worker_left(&mut self, engine: &Label, end: WorkEnd, views: &mut Vec<LoopEffect>) {
         let said = self.turn.answer.as_ref().map(|answer| answer.text.clone()).unwrap_or_default();
+        let said = Reason::from(said.into_string());
         self.close_turn(views);
         self.steps = self.steps.next();
         match end {
@@ -96,7 +96,7 @@ impl Run {
     }
 
     /// A loop of the worker: the advisor is asked once, then another engine is.
-    fn worker_stuck(&mut self, deadlock: Deadlock, end: WorkEnd, views: &mut Vec<View>) {
+    fn worker_stuck(&mut self, deadlock: Deadlock, end: WorkEnd, views: &mut Vec<LoopEffect>) {
         if self.setup.advisor.is_none() || self.failures > Count::ZERO || self.due.advice_failed {
             return self.stop_persists(end, views);
         }
@@ -106,35 +106,35 @@ impl Run {
     }
 
     /// The stop event persists: the next engine, or the end that the worker's guard gave it.
-    fn stop_persists(&mut self, end: WorkEnd, views: &mut Vec<View>) {
+    fn stop_persists(&mut self, end: WorkEnd, views: &mut Vec<LoopEffect>) {
         let words = match end {
             WorkEnd::Held(reason) => reason.explain(),
             WorkEnd::Stopped(reason) => reason.explain(),
             WorkEnd::Finished | WorkEnd::Failed(_) => "the worker ended early",
         };
         self.failures = self.failures.next();
-        match (self.fall_back(Reason::StopPersists), end) {
-            (fallback::Next::Switch { to }, _) => {
-                self.switch(to, words, views);
+        match (self.fall_back(FallbackReason::StopPersists), end) {
+            (Fallback::Switch { to }, _) => {
+                self.switch(to, Reason::fixed(words), views);
                 self.tell_successor(words, views);
                 self.phase = Phase::Taking(Asked::ModelRequest);
             }
             (_, WorkEnd::Held(reason)) => self.finish(Ending::Held { reason }, views),
             (_, WorkEnd::Stopped(reason)) => self.finish(Ending::Stopped { reason }, views),
             (_, WorkEnd::Finished | WorkEnd::Failed(_)) => {
-                self.finish(Ending::NoEngine { said: words.to_string() }, views);
+                self.finish(Ending::NoEngine { said: Reason::fixed(words) }, views);
             }
         }
     }
 
     /// Whoever is asked next hears that it does not begin at the beginning.
-    fn tell_successor(&mut self, why: &str, views: &mut Vec<View>) {
-        self.due.words.push(format!("{SUCCESSOR_WORDS} ({why})"));
+    fn tell_successor(&mut self, why: &str, views: &mut Vec<LoopEffect>) {
+        self.due.words.push(format!("{SUCCESSOR_WORDS} ({why})").into());
         self.speak(views);
     }
 
     /// The advisor was heard. A worker gets its words in the same typed override that the chain gives to a model.
-    pub(super) fn advice_answered(&mut self, views: &mut Vec<View>) {
+    pub(super) fn advice_answered(&mut self, views: &mut Vec<LoopEffect>) {
         let Some(end) = self.due.worker_stuck.take() else { return self.go_on(views) };
         let Some(spoken) = self.turn.advice.as_ref().filter(|spoken| !spoken.text.trim().is_empty()) else {
             return self.stop_persists(end, views);
@@ -147,13 +147,13 @@ impl Run {
             workspace: Sameness::Unknown,
         };
         let typed = crate::record::canonical::to_string(&told).unwrap_or_default();
-        views.push(View::Line(Line::Override(told)));
-        self.due.words.push(format!("LOOP_OVERRIDE {typed}"));
+        views.push(LoopEffect::Line(Line::Override(told)));
+        self.due.words.push(format!("LOOP_OVERRIDE {typed}").into());
         self.go_on(views);
     }
 
     /// No advisor could be had: a model's loop stays held by the chain, a worker's by its own guard.
-    pub(super) fn go_on_without_advice(&mut self, views: &mut Vec<View>) {
+    pub(super) fn go_on_without_advice(&mut self, views: &mut Vec<LoopEffect>) {
         match self.due.worker_stuck.take() {
             Some(end) => self.stop_persists(end, views),
             None => self.go_on(views),

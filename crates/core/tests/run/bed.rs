@@ -14,11 +14,12 @@ use tripwire_core::run::ending::Ending;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{
-    Answer, AnswerEnd, Call, CallFault, Checked, EngineFailure, FailureKind, FaultKind, Outcome, Patience, RUN_VERSION,
-    Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spent, Spoken, Usage, Work, WorkEnd,
+    Answer, AnswerEnd, Call, CallFault, CallOutcome, Checked, EngineFailure, FailureKind, FaultKind, OnHold,
+    RUN_VERSION, Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spent, Spoken, Work, WorkEnd,
 };
-use tripwire_core::run::{Next, Recitation, Run, RunInput, Saying, Told, View};
+use tripwire_core::run::{LoopEffect, LoopRequest, Next, Recitation, Run, RunInput, Saying};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::usage::Usage;
 use tripwire_observe::{RawCall, observe};
 
 /// What an engine does when it is asked.
@@ -76,9 +77,9 @@ pub(crate) fn setup() -> Setup {
     Setup {
         advisor: None,
         engines: vec![Label::cut("scripted:a"), Label::cut("scripted:b")],
-        objective: "make the tests pass".to_owned(),
-        patience: Patience::Leave,
-        prompt: "be careful".to_owned(),
+        objective: "make the tests pass".into(),
+        patience: OnHold::Leave,
+        prompt: "be careful".into(),
         prompt_sha256: Digest::of(b"be careful"),
         probe: None,
         registry_sha256: Digest::of(b"tools"),
@@ -174,17 +175,17 @@ impl Bed {
         self.now += 1_000;
         let run = self.run.clone();
         match run.next() {
-            Next::Take(told) => self.put(what(&run, told)),
+            Next::Take(request) => self.put(what(&run, request)),
             Next::Ask { engine } => {
                 self.asked.push(engine);
                 let record = self.reply(engine);
                 self.learn(record);
             }
-            Next::Check(call) => self.learn(RunRecord::Checked(check(call))),
+            Next::Check(call) => self.learn(RunRecord::Checked(check(&call))),
             Next::Execute(call) => {
                 self.learn(RunRecord::Started);
                 self.executed.push(format!("{} {}", call.tool, call.arguments));
-                self.learn(RunRecord::Returned(execute(call)));
+                self.learn(RunRecord::Returned(execute(&call)));
             }
             Next::Advise(_) => {
                 let record = match self.advice {
@@ -201,7 +202,7 @@ impl Bed {
             }
             Next::Apply(_) => {
                 self.executed.push("apply".to_owned());
-                self.learn(RunRecord::Applied(returned(Outcome::Done, "applied", None)));
+                self.learn(RunRecord::Applied(returned(CallOutcome::Done, "applied", None)));
             }
             Next::Wait(ms) => {
                 self.waited.push(ms.get());
@@ -234,14 +235,14 @@ impl Bed {
         self.show(views);
     }
 
-    fn show(&mut self, views: Vec<View>) {
+    fn show(&mut self, views: Vec<LoopEffect>) {
         for view in views {
             match view {
-                View::Line(line) => self.lines.push(line),
-                View::Say(saying) => self.conversation.push(saying),
-                View::Forget => self.conversation.clear(),
-                View::Brief => self.briefings += 1,
-                View::Recite(recitation) => self.recitations.push(recitation),
+                LoopEffect::Line(line) => self.lines.push(line),
+                LoopEffect::Say(saying) => self.conversation.push(saying),
+                LoopEffect::Forget => self.conversation.clear(),
+                LoopEffect::Brief => self.briefings += 1,
+                LoopEffect::Recite(recitation) => self.recitations.push(recitation),
             }
         }
     }
@@ -252,16 +253,16 @@ impl Bed {
             |tokens: u64| Usage { fresh_input: Tokens::new(tokens), output: Tokens::new(20), ..Usage::default() };
         let answer = |calls: Vec<(&str, &str)>, text: &str, usage: Usage| {
             let call = |(n, (tool, arguments)): (usize, (&str, &str))| Call {
-                arguments: arguments.to_owned(),
-                id: format!("call-{step}-{n}"),
-                tool: tool.to_owned(),
+                arguments: arguments.into(),
+                id: format!("call-{step}-{n}").into(),
+                tool: tool.into(),
             };
             Answer {
                 calls: calls.into_iter().enumerate().map(call).collect(),
                 end: AnswerEnd::Finished,
                 engine: self.run.setup().engines[engine].clone(),
                 model: Label::cut("model"),
-                text: text.to_owned(),
+                text: text.into(),
                 usage,
                 work: None,
             }
@@ -324,21 +325,21 @@ fn work(end: WorkEnd) -> Work {
 
 pub(crate) fn failure(kind: FailureKind, wait: Option<u64>) -> EngineFailure {
     let retry_after_ms = wait.map(RunMillis::new);
-    EngineFailure { engine: Label::cut("scripted:a"), kind, retry_after_ms, said: "no answer".to_owned(), spent: None }
+    EngineFailure { engine: Label::cut("scripted:a"), kind, retry_after_ms, said: "no answer".into(), spent: None }
 }
 
 fn spoken(text: &str) -> Spoken {
     let (engine, model) = (Label::cut("scripted:other"), Label::cut("model"));
-    Spoken { engine, model, text: text.to_owned(), usage: Usage::default() }
+    Spoken { engine, model, text: text.into(), usage: Usage::default() }
 }
 
-pub(crate) fn returned(how: Outcome, text: &str, exit_code: Option<i32>) -> Returned {
-    Returned { exit_code, how, pointer: None, text: text.to_owned(), verbatim: None }
+pub(crate) fn returned(how: CallOutcome, text: &str, exit_code: Option<i32>) -> Returned {
+    Returned { exit_code, how, pointer: None, text: text.into(), verbatim: None }
 }
 
 /// What the registry says: `finish` claims, arguments must be JSON, `dance` does not exist.
 fn check(call: &Call) -> Checked {
-    let fault = |kind, text: &str| Checked::Fault(CallFault { kind, text: text.to_owned() });
+    let fault = |kind, text: &str| Checked::Fault(CallFault { kind, text: text.to_owned().into() });
     match call.tool.as_str() {
         "dance" => fault(FaultKind::UnknownTool, "there is no tool `dance`"),
         _ if !call.arguments.starts_with('{') => fault(FaultKind::ValidationError, "the arguments are not JSON"),
@@ -350,41 +351,45 @@ fn check(call: &Call) -> Checked {
 /// What the tools give: `fail` in the arguments fails, tests pass unless they are `broken`.
 fn execute(call: &Call) -> Returned {
     match call.arguments.as_str() {
-        arguments if arguments.contains("fail") => returned(Outcome::Failed, "exploded", Some(2)),
-        arguments if arguments.contains("cargo test") => returned(Outcome::Done, "test result: ok. 3 passed", Some(0)),
-        arguments => returned(Outcome::Done, &format!("result of {arguments}"), None),
+        arguments if arguments.contains("fail") => returned(CallOutcome::Failed, "exploded", Some(2)),
+        arguments if arguments.contains("cargo test") => {
+            returned(CallOutcome::Done, "test result: ok. 3 passed", Some(0))
+        }
+        arguments => returned(CallOutcome::Done, &format!("result of {arguments}"), None),
     }
 }
 
 /// What a shell would say to the chain.
-fn what(run: &Run, told: Told<'_>) -> What {
+fn what(run: &Run, put: LoopRequest) -> What {
     let turn = Label::new(&format!("step-{}", run.step()));
     let result = |returned: &Returned| {
-        let status = if returned.how == Outcome::Cut { ExecutionStatus::Failed } else { ExecutionStatus::Success };
+        let status = if returned.how == CallOutcome::Cut { ExecutionStatus::Failed } else { ExecutionStatus::Success };
         ExecutionResult { executed: true, latency_ms: RunMillis::ZERO, status, tokens_used: Tokens::ZERO }
     };
-    match told {
-        Told::IterationStarted => What::IterationStarted,
-        Told::ModelRequest => request(Action { tool: Label::cut("model"), turn_id: turn, ..Action::default() }, None),
-        Told::Spent(spent) => What::Event(AgentEvent {
+    match put {
+        LoopRequest::IterationStarted => What::IterationStarted,
+        LoopRequest::ModelRequest => {
+            request(Action { tool: Label::cut("model"), turn_id: turn, ..Action::default() }, None)
+        }
+        LoopRequest::Spent(spent) => What::Event(AgentEvent {
             input_tokens: Some(spent.usage.fresh_input),
             output_tokens: Some(spent.usage.output),
             turn_id: turn,
             ..AgentEvent::default()
         }),
-        Told::ModelEvent(answer) => What::Event(AgentEvent {
+        LoopRequest::ModelEvent(answer) => What::Event(AgentEvent {
             input_tokens: Some(answer.usage.fresh_input),
             output_tokens: Some(answer.usage.output),
             context_tokens: Some(answer.usage.context()),
             turn_id: turn,
             ..AgentEvent::default()
         }),
-        Told::ToolRequest(call) => {
+        LoopRequest::ToolRequest(call) => {
             let action = observe(&RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() }).action;
             request(Action { turn_id: turn, ..action }, None)
         }
-        Told::ToolResult(returned) | Told::ApplyResult(returned) => What::Result(result(returned)),
-        Told::ToolEvent(call, returned) => {
+        LoopRequest::ToolResult(returned) | LoopRequest::ApplyResult(returned) => What::Result(result(&returned)),
+        LoopRequest::ToolEvent(call, returned) => {
             let facts = observe(&RawCall {
                 tool: &call.tool,
                 args: &call.arguments,
@@ -405,14 +410,14 @@ fn what(run: &Run, told: Told<'_>) -> What {
                 ..AgentEvent::default()
             })
         }
-        Told::Claim => What::Claim(Claim::default()),
-        Told::Compacted => What::Compacted(Compaction::default()),
-        Told::Advice(spoken) => What::Advisor(AdvisorReply { advice: Label::cut(&spoken.text) }),
-        Told::Verdict(reviewed) => What::Review(ReviewVerdict {
+        LoopRequest::Claim => What::Claim(Claim::default()),
+        LoopRequest::Compacted => What::Compacted(Compaction::default()),
+        LoopRequest::Advice(spoken) => What::Advisor(AdvisorReply { advice: Label::cut(&spoken.text) }),
+        LoopRequest::Verdict(reviewed) => What::Review(ReviewVerdict {
             proposal: reviewed.proposal.unwrap(),
             verdict: if reviewed.answer == ReviewAnswer::Approved { Verdict::Approved } else { Verdict::Rejected },
         }),
-        Told::ApplyRequest(proposal) => {
+        LoopRequest::ApplyRequest(proposal) => {
             request(Action { tool: Label::cut("apply"), turn_id: turn, ..Action::default() }, Some(proposal))
         }
     }

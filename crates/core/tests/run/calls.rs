@@ -6,7 +6,7 @@ use tripwire_core::effect::StopReason;
 use tripwire_core::run::Saying;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{FaultKind, Outcome};
+use tripwire_core::run::record::{CallOutcome, FaultKind};
 
 fn verified() -> Ending {
     Ending::Completed { verdict: Verification::Verified }
@@ -136,6 +136,6 @@ fn an_unfinished_turn_is_answered_whole_when_the_session_ends() {
     let results = bed.conversation.iter().filter(|saying| matches!(saying, Saying::Results(_))).count();
     assert_eq!(results, 1);
     let refused =
-        bed.lines.iter().filter(|line| matches!(line, Line::Result(result) if result.how == Outcome::Refused));
+        bed.lines.iter().filter(|line| matches!(line, Line::Result(result) if result.how == CallOutcome::Refused));
     assert_eq!(refused.count(), 1);
 }

@@ -7,7 +7,7 @@ use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{Patience, ReviewAnswer, Setup};
+use tripwire_core::run::record::{OnHold, ReviewAnswer, Setup};
 use tripwire_core::run::{Next, Saying};
 
 fn ends(bed: &Bed) -> Vec<ExitStatus> {
@@ -161,7 +161,7 @@ fn run_5_without_an_advisor_a_held_loop_ends_for_a_person() {
 
 #[test]
 fn on_a_terminal_a_hold_waits_for_the_person() {
-    let mut bed = Bed::new(Setup { patience: Patience::Wait, ..setup() }, policy(), circle());
+    let mut bed = Bed::new(Setup { patience: OnHold::Wait, ..setup() }, policy(), circle());
     while !matches!(bed.run.next(), Next::AwaitPerson(_)) {
         assert_eq!(bed.advance(), None);
     }

@@ -58,7 +58,7 @@ fn run_4_a_context_that_is_too_long_begins_anew_before_the_engine_is_left() {
 #[test]
 fn run_4_when_nobody_can_answer_the_loop_ends_and_says_why() {
     let mut bed = Bed::new(alone(), policy(), [fails(FailureKind::Refused)]);
-    assert_eq!(bed.play(), Ending::NoEngine { said: "no answer".to_owned() });
+    assert_eq!(bed.play(), Ending::NoEngine { said: "no answer".into() });
 }
 
 #[test]

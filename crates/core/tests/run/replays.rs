@@ -3,8 +3,8 @@
 use crate::bed::{Bed, Journaled, Reply, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::chain::Chain;
 use tripwire_core::run::line::Line;
-use tripwire_core::run::record::{Outcome, Patience, RunRecord};
-use tripwire_core::run::{Next, Run, RunInput, View};
+use tripwire_core::run::record::{CallOutcome, OnHold, RunRecord};
+use tripwire_core::run::{LoopEffect, Next, Run, RunInput};
 
 fn story() -> Vec<Reply> {
     vec![
@@ -19,9 +19,9 @@ fn story() -> Vec<Reply> {
     ]
 }
 
-fn lines(views: Vec<View>, text: &mut String) {
+fn lines(views: Vec<LoopEffect>, text: &mut String) {
     for view in views {
-        if let View::Line(line) = view {
+        if let LoopEffect::Line(line) = view {
             text.push_str(&line.text().unwrap());
             text.push('\n');
         }
@@ -83,10 +83,10 @@ fn a_call_that_was_started_before_a_crash_is_told_as_unknown_and_not_run_again()
         bed.advance();
     }
     bed.learn(RunRecord::Started);
-    bed.learn(RunRecord::Resumed(Patience::Leave));
+    bed.learn(RunRecord::Resumed(OnHold::Leave));
     let _ending = bed.play();
     assert!(bed.executed.is_empty(), "{:?}", bed.executed);
-    let told = |line: &Line| matches!(line, Line::Result(result) if result.how == Outcome::Unknown && result.text.contains("result unknown (interrupted)"));
+    let told = |line: &Line| matches!(line, Line::Result(result) if result.how == CallOutcome::Unknown && result.text.contains("result unknown (interrupted)"));
     assert!(bed.lines.iter().any(told));
 }
 
@@ -96,7 +96,7 @@ fn a_call_that_was_only_permitted_is_asked_for_again() {
     while !matches!(bed.run.next(), Next::Execute(_)) {
         bed.advance();
     }
-    bed.learn(RunRecord::Resumed(Patience::Leave));
+    bed.learn(RunRecord::Resumed(OnHold::Leave));
     let _ending = bed.play();
     assert_eq!(bed.executed.len(), 1);
 }
@@ -110,7 +110,7 @@ fn a_crash_between_any_two_records_loses_nothing_and_repeats_nothing() {
         while bed.journal.len() < crash && !ended {
             ended = bed.advance().is_some();
         }
-        bed.learn(RunRecord::Resumed(Patience::Leave));
+        bed.learn(RunRecord::Resumed(OnHold::Leave));
         if !ended {
             let _ending = bed.play();
         }

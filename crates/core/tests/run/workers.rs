@@ -79,7 +79,7 @@ fn run_4_a_provider_without_room_parks_the_session_and_a_broken_client_ends_it()
     let (_, ending) = played(alone(None), [worked(WorkEnd::Failed(FailureKind::RateLimited))]);
     assert!(matches!(ending, Ending::Parked { .. }), "{ending:?}");
     let (_, ending) = played(alone(None), [worked(WorkEnd::Failed(FailureKind::Refused))]);
-    assert_eq!(ending, Ending::NoEngine { said: "the worker's words".to_owned() });
+    assert_eq!(ending, Ending::NoEngine { said: "the worker's words".into() });
 }
 
 #[test]
@@ -112,6 +112,6 @@ fn run_4_a_worker_that_a_crash_interrupted_is_not_begun_again_in_silence() {
     while !matches!(bed.run.next(), Next::Ask { .. }) {
         assert_eq!(bed.advance(), None, "it does not end before it asks");
     }
-    bed.learn(RunRecord::Resumed(tripwire_core::run::record::Patience::Leave));
+    bed.learn(RunRecord::Resumed(tripwire_core::run::record::OnHold::Leave));
     assert!(is_told(&bed, "A worker before you ended early") && is_told(&bed, "killed"));
 }

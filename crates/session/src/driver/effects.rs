@@ -4,7 +4,7 @@
 //! written does not stop the guard: the journal is the truth, and the notice tells the person.
 
 use super::recent::{Memo, Progress};
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
 use tripwire_core::effect::Effect;
 use tripwire_core::explain::Explain as _;
@@ -53,7 +53,7 @@ pub(super) fn perform(
                     let written = write_report(layout, session, (*report, decision), (&mut *seen, done), now);
                     performed.notices.extend(written.err().map(|error| not_written("the report", &error)));
                 }
-                Effect::Notify(text) => performed.notices.push(text.clone()),
+                Effect::Notify(text) => performed.notices.push(text.to_string()),
                 Effect::Hold(_)
                 | Effect::Stop(_)
                 | Effect::Kill
@@ -154,8 +154,8 @@ fn blocker(session: &SessionId, decision: &Decision, strictest: Option<&Finding>
         at: now,
         session: session.as_str().to_owned(),
         rule: strictest.map_or_else(|| decision.safety.rule.id().to_owned(), |finding| name(&finding.kind)),
-        reason: strictest.map_or_else(|| decision.safety.reason.to_string(), |finding| finding.reason.clone()),
-        signature: strictest.map(|finding| finding.signature.clone()).filter(|signature| !signature.is_empty()),
+        reason: strictest.map_or_else(|| decision.safety.reason.to_string(), |finding| finding.reason.to_string()),
+        signature: strictest.map(|finding| finding.signature.to_string()).filter(|signature| !signature.is_empty()),
         evidence: strictest
             .map(|finding| finding.evidence.indices().iter().map(|index| index.get()).collect())
             .unwrap_or_default(),
@@ -239,7 +239,7 @@ const fn event_type(kind: FindingKind) -> Option<EventType> {
 }
 
 /// Shows the engine's counters and bits in the manifest. A person's edit in the same moment wins: it is read next time.
-pub(super) fn show_counters(layout: &Layout, view: &View, seen: &mut Seen) {
+pub(super) fn show_counters(layout: &Layout, view: &ChainView, seen: &mut Seen) {
     // Compared with what this session showed: two sessions that each corrected the other's figures would never end.
     if seen.shown().is_none_or(|shown| edits(shown, view).is_empty()) {
         return;
@@ -256,7 +256,7 @@ pub(super) fn show_counters(layout: &Layout, view: &View, seen: &mut Seen) {
     }
 }
 
-fn edits(shown: &Live, view: &View) -> Vec<Edit> {
+fn edits(shown: &Live, view: &ChainView) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut number = |path, old: u64, new: u32| {
         if old != u64::from(new) {

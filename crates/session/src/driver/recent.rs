@@ -93,7 +93,7 @@ impl Memo {
                 at: input.at,
                 level: finding.level,
                 rule: finding.rule.id().to_owned(),
-                reason: finding.reason.clone(),
+                reason: finding.reason.to_string(),
             });
         }
     }

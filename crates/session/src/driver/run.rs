@@ -10,7 +10,7 @@ use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FaultKind, RUN_VERSION, RunRecord};
-use tripwire_core::run::{Run, RunInput, View};
+use tripwire_core::run::{LoopEffect, Run, RunInput};
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Entry as JournalEntry, Journal};
 use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
@@ -52,7 +52,7 @@ impl<S: Storage> Driver<S> {
     ///
     /// # Errors
     /// When the log cannot be written; the journal holds it all the same.
-    pub fn log(&self, view: &View, now: WallClock) -> Result<(), DriverError> {
+    pub fn log(&self, view: &LoopEffect, now: WallClock) -> Result<(), DriverError> {
         match log_entry(view, now) {
             Some(entry) => Ok(SafetyLog::at(&self.layout.safety_log()).append(&entry)?),
             None => Ok(()),
@@ -75,7 +75,7 @@ impl<S: Storage> Driver<S> {
 /// When the journal does not verify, or holds what no loop wrote.
 pub fn again<S: Storage>(
     journal: &Journal<S>,
-    mut show: impl FnMut(&View, WallClock),
+    mut show: impl FnMut(&LoopEffect, WallClock),
 ) -> Result<Option<Run>, DriverError> {
     let mut place = journal.beginning();
     let mut chain: Option<Chain> = None;
@@ -111,7 +111,7 @@ pub fn again<S: Storage>(
     }
 }
 
-fn relearn(run: &mut Option<Run>, record: &RunRecord, chain: &Chain) -> Result<Vec<View>, String> {
+fn relearn(run: &mut Option<Run>, record: &RunRecord, chain: &Chain) -> Result<Vec<LoopEffect>, String> {
     match (record, run) {
         (RunRecord::Begun(setup), run @ None) => {
             if setup.version != RUN_VERSION {
@@ -132,8 +132,8 @@ fn relearn(run: &mut Option<Run>, record: &RunRecord, chain: &Chain) -> Result<V
 
 /// What the safety log says of a view, if it is one of its types.
 #[must_use]
-pub fn log_entry(view: &View, at: WallClock) -> Option<Entry> {
-    let View::Line(line) = view else { return None };
+pub fn log_entry(view: &LoopEffect, at: WallClock) -> Option<Entry> {
+    let LoopEffect::Line(line) = view else { return None };
     if let Line::Fault { call, fault } = line {
         let kind = match fault.kind {
             FaultKind::UnknownTool => EventType::UnknownTool,

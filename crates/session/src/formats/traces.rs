@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use std::io::BufRead;
 use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::AgentEvent;
-use tripwire_core::decision::{Decision, Level, Price};
+use tripwire_core::decision::{Decision, Level};
 use tripwire_core::effect::Effect;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
-use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
+use tripwire_core::units::{Count, MicroUsd, Price, RunMillis, Tokens};
 use tripwire_observe::{Observer, RawCall};
 
 /// The time between two events of a trace that tells none: slow enough to be no runaway.

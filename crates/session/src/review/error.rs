@@ -101,7 +101,7 @@ impl Explain for ReviewError {
                 "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".into()
             }
             Self::Refused(decision) => {
-                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into())
+                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into_string().into())
             }
             Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".into(),
             Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()).into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 use tripwire_clients::hooks::{Event, HookCall, Reply};
-use tripwire_core::chain::View;
+use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
 use tripwire_core::units::RunMillis;
@@ -17,7 +17,7 @@ const ANNOUNCED_MAX: usize = 10_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Pulse {
     /// The session at a glance.
-    pub(crate) view: View,
+    pub(crate) view: ChainView,
     /// The newest findings.
     pub(crate) recent: Vec<RecentFinding>,
     /// When the engine wants to be woken.

@@ -1,12 +1,13 @@
 //! A cassette as it stands in its file, and the way from there to what is played.
 
 use super::{Cassette, CassetteError, Entry, Play, VERSION};
-use crate::engine::{Answer, End, EngineError, ToolCall, Usage};
+use crate::engine::{Answer, End, EngineError, ToolCall};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 use tripwire_core::units::Tokens;
+use tripwire_core::usage::Usage;
 
 /// The first object of a cassette on lines.
 #[derive(Debug, Serialize, Deserialize)]
@@ -260,6 +261,7 @@ impl WireUsage {
             fresh_input: self.input,
             cache_read: self.cache_read,
             cache_write: self.cache_write,
+            cache_write_long: Tokens::ZERO,
             output: self.output,
             reasoning: self.reasoning,
         }

@@ -14,7 +14,7 @@ use tripwire_core::counted::counted;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
-use tripwire_core::run::record::{Answer, Outcome, Setup, Work, WorkEnd};
+use tripwire_core::run::record::{Answer, CallOutcome, Setup, Work, WorkEnd};
 use tripwire_session::ended;
 
 /// How it is shown.
@@ -216,13 +216,13 @@ fn worked(work: &Work) -> String {
 
 fn came_back(result: &ResultLine) -> String {
     let word = match (result.how, result.exit_code) {
-        (Outcome::Done, Some(code)) | (Outcome::Failed, Some(code)) => format!("exit {code}"),
-        (Outcome::Done, None) => "ok".to_owned(),
-        (Outcome::Failed, None) => "failed".to_owned(),
-        (Outcome::Cut, _) => "cut off".to_owned(),
-        (Outcome::NotRun, _) => "not run".to_owned(),
-        (Outcome::Refused, _) => "refused".to_owned(),
-        (Outcome::Unknown, _) => "result unknown".to_owned(),
+        (CallOutcome::Done, Some(code)) | (CallOutcome::Failed, Some(code)) => format!("exit {code}"),
+        (CallOutcome::Done, None) => "ok".to_owned(),
+        (CallOutcome::Failed, None) => "failed".to_owned(),
+        (CallOutcome::Cut, _) => "cut off".to_owned(),
+        (CallOutcome::NotRun, _) => "not run".to_owned(),
+        (CallOutcome::Refused, _) => "refused".to_owned(),
+        (CallOutcome::Unknown, _) => "result unknown".to_owned(),
     };
     // A command's output stands inside a JSON object; what it wrote is what a person wants to see.
     let shown = serde_json::from_str::<serde_json::Value>(&result.text).ok().and_then(|value| {
@@ -232,7 +232,7 @@ fn came_back(result: &ResultLine) -> String {
     });
     match (shown, result.how) {
         (Some(last), _) => format!("-> {word}: {}", one_line(&last)),
-        (None, Outcome::Done) => format!("-> {word}"),
+        (None, CallOutcome::Done) => format!("-> {word}"),
         (None, _) => format!("-> {word}: {}", one_line(&result.text)),
     }
 }

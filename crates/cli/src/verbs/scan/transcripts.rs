@@ -9,9 +9,10 @@ use std::path::Path;
 use tripwire_clients::hooks::Client;
 use tripwire_clients::transcripts::{self, Judged, Past, Skipped};
 use tripwire_core::counted::{agreeing, counted};
-use tripwire_core::decision::{Level, Price};
+use tripwire_core::decision::Level;
 use tripwire_core::policy::Policy;
-use tripwire_core::prices::Basis;
+use tripwire_core::prices::PriceBasis;
+use tripwire_core::units::Price;
 
 /// Skipped files that are named; the others are counted.
 const SKIPPED_NAMED_MAX: usize = 5;
@@ -136,7 +137,7 @@ impl Sum {
         self.overridden += u64::from(levels.overridden.is_some());
         self.held += u64::from(levels.hold.is_some());
         self.stopped += u64::from(levels.stop.is_some());
-        self.unknown_models += u64::from(past.basis == Basis::Dearest);
+        self.unknown_models += u64::from(past.basis == PriceBasis::HighestKnown);
         self.spent = self.spent.plus(past.spent);
         self.saved = self.saved.plus(judged.saved);
         self.since_first_repeat = self.since_first_repeat.plus(judged.since_first_repeat);
@@ -184,7 +185,7 @@ fn line(past: &Past, judged: &Judged) -> Value {
         "broken_lines": past.broken_lines, "kind": scanned.kind, "rule": scanned.rule, "levels": scanned.levels,
         "spent": amount(past.spent), "saved": amount(judged.saved),
         "since_first_repeat": amount(judged.since_first_repeat),
-        "price": match past.basis { Basis::Known => "known", Basis::Dearest => "dearest" },
+        "price": match past.basis { PriceBasis::Listed => "known", PriceBasis::HighestKnown => "dearest" },
     })
 }
 

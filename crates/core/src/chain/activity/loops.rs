@@ -11,13 +11,13 @@ use self::balanced::Balanced;
 use self::window::Window;
 use super::Surroundings;
 use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag};
-use crate::decision::{Evidence, Finding, FindingKind, Level, Price, Raised};
+use crate::decision::{Evidence, Finding, FindingKind, Level, Raised};
 use crate::effect::Sameness;
 use crate::label::Fingerprint;
 use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
-use crate::units::{Count, EventIndex};
-use alloc::borrow::ToOwned;
+use crate::text::{Reason, SignatureText};
+use crate::units::{Count, EventIndex, Price};
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,8 @@ pub(crate) struct Alarm {
     pub(crate) key: Fingerprint,
     pub(crate) evidence: Evidence,
     pub(crate) price: Price,
-    pub(crate) reason: String,
-    pub(crate) signature: String,
+    pub(crate) reason: Reason,
+    pub(crate) signature: SignatureText,
     /// Whether the same came back each time.
     pub(crate) result: Sameness,
     /// Whether the workspace moved meanwhile, as far as edits and installs show.
@@ -133,7 +133,7 @@ impl LoopState {
         }
         self.raised = Raised { key: candidate.key, level: Some(candidate.level) };
         let mut alarm = self.window.prove(candidate, spent);
-        alarm.signature = action.shown().to_owned();
+        alarm.signature = action.shown().into();
         alarm
     }
 
@@ -146,7 +146,7 @@ impl LoopState {
         }
         self.beside = Raised { key: lesser.key, level: Some(lesser.level) };
         let mut alarm = self.window.prove(lesser, spent);
-        alarm.signature = action.shown().to_owned();
+        alarm.signature = action.shown().into();
         Some(alarm.finding())
     }
 
@@ -175,7 +175,7 @@ impl LoopState {
             words: "identical actions in a row, the last one asked for after the override",
         };
         let mut alarm = self.window.prove(&candidate, spent);
-        alarm.signature = action.shown().to_owned();
+        alarm.signature = action.shown().into();
         Some(alarm)
     }
 
@@ -225,8 +225,8 @@ impl Alarm {
             key: candidate.key,
             evidence: Evidence::default(),
             price: Price::default(),
-            reason: String::new(),
-            signature: String::new(),
+            reason: Reason::default(),
+            signature: SignatureText::default(),
             result: Sameness::Unknown,
             workspace: Sameness::Unknown,
             news: super::Sign::Absent,

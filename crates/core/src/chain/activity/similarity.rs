@@ -2,12 +2,12 @@
 
 use super::Sign;
 use crate::chain::event::AgentEvent;
-use crate::decision::{Evidence, Price};
+use crate::decision::Evidence;
 use crate::label::Fingerprint;
 use crate::limits::SIMILARITY_EVENTS;
 use crate::ring::Ring;
 use crate::sketch::Sketch;
-use crate::units::{Count, EventIndex, Ratio};
+use crate::units::{Count, EventIndex, Price, Ratio};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 

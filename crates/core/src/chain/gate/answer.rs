@@ -5,19 +5,20 @@ use super::veto::{self, VetoSet};
 use super::{SafetyGate, budget};
 use crate::chain::activity::loops::Alarm;
 use crate::chain::{Source, Turn};
-use crate::decision::{Evidence, Level, Price, Reason, SafetyDecision, SafetyVeto};
+use crate::decision::{Evidence, Level, SafetyDecision, SafetyVeto};
 use crate::effect::{HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError, GuardFailureError, WallClockTimeoutError};
 use crate::label::Label;
 use crate::policy::{OnGuardFailure, Policy, Profile};
 use crate::rules::Rule;
-use crate::units::RunMillis;
+use crate::text::Reason;
+use crate::units::{Price, RunMillis};
 use alloc::format;
 use alloc::string::ToString;
 
 /// An answer before it is written down.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct GateOutcome {
     refusal: Option<Refusal>,
     veto: Option<SafetyVeto>,
     /// Whether the refusal holds in observe mode as well.
@@ -42,7 +43,7 @@ enum Binding {
     WhenArmed,
 }
 
-impl Answer {
+impl GateOutcome {
     /// Finds the strictest answer.
     pub(super) fn of(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, vetoes: VetoSet) -> Self {
         let veto = vetoes.first();
@@ -79,7 +80,7 @@ impl Answer {
                 evidence: Evidence::default(),
                 health,
                 price: Price::default(),
-                reason: Reason::Borrowed("nothing speaks against it"),
+                reason: Reason::fixed("nothing speaks against it"),
                 remaining_budget,
                 retry_after_ms: None,
                 rule: Rule::GateOpen,
@@ -88,7 +89,7 @@ impl Answer {
         };
         let only_watched = !gate.is_armed() && self.binding == Binding::WhenArmed;
         let reason =
-            if only_watched { Reason::Owned(format!("only observed: {}", refusal.reason)) } else { refusal.reason };
+            if only_watched { Reason::from(format!("only observed: {}", refusal.reason)) } else { refusal.reason };
         SafetyDecision {
             allowed: only_watched,
             error: refusal.error,
@@ -108,7 +109,7 @@ impl Refusal {
     fn error(rule: Rule, error: EnforcementError, turn: &Turn<'_>) -> Self {
         Self {
             rule,
-            reason: Reason::Owned(error.to_string()),
+            reason: Reason::from(error.to_string()),
             error: Some(error),
             evidence: Evidence::one(turn.place.index),
             price: Price::default(),
@@ -124,7 +125,7 @@ fn stopped(turn: &Turn<'_>, stop: StopReason) -> Refusal {
     let of_loop = matches!(stop, StopReason::SystemError | StopReason::InfiniteLoop);
     if let Some(alarm) = turn.reading.alarm.as_ref().filter(|alarm| of_loop && !alarm.reason.is_empty()) {
         refusal.rule = alarm.rule;
-        refusal.reason = Reason::Owned(format!("{}: {}", stop.explain(), alarm.reason));
+        refusal.reason = Reason::from(format!("{}: {}", stop.explain(), alarm.reason));
         refusal.evidence = alarm.evidence.clone();
         refusal.price = alarm.price;
     }
@@ -151,7 +152,7 @@ fn held(turn: &Turn<'_>, hold: HoldReason) -> Refusal {
         turn.reading.alarm.as_ref().filter(|alarm| hold == HoldReason::Loop && !alarm.reason.is_empty())
     {
         refusal.rule = alarm.rule;
-        refusal.reason = Reason::Owned(format!("{}: {}", alarm.reason, hold.explain()));
+        refusal.reason = Reason::from(format!("{}: {}", alarm.reason, hold.explain()));
         refusal.evidence = alarm.evidence.clone();
         refusal.price = alarm.price;
     }
@@ -187,7 +188,7 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
     };
     let mut refusal = Refusal {
         rule: Rule::GateOpen,
-        reason: Reason::Borrowed(""),
+        reason: Reason::fixed(""),
         error: None,
         evidence: Evidence::one(turn.place.index),
         price: Price::default(),
@@ -195,28 +196,28 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
     };
     (refusal.rule, refusal.reason, refusal.retry_after) = match veto {
         SafetyVeto::RunawayDetected => {
-            (Rule::ActTempo, Reason::Borrowed("runaway: the agent accelerates uncontrollably"), cooldown)
+            (Rule::ActTempo, Reason::fixed("runaway: the agent accelerates uncontrollably"), cooldown)
         }
         SafetyVeto::LoopDetected => {
-            (Rule::ActSimilarity, Reason::Borrowed("loop: the outputs of the last 5 events are alike"), cooldown)
+            (Rule::ActSimilarity, Reason::fixed("loop: the outputs of the last 5 events are alike"), cooldown)
         }
         SafetyVeto::TokenBudgetExceeded => {
             let budget = budget::effective(&policy.gate, gate.health.level());
             let reason = format!("{} tokens in the last minute; the budget is {budget}", gate.minute.tokens());
-            (Rule::GateTokens, Reason::Owned(reason), throttle())
+            (Rule::GateTokens, Reason::from(reason), throttle())
         }
         SafetyVeto::RateLimitExceeded => {
             let limit = policy.gate.max_tool_calls_per_minute;
             let reason = format!("{} tool calls in the last minute; the limit is {limit}", gate.minute.calls());
-            (Rule::GateCalls, Reason::Owned(reason), throttle())
+            (Rule::GateCalls, Reason::from(reason), throttle())
         }
         SafetyVeto::CooldownActive => {
             let left = gate.cooldown.left(at);
-            (Rule::GateCooldown, Reason::Borrowed("the wait after a veto is not over"), left)
+            (Rule::GateCooldown, Reason::fixed("the wait after a veto is not over"), left)
         }
         SafetyVeto::HealthDegraded => {
             let reason = format!("soft suspend: health is {}", gate.health.level());
-            (Rule::GateHealth, Reason::Owned(reason), None)
+            (Rule::GateHealth, Reason::from(reason), None)
         }
     };
     if let Some(alike) = turn.reading.similar.as_ref().filter(|_| veto == SafetyVeto::LoopDetected) {
@@ -227,9 +228,9 @@ fn vetoed(gate: &SafetyGate, policy: &Policy, turn: &Turn<'_>, veto: SafetyVeto)
     let vetoes = |alarm: &&Alarm| veto == SafetyVeto::LoopDetected && alarm.level >= Level::Hold;
     if let Some(alarm) = turn.reading.alarm.as_ref().filter(vetoes) {
         refusal.rule = alarm.rule;
-        refusal.reason = Reason::Borrowed("loop: it goes on after the alarm");
+        refusal.reason = Reason::fixed("loop: it goes on after the alarm");
         if alarm.news.is_present() {
-            refusal.reason = Reason::Owned(alarm.reason.clone());
+            refusal.reason = alarm.reason.clone();
             refusal.evidence = alarm.evidence.clone();
             refusal.price = alarm.price;
         }

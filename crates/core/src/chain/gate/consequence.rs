@@ -7,16 +7,16 @@ use super::veto::VetoSet;
 use super::{SafetyGate, budget, rate};
 use crate::chain::Turn;
 use crate::chain::activity::loops::Alarm;
-use crate::decision::{Evidence, Finding, FindingKind, Level, Price, SafetyVeto};
+use crate::decision::{Evidence, Finding, FindingKind, Level, SafetyVeto};
 use crate::effect::{Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, StopReason};
 use crate::input::Report;
 use crate::label::Label;
 use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
-use crate::units::Count;
+use crate::text::{Reason, SignatureText};
+use crate::units::{Count, Price};
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::String;
 
 /// A warning that is given once until its cause has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl SafetyGate {
                 if self.standing.hold(HoldReason::Loop) {
                     turn.draft.cause(Effect::Hold(HoldReason::Loop));
                     turn.draft.cause(Effect::AskAdvisor(Deadlock::HardLoop));
-                    turn.draft.cause(Effect::Notify(alarm.reason));
+                    turn.draft.cause(Effect::Notify(alarm.reason.into_string().into()));
                 }
             }
             Level::Stop => {
@@ -111,7 +111,7 @@ impl SafetyGate {
                     turn.note(FindingKind::HealthDegraded, Rule::GateHealth, &reason);
                     if self.is_armed() {
                         turn.draft.cause(Effect::Hold(HoldReason::SoftSuspend));
-                        turn.draft.cause(Effect::Notify(reason));
+                        turn.draft.cause(Effect::Notify(reason.into()));
                     }
                 }
             }
@@ -119,7 +119,7 @@ impl SafetyGate {
                 if self.is_armed() && self.standing.stopped().is_none() {
                     let reason = format!("health {} is below the hard threshold", self.health.level());
                     turn.note(FindingKind::HealthDegraded, Rule::GateHealth, &reason);
-                    turn.draft.cause(Effect::Notify(reason));
+                    turn.draft.cause(Effect::Notify(reason.into()));
                     self.end(turn, StopReason::HardStop);
                 }
             }
@@ -136,13 +136,13 @@ impl SafetyGate {
                 self.standing.clear(HoldReason::Money);
                 let text = format!("{left} micro-dollars are left of the budget: wrap up");
                 turn.note(FindingKind::BudgetWarning, Rule::GateMoney, &text);
-                turn.draft.cause(Effect::Prompt(text));
+                turn.draft.cause(Effect::Prompt(text.into()));
             }
             Purse::Empty => {
                 if self.standing.hold(HoldReason::Money) {
                     turn.note(FindingKind::BudgetWarning, Rule::GateMoney, "the money budget is used up");
                     turn.draft.cause(Effect::Hold(HoldReason::Money));
-                    turn.draft.cause(Effect::Notify("the money budget is used up".to_owned()));
+                    turn.draft.cause(Effect::Notify("the money budget is used up".into()));
                 }
             }
         }
@@ -174,7 +174,7 @@ impl SafetyGate {
         turn.note(kind, rule, reason);
         turn.draft.cause(Effect::EndIteration(IterationEnd {
             exit_status: status,
-            interrupt_reason: Some(reason.to_owned()),
+            interrupt_reason: Some(reason.to_owned().into()),
             verdict: None,
         }));
         if status == ExitStatus::Timeout {
@@ -199,7 +199,7 @@ impl SafetyGate {
         if self.iterations.ended().is_none() {
             turn.draft.cause(Effect::EndIteration(IterationEnd {
                 exit_status,
-                interrupt_reason: Some(reason.explain().to_owned()),
+                interrupt_reason: Some(Reason::fixed(reason.explain())),
                 verdict: None,
             }));
         }
@@ -239,9 +239,9 @@ impl Turn<'_> {
             kind,
             level: Level::Note,
             price: Price::default(),
-            reason: reason.to_owned(),
+            reason: reason.to_owned().into(),
             rule,
-            signature: String::new(),
+            signature: SignatureText::default(),
         });
     }
 }

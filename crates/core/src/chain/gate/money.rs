@@ -1,8 +1,7 @@
 //! Money for the whole agent tree of a session: told at 80 %, held when it is used up (GATE-8).
 
-use crate::decision::Price;
 use crate::policy;
-use crate::units::MicroUsd;
+use crate::units::{MicroUsd, Price};
 use serde::{Deserialize, Serialize};
 
 /// What was spent and what a person added to the budget.

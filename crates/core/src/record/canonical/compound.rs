@@ -10,7 +10,7 @@ use serde::ser::{
     SerializeTupleVariant,
 };
 
-use super::{CanonicalError, Mark, Name, Writer, escape, key};
+use super::{CanonicalError, Member, Name, Writer, escape, key};
 
 impl Writer<'_> {
     /// Opens the one-member object around the content of an enum variant.
@@ -114,7 +114,7 @@ impl<'writer, 'out> Object<'writer, 'out> {
                 Ordering::Greater => self.sorting = Sorting::Needed,
             }
         }
-        self.writer.marks.push(Mark { start: self.writer.out.len(), key: name });
+        self.writer.marks.push(Member { start: self.writer.out.len(), key: name });
         self.writer.out.push('"');
         match name {
             Name::Field(text) => escape(text, self.writer.out),
@@ -152,7 +152,7 @@ impl<'writer, 'out> Object<'writer, 'out> {
         let marks = self.writer.marks.get(self.marks_below..).unwrap_or_default();
         let text_start = marks.first().map_or(self.writer.out.len(), |mark| mark.start);
         let ends = marks.iter().skip(1).map(|next| next.start.saturating_sub(1)).chain([self.writer.out.len()]);
-        let mut members: Vec<(Mark, usize)> = marks.iter().copied().zip(ends).collect();
+        let mut members: Vec<(Member, usize)> = marks.iter().copied().zip(ends).collect();
         members.sort_by(|(left, _), (right, _)| key::order(self.writer.name(left.key), self.writer.name(right.key)));
         let mut sorted = String::with_capacity(self.writer.out.len().saturating_sub(text_start));
         let mut previous: Option<&str> = None;

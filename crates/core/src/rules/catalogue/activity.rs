@@ -1,10 +1,10 @@
 //! Activity and intent: what the agent is doing and what the engine makes of it.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// ACT and INTENT.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "ACT-1",
         title: "Activity modes",
         what: "An agent is IDLE, WORKING, LOOPING or RUNAWAY. Silence makes it IDLE, alike outputs LOOPING, strong \
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A tick 30 s after the last event: IDLE.",
         quiet: "A tick 29.9 s after the last event: still WORKING.",
     },
-    Entry {
+    RuleEntry {
         id: "ACT-1.similarity",
         title: "Alike outputs",
         what: "Each output is compared with the one before it, by hash or by sketch. When all neighbours in the window \
@@ -28,7 +28,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Five events with the same outputHash under `strict`: LOOPING, veto LOOP_DETECTED.",
         quiet: "Four equal outputs, one different, four equal again: never five in a row.",
     },
-    Entry {
+    RuleEntry {
         id: "ACT-1.tempo",
         title: "Acceleration",
         what: "The mean of the last five intervals between steps is set against a rolling baseline of earlier ones. \
@@ -40,7 +40,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Sixteen steps 10 s apart, then five steps 1 s apart under `strict`: RUNAWAY.",
         quiet: "Steps 10 s apart, then 4 s apart: faster, but not below 0.3.",
     },
-    Entry {
+    RuleEntry {
         id: "ACT-2",
         title: "Dwell time",
         what: "The reported mode does not flicker: it stays for the dwell time, and leaving LOOPING or RUNAWAY takes \
@@ -51,7 +51,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Outputs differ again 20 s after LOOPING began: the report still says LOOPING.",
         quiet: "Outputs differ again 31 s after LOOPING began: the report says WORKING.",
     },
-    Entry {
+    RuleEntry {
         id: "ACT-3",
         title: "Intensity",
         what: "The tokens of the sliding minute are compared with their own rolling average: less than half is LOW, \
@@ -63,7 +63,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Minutes of 6,000 tokens, then one of 30,000: HIGH.",
         quiet: "A steady 20,000 tokens in every minute: NORMAL.",
     },
-    Entry {
+    RuleEntry {
         id: "INTENT-1",
         title: "From mode to intent",
         what: "IDLE and WORKING mean CONTINUE, LOOPING means PAUSE, RUNAWAY means STOP. Once a session has ended the \
@@ -74,7 +74,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "The reported mode is LOOPING: PAUSE.",
         quiet: "An hour of silence: CONTINUE, because silence is no failure.",
     },
-    Entry {
+    RuleEntry {
         id: "INTENT-2",
         title: "Confidence",
         what: "Suspicion s is how near the strongest alarm is: counted repeats over the hold threshold, alike outputs \

@@ -1,10 +1,10 @@
 //! The constitution and the chain: what holds everywhere.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// CONST and CHAIN.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "CONST-1",
         title: "Nothing is taken for granted",
         what: "The engine never assumes that an agent's output is right, and it expects behaviour to get worse over \
@@ -15,7 +15,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "An agent says that the tests pass; no test run was observed, so the verdict is UNVERIFIED.",
         quiet: "A test command was seen to end with exit code 0 on the present tree: the verdict is VERIFIED.",
     },
-    Entry {
+    RuleEntry {
         id: "CONST-2",
         title: "Order of priorities",
         what: "Being able to control the agent comes first, then being able to explain, then surviving, then speed. \
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A STOP arrives in the middle of productive work: the work ends.",
         quiet: "Nobody said stop and no limit is near: the work goes on at full speed.",
     },
-    Entry {
+    RuleEntry {
         id: "CONST-3",
         title: "What the engine may decide",
         what: "It may answer CONTINUE, PAUSE or STOP, call the intensity LOW, NORMAL or HIGH, and end itself. It may \
@@ -38,7 +38,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Code that tries to act without a permit does not compile.",
         quiet: "A request that passes the gate receives one permit and uses it once.",
     },
-    Entry {
+    RuleEntry {
         id: "CONST-4",
         title: "What counts as a failure",
         what: "A decision without a reason, a crossed boundary, or going on after the moment to stop: these are \
@@ -50,7 +50,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A random stream of inputs that yields one empty reason fails the property tests.",
         quiet: "Ten minutes without any event: the mode is IDLE, the intent stays CONTINUE, health is untouched.",
     },
-    Entry {
+    RuleEntry {
         id: "CONST-5",
         title: "Fail closed",
         what: "When a premise of the guard breaks (an unreadable policy, a journal that does not verify, a clock that \
@@ -62,7 +62,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "An input carries a time 6 s before the newest one: GUARD_FAILURE, and everything waits.",
         quiet: "An input is 4 s early: its time is clamped to the newest one, CLOCK_CLAMPED is noted, work goes on.",
     },
-    Entry {
+    RuleEntry {
         id: "CONST-6",
         title: "Frozen at the start",
         what: "Policy, system prompt, tool registry and identity are fixed by their hashes in the first record of a \
@@ -75,7 +75,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                 stays.",
         quiet: "A person sets safety.consecutive_failures to 0: MANUAL_OVERRIDE, and the counter is 0.",
     },
-    Entry {
+    RuleEntry {
         id: "CHAIN-1",
         title: "One way, fixed names",
         what: "An event becomes an activity, the activity an intent, the intent a safety decision; nothing flows back \
@@ -87,7 +87,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "An event without tokenCount is refused, and the error names the field.",
         quiet: "An event with only the six original fields is decided.",
     },
-    Entry {
+    RuleEntry {
         id: "CHAIN-2",
         title: "Facts travel with the event",
         what: "What the rules need to know about a call (action, digests, sketch, outcome, costs, turn, workspace) is \
@@ -99,7 +99,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A sketch that was made by another version of the sketching function is refused.",
         quiet: "An event that knows nothing of its action is decided on tokens, time and output hash alone.",
     },
-    Entry {
+    RuleEntry {
         id: "CHAIN-3",
         title: "The core is pure",
         what: "The engine reads no clock, no file and no random number, uses no floating point and no unordered map. \
@@ -111,7 +111,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A snapshot taken under `strict` is loaded under `balanced`: refused, start a new session.",
         quiet: "A snapshot is loaded under its own policy: the next decisions are the same as without the pause.",
     },
-    Entry {
+    RuleEntry {
         id: "CHAIN-4",
         title: "Permission is a value",
         what: "Only the gate can make a permit. It cannot be copied, it names one request and one action, and carrying \
@@ -122,7 +122,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A refused request comes back without a permit.",
         quiet: "An allowed request comes back with a permit that carries its index and deadline.",
     },
-    Entry {
+    RuleEntry {
         id: "CHAIN-5",
         title: "Journal first",
         what: "An input is written to the journal before the engine takes it in, and the decision after it. Replaying \
@@ -134,7 +134,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "The journal cannot be written: the input is not applied, the session is held.",
         quiet: "The journal takes the record: the decision follows.",
     },
-    Entry {
+    RuleEntry {
         id: "CHAIN-6",
         title: "Constant cost, bounded state",
         what: "One event costs the same at the start of a session and after a million others. Everything that is \

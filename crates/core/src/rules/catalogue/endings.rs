@@ -1,10 +1,10 @@
 //! Progress, dirty bits, iterations, wall clocks and the context gate: how work ends.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// PROG, DIRTY, ITER, TERM and CTX.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "PROG-1",
         title: "No progress",
         what: "An iteration fails if tests fail after a code change, the build fails, the same error came twice, or an \
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Three iterations in a row that each edit a file and end with failing tests.",
         quiet: "Two such iterations, then one whose tests pass: the count is zero again.",
     },
-    Entry {
+    RuleEntry {
         id: "DIRTY-1",
         title: "Dirty bits and the claim to be done",
         what: "Edits, test runs and their results are taken from what was observed, never from the agent's words. A \
@@ -34,7 +34,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A file was edited and the agent claims to be done: sent back to run the tests.",
         quiet: "The tests passed after the last edit: released as VERIFIED.",
     },
-    Entry {
+    RuleEntry {
         id: "ITER-1",
         title: "Iteration cap",
         what: "A session has a bounded number of iterations. The one after the last does not begin: the session is held \
@@ -45,7 +45,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "The 101st iteration is about to begin: CHECKPOINT.md, held.",
         quiet: "The 100th iteration begins.",
     },
-    Entry {
+    RuleEntry {
         id: "TERM-1",
         title: "Every iteration ends",
         what: "Each iteration ends with exactly one status: completed, max_steps, timeout, interrupted or system_error. \
@@ -56,7 +56,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A person says stop: the running iteration ends as interrupted.",
         quiet: "An iteration with steps and time left goes on.",
     },
-    Entry {
+    RuleEntry {
         id: "TERM-1.steps",
         title: "Step cap",
         what: "A step is one model turn with its tool calls, however many run in parallel. A request beyond the cap is \
@@ -68,7 +68,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A cap of 10 and the eleventh step: the iteration ends with max_steps.",
         quiet: "Ten steps, one of them with five parallel calls.",
     },
-    Entry {
+    RuleEntry {
         id: "TERM-1.clock",
         title: "Wall clocks",
         what: "An iteration and, where set, the whole session have a wall clock. It is checked at every input, and a \
@@ -80,7 +80,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A tick 8 hours after the iteration began: timeout, and the process tree is killed.",
         quiet: "A tick one millisecond earlier.",
     },
-    Entry {
+    RuleEntry {
         id: "CTX-1",
         title: "How full the context is",
         what: "Use is cached plus current input over the model's real window, from the provider's own figures. Where no \
@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "170,000 tokens of a window of 200,000: 85 per cent.",
         quiet: "170,000 tokens of a window of 1,000,000: 17 per cent.",
     },
-    Entry {
+    RuleEntry {
         id: "CTX-2",
         title: "Three tiers of the context gate",
         what: "The first tier warns the agent, the second writes a briefing and restarts the worker, the third blocks \
@@ -103,7 +103,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "85 per cent: held for the context.",
         quiet: "74 per cent: nothing is said.",
     },
-    Entry {
+    RuleEntry {
         id: "CTX-3",
         title: "The mission briefing",
         what: "When the second tier is reached the objective, the last steps, the files read, the edits, the refused \
@@ -115,7 +115,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "80 per cent: the effect is to compact, the shell writes the briefing and restarts the worker.",
         quiet: "79 per cent: a warning, no briefing.",
     },
-    Entry {
+    RuleEntry {
         id: "CTX-4",
         title: "Compaction spiral",
         what: "An agent may fill its context, compact, and fill it again without having changed anything. Compactions \

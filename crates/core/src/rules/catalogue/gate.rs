@@ -1,10 +1,10 @@
 //! The gate: vetoes, budgets, waits, health and money.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// GATE.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "GATE-1",
         title: "Veto priority",
         what: "Six vetoes may hold at the same time; the one that is named is always the first of this order: runaway, \
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A loop, an exceeded token budget and a running cooldown at once: vetoReason is LOOP_DETECTED.",
         quiet: "None of the six holds: allowed, with the reason that nothing speaks against it.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-2",
         title: "Budgets of the sliding minute",
         what: "Tokens and tool calls are summed over exactly the last 60 s. Crossing either bound refuses: `strict` adds \
@@ -33,7 +33,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "61 calls within a minute: RATE_LIMIT_EXCEEDED.",
         quiet: "60 calls within a minute, or 61 spread over 61 s.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-2.tokens",
         title: "Tokens of the minute",
         what: "Fresh input plus output tokens of the last 60 s, without cache reads; where the classes are unknown, the \
@@ -46,7 +46,7 @@ pub(super) const ENTRIES: &[Entry] = &[
                 50,000.",
         quiet: "One event of 1,000 fresh tokens and 400,000 read from the cache.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-2.calls",
         title: "Tool calls of the minute",
         what: "The tool calls of the last 60 s are summed, whatever they were. Above the bound the answer is \
@@ -58,7 +58,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "61 calls in 30 s.",
         quiet: "60 calls in 30 s; TOOL_CALL_WARNING was given at the 45th.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-3",
         title: "Cooldown",
         what: "After a veto of priority 1 to 4 nothing passes for the cooldown; a further such veto starts it anew. A \
@@ -70,7 +70,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A request 10 s after a token veto in `strict`: COOLDOWN_ACTIVE, retryAfterMs 50,000.",
         quiet: "The same request 60 s after the veto.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-4",
         title: "Health",
         what: "Health starts at 1 and falls with incidents: entering LOOPING or RUNAWAY, execution errors, mode flips, \
@@ -94,7 +94,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Nine tools that timed out, 0.05 each: health 0.55, HEALTH_DEGRADED.",
         quiet: "A test command that ran and exited with 1, twice: no execution error, health stays 1.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-5",
         title: "The three allowed adaptations",
         what: "Intensity follows a rolling average, the token budget shrinks with health, and the similarity threshold \
@@ -107,7 +107,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "At health 0.8 a minute of 40,001 tokens is over budget.",
         quiet: "At health 1 the same minute is not.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-6",
         title: "Refusals that are not vetoes",
         what: "Missing permission, a spent wall clock, a missing review, an ended or held session and a broken guard are \
@@ -119,7 +119,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A request without a role in a paused session: PermissionDenied is the answer.",
         quiet: "A request with its role and permission in an open session receives a permit.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-7",
         title: "What a runaway leads to",
         what: "`strict` ends the session at the first evidence of a runaway. `balanced` vetoes, waits one cooldown, and \
@@ -130,7 +130,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A runaway in `strict`: the session stops with RUNAWAY.",
         quiet: "A runaway in `balanced` that slows down within the minute: a veto and a wait, no stop.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-8",
         title: "Money and sub-agents",
         what: "One budget covers the whole tree of agents of a session. The tree itself is bounded in depth and in \
@@ -141,7 +141,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A sub-agent spends the last cent: the whole session is held.",
         quiet: "No budget is set: money is counted and shown, and limits nothing.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-8.money",
         title: "Money",
         what: "Costs of all agents are summed in millionths of a dollar. At the warning share the agent is told once; at \
@@ -153,7 +153,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A budget of 1,000,000 and events that cost 1,000,000 together: held for money.",
         quiet: "The same budget and 799,999 spent: nothing is said.",
     },
-    Entry {
+    RuleEntry {
         id: "GATE-8.agents",
         title: "The tree of agents",
         what: "Every agent id that acts for the first time counts, and its depth is one more than its parent's. A new \

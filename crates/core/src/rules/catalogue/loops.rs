@@ -1,10 +1,10 @@
 //! The loop ladder.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// LOOP.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "LOOP-1",
         title: "The ladder",
         what: "Repetition climbs four rungs: a note in the log, a typed override for the agent, a hold that waits for \
@@ -23,7 +23,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Five edits of one file among ten calls in `strict`: held, the advisor is asked.",
         quiet: "Two edits of one file among ten calls: not even a note.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-1.exact",
         title: "Identical actions in a row",
         what: "Action type, tool, arguments and target are the same in consecutive steps. The third brings an override \
@@ -35,7 +35,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`ls src` four times in a row in `strict`: LOOP_OVERRIDE at the third, SYSTEM_ERROR at the fourth.",
         quiet: "`ls src`, `ls src`, `ls test`, `ls src`, `ls src`: never three in a row.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-1.signature",
         title: "Equal signatures",
         what: "The normalised signature (file name for edits, globbed paths for commands) is counted among the last \
@@ -53,7 +53,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`Edit(file=foo.py)` five times with different content in `strict`: held.",
         quiet: "The same five edits in `balanced`: nothing; ten calls in a row with one signature: a note.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2",
         title: "Two profiles",
         what: "`strict` reads the documents to the letter and lets each count act on its own. `balanced` climbs the same \
@@ -65,7 +65,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "The same command with the same result, five times in one epoch: held in both profiles.",
         quiet: "The same command with a different result each time: held in `strict` only.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.repeat",
         title: "Same action, same result",
         what: "`balanced` counts pairs of action and result within one epoch, with other calls between allowed. A change \
@@ -78,7 +78,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`cargo test` with the same failing output five times, only reads between: held.",
         quiet: "`cargo test` with the same failing output five times, a successful edit before each.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.cycle",
         title: "Cycles",
         what: "`balanced` looks for a sequence of two to eight calls that comes round again with the same results. A \
@@ -90,7 +90,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "read a, read b, read a, read b … six calls with unchanged results: held.",
         quiet: "The same alternation while the results keep changing.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.error",
         title: "One error, many arguments",
         what: "`balanced` counts the normalised error text: an agent that varies its arguments and hits the same wall is \
@@ -102,7 +102,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Five guesses of a module's name, each answered with the same import error: held.",
         quiet: "Five retries after a 529 of the provider.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.kind",
         title: "One kind of error",
         what: "Errors that quote what they complain about never read the same twice. `balanced` compares their first \
@@ -114,7 +114,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Five edits whose old text is not found, each error quoting another text: overridden.",
         quiet: "Five errors that say five different things.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.failing",
         title: "Failures in a row",
         what: "`balanced` counts failures whatever they say, because varied errors without one success are no progress \
@@ -126,7 +126,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Five scripts that crash one after the other, each in its own way: overridden.",
         quiet: "Four crashes, one success, four crashes.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.thrash",
         title: "Edits that fail",
         what: "Editing one file again and again is ordinary work as long as the edits succeed. `balanced` counts model \
@@ -138,7 +138,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Five patches of eight do not apply: overridden.",
         quiet: "Fifty successful edits of one file.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.reword",
         title: "Reworded questions",
         what: "A search in plain words that shares its words with an earlier one of the same epoch is the same question \
@@ -150,7 +150,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "One question put to a web search three times, word order and synonyms apart: overridden.",
         quiet: "Three questions about one town, each answered with a page of news.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.echo",
         title: "Echoes",
         what: "A call that resembles an earlier one and returns only the words that were put into it does nothing: a \
@@ -162,7 +162,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A request to another agent is printed twice, and nobody answers: overridden.",
         quiet: "A file is written and shown once.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.action",
         title: "Same call, any result",
         what: "The same call with changing results is polling, testing or stepping through a program, and passes. It is \
@@ -173,7 +173,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`next` in a debugger three times: a note, the call passes.",
         quiet: "`next`, an edit, `next`, an edit, `next`.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.stale",
         title: "Nothing new",
         what: "Eight results in a row in which at most one word in eight was not seen before are a hint that the agent \
@@ -184,7 +184,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Eight searches in ever the same three files: a note.",
         quiet: "Eight reads of eight files.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-2.paging",
         title: "Paging",
         what: "Calls in a row whose tool and arguments differ only in digits walk through a list or a file. Nearly all \
@@ -195,7 +195,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Ten pages of one list in a row: a note.",
         quiet: "Nine pages, then something else.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-3",
         title: "What is no loop",
         what: "Polling whose output changes, work file by file, a debugger's `next`, paging through a file and retries \
@@ -208,7 +208,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A poll that returns the very same text five times and more is a repeat (LOOP-2.repeat).",
         quiet: "A poll that reports 10 %, 20 %, 30 % … for an hour.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-4",
         title: "Typed override and advice",
         what: "What the agent is told is a record with fixed fields: what not to repeat, how often it was seen, whether \
@@ -221,7 +221,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Held for a loop, the advisor answers `try the other module`: the hold ends, the advice is injected.",
         quiet: "The advisor answers with blanks: the hold stands.",
     },
-    Entry {
+    RuleEntry {
         id: "LOOP-5",
         title: "Evidence and price",
         what: "Every alarm names the indices of the events that prove it and what was spent since the first repeat, in \

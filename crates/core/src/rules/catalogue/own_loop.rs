@@ -1,10 +1,10 @@
 //! Our own agent loop: prompt, transcript, memory, tools, engines.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// RUN, MEM and TOOL.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "RUN-1",
         title: "Stable prompt, append-only transcript",
         what: "System prompt and tool registry stay the same for a whole session. Every input, output, call, result and \
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "The registry changes on disk during a session: it needs a new session.",
         quiet: "Two runs of one scripted session: identical transcripts.",
     },
-    Entry {
+    RuleEntry {
         id: "RUN-2",
         title: "Errors reach the model",
         what: "A non-zero exit, an exception or a time-out is appended word for word, and the model sees it before any \
@@ -27,7 +27,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A command exits with 2: its text stands in the next prompt.",
         quiet: "A command exits with 0: its output stands there instead.",
     },
-    Entry {
+    RuleEntry {
         id: "RUN-3",
         title: "Recitation in todo.md",
         what: "The objective is repeated word for word in `todo.md`, with progress, the last completed and the next step. \
@@ -38,7 +38,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Six steps: `todo.md` was rewritten twice.",
         quiet: "Two steps: not yet.",
     },
-    Entry {
+    RuleEntry {
         id: "RUN-4",
         title: "Engine fallback",
         what: "When an engine is overloaded, keeps stopping, fails verification too often or runs out of context, the \
@@ -50,7 +50,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "The context is exhausted: ENGINE_SWITCH.",
         quiet: "A single failed verification.",
     },
-    Entry {
+    RuleEntry {
         id: "RUN-5",
         title: "Out-of-band advisor",
         what: "Another, stronger engine is asked when a loop is held or iterations fail twice in a row. It receives the \
@@ -62,7 +62,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "HARD_LOOP: the advisor is asked.",
         quiet: "SOFT_LOOP: a note, nobody is asked.",
     },
-    Entry {
+    RuleEntry {
         id: "MEM-1",
         title: "Reversible memory",
         what: "The full original is stored under its own digest. Summaries, diffs and embeddings are pointers to it. \
@@ -73,7 +73,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A blob whose bytes no longer match its name is refused.",
         quiet: "A long note is compressed, stored and read back unchanged.",
     },
-    Entry {
+    RuleEntry {
         id: "TOOL-1",
         title: "Bounded tool results",
         what: "`read_file` returns a bounded number of lines and says how many remain; every result has a cap in bytes, \
@@ -85,7 +85,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A file of 1,200 lines: 500 shown, 700 remaining, has_more is true.",
         quiet: "A file of 500 lines: all shown, has_more is false.",
     },
-    Entry {
+    RuleEntry {
         id: "TOOL-2",
         title: "Schema and repair",
         what: "Plans, arguments and outputs are validated before they are used. An invalid one goes back with the \

@@ -1,10 +1,10 @@
 //! People's controls and authority.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// CTRL, PERM, REVIEW and IDENT.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "CTRL-1",
         title: "Control files",
         what: "A file named STOP or PAUSE in `.geometry` acts within one step and without any daemon. Removing PAUSE \
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`touch .geometry/PAUSE`: every call is refused, the state is kept.",
         quiet: "PAUSE is removed: work goes on where it was.",
     },
-    Entry {
+    RuleEntry {
         id: "CTRL-2",
         title: "The same as commands",
         what: "`tripwire stop`, `pause`, `resume` and `ack` do what the files do. Both ways lead to the same input and \
@@ -27,7 +27,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`tripwire stop`: the session ends as interrupted and the process tree is killed.",
         quiet: "`tripwire resume` on a session that nothing holds changes nothing.",
     },
-    Entry {
+    RuleEntry {
         id: "CTRL-3",
         title: "Out of the agent's reach",
         what: "No tool may write to `.geometry`, to the hook settings or to the policy, and in the sandbox they are \
@@ -39,7 +39,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "The agent runs `rm .geometry/BLOCKER_REPORT.md`: refused.",
         quiet: "The agent reads `.geometry/todo.md`.",
     },
-    Entry {
+    RuleEntry {
         id: "CTRL-4",
         title: "Stop ends in a receipt",
         what: "Stopping freezes the whole process tree, kills it, watches for processes that come back and prints how \
@@ -51,7 +51,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "One process survives: the receipt says so and the exit code is 9.",
         quiet: "All processes ended: exit code 0.",
     },
-    Entry {
+    RuleEntry {
         id: "PERM-1",
         title: "Roles and permissions",
         what: "Every request carries a role and what the policies said about it. Without them, or with a denial, the \
@@ -63,7 +63,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A role without can_edit_source asks to write a source file.",
         quiet: "The same role asks to run a tool and has can_execute_tasks.",
     },
-    Entry {
+    RuleEntry {
         id: "PERM-1.convergence",
         title: "Stop on convergence",
         what: "A role that must stop once its work has converged is held when iterations end with the same workspace. An \
@@ -74,7 +74,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "Three claims in a row with one workspace hash and limits.stop_on_convergence on.",
         quiet: "The same three claims with the setting off, or with a changed hash among them.",
     },
-    Entry {
+    RuleEntry {
         id: "FLOOR-1",
         title: "The floor of irreversible commands",
         what: "A shell command that would destroy what nobody gets back, outside of what the run itself may lose, waits \
@@ -88,7 +88,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`git checkout -- .` with uncommitted changes, also as `bash -c 'git checkout -- .'`.",
         quiet: "The same in a clean tree; `rm -rf target/`; a commit message that mentions `rm -rf ~`.",
     },
-    Entry {
+    RuleEntry {
         id: "REVIEW-1",
         title: "Review gate",
         what: "A change that needs a review is known by its SHA-256. It may be applied only if the reviewer approved that \
@@ -100,7 +100,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A request whose proposal was edited by one byte after its approval: mismatched.",
         quiet: "A request whose proposal has the approved digest.",
     },
-    Entry {
+    RuleEntry {
         id: "IDENT-1",
         title: "Identity for critical operations",
         what: "An agent's configuration has a checksum. Operations that are named critical need a checksum on the signed \

@@ -1,10 +1,10 @@
 //! Journal, logs and replay.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// LOG and REPLAY.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "LOG-1",
         title: "The journal is the truth",
         what: "Inputs and decisions are appended as lines of canonical JSON, each bound to the one before by SHA-256. A \
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A record in the middle does not match its hash: refused, and the index is named.",
         quiet: "Only the unacknowledged last line is torn: it is cut, and the cut is recorded.",
     },
-    Entry {
+    RuleEntry {
         id: "LOG-2",
         title: "Safety log",
         what: "`.geometry/safety_log.json` lists what was noticed and what was done about it, in the shape of the source \
@@ -27,7 +27,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A SOFT_LOOP: one entry with continued_monitoring.",
         quiet: "An event without findings: no entry.",
     },
-    Entry {
+    RuleEntry {
         id: "LOG-3",
         title: "Frozen replay",
         what: "Each session leaves one file with its model, the hash of its prompt and its trajectory. It is complete \
@@ -38,7 +38,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A session ends: `.geometry/replays/SESSION.json` is written.",
         quiet: "A session is still running: no file yet.",
     },
-    Entry {
+    RuleEntry {
         id: "LOG-4",
         title: "Verify",
         what: "`tripwire verify` walks the journal and finds any record that was flipped, deleted, reordered or cut off. \
@@ -49,7 +49,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "One byte of record 17 is changed: exit 9, index 17.",
         quiet: "An untouched journal: exit 0.",
     },
-    Entry {
+    RuleEntry {
         id: "REPLAY-1",
         title: "Replay parity",
         what: "One SHA-256 runs over all journaled inputs, another over intent and safety decision of each. Replaying \

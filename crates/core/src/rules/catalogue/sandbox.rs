@@ -1,10 +1,10 @@
 //! The sandbox.
 
-use super::Entry;
+use super::RuleEntry;
 
 /// BOX.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[RuleEntry] = &[
+    RuleEntry {
         id: "BOX-1",
         title: "Confinement",
         what: "Shell and code see only approved paths, no secrets, no network unless a host is allowed by name, and no \
@@ -16,7 +16,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "`cat ~/.ssh/id_ed25519` inside the sandbox: no such file.",
         quiet: "`cargo test` inside the workspace.",
     },
-    Entry {
+    RuleEntry {
         id: "BOX-2",
         title: "A missing layer is a refusal",
         what: "Every layer of the sandbox must be there before anything runs. A missing one is named and nothing is \
@@ -27,7 +27,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A kernel without Landlock: refused, and the layer is named.",
         quiet: "All layers are present.",
     },
-    Entry {
+    RuleEntry {
         id: "BOX-3",
         title: "Deterministic capture",
         what: "Commands run without a terminal, with stdin closed and a fixed environment. Output and exit code are \
@@ -38,7 +38,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         fires: "A command that asks for a password reads end of file.",
         quiet: "A command that asks for nothing is not affected.",
     },
-    Entry {
+    RuleEntry {
         id: "BOX-4",
         title: "Budgets of a run",
         what: "Memory, processes, file size and time of a run are bounded. Crossing a bound ends the run and says which. \

@@ -23,13 +23,13 @@ use self::streak::Start;
 use super::{Alarm, Candidate, Surroundings};
 use crate::chain::activity::Sign;
 use crate::chain::event::{Action, AgentEvent, Flag};
-use crate::decision::{Evidence, FindingKind, Level, Price, Raised};
+use crate::decision::{Evidence, FindingKind, Level, Raised};
 use crate::effect::Sameness;
 use crate::label::Fingerprint;
 use crate::policy::Policy;
 use crate::rules::Rule;
-use crate::units::{Count, EventIndex};
-use alloc::string::String;
+use crate::text::SignatureText;
+use crate::units::{Count, EventIndex, Price};
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
@@ -171,7 +171,7 @@ impl Balanced {
             return Some(Alarm::silent(&reached));
         }
         let mut alarm = self.prove(&reached, spent);
-        alarm.signature.push_str(action.shown());
+        alarm.signature = action.shown().into();
         alarm.news = news;
         Some(alarm)
     }
@@ -196,7 +196,7 @@ impl Balanced {
             words: "identical actions in a row, the last one asked for after the override",
         };
         let mut alarm = self.prove(&candidate, spent);
-        alarm.signature.push_str(action.shown());
+        alarm.signature = action.shown().into();
         Some(alarm)
     }
 
@@ -228,8 +228,8 @@ impl Balanced {
             key: reached.key,
             evidence: Evidence::new(indices),
             price: spent.since(before),
-            reason,
-            signature: String::new(),
+            reason: reason.into(),
+            signature: SignatureText::default(),
             result,
             workspace: Sameness::Identical,
             news: Sign::Present,

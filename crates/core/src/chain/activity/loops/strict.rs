@@ -1,6 +1,6 @@
 //! The documents to the letter: exact repeats of guardrails, signature counts of Geometry, each on its own.
 
-use super::window::{Call, Window};
+use super::window::{SeenCall, Window};
 use super::{Candidate, Proof};
 use crate::decision::{FindingKind, Level};
 use crate::policy::Policy;
@@ -17,7 +17,7 @@ pub(crate) fn judge(policy: &Policy, window: &Window) -> (Option<Candidate>, Opt
 }
 
 /// Guardrails: the third identical action in a row is overridden, the next one ends the run.
-fn exact(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
+fn exact(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Candidate> {
     let run = window.exact_run();
     let threshold = policy.loops.loop_repeat_threshold.get();
     let stop_at = threshold.saturating_add(policy.loops.loop_override_max_retries.get());
@@ -33,7 +33,7 @@ fn exact(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
 }
 
 /// Geometry: equal signatures among the last ten calls, 3 / 5 / 10.
-fn signature(policy: &Policy, window: &Window, newest: &Call) -> Option<Candidate> {
+fn signature(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Candidate> {
     let depth = usize::try_from(policy.safety.signature_history_depth.get()).unwrap_or(usize::MAX);
     let count = window.recent(depth).filter(|call| call.signed == newest.signed).count();
     let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -3,19 +3,19 @@
 use super::{Alarm, Candidate, Proof, Surroundings};
 use crate::chain::activity::{NewStep, Sign};
 use crate::chain::event::{Action, AgentEvent};
-use crate::decision::{Evidence, Price};
+use crate::decision::Evidence;
 use crate::effect::Sameness;
 use crate::label::Fingerprint;
 use crate::limits::WINDOW_EVENTS;
 use crate::ring::Ring;
-use crate::units::{Count, EventIndex};
-use alloc::string::String;
+use crate::text::SignatureText;
+use crate::units::{Count, EventIndex, Price};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// One call as the loop rules remember it. Field names are short in the snapshot: there are many of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct SeenCall {
     /// Its index in the session.
     #[serde(rename = "i")]
     pub(crate) index: EventIndex,
@@ -42,7 +42,7 @@ pub(crate) struct Call {
 /// The newest calls and the run lengths over them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Window {
-    calls: Ring<Call, WINDOW_EVENTS>,
+    calls: Ring<SeenCall, WINDOW_EVENTS>,
     epoch: u32,
     turn: u32,
     /// How many identical actions stand in a row, counted in steps.
@@ -66,7 +66,7 @@ impl Window {
             Some(digest) if event.failed() => digest.fingerprint(),
             Some(_) | None => event.result_fingerprint(),
         };
-        let call = Call {
+        let call = SeenCall {
             index: around.place.index,
             exact: action.exact(),
             signed: action.signed(),
@@ -79,7 +79,7 @@ impl Window {
         self.calls.push(call);
     }
 
-    fn count_runs(&mut self, call: &Call) {
+    fn count_runs(&mut self, call: &SeenCall) {
         let last = self.calls.back(0).copied();
         let same_turn = last.is_some_and(|last| last.turn == call.turn);
         let same_exact = last.is_some_and(|last| last.exact == call.exact);
@@ -92,12 +92,12 @@ impl Window {
     }
 
     /// The newest call.
-    pub(crate) fn newest(&self) -> Option<&Call> {
+    pub(crate) fn newest(&self) -> Option<&SeenCall> {
         self.calls.back(0)
     }
 
     /// The newest `depth` calls, newest first.
-    pub(crate) fn recent(&self, depth: usize) -> impl Iterator<Item = &Call> {
+    pub(crate) fn recent(&self, depth: usize) -> impl Iterator<Item = &SeenCall> {
         self.calls.newest_first().take(depth)
     }
 
@@ -111,7 +111,7 @@ impl Window {
     /// Collects the proof of a candidate and puts it into words.
     pub(crate) fn prove(&self, candidate: &Candidate, spent: Price) -> Alarm {
         let newest = self.newest().copied().unwrap_or_default();
-        let mut calls: Vec<&Call> = match candidate.proof {
+        let mut calls: Vec<&SeenCall> = match candidate.proof {
             Proof::Exact(depth) => self.recent(depth).filter(|call| call.exact == newest.exact).collect(),
             Proof::Signature(depth) => self.recent(depth).filter(|call| call.signed == newest.signed).collect(),
         };
@@ -130,8 +130,8 @@ impl Window {
             key: candidate.key,
             evidence: Evidence::new(indices),
             price: spent.since(before),
-            reason,
-            signature: String::new(),
+            reason: reason.into(),
+            signature: SignatureText::default(),
             result: sameness(calls.iter().map(|call| call.result)),
             workspace: if calls.iter().all(|call| call.epoch == self.epoch) {
                 Sameness::Identical

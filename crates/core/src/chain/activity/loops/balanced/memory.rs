@@ -9,12 +9,11 @@ use super::thrash::Thrash;
 use super::{SPAN, Surroundings, echo, reword};
 use crate::chain::activity::{NewStep, Sign};
 use crate::chain::event::{Action, AgentEvent, Flag};
-use crate::decision::Price;
 use crate::label::{Fingerprint, Label};
 use crate::limits::CYCLE_PERIOD_MAX;
 use crate::policy::Policy;
 use crate::ring::Ring;
-use crate::units::EventIndex;
+use crate::units::{EventIndex, Price};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 

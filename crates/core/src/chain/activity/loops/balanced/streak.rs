@@ -1,8 +1,7 @@
 //! Where a run of events began, and how long it is.
 
 use super::super::Surroundings;
-use crate::decision::Price;
-use crate::units::EventIndex;
+use crate::units::{EventIndex, Price};
 use serde::{Deserialize, Serialize};
 
 /// The event at which something began, and what the session had spent before its first repeat.

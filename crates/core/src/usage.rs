@@ -1,0 +1,60 @@
+//! What one answer of a model used: the one type for it, whoever asked and wherever the figures were read.
+
+use crate::units::Tokens;
+use serde::{Deserialize, Serialize};
+
+/// The tokens of one answer, in classes that do not overlap, whatever a provider's own arithmetic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Usage {
+    /// Input read from a cache.
+    pub cache_read: Tokens,
+    /// Input written to a cache for the provider's usual few minutes.
+    pub cache_write: Tokens,
+    /// Input written to a cache for an hour or longer, which some providers charge at twice the price; outside
+    /// `cache_write`.
+    #[serde(default, skip_serializing_if = "Tokens::is_zero")]
+    pub cache_write_long: Tokens,
+    /// Input that no cache had.
+    pub fresh_input: Tokens,
+    /// Output without reasoning.
+    pub output: Tokens,
+    /// Reasoning, charged as output; outside `output`.
+    pub reasoning: Tokens,
+}
+
+impl Usage {
+    /// Everything that went in; it decides whether the price of a long context holds.
+    #[must_use]
+    pub const fn input(&self) -> Tokens {
+        self.fresh_input.plus(self.cache_read).plus(self.cache_write).plus(self.cache_write_long)
+    }
+
+    /// What fills the model's window after the answer: a provider drops the reasoning.
+    #[must_use]
+    pub const fn context(&self) -> Tokens {
+        self.input().plus(self.output)
+    }
+
+    /// Everything together.
+    #[must_use]
+    pub const fn total(&self) -> Tokens {
+        self.context().plus(self.reasoning)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_that_few_providers_have_is_written_only_where_it_is_used() {
+        let usage = Usage { fresh_input: Tokens::new(7), ..Usage::default() };
+        let text = serde_json::to_string(&usage).unwrap();
+        assert_eq!(text, r#"{"cacheRead":0,"cacheWrite":0,"freshInput":7,"output":0,"reasoning":0}"#);
+        assert_eq!(serde_json::from_str::<Usage>(&text).unwrap(), usage);
+        let long = Usage { cache_write_long: Tokens::new(3), ..usage };
+        assert_eq!(serde_json::from_str::<Usage>(&serde_json::to_string(&long).unwrap()).unwrap(), long);
+        assert_eq!((long.input(), long.total()), (Tokens::new(10), Tokens::new(10)));
+    }
+}
