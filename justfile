@@ -20,6 +20,10 @@ clippy:
 test:
     cargo test --workspace
 
+# The same with the large numbers: every seed, storm and disk that continuous integration tries
+test-long:
+    TRIPWIRE_TESTS=long cargo test --workspace
+
 # What needs the real clients, which `.ci/run` installs; says loudly which of them it did not find
 test-clients:
     cargo test --package tripwire-cli --test real_clients -- --ignored --nocapture
@@ -28,30 +32,34 @@ test-clients:
 tidy:
     cargo xtask tidy
 
-# One step of the chain, the similarity sketch, the decode rate
+# A random sample of mutants of core, shell, judge and journal against their tests (needs cargo install --locked cargo-mutants)
+mutants seed count:
+    cargo xtask mutants {{ seed }} {{ count }}
+
+# One step of the chain, the similarity sketch, canonical JSON, the decode rate
 bench:
-    cargo bench --package tripwire-core
+    cargo bench --profile dist --package tripwire-bench --bench step --bench sketch --bench canonical --bench decide
 
 # The hook on the path of every tool call, against an empty process
-bench-hook:
-    RUSTFLAGS="{{ static_flags }}" cargo bench --package tripwire-cli --bench hook \
-        --target "$(rustc -vV | sed -n 's/^host: //p')"
+bench-hook: static
+    TRIPWIRE_BENCH_BINARY="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
+        cargo bench --profile dist --package tripwire-bench --bench hook
 
 # A judgement before a shell command, and a permission's question
 bench-judge:
-    cargo bench --package tripwire-host --bench judge --bench authority
+    cargo bench --profile dist --package tripwire-bench --bench judge --bench authority
 
 # The cost of entering, working in and leaving the sandbox, beside bwrap: of the static binary, which is what is installed
 bench-sandbox: static
-    TRIPWIRE="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/release/tripwire" \
-        cargo bench --package tripwire-sandbox --bench cost
+    TRIPWIRE="$PWD/target/$(rustc -vV | sed -n 's/^host: //p')/dist/tripwire" \
+        cargo bench --profile dist --package tripwire-sandbox --bench cost
 
 # One static binary at a fixed address, because a hook is started at every tool call: the dynamic loader and the relocation
 # of a large program cost more than the hook itself. The explicit target keeps the flags away from proc-macros, which
 # cannot be linked statically.
-[doc('The static release binary for this machine')]
+[doc('The static binary for this machine, as it is shipped')]
 static:
-    RUSTFLAGS="{{ static_flags }}" cargo build --release --package tripwire-cli \
+    RUSTFLAGS="{{ static_flags }}" cargo build --profile dist --package tripwire-cli \
         --target "$(rustc -vV | sed -n 's/^host: //p')"
 
 # Licences, advisories, duplicate versions, sources (cargo install --locked cargo-deny)
@@ -68,6 +76,6 @@ fuzz-hook seconds="60":
     mkdir -p fuzz/corpus/decode_hook
     cargo +nightly fuzz run decode_hook fuzz/corpus/decode_hook fuzz/seeds/decode_hook -- -max_total_time={{ seconds }} -max_len=65536
 
-# Bent hook inputs against the hooks' decoders, on stable Rust; TRIPWIRE_HOOK_FIXTURES names a folder of recorded ones
-bend-hook cases="100000":
-    TRIPWIRE_FUZZ_CASES={{ cases }} cargo test --package tripwire-adapters --test hooks mutated -- --nocapture
+# Mutated hook inputs against the hooks' decoders, on stable Rust; TRIPWIRE_HOOK_FIXTURES names a folder of recorded ones
+mutate-hook cases="100000":
+    TRIPWIRE_FUZZ_CASES={{ cases }} cargo test --package tripwire-clients mutated -- --nocapture

@@ -1,5 +1,6 @@
 //! Project chores as a library, so that `cargo test --workspace` holds the style and not only the person who remembers
 //! to run `cargo xtask tidy`.
 
+pub mod mutants;
 pub mod reference;
 pub mod tidy;

@@ -1,4 +1,4 @@
-//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`.
+//! Project chores as a command: `cargo xtask tidy`, `cargo xtask reference`, `cargo xtask mutants`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use xtask::{reference, tidy};
+use xtask::{mutants, reference, tidy};
 
 /// Chores of the tripwire repository.
 #[derive(Parser)]
@@ -23,6 +23,9 @@ enum Chore {
         /// The repository to check; by default the one this command was built in
         #[arg(long, value_name = "FOLDER")]
         root: Option<PathBuf>,
+        /// Also list what is known to be open and does not fail the check
+        #[arg(long)]
+        open: bool,
     },
     /// Write the command-line reference, and the man pages and completions below target/
     Reference {
@@ -30,13 +33,24 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Try a random sample of mutants against the tests of core, shell, judge and journal
+    Mutants {
+        /// Chooses the sample; the same seed over the same code chooses the same
+        seed: u64,
+        /// How many mutants
+        count: usize,
+    },
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
-        Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
+        Chore::Tidy { root, open } => {
+            let listed = if open { Listed::WithOpen } else { Listed::Findings };
+            run_tidy(&root.unwrap_or_else(own_repository), listed)
+        }
         Chore::Reference { check: true } => check_reference(&own_repository()),
         Chore::Reference { check: false } => write_reference(&own_repository()),
+        Chore::Mutants { seed, count } => run_mutants(&own_repository(), seed, count),
     };
     outcome.unwrap_or_else(|error| {
         // When stderr is gone too, the exit code is all that is left to say it with.
@@ -50,12 +64,22 @@ fn own_repository() -> PathBuf {
     crate_folder.parent().unwrap_or(crate_folder).to_owned()
 }
 
-fn run_tidy(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
+/// What `tidy` prints line by line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    Findings,
+    WithOpen,
+}
+
+fn run_tidy(root: &Path, listed: Listed) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let start = Instant::now();
     let report = tidy::check_repository(root)?;
     let mut out = io::stdout().lock();
     for finding in &report.findings {
         writeln!(out, "{finding}")?;
+    }
+    for finding in report.open.iter().filter(|_| listed == Listed::WithOpen) {
+        writeln!(out, "open: {finding}")?;
     }
     writeln!(out, "tidy: {} findings; {}; {} ms", report.findings.len(), report.figures, start.elapsed().as_millis())?;
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -73,4 +97,23 @@ fn check_reference(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> 
     reference::check_page(&tripwire_cli::command(), root)?;
     writeln!(io::stdout().lock(), "{} is what the parser says", reference::PAGE)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_mutants(root: &Path, seed: u64, count: usize) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let all = mutants::list(root)?;
+    let total = all.len();
+    let chosen = mutants::choose(all, seed, count);
+    let mut out = io::stdout().lock();
+    writeln!(out, "mutants: seed {seed} chooses {} of {total}:", chosen.len())?;
+    for name in &chosen {
+        writeln!(out, "  {name}")?;
+    }
+    drop(out);
+    let status = mutants::run(root, &chosen)?;
+    writeln!(
+        io::stdout().lock(),
+        "mutants: seed {seed}, {} of {total} tried; cargo mutants ended with {status}",
+        chosen.len()
+    )?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

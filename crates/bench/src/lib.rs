@@ -11,6 +11,6 @@ pub fn binary() -> PathBuf {
     let named = std::env::var_os("TRIPWIRE_BENCH_BINARY").map(PathBuf::from);
     let beside = || std::env::current_exe().ok()?.ancestors().nth(2).map(|folder| folder.join("tripwire"));
     let binary = named.or_else(beside).unwrap_or_default();
-    assert!(binary.is_file(), "no binary at `{}`: build it with `cargo build --release`", binary.display());
+    assert!(binary.is_file(), "no binary at `{}`: build it with `just static` and name it", binary.display());
     binary
 }

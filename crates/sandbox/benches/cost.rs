@@ -1,6 +1,6 @@
 //! What the sandbox costs, beside `bwrap` with a comparable profile and beside no sandbox at all, in turns and in one run, as
-//! root and as an ordinary user: `just bench-sandbox`. The binaries are the one in `$TRIPWIRE`, else `target/release/tripwire`
-//! and, if it was built, the static one below `target/TRIPLE/release`; `-- --start` and `-- --work` measure one half only.
+//! root and as an ordinary user: `just bench-sandbox`. The binaries are the one in `$TRIPWIRE`, else `target/dist/tripwire`
+//! and, if it was built, the static one below `target/TRIPLE/dist`; `-- --start` and `-- --work` measure one half only.
 //!
 //! First the cost of starting: one confined `bash -c true`. `bwrap` gets the same namespaces, environment, system folders,
 //! devices, private folders and filter, and a read-only wall at every name where tripwire puts one. It does less otherwise:
@@ -86,7 +86,7 @@ mod linux {
     pub(super) fn main() {
         let binaries = built();
         if binaries.is_empty() {
-            say("NOT MEASURED: no binary; build it with `cargo build --release` or name it in $TRIPWIRE");
+            say("NOT MEASURED: no binary; build it with `cargo build --profile dist` or name it in $TRIPWIRE");
             return;
         }
         let asked: Vec<String> = std::env::args().collect();
@@ -117,9 +117,9 @@ mod linux {
             return vec![Binary { name: "tripwire".to_owned(), path: given.into() }];
         }
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-        let mut found = vec![Binary { name: "tripwire".to_owned(), path: target.join("release/tripwire") }];
+        let mut found = vec![Binary { name: "tripwire".to_owned(), path: target.join("dist/tripwire") }];
         for entry in fs::read_dir(&target).into_iter().flatten().flatten() {
-            let path = entry.path().join("release/tripwire");
+            let path = entry.path().join("dist/tripwire");
             found.push(Binary { name: "tripwire, static".to_owned(), path });
         }
         found.retain(|binary| binary.path.is_file());

@@ -12,7 +12,7 @@ use std::thread;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use crate::layers::l03_reexec::Broken;
+use crate::layer::LayerError;
 use crate::outcome::Layer;
 
 /// Connections carried at once; more are closed at once.
@@ -34,24 +34,24 @@ pub(crate) struct Listening {
 }
 
 impl Bridge {
-    pub(crate) fn open(socket: &Path, port: u64) -> Result<Self, Broken> {
+    pub(crate) fn open(socket: &Path, port: u64) -> Result<Self, LayerError> {
         let socket = openat(CWD, socket, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|errno| broken(errno.raw_os_error(), "find the allow-list socket"))?;
-        let port = u16::try_from(port).map_err(|_| broken(libc::EINVAL, "use the port"))?;
+            .map_err(|errno| failure(errno.raw_os_error(), "find the allow-list socket"))?;
+        let port = u16::try_from(port).map_err(|_| failure(libc::EINVAL, "use the port"))?;
         Ok(Self { socket, port })
     }
 
     /// Listens on the loopback interface of the new network namespace.
-    pub(crate) fn listen(self) -> Result<Listening, Broken> {
+    pub(crate) fn listen(self) -> Result<Listening, LayerError> {
         let listener = TcpListener::bind(("127.0.0.1", self.port))
-            .map_err(|error| broken(error.raw_os_error().unwrap_or(0), "listen on the loopback port"))?;
+            .map_err(|error| failure(error.raw_os_error().unwrap_or(0), "listen on the loopback port"))?;
         Ok(Listening { socket: self.socket, listener })
     }
 }
 
 impl Listening {
     /// Carries connections from now on, in threads of pid 1, which nothing inside can end.
-    pub(crate) fn serve(self) -> Result<(), Broken> {
+    pub(crate) fn serve(self) -> Result<(), LayerError> {
         // A socket is connected by its descriptor's name: the path of the host does not exist in the new root.
         let path = PathBuf::from(format!("/proc/self/fd/{}", self.socket.as_raw_fd()));
         let serve = move || {
@@ -73,8 +73,8 @@ impl Listening {
                 }
             }
         };
-        let broken = |error: io::Error| broken(error.raw_os_error().unwrap_or(0), "start the bridge");
-        thread::Builder::new().spawn(serve).map(drop).map_err(broken)
+        let failure = |error: io::Error| failure(error.raw_os_error().unwrap_or(0), "start the bridge");
+        thread::Builder::new().spawn(serve).map(drop).map_err(failure)
     }
 }
 
@@ -102,6 +102,6 @@ fn copy(from: &mut impl io::Read, to: &mut impl io::Write) {
     }
 }
 
-fn broken(errno: i32, what: &str) -> Broken {
-    Broken::new(Layer::Network, errno, what.to_owned())
+fn failure(errno: i32, what: &str) -> LayerError {
+    LayerError::new(Layer::Network, errno, what.to_owned())
 }

@@ -1,7 +1,5 @@
-//! Children of this process: how they are started, with or without a copy of our memory, where one begins that is the inner
-//! stage, and how they are reaped.
+//! Children of this process: how they are started, with or without a copy of our memory, and how they are reaped.
 
-use std::ffi::CStr;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -9,30 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::layers::l02_namespaces::INNER_NAME;
-use crate::layers::l03_reexec::be_inner;
 use crate::sys::{self, check, exit_now};
-
-/// The inner stage begins here, when the C library is ready and before the language's own start, which reads the memory map
-/// and sets up a second stack for nothing. Where the C library passes no arguments, `inner_main` begins it a little later.
-#[used]
-// SAFETY: the section holds pointers to functions of exactly this type, which the C library calls once before `main`.
-#[unsafe(link_section = ".init_array")]
-pub(crate) static EARLY_START: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
-    extern "C" fn early_start(count: libc::c_int, arguments: *const *const libc::c_char) {
-        if count != 1 || !cfg!(target_env = "gnu") {
-            return;
-        }
-        // SAFETY: this C library passes the arguments of `main`, of which there is one.
-        let first = unsafe { *arguments };
-        // SAFETY: an argument is a string that ends in zero and lives as long as the process.
-        let first = unsafe { CStr::from_ptr(first) };
-        if first.to_bytes() == INNER_NAME.as_bytes() {
-            exit_now(i32::from(be_inner()));
-        }
-    }
-    early_start
-};
 
 /// What [`clone_process`] needs to know.
 #[derive(Debug, Clone, Copy)]

@@ -11,6 +11,8 @@ use rustix::net::{
 
 use crate::outcome::Layer;
 
+/// The program name that tells our binary to be an inner stage.
+pub(crate) const INNER_NAME: &str = "tripwire-inner";
 /// The inner stage finds its end of the channel at this number.
 pub(crate) const CONTROL_FD: i32 = 3;
 /// A plan with tens of thousands of hidden files still fits; more is refused rather than buffered.

@@ -1,9 +1,11 @@
 //! What can go wrong before anything runs, one enum per operation.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
+use tripwire_core::explain::{ExitClass, Explain};
 
 /// A request that makes no sense; found before any layer is put on.
 #[derive(Debug, Error)]
@@ -48,18 +50,16 @@ pub enum SpecError {
     BridgeUnnamed,
 }
 
-impl SpecError {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
+impl Explain for SpecError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
             Self::NoCommand => "put the command behind `--`, for instance `-- bash -c 'make test'`",
             Self::Path { .. } => "check the spelling; every path must exist before the run",
             Self::NotAFolder { .. } => "name the project's folder with `--workspace DIR`",
             Self::TooWide { .. } => "name a narrower folder; system programs are readable anyway",
             Self::Env { .. } => "write it as NAME=VALUE, with a name of letters, digits and `_`",
             Self::Bridge { .. } | Self::BridgeUnnamed => "bind the socket to a path before starting the sandbox",
-        }
+        })
     }
 }
 
@@ -205,26 +205,62 @@ pub enum ApplyError {
     },
 }
 
-impl ApplyError {
-    /// What to do about it.
-    #[must_use]
-    pub fn hint(&self) -> &'static str {
+impl Explain for StageError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed("stage changes first with `tripwire sandbox exec --stage`")
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
+    }
+}
+
+impl Explain for TreeError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Self::Command { .. } | Self::NoCommand => "name a program that is installed, or its path",
+            Self::Folder { .. } => "start in a folder that exists and may be entered",
+            Self::Start { .. } | Self::Steer { .. } | Self::Unsupported => {
+                "see what this machine allows with `tripwire doctor`"
+            }
+        })
+    }
+
+    fn exit_class(&self) -> ExitClass {
         match self {
+            Self::Command { .. } | Self::NoCommand | Self::Folder { .. } => ExitClass::BadInput,
+            Self::Start { .. } | Self::Steer { .. } | Self::Unsupported => ExitClass::DoesNotHold,
+        }
+    }
+}
+
+impl Explain for ApplyError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`",
             Self::Mismatch { .. } => "review the change set again with `tripwire sandbox diff` and name its digest",
             Self::Conflict { .. } => "discard the stage and run the command again on the new state",
             Self::Protected { .. } => {
                 "make this change yourself, or throw the stage away with `tripwire sandbox discard`"
             }
-            Self::Write { .. } => "mend the cause that is named and apply again; nothing has changed yet",
+            Self::Write { .. } => "fix the cause that is named and apply again; nothing has changed yet",
             Self::Finished => "nothing is left to apply; look at the workspace itself",
             Self::Busy => "wait for it and look with `tripwire sandbox diff`",
             Self::Recover { .. } => {
-                "mend the cause and apply again; `.tripwire-apply-…` in the workspace holds the old and the new files"
+                "fix the cause and apply again; `.tripwire-apply-…` in the workspace holds the old and the new files"
             }
             Self::Torn { .. } => {
                 "the originals are in `.tripwire-apply-…` of the workspace; applying again puts them back"
             }
+        })
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Mismatch { .. } | Self::Conflict { .. } | Self::Protected { .. } | Self::Finished | Self::Busy => {
+                ExitClass::Refused
+            }
+            Self::Stage(_) | Self::Write { .. } | Self::Torn { .. } | Self::Recover { .. } => ExitClass::DoesNotHold,
         }
     }
 }

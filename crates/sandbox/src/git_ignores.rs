@@ -6,7 +6,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::plan::Step;
+use crate::plan::RootStep;
 
 /// Where git looks for the configuration of the system inside; the environment says so, because builds of git differ.
 pub(crate) const SYSTEM_CONFIG: &str = "/etc/gitconfig";
@@ -16,8 +16,8 @@ const OWN_CONFIG: &str = "/etc/git-placeholders.config";
 const LIST: &str = "/etc/git-placeholders";
 
 /// The files of the new root that make git pass over the names, which are relative to the workspace.
-pub(crate) fn steps(workspace: &Path, names: &[PathBuf]) -> Vec<Step> {
-    let file = |path: &str, content: String| Step::File { path: path.into(), content: content.into_bytes() };
+pub(crate) fn steps(workspace: &Path, names: &[PathBuf]) -> Vec<RootStep> {
+    let file = |path: &str, content: String| RootStep::File { path: path.into(), content: content.into_bytes() };
     let mut system: String = SHIPPED.iter().map(|path| format!("[include]\n\tpath = {path}\n")).collect();
     let at_the_top = |name: &&PathBuf| name.components().count() == 1 && name.as_path() != Path::new(".git");
     let list: String = names.iter().filter(at_the_top).map(|name| format!("/{}\n", name.display())).collect();
@@ -57,9 +57,9 @@ mod tests {
     fn box_1_only_the_placeholders_at_the_top_are_listed() {
         let names = ["AGENTS.md", ".git", ".git/config", ".vscode"].map(PathBuf::from);
         let steps = steps(Path::new("/w"), &names);
-        let list = Step::File { path: LIST.into(), content: b"/AGENTS.md\n/.vscode\n".to_vec() };
+        let list = RootStep::File { path: LIST.into(), content: b"/AGENTS.md\n/.vscode\n".to_vec() };
         assert!(steps.contains(&list), "{steps:?}");
-        let Some(Step::File { content, .. }) = steps.first() else { panic!("a configuration") };
+        let Some(RootStep::File { content, .. }) = steps.first() else { panic!("a configuration") };
         assert!(String::from_utf8_lossy(content).contains("[includeIf \"gitdir:/w/.git\"]"));
         assert!(!format!("{:?}", super::steps(Path::new("/w"), &[])).contains("includeIf"));
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::layers::l03_reexec::Broken;
+use crate::layer::LayerError;
 use crate::outcome::Layer;
 
 /// Keys and passwords that programs keep in a home. Elsewhere they are out of reach because nothing shows the home.
@@ -31,7 +31,7 @@ const SECRETS: [&str; 18] = [
 ];
 
 /// What is hidden below the roots that are shown; `writable` are those of them that a command may write to.
-pub(crate) fn hidden(shown: &[&PathBuf], writable: &[&PathBuf]) -> Result<Vec<PathBuf>, Broken> {
+pub(crate) fn hidden(shown: &[&PathBuf], writable: &[&PathBuf]) -> Result<Vec<PathBuf>, LayerError> {
     hidden_in(
         std::env::var_os("HOME").map(PathBuf::from),
         std::env::var_os("XDG_STATE_HOME").map(PathBuf::from),
@@ -47,7 +47,7 @@ fn hidden_in(
     home: Option<PathBuf>,
     state_home: Option<PathBuf>,
     place: impl Fn(&Path) -> (bool, bool),
-) -> Result<Vec<PathBuf>, Broken> {
+) -> Result<Vec<PathBuf>, LayerError> {
     let absolute = |path: &PathBuf| path.is_absolute();
     let home = home.filter(absolute).and_then(|home| fs::canonicalize(home).ok());
     let mut hidden = Vec::new();
@@ -64,7 +64,7 @@ fn hidden_in(
         if writable {
             make(&own).map_err(|error| {
                 let what = format!("make `{}`, which is hidden from the command", own.display());
-                Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), what)
+                LayerError::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), what)
             })?;
         }
         if shown && own.exists() {

@@ -23,7 +23,7 @@ pub use outcome::{
     Report,
 };
 pub use spec::{Budgets, Bytes, HIDDEN_NAMES, PROTECTED_NAMES, Profile, Sandbox, StageDir, WorkspaceAccess};
-pub use stage::{Change, ChangeKind, ChangeSet, Digest, DigestError, Recovered, Stage};
+pub use stage::{Change, ChangeKind, ChangeSet, Recovered, Stage};
 
 #[cfg(target_os = "linux")]
 mod bridge;
@@ -36,15 +36,17 @@ mod children;
 #[cfg(target_os = "linux")]
 mod control;
 #[cfg(target_os = "linux")]
-mod explain;
-#[cfg(target_os = "linux")]
 mod git_ignores;
 #[cfg(target_os = "linux")]
 mod home;
 #[cfg(target_os = "linux")]
+mod inner;
+#[cfg(target_os = "linux")]
 pub mod interrupts;
 #[cfg(target_os = "linux")]
 pub mod last_word;
+#[cfg(target_os = "linux")]
+mod layer;
 #[cfg(target_os = "linux")]
 mod layers;
 #[cfg(target_os = "linux")]
@@ -77,7 +79,7 @@ mod watchdog;
 #[cfg(target_os = "linux")]
 pub use childless::childless;
 #[cfg(target_os = "linux")]
-pub use layers::l03_reexec::inner_main;
+pub use inner::inner_main;
 #[cfg(target_os = "linux")]
 pub use layers::l08_seccomp::strict_filter;
 #[cfg(target_os = "linux")]

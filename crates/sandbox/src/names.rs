@@ -7,13 +7,13 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Stat};
 
-use crate::layers::l03_reexec::Broken;
+use crate::layer::LayerError;
 use crate::layers::l10_config::values;
-use crate::layers::l10_scan::Known;
+use crate::layers::l10_known::Known;
 use crate::outcome::Layer;
 use crate::plan::Kind;
 use crate::spec::{HIDDEN_NAMES, PROTECTED_NAMES};
-use crate::walk::{self, Entry, Folder, Visit, Walked};
+use crate::walk::{self, Entry, Folder, Visit, WalkEnd, WalkStep, Walked};
 
 /// Protected names that are made up as folders, because others may put something into them during the run: a person's STOP,
 /// a client's settings. All other missing names become links to one empty file, which costs the file system no inode each.
@@ -37,7 +37,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn find(workspace: &Path) -> Result<Self, Broken> {
+    pub(crate) fn find(workspace: &Path) -> Result<Self, LayerError> {
         let mut names = Self::default();
         for name in PROTECTED_NAMES {
             names.protect(workspace, Path::new(name))?;
@@ -47,7 +47,7 @@ impl Names {
     }
 
     /// Protects one name; every missing part of it is to be made.
-    fn protect(&mut self, workspace: &Path, name: &Path) -> Result<(), Broken> {
+    fn protect(&mut self, workspace: &Path, name: &Path) -> Result<(), LayerError> {
         let mut so_far = PathBuf::new();
         let count = name.components().count();
         for (index, part) in name.components().enumerate() {
@@ -57,7 +57,7 @@ impl Names {
             match meta {
                 Ok(meta) if meta.is_symlink() => {
                     let what = format!("protect `{}`: it is a symbolic link", so_far.display());
-                    return Err(Broken::new(Layer::Rootfs, 0, what));
+                    return Err(LayerError::new(Layer::Rootfs, 0, what));
                 }
                 // A repository's pointer file: it is protected itself, and there is nothing below it.
                 Ok(meta) if !last && !meta.is_dir() => {
@@ -96,7 +96,7 @@ impl Names {
     }
 
     /// Finds hidden names anywhere, and the hooks and configurations of repositories below the top.
-    fn search(&mut self, workspace: &Path) -> Result<(), Broken> {
+    fn search(&mut self, workspace: &Path) -> Result<(), LayerError> {
         let mut search = Search { workspace, names: self, repositories: Vec::new(), linked: BTreeSet::new() };
         let walked = walk::walk_with(workspace, &mut search);
         let Search { repositories, linked, .. } = search;
@@ -107,7 +107,7 @@ impl Names {
                 if entry.kind == FileType::RegularFile && entry.stat().is_ok_and(same) {
                     self.hidden.push(entry.path.to_path_buf());
                 }
-                walk::Step::Enter
+                WalkStep::Enter
             });
             self.seen(walked)?;
         }
@@ -127,11 +127,11 @@ impl Names {
     }
 
     /// What cannot be searched could be opened from inside, by the same uid: it is hidden whole.
-    fn seen(&mut self, walked: io::Result<Walked>) -> Result<(), Broken> {
-        let broken = |what: &str| Broken::new(Layer::Rootfs, 0, what.to_owned());
-        let walked = walked.map_err(|_| broken("search the workspace for secrets"))?;
-        if walked.ended != walk::Ended::Whole {
-            return Err(broken("search the workspace for secrets: folders are too deep or too many"));
+    fn seen(&mut self, walked: io::Result<Walked>) -> Result<(), LayerError> {
+        let failure = |what: &str| LayerError::new(Layer::Rootfs, 0, what.to_owned());
+        let walked = walked.map_err(|_| failure("search the workspace for secrets"))?;
+        if walked.ended != WalkEnd::Whole {
+            return Err(failure("search the workspace for secrets: folders are too deep or too many"));
         }
         self.hidden.extend(walked.closed);
         Ok(())
@@ -154,18 +154,18 @@ impl Visit for Search<'_> {
         }
     }
 
-    fn entry(&mut self, entry: &Entry<'_>) -> walk::Step {
+    fn entry(&mut self, entry: &Entry<'_>) -> WalkStep {
         let name = entry.name_bytes();
         if HIDDEN_NAMES.iter().any(|hidden| hidden.as_bytes() == name) {
             self.hide(entry);
-            return walk::Step::Skip;
+            return WalkStep::Skip;
         }
         if name == b".git" && entry.kind == FileType::Directory {
             self.repositories.push(entry.path.to_path_buf());
         }
         // Object stores hold thousands of files in folders with names of two digits.
         let store = entry.path.parent().is_some_and(|parent| parent.ends_with(".git/objects"));
-        if store && name.len() == 2 { walk::Step::Skip } else { walk::Step::Enter }
+        if store && name.len() == 2 { WalkStep::Skip } else { WalkStep::Enter }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct CommandPlan {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SandboxPlan {
     pub(crate) command: CommandPlan,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<RootStep>,
     pub(crate) scratch_bytes: u64,
     pub(crate) scratch_inodes: u64,
     /// Kernel resource numbers and values.
@@ -46,7 +46,7 @@ pub(crate) struct SandboxPlan {
 
 /// One step of building the new root; paths are absolute as seen inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RootStep {
     /// A folder of the skeleton.
     Dir { path: PathBuf },
     /// A symbolic link of the skeleton.
@@ -215,29 +215,29 @@ impl Out {
         self.path(path);
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &RootStep) {
         match step {
-            Step::Dir { path } => self.tagged(1, path),
-            Step::Symlink { path, target } => {
+            RootStep::Dir { path } => self.tagged(1, path),
+            RootStep::Symlink { path, target } => {
                 self.tagged(2, path);
                 self.path(target);
             }
-            Step::File { path, content } => {
+            RootStep::File { path, content } => {
                 self.tagged(3, path);
                 self.bytes(content);
             }
-            Step::Bind { path, access } => {
+            RootStep::Bind { path, access } => {
                 self.tagged(4, path);
                 self.number(access_code(*access));
             }
-            Step::BindAs { source, path, access } => {
+            RootStep::BindAs { source, path, access } => {
                 self.tagged(5, path);
                 self.path(source);
                 self.number(access_code(*access));
             }
-            Step::Scratch { path } => self.tagged(6, path),
-            Step::Proc { path } => self.tagged(7, path),
-            Step::Overlay { path, upper, work, placeholders } => {
+            RootStep::Scratch { path } => self.tagged(6, path),
+            RootStep::Proc { path } => self.tagged(7, path),
+            RootStep::Overlay { path, upper, work, placeholders } => {
                 self.tagged(8, path);
                 self.path(upper);
                 self.path(work);
@@ -250,10 +250,10 @@ impl Out {
                     });
                 }
             }
-            Step::Pin { path } => self.tagged(9, path),
-            Step::Protect { path } => self.tagged(10, path),
-            Step::Mask { path } => self.tagged(11, path),
-            Step::Copy { path } => self.tagged(12, path),
+            RootStep::Pin { path } => self.tagged(9, path),
+            RootStep::Protect { path } => self.tagged(10, path),
+            RootStep::Mask { path } => self.tagged(11, path),
+            RootStep::Copy { path } => self.tagged(12, path),
         }
     }
 }
@@ -313,27 +313,27 @@ impl In<'_> {
         }
     }
 
-    fn step(&mut self) -> io::Result<Step> {
+    fn step(&mut self) -> io::Result<RootStep> {
         let tag = self.number()?;
         let path = self.path()?;
         match tag {
-            1 => Ok(Step::Dir { path }),
-            2 => Ok(Step::Symlink { path, target: self.path()? }),
-            3 => Ok(Step::File { path, content: self.bytes()? }),
-            4 => Ok(Step::Bind { path, access: self.access()? }),
-            5 => Ok(Step::BindAs { path, source: self.path()?, access: self.access()? }),
-            6 => Ok(Step::Scratch { path }),
-            7 => Ok(Step::Proc { path }),
-            8 => Ok(Step::Overlay {
+            1 => Ok(RootStep::Dir { path }),
+            2 => Ok(RootStep::Symlink { path, target: self.path()? }),
+            3 => Ok(RootStep::File { path, content: self.bytes()? }),
+            4 => Ok(RootStep::Bind { path, access: self.access()? }),
+            5 => Ok(RootStep::BindAs { path, source: self.path()?, access: self.access()? }),
+            6 => Ok(RootStep::Scratch { path }),
+            7 => Ok(RootStep::Proc { path }),
+            8 => Ok(RootStep::Overlay {
                 path,
                 upper: self.path()?,
                 work: self.path()?,
                 placeholders: self.list(Self::placeholder)?,
             }),
-            9 => Ok(Step::Pin { path }),
-            10 => Ok(Step::Protect { path }),
-            11 => Ok(Step::Mask { path }),
-            12 => Ok(Step::Copy { path }),
+            9 => Ok(RootStep::Pin { path }),
+            10 => Ok(RootStep::Protect { path }),
+            11 => Ok(RootStep::Mask { path }),
+            12 => Ok(RootStep::Copy { path }),
             _ => Err(malformed()),
         }
     }
@@ -382,23 +382,23 @@ mod tests {
                 cwd: path(),
             },
             steps: vec![
-                Step::Dir { path: path() },
-                Step::Symlink { path: path(), target: "usr/bin".into() },
-                Step::File { path: path(), content: vec![1, 2] },
-                Step::Bind { path: path(), access: Access::Write },
-                Step::BindAs { source: "/s".into(), path: path(), access: Access::Device },
-                Step::Scratch { path: path() },
-                Step::Proc { path: path() },
-                Step::Overlay {
+                RootStep::Dir { path: path() },
+                RootStep::Symlink { path: path(), target: "usr/bin".into() },
+                RootStep::File { path: path(), content: vec![1, 2] },
+                RootStep::Bind { path: path(), access: Access::Write },
+                RootStep::BindAs { source: "/s".into(), path: path(), access: Access::Device },
+                RootStep::Scratch { path: path() },
+                RootStep::Proc { path: path() },
+                RootStep::Overlay {
                     path: path(),
                     upper: "/u".into(),
                     work: "/k".into(),
                     placeholders: vec![("a".into(), Kind::Dir), ("b".into(), Kind::File)],
                 },
-                Step::Pin { path: path() },
-                Step::Protect { path: path() },
-                Step::Mask { path: path() },
-                Step::Copy { path: path() },
+                RootStep::Pin { path: path() },
+                RootStep::Protect { path: path() },
+                RootStep::Mask { path: path() },
+                RootStep::Copy { path: path() },
             ],
             scratch_bytes: 3,
             scratch_inodes: 4,

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::git_ignores;
 use crate::home;
-use crate::layers::l03_reexec::Broken;
+use crate::layer::LayerError;
 use crate::layers::l04_rootfs::COPY_BYTES_MAX;
 use crate::layers::l05_limits;
-use crate::layers::l08_seccomp::{self, Choices};
-use crate::layers::l10_scan::Known;
+use crate::layers::l08_seccomp;
+use crate::layers::l08_tables::Choices;
+use crate::layers::l10_known::Known;
 use crate::names::Names;
-use crate::plan::{Access, CommandPlan, Kind, Rule, SandboxPlan, Step, env_entry};
+use crate::plan::{Access, CommandPlan, Kind, RootStep, Rule, SandboxPlan, env_entry};
 use crate::runs::own_folder;
 use crate::spec::{Profile, Sandbox, WorkspaceAccess};
 
@@ -82,14 +83,14 @@ pub(crate) fn prepare(
     writes: &Writes,
     memory: MemoryCount,
     ours: &[PathBuf],
-) -> Result<Prepared, Broken> {
+) -> Result<Prepared, LayerError> {
     let shown = match writes {
         Writes::Direct | Writes::Overlay { .. } => spec.workspace.clone(),
         Writes::Copy { copy } => copy.clone(),
     };
     let names = Names::find(&shown)?;
     let folders = spec.write.iter().filter(|path| path.is_dir());
-    let granted = folders.map(|path| Ok((path.clone(), Names::find(path)?))).collect::<Result<Vec<_>, Broken>>()?;
+    let granted = folders.map(|path| Ok((path.clone(), Names::find(path)?))).collect::<Result<Vec<_>, LayerError>>()?;
     let mut plan = SandboxPlan { command: command(spec), ..SandboxPlan::default() };
     system(&mut plan);
     let not_git_s: Vec<PathBuf> = names.missing.iter().map(|(name, _)| name).chain(ours).cloned().collect();
@@ -175,34 +176,34 @@ fn system(plan: &mut SandboxPlan) {
         };
         if let Ok(target) = fs::read_link(&path) {
             // A link needs no rule: where it leads has one, or is not shown.
-            plan.steps.push(Step::Symlink { path, target });
+            plan.steps.push(RootStep::Symlink { path, target });
         } else if meta.is_dir() {
-            plan.steps.push(Step::Bind { path: path.clone(), access: Access::Read });
+            plan.steps.push(RootStep::Bind { path: path.clone(), access: Access::Read });
             plan.rules.push(Rule { path, access: Access::Read });
         }
     }
     etc(plan);
     for name in DEVICES {
         if let Ok(source) = fs::canonicalize(name) {
-            plan.steps.push(Step::BindAs { source, path: name.into(), access: Access::Device });
+            plan.steps.push(RootStep::BindAs { source, path: name.into(), access: Access::Device });
             plan.rules.push(Rule { path: name.into(), access: Access::Device });
         }
     }
     for (path, target) in DEVICE_LINKS {
-        plan.steps.push(Step::Symlink { path: path.into(), target: target.into() });
+        plan.steps.push(RootStep::Symlink { path: path.into(), target: target.into() });
     }
-    plan.steps.push(Step::Dir { path: "/run".into() });
-    plan.steps.push(Step::Proc { path: "/proc".into() });
+    plan.steps.push(RootStep::Dir { path: "/run".into() });
+    plan.steps.push(RootStep::Proc { path: "/proc".into() });
     plan.rules.push(Rule { path: "/proc".into(), access: Access::Read });
     for path in SCRATCH {
-        plan.steps.push(Step::Scratch { path: path.into() });
+        plan.steps.push(RootStep::Scratch { path: path.into() });
         plan.rules.push(Rule { path: path.into(), access: Access::Write });
     }
 }
 
 /// The few tables that programs look up, made up here, and what they need of the host's `/etc`.
 fn etc(plan: &mut SandboxPlan) {
-    let table = |name: &str, content: &str| Step::File { path: name.into(), content: content.as_bytes().to_vec() };
+    let table = |name: &str, content: &str| RootStep::File { path: name.into(), content: content.as_bytes().to_vec() };
     plan.steps.extend([
         table("/etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
         table("/etc/group", "agent:x:1000:\nnogroup:x:65534:\n"),
@@ -214,9 +215,9 @@ fn etc(plan: &mut SandboxPlan) {
     for name in ETC_FILES.iter().chain(&ETC_DIRS) {
         let path = PathBuf::from(name);
         if small(&path) {
-            plan.steps.push(Step::Copy { path });
+            plan.steps.push(RootStep::Copy { path });
         } else if let Ok(source) = fs::canonicalize(&path) {
-            plan.steps.push(Step::BindAs { source, path, access: Access::Read });
+            plan.steps.push(RootStep::BindAs { source, path, access: Access::Read });
         }
     }
     plan.rules.push(Rule { path: "/etc".into(), access: Access::Read });
@@ -224,18 +225,18 @@ fn etc(plan: &mut SandboxPlan) {
 
 /// The workspace and what was granted beside it, outer folders before inner ones.
 fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan) {
-    let bind = |path: &PathBuf, access| (path.clone(), Step::Bind { path: path.clone(), access }, access);
-    let mut grants: Vec<(PathBuf, Step, Access)> = Vec::new();
+    let bind = |path: &PathBuf, access| (path.clone(), RootStep::Bind { path: path.clone(), access }, access);
+    let mut grants: Vec<(PathBuf, RootStep, Access)> = Vec::new();
     grants.extend(spec.read.iter().map(|path| bind(path, Access::Read)));
     grants.extend(spec.write.iter().map(|path| bind(path, Access::Write)));
     let path = spec.workspace.clone();
     let own = if may_write(spec, writes) { Access::Write } else { Access::Read };
     let step = match writes {
-        Writes::Direct => Step::Bind { path, access: own },
+        Writes::Direct => RootStep::Bind { path, access: own },
         Writes::Overlay { upper, work } => {
-            Step::Overlay { path, upper: upper.clone(), work: work.clone(), placeholders: names.missing.clone() }
+            RootStep::Overlay { path, upper: upper.clone(), work: work.clone(), placeholders: names.missing.clone() }
         }
-        Writes::Copy { copy } => Step::BindAs { source: copy.clone(), path, access: Access::Write },
+        Writes::Copy { copy } => RootStep::BindAs { source: copy.clone(), path, access: Access::Write },
     };
     grants.push((spec.workspace.clone(), step, own));
     grants.sort_by_key(|(path, _, _)| path.components().count());
@@ -246,7 +247,12 @@ fn grants(spec: &Sandbox, writes: &Writes, names: &Names, plan: &mut SandboxPlan
 }
 
 /// Read-only and hidden paths, each with every folder above it pinned.
-fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut SandboxPlan) -> Result<(), Broken> {
+fn walls(
+    spec: &Sandbox,
+    names: &Names,
+    granted: &[(PathBuf, Names)],
+    plan: &mut SandboxPlan,
+) -> Result<(), LayerError> {
     let mut protect: Vec<PathBuf> = names.protected.iter().map(|name| spec.workspace.join(name)).collect();
     let mut mask: Vec<PathBuf> = names.hidden.iter().map(|name| spec.workspace.join(name)).collect();
     for (path, more) in granted {
@@ -284,9 +290,9 @@ fn walls(spec: &Sandbox, names: &Names, granted: &[(PathBuf, Names)], plan: &mut
     pins.retain(|path| !covered(path));
     protect.retain(|path| !covered(path));
     mask.retain(|path| !covered(path));
-    plan.steps.extend(pins.into_iter().map(|path| Step::Pin { path }));
-    plan.steps.extend(protect.into_iter().map(|path| Step::Protect { path }));
-    plan.steps.extend(mask.into_iter().map(|path| Step::Mask { path }));
+    plan.steps.extend(pins.into_iter().map(|path| RootStep::Pin { path }));
+    plan.steps.extend(protect.into_iter().map(|path| RootStep::Protect { path }));
+    plan.steps.extend(mask.into_iter().map(|path| RootStep::Mask { path }));
     Ok(())
 }
 
@@ -303,7 +309,7 @@ mod tests {
     use crate::outcome::Layer;
     use crate::scratch::Scratch;
 
-    fn plan(dir: &Path) -> Result<Prepared, Broken> {
+    fn plan(dir: &Path) -> Result<Prepared, LayerError> {
         let spec = Sandbox::new(dir, ["true"]).expect("a spec");
         prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[])
     }
@@ -314,12 +320,12 @@ mod tests {
         fs::create_dir_all(dir.join("a/b")).expect("folders");
         fs::write(dir.join("a/b/.env"), "secret").expect("a secret");
         let steps = plan(&dir).expect("a plan").plan.steps;
-        let has = |step: Step| assert!(steps.contains(&step), "{step:?}");
-        has(Step::Pin { path: dir.join("a") });
-        has(Step::Pin { path: dir.join("a/b") });
-        has(Step::Mask { path: dir.join("a/b/.env") });
-        has(Step::Protect { path: dir.join(".git") });
-        assert!(!steps.contains(&Step::Pin { path: dir.clone() }));
+        let has = |step: RootStep| assert!(steps.contains(&step), "{step:?}");
+        has(RootStep::Pin { path: dir.join("a") });
+        has(RootStep::Pin { path: dir.join("a/b") });
+        has(RootStep::Mask { path: dir.join("a/b/.env") });
+        has(RootStep::Protect { path: dir.join(".git") });
+        assert!(!steps.contains(&RootStep::Pin { path: dir.clone() }));
     }
 
     #[test]
@@ -336,8 +342,8 @@ mod tests {
     fn box_2_a_protected_name_that_is_a_link_is_refused() {
         let dir = Scratch::new();
         std::os::unix::fs::symlink("/etc", dir.join(".geometry")).expect("a link");
-        let broken = plan(&dir).expect_err("refused");
-        assert_eq!(broken.layer, Layer::Rootfs);
+        let failure = plan(&dir).expect_err("refused");
+        assert_eq!(failure.layer, Layer::Rootfs);
     }
 
     #[test]
@@ -346,7 +352,7 @@ mod tests {
         fs::write(dir.join("real"), "secret").expect("a secret");
         std::os::unix::fs::symlink("real", dir.join(".env")).expect("a link");
         let steps = plan(&dir).expect("a plan").plan.steps;
-        assert!(steps.contains(&Step::Mask { path: dir.join("real") }));
+        assert!(steps.contains(&RootStep::Mask { path: dir.join("real") }));
     }
 
     #[test]
@@ -356,8 +362,8 @@ mod tests {
         let spec = Sandbox::new(&dir, ["true"]).expect("a spec");
         let spec = spec.hide(Path::new("secret")).expect("hides").hide(&other).expect("hides");
         let steps = prepare(&spec, &Writes::Direct, MemoryCount::Kernel, &[]).expect("a plan").plan.steps;
-        assert!(steps.contains(&Step::Mask { path: dir.join("secret") }));
-        assert!(!steps.contains(&Step::Mask { path: other.clone() }));
+        assert!(steps.contains(&RootStep::Mask { path: dir.join("secret") }));
+        assert!(!steps.contains(&RootStep::Mask { path: other.clone() }));
     }
 
     #[test]

@@ -98,6 +98,22 @@ pub(crate) fn descendants(root: i32) -> Vec<Identity> {
     found
 }
 
+/// Signals processes by number, each checked to be the one that was seen.
+pub(crate) fn signal_each(ids: &[Identity], signal: rustix::process::Signal) {
+    for id in ids {
+        let Some(pid) = rustix::process::Pid::from_raw(id.pid) else {
+            continue;
+        };
+        let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
+            continue;
+        };
+        // The handle was taken first, so a process that is still the same now is the one that gets the signal.
+        if is_alive(*id) {
+            sys::best_effort(rustix::process::pidfd_send_signal(&pidfd, signal));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,28 +5,37 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
+use tripwire_core::explain::Explain as _;
+
 use crate::capture::Capture;
 use crate::control::{Channel, News, TAG_PLAN};
-use crate::explain::{explain, hint};
+use crate::layer::LayerError;
 use crate::layers::l01_cgroup::{Group, GroupLimits};
 use crate::layers::l02_namespaces::{Launch, World, launch};
-use crate::layers::l03_reexec::Broken;
-use crate::layers::l10_scan::{self, Ground, Since};
+use crate::layers::l10_known::Since;
+use crate::layers::l10_scan::{self, Ground};
 use crate::outcome::{Budget, End, Finding, Layer, LayerState, Layers, NotRun, Outcome, Report};
 use crate::plan::Plan;
 use crate::policy::{self, MemoryCount, Writes, Written};
 use crate::procfs;
-use crate::running::{Alive, Ended, Event, Running};
+use crate::running::{Alive, EndedRun, Event, Running};
 use crate::runs::{Filled, Patience, Placeholders};
 use crate::spec::{Profile, Sandbox};
 use crate::stage;
-use crate::watchdog::{self, Sight, Watch};
+use crate::watchdog::{self, Watch, WatchScope};
 
-/// What an ended tree reports when nobody could say more.
+/// What an ended tree reports when no one could say more.
 const SIGKILL: u8 = 9;
 
-/// Runs a request to its end.
-pub(crate) fn run(spec: &Sandbox) -> Outcome {
+impl Sandbox {
+    /// Runs the command and waits for the end of its whole tree.
+    #[must_use]
+    pub fn run(&self) -> Outcome {
+        run(self)
+    }
+}
+
+fn run(spec: &Sandbox) -> Outcome {
     let mut attempt = Attempt {
         spec,
         layers: Layers::default(),
@@ -36,7 +45,7 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
         written: Vec::new(),
     };
     let mut result = attempt.go();
-    if result.as_ref().is_err_and(|broken| broken.layer == Layer::Stage) && stage::is_fresh_overlay(spec) {
+    if result.as_ref().is_err_and(|failure| failure.layer == Layer::Stage) && stage::is_fresh_overlay(spec) {
         // No overlay here: the same run on a copy of the workspace, named in the result.
         result = stage::fall_back_to_copy(spec).and_then(|()| {
             // The copies are new, but they are not the command's.
@@ -47,13 +56,13 @@ pub(crate) fn run(spec: &Sandbox) -> Outcome {
     }
     match result {
         Ok(report) => Outcome::Ran(report),
-        Err(broken) => {
-            let cause = explain(&broken);
-            attempt.layers.keep_before(broken.layer);
-            attempt.layers.set(broken.layer, LayerState::Missing(cause.clone()));
+        Err(failure) => {
+            let cause = failure.to_string();
+            attempt.layers.keep_before(failure.layer);
+            attempt.layers.set(failure.layer, LayerState::Missing(cause.clone()));
             Outcome::NotRun(NotRun {
-                layer: broken.layer,
-                hint: hint(&broken).to_owned(),
+                layer: failure.layer,
+                hint: failure.hint().into_owned(),
                 cause,
                 layers: attempt.layers,
                 profile: spec.profile,
@@ -83,7 +92,7 @@ fn blamed(end: End, memory_kills: u64) -> End {
 }
 
 impl Attempt<'_> {
-    fn go(&mut self) -> Result<Report, Broken> {
+    fn go(&mut self) -> Result<Report, LayerError> {
         let mut group = self.cgroup()?;
         if group.is_some() {
             self.memory = MemoryCount::Kernel;
@@ -92,9 +101,9 @@ impl Attempt<'_> {
         let running = self.start_inner(group.as_ref())?;
         let (mut placeholders, plan) = match self.prepare() {
             Ok((placeholders, plan)) => (Some(placeholders), plan),
-            Err(broken) => {
+            Err(failure) => {
                 running.abandon();
-                return Err(broken);
+                return Err(failure);
             }
         };
         let running = self.reach_command(running, &plan)?;
@@ -120,7 +129,7 @@ impl Attempt<'_> {
     }
 
     /// Layer 1. Root needs it, because the kernel ignores root's process limit; an ordinary user gets the sampling watchdog.
-    fn cgroup(&mut self) -> Result<Option<Group>, Broken> {
+    fn cgroup(&mut self) -> Result<Option<Group>, LayerError> {
         let limits = GroupLimits { memory: self.spec.budgets.memory, processes: self.spec.budgets.processes };
         let error = match Group::create(Some(limits)) {
             Ok(group) => {
@@ -139,7 +148,7 @@ impl Attempt<'_> {
             }
             (true, Profile::Strict) => {
                 let errno = error.raw_os_error().unwrap_or(0);
-                return Err(Broken::new(Layer::Cgroup, errno, format!("make a cgroup: {error}")));
+                return Err(LayerError::new(Layer::Cgroup, errno, format!("make a cgroup: {error}")));
             }
         };
         self.layers.set(Layer::Cgroup, state);
@@ -147,7 +156,7 @@ impl Attempt<'_> {
     }
 
     /// What is shown and what has a wall, and the names that must be made for it.
-    fn prepare(&mut self) -> Result<(Placeholders, Plan), Broken> {
+    fn prepare(&mut self) -> Result<(Placeholders, Plan), LayerError> {
         let writes = stage::open_writes(self.spec)?;
         let shown = match &writes {
             Writes::Direct | Writes::Overlay { .. } => &self.spec.workspace,
@@ -170,13 +179,13 @@ impl Attempt<'_> {
     }
 
     /// Layers 2 and 3: the inner stage, waiting for its plan.
-    fn start_inner(&mut self, group: Option<&Group>) -> Result<Running, Broken> {
+    fn start_inner(&mut self, group: Option<&Group>) -> Result<Running, LayerError> {
         let (stdout, stdout_in) = pipe()?;
         let (stderr, stderr_in) = pipe()?;
         let (control, control_in) = Channel::pair().map_err(namespaces("make the control channel"))?;
         let null = std::fs::File::open("/dev/null").map_err(namespaces("open `/dev/null`"))?;
         let exe = inner_exe(self.spec.inner_exe.as_deref()).map_err(|error| {
-            Broken::new(Layer::Reexec, error.raw_os_error().unwrap_or(0), "open our own binary".to_owned())
+            LayerError::new(Layer::Reexec, error.raw_os_error().unwrap_or(0), "open our own binary".to_owned())
         })?;
         let started = launch(&Launch {
             world: World::Confined,
@@ -196,7 +205,7 @@ impl Attempt<'_> {
     }
 
     /// Layers 4 to 9, put on by the inner stage, up to the executed command.
-    fn reach_command(&mut self, mut running: Running, plan: &Plan) -> Result<Running, Broken> {
+    fn reach_command(&mut self, mut running: Running, plan: &Plan) -> Result<Running, LayerError> {
         // An inner stage that is gone already has said why: that is heard before the plan is called unsent.
         let mut unsent = running.control.send(TAG_PLAN, &plan.encode()).map_err(reexec("send the plan")).err();
         let mut result = Ok(());
@@ -211,7 +220,7 @@ impl Attempt<'_> {
                 }
                 Ok(Event::News(News::Started)) => {}
                 Ok(Event::News(News::Failed { layer, errno, what })) => {
-                    result = Err(Broken::new(layer, errno, what));
+                    result = Err(LayerError::new(layer, errno, what));
                 }
                 Ok(Event::TimedOut | Event::Interrupted) => {
                     result = Err(reexec(silent)(io::Error::from_raw_os_error(libc::ETIMEDOUT)));
@@ -264,7 +273,7 @@ impl Attempt<'_> {
 
     /// Preparing may have hung; whoever asked has been told by now that nothing ran, so nothing may. What is said first is
     /// that the command may begin from here on: of the two sides at least one sees what the other said.
-    fn refuse_late_start(&self) -> Result<(), Broken> {
+    fn refuse_late_start(&self) -> Result<(), LayerError> {
         self.spec.interrupt.begin();
         if self.spec.interrupt.is_raised() || Instant::now() >= self.deadline() {
             return Err(too_late("start in time"));
@@ -277,7 +286,11 @@ impl Attempt<'_> {
     }
 
     /// Waits for the end, whatever brings it, and then for the last process.
-    fn follow(&mut self, mut running: Running, placeholders: &mut Option<Placeholders>) -> Result<Ended, Broken> {
+    fn follow(
+        &mut self,
+        mut running: Running,
+        placeholders: &mut Option<Placeholders>,
+    ) -> Result<EndedRun, LayerError> {
         let event = running.next(self.deadline());
         let decided = Instant::now();
         let seen = || Alive::Seen(procfs::descendants(running.started.pid.as_raw_nonzero().get()));
@@ -287,7 +300,7 @@ impl Attempt<'_> {
             Ok(Event::News(News::Exited { signal, others, .. })) => (End::Signaled(signal), Alive::Counted(others)),
             // The last layers are put on by the command itself, so this is where their failure is heard.
             Ok(Event::News(News::Failed { layer, errno, what })) => {
-                failed = Some(Broken::new(layer, errno, what));
+                failed = Some(LayerError::new(layer, errno, what));
                 (End::Signaled(SIGKILL), seen())
             }
             Ok(Event::TimedOut) => (End::TimedOut, seen()),
@@ -306,18 +319,18 @@ impl Attempt<'_> {
             findings
         });
         let reap = running.started.reap().map_err(|error| {
-            Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
+            LayerError::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), "wait for the end".to_owned())
         })?;
-        if let Some(broken) = failed {
-            return Err(broken);
+        if let Some(failure) = failed {
+            return Err(failure);
         }
         let receipt = alive.receipt(running.started.pid.as_raw_nonzero().get(), reap, decided.elapsed());
         let findings = early.unwrap_or_else(|| self.scan());
-        Ok(Ended { end, receipt, findings, stdout: running.stdout, stderr: running.stderr })
+        Ok(EndedRun { end, receipt, findings, stdout: running.stdout, stderr: running.stderr })
     }
 
-    fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> Sight {
-        Sight {
+    fn sight(&self, scratch: OwnedFd, proc: OwnedFd) -> WatchScope {
+        WatchScope {
             scratch,
             proc,
             roots: self.written.iter().map(|written| written.root.clone()).collect(),
@@ -353,11 +366,15 @@ impl Attempt<'_> {
     }
 }
 
-fn placeholder(error: io::Error) -> Broken {
+fn placeholder(error: io::Error) -> LayerError {
     if error.kind() == io::ErrorKind::TimedOut {
         return too_late("start in time: another sandbox of this user holds the lock");
     }
-    Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "make placeholders for protected names".to_owned())
+    LayerError::new(
+        Layer::Rootfs,
+        error.raw_os_error().unwrap_or(0),
+        "make placeholders for protected names".to_owned(),
+    )
 }
 
 pub(crate) fn inner_exe(given: Option<&Path>) -> io::Result<OwnedFd> {
@@ -366,23 +383,23 @@ pub(crate) fn inner_exe(given: Option<&Path>) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(rustix::fs::CWD, path, flags, rustix::fs::Mode::empty())?)
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), Broken> {
+fn pipe() -> Result<(OwnedFd, OwnedFd), LayerError> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-        .map_err(|errno| Broken::new(Layer::Namespaces, errno.raw_os_error(), "make a pipe".to_owned()))
+        .map_err(|errno| LayerError::new(Layer::Namespaces, errno.raw_os_error(), "make a pipe".to_owned()))
 }
 
 fn on(text: &str) -> LayerState {
     LayerState::On(text.to_owned())
 }
 
-fn namespaces(what: &'static str) -> impl Fn(io::Error) -> Broken {
-    move |error| Broken::new(Layer::Namespaces, error.raw_os_error().unwrap_or(0), format!("{what}: {error}"))
+fn namespaces(what: &'static str) -> impl Fn(io::Error) -> LayerError {
+    move |error| LayerError::new(Layer::Namespaces, error.raw_os_error().unwrap_or(0), format!("{what}: {error}"))
 }
 
-fn too_late(what: &'static str) -> Broken {
+fn too_late(what: &'static str) -> LayerError {
     reexec(what)(io::Error::from_raw_os_error(libc::ETIMEDOUT))
 }
 
-fn reexec(what: &'static str) -> impl Fn(io::Error) -> Broken {
-    move |error| Broken::new(Layer::Reexec, error.raw_os_error().unwrap_or(0), what.to_owned())
+fn reexec(what: &'static str) -> impl Fn(io::Error) -> LayerError {
+    move |error| LayerError::new(Layer::Reexec, error.raw_os_error().unwrap_or(0), what.to_owned())
 }

@@ -97,7 +97,7 @@ impl Running {
     }
 }
 
-pub(crate) struct Ended {
+pub(crate) struct EndedRun {
     pub(crate) end: End,
     pub(crate) receipt: Receipt,
     pub(crate) findings: Vec<Finding>,

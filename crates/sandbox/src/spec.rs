@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::error::SpecError;
 use crate::interrupt::Interrupt;
-use crate::outcome::Outcome;
 
 /// Names in the workspace that are always read-only, whether they exist or not: what another program would execute or obey.
 pub const PROTECTED_NAMES: [&str; 11] = [
@@ -258,19 +257,6 @@ impl Sandbox {
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = interrupt;
         self
-    }
-
-    /// Runs the command and waits for the end of its whole tree.
-    #[must_use]
-    pub fn run(&self) -> Outcome {
-        #[cfg(target_os = "linux")]
-        {
-            crate::run::run(self)
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            crate::unsupported::run(self)
-        }
     }
 }
 

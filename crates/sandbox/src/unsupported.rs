@@ -48,14 +48,18 @@ pub mod last_word {
 /// Here nothing can refuse a program its children: what it might start has to be switched off by its own settings.
 pub fn childless(_command: &mut std::process::Command) {}
 
-pub(crate) fn run(spec: &Sandbox) -> Outcome {
-    Outcome::NotRun(NotRun {
-        layer: Layer::Namespaces,
-        cause: NOT_YET.to_owned(),
-        hint: HINT.to_owned(),
-        layers: Layers::default(),
-        profile: spec.profile,
-    })
+impl Sandbox {
+    /// Runs nothing on this system and says so.
+    #[must_use]
+    pub fn run(&self) -> Outcome {
+        Outcome::NotRun(NotRun {
+            layer: Layer::Namespaces,
+            cause: NOT_YET.to_owned(),
+            hint: HINT.to_owned(),
+            layers: Layers::default(),
+            profile: self.profile,
+        })
+    }
 }
 
 /// How one layer stands on this machine.

@@ -70,7 +70,7 @@ impl Folder<'_> {
 
 /// What to do after an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum WalkStep {
     /// Go on, into the entry if it is a folder.
     Enter,
     /// Go on, past the entry.
@@ -86,20 +86,20 @@ pub(crate) trait Visit {
     fn folder(&mut self, folder: &Folder<'_>);
 
     /// One entry.
-    fn entry(&mut self, entry: &Entry<'_>) -> Step;
+    fn entry(&mut self, entry: &Entry<'_>) -> WalkStep;
 }
 
 /// What a walk could not see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Walked {
-    pub(crate) ended: Ended,
+    pub(crate) ended: WalkEnd,
     /// Folders that are closed to us.
     pub(crate) closed: Vec<PathBuf>,
 }
 
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum WalkEnd {
     /// Everything was seen.
     Whole,
     /// A visitor stopped it.
@@ -109,12 +109,12 @@ pub(crate) enum Ended {
 }
 
 /// Calls `visit` for everything below `top`, parents first. What vanishes meanwhile is passed over.
-pub(crate) fn walk(top: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> Step) -> io::Result<Walked> {
-    struct EntriesOnly<'v>(&'v mut dyn FnMut(&Entry<'_>) -> Step);
+pub(crate) fn walk(top: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> WalkStep) -> io::Result<Walked> {
+    struct EntriesOnly<'v>(&'v mut dyn FnMut(&Entry<'_>) -> WalkStep);
     impl Visit for EntriesOnly<'_> {
         fn folder(&mut self, _folder: &Folder<'_>) {}
 
-        fn entry(&mut self, entry: &Entry<'_>) -> Step {
+        fn entry(&mut self, entry: &Entry<'_>) -> WalkStep {
             (self.0)(entry)
         }
     }
@@ -128,7 +128,7 @@ pub(crate) fn walk_with(top: &Path, visit: &mut dyn Visit) -> io::Result<Walked>
 
 fn bounded(top: &Path, visit: &mut dyn Visit, depth_max: usize) -> io::Result<Walked> {
     let fd = openat(CWD, top, folder_flags(), Mode::empty())?;
-    let mut walk = Walk { visit, depth_max, path: PathBuf::new(), cut: Ended::Whole, closed: Vec::new() };
+    let mut walk = Walk { visit, depth_max, path: PathBuf::new(), cut: WalkEnd::Whole, closed: Vec::new() };
     let ended = walk.run(fd, Instant::now() + TIME_MAX);
     Ok(Walked { ended, closed: walk.closed })
 }
@@ -149,7 +149,7 @@ struct Walk<'v> {
     visit: &'v mut dyn Visit,
     depth_max: usize,
     path: PathBuf,
-    cut: Ended,
+    cut: WalkEnd,
     closed: Vec<PathBuf>,
 }
 
@@ -169,12 +169,12 @@ enum Next {
 }
 
 impl Walk<'_> {
-    fn run(&mut self, top: OwnedFd, deadline: Instant) -> Ended {
+    fn run(&mut self, top: OwnedFd, deadline: Instant) -> WalkEnd {
         let mut levels = vec![self.open(top)];
         loop {
             let depth = levels.len();
             let Some(level) = levels.last_mut() else { return self.cut };
-            let Some(fd) = &level.fd else { return Ended::Cut };
+            let Some(fd) = &level.fd else { return WalkEnd::Cut };
             let Some((name, kind)) = level.entries.next() else {
                 let done = levels.pop();
                 self.path.pop();
@@ -184,7 +184,7 @@ impl Walk<'_> {
                 continue;
             };
             if Instant::now() > deadline {
-                return Ended::Cut;
+                return WalkEnd::Cut;
             }
             self.path.push(OsStr::from_bytes(name.to_bytes()));
             match self.one(fd, &name, kind, depth) {
@@ -198,7 +198,7 @@ impl Walk<'_> {
                 Next::Past => {
                     self.path.pop();
                 }
-                Next::Stop => return Ended::Stopped,
+                Next::Stop => return WalkEnd::Stopped,
             }
         }
     }
@@ -215,7 +215,7 @@ impl Walk<'_> {
                         // A folder that was removed meanwhile holds nothing.
                         Err(Errno::NOENT) => break,
                         Err(_) => {
-                            self.cut = Ended::Cut;
+                            self.cut = WalkEnd::Cut;
                             break;
                         }
                     }
@@ -224,7 +224,7 @@ impl Walk<'_> {
             // It can be listed but not entered.
             Err(Errno::ACCESS) => self.closed.push(self.path.clone()),
             Err(Errno::NOENT) => {}
-            Err(_) => self.cut = Ended::Cut,
+            Err(_) => self.cut = WalkEnd::Cut,
         }
         self.visit.folder(&Folder { dir: fd.as_fd(), path: &self.path, names: &names });
         let identity = fstat(&fd).map_or((0, 0), |stat| (stat.st_dev, stat.st_ino));
@@ -242,12 +242,12 @@ impl Walk<'_> {
         };
         let entry = Entry { dir: fd.as_fd(), name, path: &self.path, kind };
         match self.visit.entry(&entry) {
-            Step::Enter if kind == FileType::Directory => {}
-            Step::Enter | Step::Skip => return Next::Past,
-            Step::Stop => return Next::Stop,
+            WalkStep::Enter if kind == FileType::Directory => {}
+            WalkStep::Enter | WalkStep::Skip => return Next::Past,
+            WalkStep::Stop => return Next::Stop,
         }
         if depth > self.depth_max {
-            self.cut = Ended::Cut;
+            self.cut = WalkEnd::Cut;
             return Next::Past;
         }
         match openat(fd, name, folder_flags(), Mode::empty()) {
@@ -255,7 +255,7 @@ impl Walk<'_> {
             Err(Errno::ACCESS) => self.closed.push(self.path.clone()),
             // Gone or replaced meanwhile.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-            Err(_) => self.cut = Ended::Cut,
+            Err(_) => self.cut = WalkEnd::Cut,
         }
         Next::Past
     }
@@ -281,7 +281,7 @@ mod tests {
         let mut found = Vec::new();
         walk(top, &mut |entry| {
             found.push(entry.path.display().to_string());
-            Step::Enter
+            WalkStep::Enter
         })
         .expect("walks");
         found.sort();
@@ -311,9 +311,9 @@ mod tests {
         impl Visit for Count {
             fn folder(&mut self, _folder: &Folder<'_>) {}
 
-            fn entry(&mut self, _entry: &Entry<'_>) -> Step {
+            fn entry(&mut self, _entry: &Entry<'_>) -> WalkStep {
                 self.0 += 1;
-                Step::Enter
+                WalkStep::Enter
             }
         }
         let dir = Scratch::new();
@@ -322,9 +322,9 @@ mod tests {
         fs::write(dir.join("last"), "").expect("a file");
         let mut seen = Count(0);
         let whole = walk_with(&dir, &mut seen).expect("walks");
-        assert_eq!((whole.ended, seen.0), (Ended::Whole, depth + 1));
-        assert_eq!(bounded(&dir, &mut Count(0), depth - 1).expect("walks").ended, Ended::Cut);
-        assert_eq!(walk(&dir, &mut |_| Step::Skip).expect("walks").ended, Ended::Whole);
-        assert_eq!(walk(&dir, &mut |_| Step::Stop).expect("walks").ended, Ended::Stopped);
+        assert_eq!((whole.ended, seen.0), (WalkEnd::Whole, depth + 1));
+        assert_eq!(bounded(&dir, &mut Count(0), depth - 1).expect("walks").ended, WalkEnd::Cut);
+        assert_eq!(walk(&dir, &mut |_| WalkStep::Skip).expect("walks").ended, WalkEnd::Whole);
+        assert_eq!(walk(&dir, &mut |_| WalkStep::Stop).expect("walks").ended, WalkEnd::Stopped);
     }
 }

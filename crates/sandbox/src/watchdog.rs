@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, Mode, OFlags, Stat, fstatfs, openat, statfs};
 
-use crate::layers::l10_scan::Since;
+use crate::layers::l10_known::Since;
 use crate::outcome::Budget;
 use crate::policy::MemoryCount;
 use crate::spec::Budgets;
 use crate::unlinked;
-use crate::walk::{self, Step};
+use crate::walk::{self, WalkEnd, WalkStep};
 
 const CALM: Duration = Duration::from_millis(10);
 const ALERT: Duration = Duration::from_millis(2);
@@ -37,7 +37,7 @@ const STATUS_BYTES_MAX: usize = 16 * 1024;
 /// The looks at one run.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    sight: Sight,
+    sight: WatchScope,
     counted: Counted,
     pause: Duration,
     looked: Instant,
@@ -45,7 +45,7 @@ pub(crate) struct Watch {
 
 /// What is watched.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct WatchScope {
     pub(crate) scratch: OwnedFd,
     pub(crate) proc: OwnedFd,
     /// Folders that the tree may write to.
@@ -78,7 +78,7 @@ impl Usage {
 
 impl Watch {
     /// Starts from what the file systems hold now.
-    pub(crate) fn new(sight: Sight) -> Self {
+    pub(crate) fn new(sight: WatchScope) -> Self {
         let counted = Counted {
             usage: Usage::default(),
             used_then: sight.used(),
@@ -130,7 +130,7 @@ impl Watch {
     }
 }
 
-impl Sight {
+impl WatchScope {
     fn over(&self, usage: Usage) -> Option<Budget> {
         if usage.bytes > self.budgets.disk.0 {
             Some(Budget::Disk)
@@ -187,11 +187,11 @@ impl Sight {
                     Err(rustix::io::Errno::ACCESS) => blind = true,
                     Ok(_) | Err(_) => {}
                 }
-                Step::Enter
+                WalkStep::Enter
             });
             if let Ok(walked) = walked {
                 // Whatever was not seen is taken to be large.
-                blind |= walked.ended != walk::Ended::Whole;
+                blind |= walked.ended != WalkEnd::Whole;
                 blind |= !walked.closed.is_empty();
             }
         }
@@ -311,13 +311,13 @@ mod tests {
     use crate::scratch::Scratch;
     use std::fs;
 
-    fn watch(root: PathBuf, budgets: Budgets, memory: MemoryCount) -> Sight {
+    fn watch(root: PathBuf, budgets: Budgets, memory: MemoryCount) -> WatchScope {
         let scratch = root.join("scratch");
         fs::create_dir_all(&scratch).expect("a folder");
         // A folder without process folders: nobody holds anything open.
         let proc = fs::File::open("/proc/self/net").expect("a folder").into();
         let scratch = fs::File::open("/proc").expect("a file system without files").into();
-        Sight { scratch, proc, roots: vec![root], since: now(), budgets, memory }
+        WatchScope { scratch, proc, roots: vec![root], since: now(), budgets, memory }
     }
 
     #[test]

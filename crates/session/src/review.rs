@@ -69,7 +69,7 @@ impl Gate {
         if changes.changes().is_empty() {
             return Err(ReviewError::NothingStaged);
         }
-        let digest = digest_of(&changes);
+        let digest = changes.digest();
         let proposal = match proposal::find(&self.layout, digest)? {
             Some(known) if known.state != State::Applied => known,
             Some(_) | None => Proposal::new(digest, &changes, now),
@@ -83,7 +83,7 @@ impl Gate {
     /// # Errors
     /// When the folder of the proposals cannot be read.
     pub fn proposals(&self) -> Result<Vec<Listed>, ReviewError> {
-        let staged = self.staged().ok().map(|changes| digest_of(&changes));
+        let staged = self.staged().ok().map(|changes| changes.digest());
         proposal::list(&self.layout, staged)
     }
 
@@ -103,7 +103,7 @@ impl Gate {
         let (text, by) = answer;
         let _alone = self.lock()?;
         let verdict = answer::read(text)?;
-        let staged = digest_of(&self.staged()?);
+        let staged = self.staged()?.digest();
         let digest = asked.unwrap_or(staged);
         let mut proposal = proposal::find(&self.layout, digest)?.ok_or(ReviewError::NotProposed { digest })?;
         if staged != digest {
@@ -138,7 +138,7 @@ impl Gate {
             return Err(ReviewError::Finished);
         }
         let changes = self.staged()?;
-        let digest = digest_of(&changes);
+        let digest = changes.digest();
         // Looked at before anything is asked for: a permit that is not used would stand open in the journal.
         if let Some(proposed) = asked.filter(|asked| *asked != digest) {
             return Err(ReviewError::Moved { proposed, staged: digest });
@@ -157,7 +157,7 @@ impl Gate {
             return Err(ReviewError::Refused(Box::new(taken.decision.safety)));
         };
         let _spent = execution::spend(permit, action.exact())?;
-        let done = stage.apply(&sandbox_digest(digest)?);
+        let done = stage.apply(&digest);
         let status = if done.is_ok() { ExecutionStatus::Success } else { ExecutionStatus::Failed };
         let (latency_ms, tokens_used) = (RunMillis::ZERO, Tokens::ZERO);
         let result = ExecutionResult { executed: done.is_ok(), latency_ms, status, tokens_used };
@@ -246,15 +246,6 @@ pub fn stage_dir(places: &Places, workspace: &Path) -> PathBuf {
 
 /// The tool's name under which applying is journaled.
 const APPLY: &str = "review.apply";
-
-fn digest_of(changes: &ChangeSet) -> Digest {
-    // Both are the 32 bytes of one SHA-256; the crates may not share a type.
-    Digest::from_bytes(changes.digest().bytes())
-}
-
-fn sandbox_digest(digest: Digest) -> Result<tripwire_sandbox::Digest, ReviewError> {
-    digest.to_string().parse().map_err(|_| ReviewError::NothingStaged)
-}
 
 #[cfg(test)]
 mod tests {

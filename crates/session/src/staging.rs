@@ -8,8 +8,9 @@
 use crate::execution::sandboxed::Writes;
 use crate::files::{Files, FilesError};
 use std::path::{Path, PathBuf};
+use tripwire_core::record::chain::Digest;
 use tripwire_sandbox::Stage;
-pub use tripwire_sandbox::{ApplyError, Change, ChangeKind, ChangeSet, Digest, StageError};
+pub use tripwire_sandbox::{ApplyError, Change, ChangeKind, ChangeSet, StageError};
 
 /// A staged copy of a workspace.
 #[derive(Debug)]

@@ -157,13 +157,7 @@ impl RunError {
             Self::Blocked(_) => "`tripwire resume` takes the order back".to_owned(),
             Self::Arrange(error) => error.hint().to_owned(),
             Self::Driver(error) => error.hint().into_owned(),
-            Self::Tree(TreeError::Command { .. } | TreeError::NoCommand) => {
-                "name a program that is installed, or its path".to_owned()
-            }
-            Self::Tree(TreeError::Folder { .. }) => "start in a folder that exists and may be entered".to_owned(),
-            Self::Tree(TreeError::Start { .. } | TreeError::Steer { .. } | TreeError::Unsupported) => {
-                "see what this machine allows with `tripwire doctor`".to_owned()
-            }
+            Self::Tree(error) => error.hint().into_owned(),
             Self::Record(error) => error.hint().into_owned(),
             Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".to_owned(),
         }

@@ -15,6 +15,12 @@ pub enum Rule {
     Purity,
     /// A limit that a lint held and no longer holds.
     LintTable,
+    /// Files of one crate that need each other.
+    Circle,
+    /// A type name that a crate uses twice.
+    TypeName,
+    /// Too much text without a type in the core.
+    TextField,
     /// A dependency that crosses a wall between the crates.
     CrateWall,
     /// A dependency declared outside the one table, or from a foreign source.
@@ -40,6 +46,9 @@ impl Rule {
             Self::FileDoc => "file-doc",
             Self::Purity => "purity",
             Self::LintTable => "lint-table",
+            Self::Circle => "file-circle",
+            Self::TypeName => "type-name",
+            Self::TextField => "text-field",
             Self::CrateWall => "crate-wall",
             Self::DependencyTable => "dependency-table",
             Self::DependencyReason => "dependency-reason",

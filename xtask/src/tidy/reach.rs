@@ -38,6 +38,11 @@ fn target_role(path: &str) -> Option<Role> {
     }
 }
 
+/// The root file of a library or a program.
+pub(crate) fn is_root(path: &str) -> bool {
+    is_target(path) && target_role(path) == Some(Role::Production)
+}
+
 /// The places where cargo looks for targets by itself.
 fn is_target(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
@@ -87,7 +92,7 @@ fn visit_file(
 
 /// Children of `lib.rs`, `main.rs`, `mod.rs` and of the file of any target stand beside it; of all others in a folder
 /// of its name.
-fn child_folder(source: &SourceFile) -> String {
+pub(crate) fn child_folder(source: &SourceFile) -> String {
     let (folder, name) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let beside = name == "mod.rs" || is_target(source.path_in_package());
     if beside { folder.to_owned() } else { format!("{folder}/{}", name.trim_end_matches(".rs")) }
@@ -107,10 +112,16 @@ fn collect_children(items: &[Item], folder: &str, role: Role, children: &mut Vec
             collect_children(nested, &format!("{folder}/{name}"), role, children);
             continue;
         }
-        let mut candidates = vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")];
-        candidates.extend(explicit_path(module).map(|path| resolve(folder, &path)));
-        children.push(Child { candidates, role });
+        children.push(Child { candidates: child_files(module, folder), role });
     }
+}
+
+/// The files that a `mod` line may mean; one of them exists.
+pub(crate) fn child_files(module: &syn::ItemMod, folder: &str) -> Vec<String> {
+    let name = &module.ident;
+    let mut candidates = vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")];
+    candidates.extend(explicit_path(module).map(|path| resolve(folder, &path)));
+    candidates
 }
 
 fn explicit_path(module: &syn::ItemMod) -> Option<String> {

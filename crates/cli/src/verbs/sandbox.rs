@@ -12,9 +12,8 @@ use std::time::Duration;
 use tripwire_core::explain::{ExitClass, Explain};
 
 use clap::{Args, Subcommand};
-use tripwire_sandbox::{
-    Budgets, Bytes, Digest, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
-};
+use tripwire_core::record::chain::Digest;
+use tripwire_sandbox::{Budgets, Bytes, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess};
 
 use tripwire_authority::{Need, Who, Writing};
 use tripwire_core::input::Permission;

@@ -157,8 +157,8 @@ impl Group {
     }
 
     /// Puts the calling thread into the v1 groups until the guard is dropped, so that a clone starts there.
-    pub(crate) fn enter(&self) -> io::Result<Visit<'_>> {
-        let visit = Visit(&self.v1);
+    pub(crate) fn enter(&self) -> io::Result<GroupVisit<'_>> {
+        let visit = GroupVisit(&self.v1);
         for group in &self.v1 {
             write(&group.dir.join("tasks"), "0")?;
         }
@@ -253,9 +253,9 @@ pub(crate) enum Frozen {
 
 /// The launching thread is a guest in the new groups and leaves when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Visit<'a>(&'a [V1]);
+pub(crate) struct GroupVisit<'a>(&'a [V1]);
 
-impl Drop for Visit<'_> {
+impl Drop for GroupVisit<'_> {
     fn drop(&mut self) {
         for group in self.0 {
             // A thread that cannot go home only keeps the empty folder busy; the next start sweeps it.

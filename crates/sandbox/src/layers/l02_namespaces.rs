@@ -19,14 +19,12 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType};
 
 use super::l01_cgroup::Group;
-use super::l03_reexec::Broken;
 use crate::children::{self, CloneSpec, Forked};
-use crate::control::CONTROL_FD;
+use crate::control::{CONTROL_FD, INNER_NAME};
+use crate::layer::LayerError;
 use crate::outcome::Layer;
 use crate::sys::{self, CArgs, Inherited};
 
-/// The program name that tells our binary to be an inner stage.
-pub(crate) const INNER_NAME: &str = "tripwire-inner";
 /// Uid and gid inside, for everybody.
 pub(crate) const INNER_ID: u32 = 1000;
 /// Exit code of a child that could not even execute the inner stage.
@@ -132,12 +130,12 @@ pub(crate) enum Reap {
 }
 
 /// A network namespace on its way.
-pub(crate) type NewNetwork = JoinHandle<Result<OwnedFd, Broken>>;
+pub(crate) type NewNetwork = JoinHandle<Result<OwnedFd, LayerError>>;
 
 const NETWORK_STACK_BYTES: usize = 64 * 1024;
 
 /// Begins to make a network namespace with nothing but loopback, in a thread of its own. Called by the inner stage.
-pub(crate) fn new_network() -> Result<NewNetwork, Broken> {
+pub(crate) fn new_network() -> Result<NewNetwork, LayerError> {
     let make = || {
         sys::unshare(libc::CLONE_NEWNET).map_err(|error| no_network(&error, "make a network namespace"))?;
         let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
@@ -150,15 +148,15 @@ pub(crate) fn new_network() -> Result<NewNetwork, Broken> {
 }
 
 /// Waits for the new network namespace and moves into it.
-pub(crate) fn enter_network(network: NewNetwork) -> Result<(), Broken> {
+pub(crate) fn enter_network(network: NewNetwork) -> Result<(), LayerError> {
     let gone = |_| no_network(&io::ErrorKind::Other.into(), "make a network namespace");
     let network = network.join().map_err(gone)??;
     rustix::thread::move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
         .map_err(|errno| no_network(&errno.into(), "enter the new network namespace"))
 }
 
-fn no_network(error: &io::Error, what: &str) -> Broken {
-    Broken::new(Layer::Namespaces, error.raw_os_error().unwrap_or(0), what.to_owned())
+fn no_network(error: &io::Error, what: &str) -> LayerError {
+    LayerError::new(Layer::Namespaces, error.raw_os_error().unwrap_or(0), what.to_owned())
 }
 
 /// Starts the inner stage, which waits for its plan; on failure nothing is left running.

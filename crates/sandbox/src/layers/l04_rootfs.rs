@@ -20,10 +20,10 @@ use rustix::mount::{
 };
 
 use crate::outcome::Layer;
-use crate::plan::{Access, Kind, SandboxPlan, Step};
+use crate::plan::{Access, Kind, RootStep, SandboxPlan};
 use crate::sys::{self, ATTR_NODEV, ATTR_NOEXEC, ATTR_NOSUID, ATTR_RDONLY};
 
-use super::l03_reexec::Broken;
+use crate::layer::LayerError;
 
 /// Where the new root is built; any folder that exists everywhere will do, it is only covered.
 const BASE: &str = "/tmp";
@@ -43,7 +43,7 @@ pub(crate) struct Root {
 }
 
 /// Builds the new root and moves into it.
-pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
+pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, LayerError> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(at("make mounts private"))?;
     let mut sources = plan.steps.iter().map(open_source).collect::<Result<Vec<_>, _>>()?;
@@ -51,7 +51,7 @@ pub(crate) fn build(plan: &SandboxPlan) -> Result<Root, Broken> {
     let mut builder = Builder { base, made: BTreeSet::new() };
     let scratch = builder.new_scratch(plan)?;
     for (step, source) in plan.steps.iter().zip(&mut sources) {
-        if let Step::Scratch { path } = step {
+        if let RootStep::Scratch { path } = step {
             *source = Source::Tree(scratch_folder(&scratch, path)?);
         }
     }
@@ -73,33 +73,33 @@ enum Source {
     File(fs::File),
 }
 
-fn open_source(step: &Step) -> Result<Source, Broken> {
+fn open_source(step: &RootStep) -> Result<Source, LayerError> {
     match step {
-        Step::Bind { path, .. } => clone_tree(path).map(Source::Tree),
-        Step::BindAs { source, .. } => clone_tree(source).map(Source::Tree),
-        Step::Overlay { path, upper, work, .. } => {
+        RootStep::Bind { path, .. } => clone_tree(path).map(Source::Tree),
+        RootStep::BindAs { source, .. } => clone_tree(source).map(Source::Tree),
+        RootStep::Overlay { path, upper, work, .. } => {
             Ok(Source::Overlay { lower: open_dir(path)?, upper: open_dir(upper)?, work: open_dir(work)? })
         }
-        Step::Copy { path } => Ok(fs::File::open(path).map_or(Source::None, Source::File)),
-        Step::Dir { .. }
-        | Step::Symlink { .. }
-        | Step::File { .. }
-        | Step::Scratch { .. }
-        | Step::Proc { .. }
-        | Step::Pin { .. }
-        | Step::Protect { .. }
-        | Step::Mask { .. } => Ok(Source::None),
+        RootStep::Copy { path } => Ok(fs::File::open(path).map_or(Source::None, Source::File)),
+        RootStep::Dir { .. }
+        | RootStep::Symlink { .. }
+        | RootStep::File { .. }
+        | RootStep::Scratch { .. }
+        | RootStep::Proc { .. }
+        | RootStep::Pin { .. }
+        | RootStep::Protect { .. }
+        | RootStep::Mask { .. } => Ok(Source::None),
     }
 }
 
 /// A folder of the private file system, taken before anything covers it.
-fn scratch_folder(scratch: &OwnedFd, path: &Path) -> Result<OwnedFd, Broken> {
+fn scratch_folder(scratch: &OwnedFd, path: &Path) -> Result<OwnedFd, LayerError> {
     let name = path.to_string_lossy().replace('/', "_");
     mkdirat(scratch, name.as_str(), Mode::from_raw_mode(0o755)).map_err(at_path("make", path))?;
     open_tree(scratch, name.as_str(), clone_flags()).map_err(at_path("take", path))
 }
 
-fn clone_tree(path: &Path) -> Result<OwnedFd, Broken> {
+fn clone_tree(path: &Path) -> Result<OwnedFd, LayerError> {
     // The launcher resolved the path; a link that appeared since is refused.
     let found = openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)
         .map_err(at_path("find", path))?;
@@ -113,19 +113,19 @@ fn clone_flags() -> OpenTreeFlags {
         | OpenTreeFlags::AT_EMPTY_PATH
 }
 
-fn open_dir(path: &Path) -> Result<OwnedFd, Broken> {
+fn open_dir(path: &Path) -> Result<OwnedFd, LayerError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(at_path("find", path))
 }
 
-fn new_base() -> Result<OwnedFd, Broken> {
+fn new_base() -> Result<OwnedFd, LayerError> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", BASE, "tmpfs", flags, c"mode=0755,size=4m,nr_inodes=64k").map_err(at("mount the new root"))?;
     openat(CWD, BASE, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(at("open the new root"))
 }
 
 /// Makes the new root the only one and closes it for writing.
-fn enter(base: &OwnedFd) -> Result<(), Broken> {
+fn enter(base: &OwnedFd) -> Result<(), LayerError> {
     rustix::process::fchdir(base).map_err(at("enter the new root"))?;
     rustix::process::pivot_root(".", ".").map_err(at("change the root"))?;
     unmount(".", UnmountFlags::DETACH).map_err(at("let go of the old root"))?;
@@ -141,34 +141,34 @@ struct Builder {
 }
 
 impl Builder {
-    fn take(&mut self, step: &Step, source: Source) -> Result<(), Broken> {
+    fn take(&mut self, step: &RootStep, source: Source) -> Result<(), LayerError> {
         match (step, source) {
-            (Step::Dir { path }, _) => self.ensure(path, Kind::Dir),
-            (Step::Symlink { path, target }, _) => {
+            (RootStep::Dir { path }, _) => self.ensure(path, Kind::Dir),
+            (RootStep::Symlink { path, target }, _) => {
                 self.ensure_parent(path)?;
                 rustix::fs::symlinkat(target, &self.base, relative(path)).map_err(at_path("link", path))
             }
-            (Step::File { path, content }, _) => self.write_file(path, content),
-            (Step::Copy { path }, Source::File(file)) => self.copy_file(path, file),
-            (Step::Copy { .. }, _) => Ok(()),
-            (Step::Bind { path, access } | Step::BindAs { path, access, .. }, Source::Tree(tree)) => {
+            (RootStep::File { path, content }, _) => self.write_file(path, content),
+            (RootStep::Copy { path }, Source::File(file)) => self.copy_file(path, file),
+            (RootStep::Copy { .. }, _) => Ok(()),
+            (RootStep::Bind { path, access } | RootStep::BindAs { path, access, .. }, Source::Tree(tree)) => {
                 self.place(&tree, path, attributes(*access))
             }
-            (Step::Scratch { path }, Source::Tree(tree)) => self.place(&tree, path, ATTR_NOSUID | ATTR_NODEV),
-            (Step::Proc { path }, _) => self.mount_proc(path),
-            (Step::Overlay { path, placeholders, .. }, Source::Overlay { lower, upper, work }) => {
+            (RootStep::Scratch { path }, Source::Tree(tree)) => self.place(&tree, path, ATTR_NOSUID | ATTR_NODEV),
+            (RootStep::Proc { path }, _) => self.mount_proc(path),
+            (RootStep::Overlay { path, placeholders, .. }, Source::Overlay { lower, upper, work }) => {
                 self.mount_overlay(path, placeholders, &[lower, upper, work])
             }
-            (Step::Pin { path }, _) => self.cover_with_itself(path, ATTR_NOSUID | ATTR_NODEV),
-            (Step::Protect { path }, _) => self.cover_with_itself(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV),
-            (Step::Mask { path }, _) => self.mask(path),
+            (RootStep::Pin { path }, _) => self.cover_with_itself(path, ATTR_NOSUID | ATTR_NODEV),
+            (RootStep::Protect { path }, _) => self.cover_with_itself(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV),
+            (RootStep::Mask { path }, _) => self.mask(path),
             (
-                Step::Bind { path, .. }
-                | Step::BindAs { path, .. }
-                | Step::Overlay { path, .. }
-                | Step::Scratch { path },
+                RootStep::Bind { path, .. }
+                | RootStep::BindAs { path, .. }
+                | RootStep::Overlay { path, .. }
+                | RootStep::Scratch { path },
                 _,
-            ) => Err(Broken::new(Layer::Rootfs, libc::EINVAL, format!("no source for `{}`", path.display()))),
+            ) => Err(LayerError::new(Layer::Rootfs, libc::EINVAL, format!("no source for `{}`", path.display()))),
         }
     }
 
@@ -179,7 +179,7 @@ impl Builder {
     }
 
     /// Makes the path in the new root, with all its parents, where it is missing; no component may be a symbolic link.
-    fn ensure(&mut self, path: &Path, kind: Kind) -> Result<(), Broken> {
+    fn ensure(&mut self, path: &Path, kind: Kind) -> Result<(), LayerError> {
         let path = relative(path);
         if path == Path::new("") || self.made.contains(path.as_os_str()) {
             return Ok(());
@@ -205,7 +205,7 @@ impl Builder {
         }
     }
 
-    fn ensure_parent(&mut self, path: &Path) -> Result<(), Broken> {
+    fn ensure_parent(&mut self, path: &Path) -> Result<(), LayerError> {
         match relative(path).parent() {
             Some(parent) => self.ensure(parent, Kind::Dir),
             None => Ok(()),
@@ -217,13 +217,13 @@ impl Builder {
         folder.is_some_and(|folder| folder == Path::new("") || self.made.contains(folder.as_os_str()))
     }
 
-    fn write_file(&mut self, path: &Path, content: &[u8]) -> Result<(), Broken> {
+    fn write_file(&mut self, path: &Path, content: &[u8]) -> Result<(), LayerError> {
         self.ensure_parent(path)?;
         let fd = create(&self.base, relative(path)).map_err(at_path("make", path))?;
         fs::File::from(fd).write_all(content).map_err(at_path_io("write", path))
     }
 
-    fn copy_file(&mut self, path: &Path, mut file: fs::File) -> Result<(), Broken> {
+    fn copy_file(&mut self, path: &Path, mut file: fs::File) -> Result<(), LayerError> {
         let mut content = [0; COPY_BYTES_MAX];
         // What cannot be read, or has grown since the plan was made, is as good as missing.
         match file.read(&mut content) {
@@ -233,7 +233,7 @@ impl Builder {
     }
 
     /// Attaches a detached tree at a path of the new root.
-    fn place(&mut self, tree: &OwnedFd, path: &Path, attr: u64) -> Result<(), Broken> {
+    fn place(&mut self, tree: &OwnedFd, path: &Path, attr: u64) -> Result<(), LayerError> {
         sys::mount_set(tree.as_fd(), attr).map_err(at_path_io("set the attributes of", path))?;
         self.ensure(path, kind_of(tree.as_fd())?)?;
         self.attach_at(tree.as_fd(), path).map_err(at_path("mount", path))
@@ -249,14 +249,14 @@ impl Builder {
         attach(tree, self.find(path)?.as_fd())
     }
 
-    fn cover_with_itself(&self, path: &Path, attr: u64) -> Result<(), Broken> {
+    fn cover_with_itself(&self, path: &Path, attr: u64) -> Result<(), LayerError> {
         let target = self.find(path).map_err(at_path("find", path))?;
         let tree = open_tree(&target, "", clone_flags()).map_err(at_path("take", path))?;
         sys::mount_set(tree.as_fd(), attr).map_err(at_path_io("set the attributes of", path))?;
         attach(tree.as_fd(), target.as_fd()).map_err(at_path("cover", path))
     }
 
-    fn mask(&self, path: &Path) -> Result<(), Broken> {
+    fn mask(&self, path: &Path) -> Result<(), LayerError> {
         let target = self.find(path).map_err(at_path("find", path))?;
         let name = match kind_of(target.as_fd())? {
             Kind::Dir => MASK_DIR,
@@ -269,7 +269,7 @@ impl Builder {
         attach(tree.as_fd(), target.as_fd()).map_err(at_path("hide", path))
     }
 
-    fn mount_proc(&mut self, path: &Path) -> Result<(), Broken> {
+    fn mount_proc(&mut self, path: &Path) -> Result<(), LayerError> {
         self.ensure(path, Kind::Dir)?;
         self.made.remove(relative(path).as_os_str());
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -279,10 +279,10 @@ impl Builder {
 
     /// Mounts the private file system where its first folder will be shown: that folder, a mount of its own, covers it, so
     /// nothing is left to be unmounted, which would wait for the whole machine.
-    fn new_scratch(&mut self, plan: &SandboxPlan) -> Result<OwnedFd, Broken> {
+    fn new_scratch(&mut self, plan: &SandboxPlan) -> Result<OwnedFd, LayerError> {
         self.write_masks().map_err(at_io("make the masks"))?;
         let first =
-            plan.steps.iter().find_map(|step| if let Step::Scratch { path } = step { Some(path) } else { None });
+            plan.steps.iter().find_map(|step| if let RootStep::Scratch { path } = step { Some(path) } else { None });
         let place = first.ok_or_else(|| at("find a place for the scratch space")(rustix::io::Errno::INVAL))?;
         self.ensure(place, Kind::Dir)?;
         self.made.remove(relative(place).as_os_str());
@@ -308,7 +308,7 @@ impl Builder {
         path: &Path,
         placeholders: &[(PathBuf, Kind)],
         parts: &[OwnedFd; 3],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), LayerError> {
         let missing = self.write_placeholders(placeholders)?;
         let [lower, upper, work] = parts;
         let by_fd = |fd: &OwnedFd| format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(fd));
@@ -316,21 +316,21 @@ impl Builder {
             Some(missing) => format!("{}:{}", by_fd(missing), by_fd(lower)),
             None => by_fd(lower),
         };
-        let broken = |what| at_in(Layer::Stage, what);
-        let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(broken("open an overlay"))?;
-        fsconfig_set_string(&fs, "lowerdir", stacked.as_str()).map_err(broken("set the lower folder"))?;
-        fsconfig_set_string(&fs, "upperdir", by_fd(upper).as_str()).map_err(broken("set the upper folder"))?;
-        fsconfig_set_string(&fs, "workdir", by_fd(work).as_str()).map_err(broken("set the work folder"))?;
-        fsconfig_set_flag(&fs, "userxattr").map_err(broken("use user attributes"))?;
-        fsconfig_create(&fs).map_err(broken("mount an overlay in a user namespace"))?;
+        let failure = |what| at_in(Layer::Stage, what);
+        let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failure("open an overlay"))?;
+        fsconfig_set_string(&fs, "lowerdir", stacked.as_str()).map_err(failure("set the lower folder"))?;
+        fsconfig_set_string(&fs, "upperdir", by_fd(upper).as_str()).map_err(failure("set the upper folder"))?;
+        fsconfig_set_string(&fs, "workdir", by_fd(work).as_str()).map_err(failure("set the work folder"))?;
+        fsconfig_set_flag(&fs, "userxattr").map_err(failure("use user attributes"))?;
+        fsconfig_create(&fs).map_err(failure("mount an overlay in a user namespace"))?;
         let attr = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        let tree = fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, attr).map_err(broken("mount the overlay"))?;
+        let tree = fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, attr).map_err(failure("mount the overlay"))?;
         self.ensure(path, Kind::Dir)?;
         self.attach_at(tree.as_fd(), path).map_err(at_path("mount the overlay at", path))
     }
 
     /// A layer of its own for protected names that do not exist: the workspace itself stays untouched.
-    fn write_placeholders(&mut self, names: &[(PathBuf, Kind)]) -> Result<Option<OwnedFd>, Broken> {
+    fn write_placeholders(&mut self, names: &[(PathBuf, Kind)]) -> Result<Option<OwnedFd>, LayerError> {
         if names.is_empty() {
             return Ok(None);
         }
@@ -341,7 +341,7 @@ impl Builder {
     }
 
     /// Takes the names away that were only needed while building; what is mounted from them stays.
-    fn clean(&self) -> Result<(), Broken> {
+    fn clean(&self) -> Result<(), LayerError> {
         fs::remove_file(base_path(Path::new(MASK_FILE))).map_err(at_io("clean the new root"))?;
         fs::remove_dir(base_path(Path::new(MASK_DIR))).map_err(at_io("clean the new root"))
     }
@@ -366,7 +366,7 @@ fn attributes(access: Access) -> u64 {
     }
 }
 
-fn kind_of(fd: BorrowedFd<'_>) -> Result<Kind, Broken> {
+fn kind_of(fd: BorrowedFd<'_>) -> Result<Kind, LayerError> {
     let stat = rustix::fs::fstat(fd).map_err(at("look at a mount"))?;
     let is_dir = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
     Ok(if is_dir { Kind::Dir } else { Kind::File })
@@ -380,24 +380,24 @@ fn base_path(path: &Path) -> PathBuf {
     Path::new(BASE).join(relative(path))
 }
 
-fn at(what: &'static str) -> impl Fn(rustix::io::Errno) -> Broken {
+fn at(what: &'static str) -> impl Fn(rustix::io::Errno) -> LayerError {
     at_in(Layer::Rootfs, what)
 }
 
-fn at_in(layer: Layer, what: &'static str) -> impl Fn(rustix::io::Errno) -> Broken {
-    move |errno| Broken::new(layer, errno.raw_os_error(), what.to_owned())
+fn at_in(layer: Layer, what: &'static str) -> impl Fn(rustix::io::Errno) -> LayerError {
+    move |errno| LayerError::new(layer, errno.raw_os_error(), what.to_owned())
 }
 
-fn at_io(what: &'static str) -> impl Fn(io::Error) -> Broken {
-    move |error| Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), what.to_owned())
+fn at_io(what: &'static str) -> impl Fn(io::Error) -> LayerError {
+    move |error| LayerError::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), what.to_owned())
 }
 
-fn at_path(what: &'static str, path: &Path) -> impl Fn(rustix::io::Errno) -> Broken {
+fn at_path(what: &'static str, path: &Path) -> impl Fn(rustix::io::Errno) -> LayerError {
     let text = format!("{what} `{}`", path.display());
-    move |errno| Broken::new(Layer::Rootfs, errno.raw_os_error(), text.clone())
+    move |errno| LayerError::new(Layer::Rootfs, errno.raw_os_error(), text.clone())
 }
 
-fn at_path_io(what: &'static str, path: &Path) -> impl Fn(io::Error) -> Broken {
+fn at_path_io(what: &'static str, path: &Path) -> impl Fn(io::Error) -> LayerError {
     let text = format!("{what} `{}`", path.display());
-    move |error| Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), text.clone())
+    move |error| LayerError::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), text.clone())
 }

@@ -4,7 +4,7 @@ use crate::outcome::Layer;
 use crate::spec::Budgets;
 use crate::sys;
 
-use super::l03_reexec::Broken;
+use crate::layer::LayerError;
 
 /// The limits that follow from the budgets, as kernel numbers.
 pub(crate) fn from_budgets(budgets: &Budgets) -> Vec<(u64, u64)> {
@@ -26,11 +26,11 @@ pub(crate) fn from_budgets(budgets: &Budgets) -> Vec<(u64, u64)> {
 }
 
 /// Sets the limits on this process.
-pub(crate) fn apply(limits: &[(u64, u64)]) -> Result<(), Broken> {
+pub(crate) fn apply(limits: &[(u64, u64)]) -> Result<(), LayerError> {
     for (resource, value) in limits {
         let resource = u32::try_from(*resource).unwrap_or(u32::MAX);
         sys::set_limit(resource, *value).map_err(|error| {
-            Broken::new(Layer::Limits, error.raw_os_error().unwrap_or(0), format!("set resource limit {resource}"))
+            LayerError::new(Layer::Limits, error.raw_os_error().unwrap_or(0), format!("set resource limit {resource}"))
         })?;
     }
     Ok(())

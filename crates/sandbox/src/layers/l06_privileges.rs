@@ -4,15 +4,15 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::outcome::Layer;
 
-use super::l03_reexec::Broken;
+use crate::layer::LayerError;
 
 /// Capability numbers are below this in every kernel.
 const CAP_NUMBER_MAX: u32 = 63;
 
 /// Drops everything and checks that it is gone.
-pub(crate) fn drop_all() -> Result<(), Broken> {
+pub(crate) fn drop_all() -> Result<(), LayerError> {
     let at = |what: &'static str| {
-        move |errno: rustix::io::Errno| Broken::new(Layer::Privileges, errno.raw_os_error(), what.to_owned())
+        move |errno: rustix::io::Errno| LayerError::new(Layer::Privileges, errno.raw_os_error(), what.to_owned())
     };
     rustix::thread::clear_ambient_capability_set().map_err(at("clear the ambient capabilities"))?;
     for number in 0..=CAP_NUMBER_MAX {
@@ -33,6 +33,6 @@ pub(crate) fn drop_all() -> Result<(), Broken> {
     if clean && rustix::thread::no_new_privs().unwrap_or(false) {
         Ok(())
     } else {
-        Err(Broken::new(Layer::Privileges, 0, "a capability is left after dropping all".to_owned()))
+        Err(LayerError::new(Layer::Privileges, 0, "a capability is left after dropping all".to_owned()))
     }
 }

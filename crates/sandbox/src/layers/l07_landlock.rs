@@ -11,7 +11,7 @@ use crate::outcome::Layer;
 use crate::plan::{Access, Rule};
 use crate::sys::{self, LandlockAttr};
 
-use super::l03_reexec::Broken;
+use crate::layer::LayerError;
 
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;
@@ -52,11 +52,11 @@ fn attributes(abi: i64) -> (LandlockAttr, usize) {
 }
 
 /// Confines this process to the rules; rules for paths that do not exist are left out.
-pub(crate) fn apply(rules: &[Rule]) -> Result<(), Broken> {
+pub(crate) fn apply(rules: &[Rule]) -> Result<(), LayerError> {
     let abi = sys::landlock_abi().map_err(at("ask for Landlock"))?;
     if abi < ABI_MIN {
         let what = format!("Landlock interface {abi} is older than {ABI_MIN}");
-        return Err(Broken::new(Layer::Landlock, 0, what));
+        return Err(LayerError::new(Layer::Landlock, 0, what));
     }
     let (attr, size) = attributes(abi.min(ABI_KNOWN));
     let set = sys::landlock_create(&attr, size).map_err(at("make a rule set"))?;
@@ -85,8 +85,8 @@ fn rights(access: Access) -> u64 {
     }
 }
 
-fn at(what: &'static str) -> impl Fn(std::io::Error) -> Broken {
-    move |error| Broken::new(Layer::Landlock, error.raw_os_error().unwrap_or(0), what.to_owned())
+fn at(what: &'static str) -> impl Fn(std::io::Error) -> LayerError {
+    move |error| LayerError::new(Layer::Landlock, error.raw_os_error().unwrap_or(0), what.to_owned())
 }
 
 #[cfg(test)]

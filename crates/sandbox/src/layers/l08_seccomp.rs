@@ -7,84 +7,17 @@
 use crate::outcome::Layer;
 use crate::sys;
 
-use super::l03_reexec::Broken;
-use super::l08_tables::{ALLOWED, DENIED, guards};
+use super::l08_tables::{ALLOWED, Choices, DENIED, Guard, Test, Verdict, guards};
+use crate::layer::LayerError;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) const ARCH: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
 pub(crate) const ARCH: u32 = 0xC000_00B7;
 
-/// Which choices the filter makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Choices(u64);
-
-impl Choices {
-    /// The strict filter.
-    pub(crate) const STRICT: Self = Self(0);
-    const UNIX_SOCKETS: u64 = 1;
-    const DEBUGGERS: u64 = 2;
-    const NO_UNSEEN_MEMORY: u64 = 4;
-
-    /// Unix sockets and debuggers work; profile `compat`.
-    pub(crate) fn with_compat(self) -> Self {
-        Self(self.0 | Self::UNIX_SOCKETS | Self::DEBUGGERS)
-    }
-
-    /// Memory that belongs to no process is refused: without a memory cgroup no sampling would see it.
-    pub(crate) fn without_unseen_memory(self) -> Self {
-        Self(self.0 | Self::NO_UNSEEN_MEMORY)
-    }
-
-    pub(crate) fn unix_sockets(self) -> bool {
-        self.0 & Self::UNIX_SOCKETS != 0
-    }
-
-    pub(crate) fn debuggers(self) -> bool {
-        self.0 & Self::DEBUGGERS != 0
-    }
-
-    pub(crate) fn unseen_memory(self) -> bool {
-        self.0 & Self::NO_UNSEEN_MEMORY == 0
-    }
-}
-
-/// The filter's answer to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Allow,
-    Refuse(i32),
-}
-
-/// A question about an argument, mostly its low 32 bits: what the kernel itself looks at for all calls that are guarded here.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Test {
-    /// Any bit of the mask is set.
-    AnyBit { arg: u8, mask: u32 },
-    /// Any bit of the high half is set; with [`Test::AnyBit`] it tells a pointer from null.
-    AnyHighBit { arg: u8 },
-    /// The masked argument has this value.
-    Masked { arg: u8, mask: u32, value: u32 },
-}
-
-/// All tests hold: this verdict.
-#[derive(Debug, Clone)]
-pub(crate) struct Arm {
-    pub(crate) tests: Vec<Test>,
-    pub(crate) verdict: Verdict,
-}
-
-/// A call whose arguments decide.
-#[derive(Debug, Clone)]
-pub(crate) struct Guard {
-    pub(crate) number: i64,
-    pub(crate) arms: Vec<Arm>,
-    pub(crate) otherwise: Verdict,
-}
-
 /// The filter as the bytes that the kernel reads, made by the launcher while the inner stage starts.
-pub(crate) fn program(choices: Choices) -> Result<Vec<u8>, Broken> {
-    let steps = assemble(choices).ok_or_else(|| broken(libc::E2BIG, "assemble the filter"))?;
+pub(crate) fn program(choices: Choices) -> Result<Vec<u8>, LayerError> {
+    let steps = assemble(choices).ok_or_else(|| failure(libc::E2BIG, "assemble the filter"))?;
     Ok(steps.iter().flat_map(step_bytes).collect())
 }
 
@@ -93,21 +26,21 @@ pub(crate) fn program(choices: Choices) -> Result<Vec<u8>, Broken> {
 /// # Errors
 /// If the tables do not fit a filter.
 pub fn strict_filter() -> std::io::Result<Vec<u8>> {
-    program(Choices::STRICT).map_err(|broken| std::io::Error::from_raw_os_error(broken.errno))
+    program(Choices::STRICT).map_err(|failure| std::io::Error::from_raw_os_error(failure.errno))
 }
 
 /// Installs the filter on this process for good.
-pub(crate) fn apply(program: &[u8]) -> Result<(), Broken> {
+pub(crate) fn apply(program: &[u8]) -> Result<(), LayerError> {
     let (steps, rest) = program.as_chunks();
     if steps.is_empty() || !rest.is_empty() {
-        return Err(broken(libc::EINVAL, "read the filter"));
+        return Err(failure(libc::EINVAL, "read the filter"));
     }
     let steps: Vec<libc::sock_filter> = steps.iter().map(step_of).collect();
-    sys::seccomp_install(&steps).map_err(|error| broken(error.raw_os_error().unwrap_or(0), "install the filter"))
+    sys::seccomp_install(&steps).map_err(|error| failure(error.raw_os_error().unwrap_or(0), "install the filter"))
 }
 
-fn broken(errno: i32, what: &str) -> Broken {
-    Broken::new(Layer::Seccomp, errno, what.to_owned())
+fn failure(errno: i32, what: &str) -> LayerError {
+    LayerError::new(Layer::Seccomp, errno, what.to_owned())
 }
 
 /// Both supported machines are little-endian.
@@ -444,7 +377,7 @@ mod tests {
     #[test]
     fn box_1_every_listed_number_gets_its_own_answer_and_every_other_does_not_exist() {
         let guarded: Vec<i64> = guards(Choices::STRICT).iter().map(|guard| guard.number).collect();
-        let listed = |groups: &[super::super::l08_tables::Group], call: i64| {
+        let listed = |groups: &[super::super::l08_tables::CallGroup], call: i64| {
             groups.iter().any(|group| group.calls.contains(&call))
         };
         let program = assemble(Choices::STRICT).expect("assembles");

@@ -3,11 +3,76 @@
 //! Numbers come from the C library's table of the machine that is built for; calls that only the older machine has are in
 //! lists of their own.
 
-use super::l08_seccomp::{Arm, Choices, Guard, Test, Verdict};
+/// Which choices the filter makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choices(u64);
+
+impl Choices {
+    /// The strict filter.
+    pub(crate) const STRICT: Self = Self(0);
+    const UNIX_SOCKETS: u64 = 1;
+    const DEBUGGERS: u64 = 2;
+    const NO_UNSEEN_MEMORY: u64 = 4;
+
+    /// Unix sockets and debuggers work; profile `compat`.
+    pub(crate) fn with_compat(self) -> Self {
+        Self(self.0 | Self::UNIX_SOCKETS | Self::DEBUGGERS)
+    }
+
+    /// Memory that belongs to no process is refused: without a memory cgroup no sampling would see it.
+    pub(crate) fn without_unseen_memory(self) -> Self {
+        Self(self.0 | Self::NO_UNSEEN_MEMORY)
+    }
+
+    pub(crate) fn unix_sockets(self) -> bool {
+        self.0 & Self::UNIX_SOCKETS != 0
+    }
+
+    pub(crate) fn debuggers(self) -> bool {
+        self.0 & Self::DEBUGGERS != 0
+    }
+
+    pub(crate) fn unseen_memory(self) -> bool {
+        self.0 & Self::NO_UNSEEN_MEMORY == 0
+    }
+}
+
+/// The filter's answer to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Allow,
+    Refuse(i32),
+}
+
+/// A question about an argument, mostly its low 32 bits: what the kernel itself looks at for all calls that are guarded here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Test {
+    /// Any bit of the mask is set.
+    AnyBit { arg: u8, mask: u32 },
+    /// Any bit of the high half is set; with [`Test::AnyBit`] it tells a pointer from null.
+    AnyHighBit { arg: u8 },
+    /// The masked argument has this value.
+    Masked { arg: u8, mask: u32, value: u32 },
+}
+
+/// All tests hold: this verdict.
+#[derive(Debug, Clone)]
+pub(crate) struct Arm {
+    pub(crate) tests: Vec<Test>,
+    pub(crate) verdict: Verdict,
+}
+
+/// A call whose arguments decide.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    pub(crate) number: i64,
+    pub(crate) arms: Vec<Arm>,
+    pub(crate) otherwise: Verdict,
+}
 
 /// Calls that get the same answer for the same reason.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct CallGroup {
     /// Why; read by people and by the test that no group goes without.
     #[cfg_attr(not(test), expect(dead_code, reason = "documentation that a test checks"))]
     pub(crate) why: &'static str,
@@ -27,8 +92,8 @@ mod newer {
 
 /// Calls that every program may make.
 #[rustfmt::skip] // One call per line would hide the groups.
-pub(crate) const ALLOWED: &[Group] = &[
-    Group {
+pub(crate) const ALLOWED: &[CallGroup] = &[
+    CallGroup {
         why: "reading and writing what is already open; opening is governed by the root, Landlock and the guards",
         calls: &[
             libc::SYS_read, libc::SYS_write, libc::SYS_close, libc::SYS_close_range, libc::SYS_lseek, libc::SYS_pread64,
@@ -40,7 +105,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_readahead, newer::CACHESTAT,
         ],
     },
-    Group {
+    CallGroup {
         why: "names and metadata of files; the root shows only what is allowed, and a mount decides over writing",
         calls: &[
             libc::SYS_newfstatat, libc::SYS_fstat, libc::SYS_statx, libc::SYS_statfs, libc::SYS_fstatfs,
@@ -52,7 +117,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_flistxattr, libc::SYS_removexattr, libc::SYS_lremovexattr, libc::SYS_fremovexattr,
         ],
     },
-    Group {
+    CallGroup {
         why: "memory of the own process, counted against the budget",
         calls: &[
             libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap, libc::SYS_madvise, libc::SYS_brk,
@@ -62,7 +127,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_process_madvise, newer::MAP_SHADOW_STACK, newer::MSEAL,
         ],
     },
-    Group {
+    CallGroup {
         why: "processes and threads inside the pid namespace; new namespaces are refused by the guard on clone",
         calls: &[
             libc::SYS_execve, libc::SYS_execveat, libc::SYS_exit, libc::SYS_exit_group, libc::SYS_wait4,
@@ -74,7 +139,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_getpriority, libc::SYS_setpriority, libc::SYS_ioprio_get, libc::SYS_ioprio_set,
         ],
     },
-    Group {
+    CallGroup {
         why: "identity: only one uid and gid exist inside, and no capability is left to change them",
         calls: &[
             libc::SYS_getuid, libc::SYS_geteuid, libc::SYS_getgid, libc::SYS_getegid, libc::SYS_getresuid,
@@ -83,7 +148,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_setfsgid, libc::SYS_capget, libc::SYS_capset,
         ],
     },
-    Group {
+    CallGroup {
         why: "signals and waiting among the own processes",
         calls: &[
             libc::SYS_rt_sigaction, libc::SYS_rt_sigprocmask, libc::SYS_rt_sigreturn, libc::SYS_rt_sigpending,
@@ -95,7 +160,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_inotify_rm_watch,
         ],
     },
-    Group {
+    CallGroup {
         why: "time: read and wait, never set",
         calls: &[
             libc::SYS_clock_gettime, libc::SYS_clock_getres, libc::SYS_clock_nanosleep, libc::SYS_nanosleep,
@@ -104,7 +169,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_timerfd_gettime, libc::SYS_setitimer, libc::SYS_getitimer,
         ],
     },
-    Group {
+    CallGroup {
         why: "sockets that the guards let be made; the network namespace has nothing but loopback",
         calls: &[
             libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4,
@@ -113,7 +178,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_sendmmsg, libc::SYS_recvmmsg,
         ],
     },
-    Group {
+    CallGroup {
         why: "facts about the machine that build tools size themselves by",
         calls: &[
             libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_getrandom, libc::SYS_getcpu, libc::SYS_sched_yield,
@@ -123,7 +188,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_sched_getattr, libc::SYS_sched_setattr,
         ],
     },
-    Group {
+    CallGroup {
         why: "IPC in a namespace of its own: nothing of the host is there, and what is made ends with it",
         calls: &[
             libc::SYS_shmat, libc::SYS_shmdt, libc::SYS_shmctl, libc::SYS_semop, libc::SYS_semctl,
@@ -132,7 +197,7 @@ pub(crate) const ALLOWED: &[Group] = &[
             libc::SYS_mq_notify, libc::SYS_mq_getsetattr,
         ],
     },
-    Group {
+    CallGroup {
         why: "confining oneself further is always allowed",
         calls: &[
             libc::SYS_seccomp, libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule,
@@ -140,7 +205,7 @@ pub(crate) const ALLOWED: &[Group] = &[
         ],
     },
     #[cfg(target_arch = "x86_64")]
-    Group {
+    CallGroup {
         why: "older spellings of calls above, which this machine still has",
         calls: &[
             libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_readlink, libc::SYS_getdents, libc::SYS_mkdir,
@@ -155,8 +220,8 @@ pub(crate) const ALLOWED: &[Group] = &[
 
 /// Calls that answer `EPERM`.
 #[rustfmt::skip] // One call per line would hide the groups.
-pub(crate) const DENIED: &[Group] = &[
-    Group {
+pub(crate) const DENIED: &[CallGroup] = &[
+    CallGroup {
         why: "mounts are how the root is held together",
         calls: &[
             libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_open_tree,
@@ -164,16 +229,16 @@ pub(crate) const DENIED: &[Group] = &[
             libc::SYS_mount_setattr,
         ],
     },
-    Group { why: "new namespaces bring new capabilities", calls: &[libc::SYS_unshare, libc::SYS_setns] },
-    Group {
+    CallGroup { why: "new namespaces bring new capabilities", calls: &[libc::SYS_unshare, libc::SYS_setns] },
+    CallGroup {
         why: "reaching into other processes",
         calls: &[libc::SYS_kcmp, libc::SYS_pidfd_getfd, libc::SYS_process_mrelease, libc::SYS_migrate_pages, libc::SYS_move_pages],
     },
-    Group {
+    CallGroup {
         why: "files by number instead of by path, past every path rule",
         calls: &[libc::SYS_open_by_handle_at, libc::SYS_name_to_handle_at],
     },
-    Group {
+    CallGroup {
         why: "large kernel interfaces that no tool chain needs and that past escapes came through",
         calls: &[
             libc::SYS_bpf, libc::SYS_perf_event_open, libc::SYS_userfaultfd, libc::SYS_io_uring_setup,
@@ -183,7 +248,7 @@ pub(crate) const DENIED: &[Group] = &[
             libc::SYS_memfd_secret, libc::SYS_remap_file_pages, libc::SYS_vhangup,
         ],
     },
-    Group {
+    CallGroup {
         why: "the machine itself: modules, clock, names, accounting, power, swap",
         calls: &[
             libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module, libc::SYS_kexec_load,
@@ -193,7 +258,7 @@ pub(crate) const DENIED: &[Group] = &[
         ],
     },
     #[cfg(target_arch = "x86_64")]
-    Group {
+    CallGroup {
         why: "hardware ports, segments and old interfaces of this machine",
         calls: &[
             libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_ustat,

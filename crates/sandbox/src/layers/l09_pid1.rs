@@ -9,11 +9,12 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::l03_reexec::{Broken, status_pipe};
+use super::l03_reexec::status_pipe;
 use super::{l02_namespaces, l04_rootfs, l05_limits, l06_privileges, l07_landlock, l08_seccomp};
 use crate::bridge::Bridge;
 use crate::children::{self, Reaped};
 use crate::control::{Channel, TAG_EXITED, TAG_READY};
+use crate::layer::LayerError;
 use crate::outcome::Layer;
 use crate::plan::{CommandPlan, SandboxPlan};
 use crate::sys::{self, CArgs};
@@ -25,7 +26,7 @@ const LANDLOCK_MISSING: &str = "missing";
 const EXIT_NOT_EXECUTED: i32 = 127;
 
 /// Puts on layers 4 to 9 and stays until the command ends.
-pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
+pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, LayerError> {
     // Only root may; an ordinary user's groups stay, but name nothing that is mounted inside.
     sys::best_effort(rustix::thread::set_thread_groups(&[]));
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -33,7 +34,7 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
     let network = l02_namespaces::new_network()?;
     let root = l04_rootfs::build(plan)?;
     rustix::system::sethostname(HOST_NAME.as_bytes())
-        .map_err(|errno| Broken::new(Layer::Namespaces, errno.raw_os_error(), "set the host name".to_owned()))?;
+        .map_err(|errno| LayerError::new(Layer::Namespaces, errno.raw_os_error(), "set the host name".to_owned()))?;
     l02_namespaces::enter_network(network)?;
     let bridge = bridge.map(Bridge::listen).transpose()?;
     let landlock = match sys::landlock_abi() {
@@ -70,7 +71,7 @@ pub(crate) fn run(plan: &SandboxPlan, channel: &Channel) -> Result<u8, Broken> {
 }
 
 /// Starts the command, which puts on the last layers itself and says on a pipe why it could not be executed.
-fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, Broken> {
+fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, LayerError> {
     let (status, status_in) = status_pipe().map_err(|_| pid1(0, "make a pipe"))?;
     // The child makes its arguments and its rules itself, so it allocates; the thread that made the network has ended.
     let pid = children::start_sharing_memory_alone(&mut || run_child(plan, &status_in))
@@ -83,7 +84,7 @@ fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, Broken> {
     }
     match report.as_slice() {
         [] => Ok(pid),
-        [layer, a, b, c, d, what @ ..] => Err(Broken::new(
+        [layer, a, b, c, d, what @ ..] => Err(LayerError::new(
             Layer::from_code(*layer).unwrap_or(Layer::Pid1),
             i32::from_le_bytes([*a, *b, *c, *d]),
             String::from_utf8_lossy(what).into_owned(),
@@ -93,7 +94,7 @@ fn start(plan: &SandboxPlan) -> Result<rustix::process::Pid, Broken> {
 }
 
 /// The output pipes are the command's alone from now on: they end with its tree and not with this process.
-fn leave_output() -> Result<(), Broken> {
+fn leave_output() -> Result<(), LayerError> {
     for stream in [1, 2] {
         sys::place_fd(sys::stdio(0), stream)
             .map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "leave the output to the command"))?;
@@ -103,36 +104,36 @@ fn leave_output() -> Result<(), Broken> {
 
 /// In the child: puts on the last layers and becomes the command, or says why not.
 fn run_child(plan: &SandboxPlan, status: &OwnedFd) -> ! {
-    let broken = become_command(plan);
-    let mut report = vec![broken.layer.code()];
-    report.extend_from_slice(&broken.errno.to_le_bytes());
-    report.extend_from_slice(broken.what.as_bytes());
+    let failure = become_command(plan);
+    let mut report = vec![failure.layer.code()];
+    report.extend_from_slice(&failure.errno.to_le_bytes());
+    report.extend_from_slice(failure.what.as_bytes());
     // If this cannot be written the exit code still tells that nothing was executed.
     sys::best_effort(rustix::io::write(status, &report));
     sys::exit_now(EXIT_NOT_EXECUTED)
 }
 
 /// Layers 7 and 8 and then the command. Returns only on failure.
-fn become_command(plan: &SandboxPlan) -> Broken {
+fn become_command(plan: &SandboxPlan) -> LayerError {
     let prepared = prepare(plan);
     match prepared {
         Ok(()) => exec_command(&plan.command),
-        Err(broken) => broken,
+        Err(failure) => failure,
     }
 }
 
-fn prepare(plan: &SandboxPlan) -> Result<(), Broken> {
+fn prepare(plan: &SandboxPlan) -> Result<(), LayerError> {
     // A session of its own: no controlling terminal, no shared process group with pid 1.
     rustix::process::setsid().map_err(|errno| pid1(errno.raw_os_error(), "start a session"))?;
     rustix::process::chdir(&plan.command.cwd)
-        .map_err(|errno| Broken::new(Layer::Rootfs, errno.raw_os_error(), "enter the workspace".to_owned()))?;
+        .map_err(|errno| LayerError::new(Layer::Rootfs, errno.raw_os_error(), "enter the workspace".to_owned()))?;
     let null = fs::File::open("/dev/null").map_err(|error| {
-        Broken::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "open `/dev/null`".to_owned())
+        LayerError::new(Layer::Rootfs, error.raw_os_error().unwrap_or(0), "open `/dev/null`".to_owned())
     })?;
     sys::place_fd(null.as_fd(), 0).map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "close stdin"))?;
     drop(null);
     match l07_landlock::apply(&plan.rules) {
-        Err(broken) if plan.landlock_required == 1 => return Err(broken),
+        Err(failure) if plan.landlock_required == 1 => return Err(failure),
         Ok(()) | Err(_) => {}
     }
     sys::unblock_signals();
@@ -140,7 +141,7 @@ fn prepare(plan: &SandboxPlan) -> Result<(), Broken> {
 }
 
 /// Executes the command, searching the fixed `PATH` for a bare name. Returns only on failure.
-pub(crate) fn exec_command(command: &CommandPlan) -> Broken {
+pub(crate) fn exec_command(command: &CommandPlan) -> LayerError {
     let Some(program) = command.argv.first() else {
         return not_started(libc::ENOENT, "nothing");
     };
@@ -178,8 +179,8 @@ fn candidates(command: &CommandPlan) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn not_started(errno: i32, program: &str) -> Broken {
-    Broken::new(Layer::Command, errno, format!("run `{program}`"))
+fn not_started(errno: i32, program: &str) -> LayerError {
+    LayerError::new(Layer::Command, errno, format!("run `{program}`"))
 }
 
 /// How the command ended.
@@ -200,7 +201,7 @@ enum Company {
 
 /// Reaps everything until the command itself has ended. When the launcher goes, this process goes, and with it the
 /// namespace: the death signal alone would miss a launcher that died before it was set.
-fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd) -> Result<CommandEnd, Broken> {
+fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd) -> Result<CommandEnd, LayerError> {
     loop {
         if let Some(ended) = reap(command)? {
             return Ok(ended);
@@ -225,7 +226,7 @@ fn wait_for(command: rustix::process::Pid, channel: &Channel, children: &OwnedFd
 }
 
 /// Reaps whoever has ended; says how the command did if it is among them.
-fn reap(command: rustix::process::Pid) -> Result<Option<CommandEnd>, Broken> {
+fn reap(command: rustix::process::Pid) -> Result<Option<CommandEnd>, LayerError> {
     let mut found = None;
     let company = loop {
         match children::reap_one().map_err(|error| pid1(error.raw_os_error().unwrap_or(0), "wait for the command"))? {
@@ -249,6 +250,6 @@ fn count_others() -> u32 {
     u32::try_from(numbers.count().saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
-fn pid1(errno: i32, what: &str) -> Broken {
-    Broken::new(Layer::Pid1, errno, what.to_owned())
+fn pid1(errno: i32, what: &str) -> LayerError {
+    LayerError::new(Layer::Pid1, errno, what.to_owned())
 }

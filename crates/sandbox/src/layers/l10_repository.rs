@@ -16,7 +16,7 @@ use crate::outcome::{Finding, FindingFate, FindingKind};
 use crate::walk::{OWNER_ALL, folder_flags, open_up};
 
 use super::l10_config::is_plain;
-use super::l10_scan::{Known, Since, is_sample};
+use super::l10_known::{Known, Since, is_sample};
 
 const EXECUTE: u32 = 0o111;
 /// A file beyond this size is not read but moved aside.

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 use super::changes::{Change, ChangeSet, Node, open_top, read_node};
 use super::protected;
-use super::recover::{self, SHELF_PREFIX};
+use super::recover;
+use super::shelf::{SHELF_PREFIX, new_name, old_name, sync_touched};
 use crate::error::ApplyError;
-use tripwire_fs::beneath::{FolderEntry, HeldFolder, leads_nowhere};
+use tripwire_fs::beneath::{FolderEntry, HeldFolder};
 
 /// Makes the changes, all or none. `content` holds the new files at the same relative paths.
 /// `notes` is a folder outside of the workspace, where the plan lies until everything is done.
@@ -75,21 +76,6 @@ fn touched(change: &Change) -> [Option<&Path>; 2] {
     [change.path.parent(), itself]
 }
 
-/// Brings folders to the disk, each once; one that is gone went with a change in the folder above it.
-pub(crate) fn sync_touched<'a>(
-    top: &HeldFolder,
-    folders: impl Iterator<Item = [Option<&'a Path>; 2]>,
-) -> io::Result<()> {
-    let folders: BTreeSet<&Path> = folders.flatten().flatten().collect();
-    for folder in folders {
-        match top.sync(folder) {
-            Err(error) if !leads_nowhere(&error) => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    Ok(())
-}
-
 /// The folders that the change set itself makes.
 fn folders_made(changes: &ChangeSet) -> BTreeSet<&Path> {
     let made = |change: &&Change| matches!(change.after, Some(Node::Dir { .. }));
@@ -131,18 +117,8 @@ fn shelve(shelf: &HeldFolder, content: &HeldFolder, changes: &ChangeSet) -> Resu
     Ok(())
 }
 
-/// Where new content lies on the shelf.
-pub(crate) fn new_name(index: usize) -> PathBuf {
-    PathBuf::from(format!("new-{index}"))
-}
-
-/// Where old files lie on the shelf.
-pub(crate) fn old_name(index: usize) -> PathBuf {
-    PathBuf::from(format!("old-{index}"))
-}
-
 /// A step that was made and how to take it back.
-enum Step {
+enum AppliedStep {
     MovedAside { index: usize },
     MovedIn,
     FolderMade,
@@ -153,7 +129,7 @@ enum Step {
 struct Log<'a> {
     workspace: &'a HeldFolder,
     shelf: &'a HeldFolder,
-    done: Vec<(PathBuf, Step)>,
+    done: Vec<(PathBuf, AppliedStep)>,
 }
 
 impl Log<'_> {
@@ -173,11 +149,11 @@ impl Log<'_> {
             (Some(Node::Dir { .. }), Some(Node::Dir { .. })) | (None, _) => {}
             (Some(Node::Dir { mode }), _) => {
                 self.entry(change)?.remove_dir()?;
-                self.note(change, Step::FolderRemoved { mode: *mode });
+                self.note(change, AppliedStep::FolderRemoved { mode: *mode });
             }
             (Some(Node::File { .. } | Node::Link { .. }), _) => {
                 self.entry(change)?.move_to(&self.shelf.entry(&old_name(index))?)?;
-                self.note(change, Step::MovedAside { index });
+                self.note(change, AppliedStep::MovedAside { index });
             }
         }
         Ok(())
@@ -187,17 +163,17 @@ impl Log<'_> {
         match (&change.before, &change.after) {
             (Some(Node::Dir { mode: old }), Some(Node::Dir { mode })) => {
                 self.entry(change)?.set_dir_mode(*mode)?;
-                self.note(change, Step::ModeSet { mode: *old });
+                self.note(change, AppliedStep::ModeSet { mode: *old });
             }
             (_, Some(Node::Dir { mode })) => {
                 let place = self.entry(change)?;
                 place.make_dir()?;
-                self.note(change, Step::FolderMade);
+                self.note(change, AppliedStep::FolderMade);
                 place.set_dir_mode(*mode)?;
             }
             (_, Some(Node::File { .. } | Node::Link { .. })) => {
                 self.shelf.entry(&new_name(index))?.move_to(&self.entry(change)?)?;
-                self.note(change, Step::MovedIn);
+                self.note(change, AppliedStep::MovedIn);
             }
             (_, None) => {}
         }
@@ -209,7 +185,7 @@ impl Log<'_> {
         self.workspace.entry(&change.path)
     }
 
-    fn note(&mut self, change: &Change, step: Step) {
+    fn note(&mut self, change: &Change, step: AppliedStep) {
         self.done.push((change.path.clone(), step));
     }
 
@@ -220,14 +196,14 @@ impl Log<'_> {
         Ok(())
     }
 
-    fn take_back(&self, path: &Path, step: &Step) -> io::Result<()> {
+    fn take_back(&self, path: &Path, step: &AppliedStep) -> io::Result<()> {
         let place = self.workspace.entry(path)?;
         match step {
-            Step::MovedAside { index } => self.shelf.entry(&old_name(*index))?.move_to(&place),
-            Step::MovedIn => place.remove_file(),
-            Step::FolderMade => place.remove_dir(),
-            Step::FolderRemoved { mode } => place.make_dir().and_then(|()| place.set_dir_mode(*mode)),
-            Step::ModeSet { mode } => place.set_dir_mode(*mode),
+            AppliedStep::MovedAside { index } => self.shelf.entry(&old_name(*index))?.move_to(&place),
+            AppliedStep::MovedIn => place.remove_file(),
+            AppliedStep::FolderMade => place.remove_dir(),
+            AppliedStep::FolderRemoved { mode } => place.make_dir().and_then(|()| place.set_dir_mode(*mode)),
+            AppliedStep::ModeSet { mode } => place.set_dir_mode(*mode),
         }
     }
 }
@@ -298,7 +274,7 @@ mod tests {
         assert!(log.bring_in(index, &changes.changes()[index]).is_err());
         assert_eq!(outside(&dir), before);
         // The same on the way back.
-        assert!(log.take_back(Path::new("sub/keep"), &Step::MovedIn).is_err());
+        assert!(log.take_back(Path::new("sub/keep"), &AppliedStep::MovedIn).is_err());
         assert_eq!(outside(&dir), before);
         log.undo().expect("what went before the swap is put back");
         assert_eq!(fs::read_to_string(a.join("old/deep")).expect("back"), "x");

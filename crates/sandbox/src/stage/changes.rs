@@ -1,15 +1,14 @@
 //! The change set of a stage: sorted, complete, and named by one SHA-256, so that a review can bind to it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
+use tripwire_core::record::chain::Digest;
 
 use crate::error::StageError;
 use tripwire_fs::beneath::{EntryKind, HeldFolder, leads_nowhere};
@@ -18,45 +17,8 @@ use tripwire_fs::beneath::{EntryKind, HeldFolder, leads_nowhere};
 const DOMAIN: &[u8] = b"tripwire change set 1\0";
 const READ_BYTES: usize = 64 * 1024;
 
-/// A SHA-256 in full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Digest([u8; 32]);
-
-impl Digest {
-    /// The 32 bytes, for a caller with a type of its own.
-    #[must_use]
-    pub const fn bytes(self) -> [u8; 32] {
-        self.0
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-/// A text that is not 64 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is 64 hexadecimal digits")]
-pub struct DigestError;
-
-impl FromStr for Digest {
-    type Err = DigestError;
-
-    fn from_str(text: &str) -> Result<Self, DigestError> {
-        let bytes = text.as_bytes();
-        let mut digest = [0_u8; 32];
-        if bytes.len() != 64 {
-            return Err(DigestError);
-        }
-        for (to, pair) in digest.iter_mut().zip(bytes.chunks(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| DigestError)?;
-            *to = u8::from_str_radix(pair, 16).map_err(|_| DigestError)?;
-        }
-        Ok(Self(digest))
-    }
-}
+/// The runtime's own records: they grow while a command runs, no command may write them, and so they are never staged.
+pub(crate) const RECORDS: &str = ".geometry";
 
 /// What a path is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +120,7 @@ impl ChangeSet {
             node(&mut hash, change.before.as_ref());
             node(&mut hash, change.after.as_ref());
         }
-        Digest(hash.finalize().into())
+        Digest::from_bytes(hash.finalize().into())
     }
 
     fn from_pairs(pairs: BTreeMap<PathBuf, (Option<Node>, Option<Node>)>) -> Self {
@@ -183,7 +145,7 @@ fn node(hash: &mut Sha256, node: Option<&Node>) {
         None => hash.update([0]),
         Some(Node::File { digest, bytes, mode }) => {
             hash.update([1]);
-            hash.update(digest.0);
+            hash.update(digest.as_bytes());
             hash.update(bytes.to_le_bytes());
             hash.update(mode.to_le_bytes());
         }
@@ -298,7 +260,7 @@ fn collect(
 ) -> Result<(), StageError> {
     for name in names(&tree.join(below))? {
         let path = below.join(name);
-        if path == Path::new(super::RECORDS) {
+        if path == Path::new(RECORDS) {
             continue;
         }
         let node = match read_node(top, &path) {
@@ -361,7 +323,7 @@ fn digest_of(mut file: fs::File) -> std::io::Result<(Digest, u64)> {
     loop {
         let count = file.read(&mut buffer)?;
         if count == 0 {
-            return Ok((Digest(hash.finalize().into()), total));
+            return Ok((Digest::from_bytes(hash.finalize().into()), total));
         }
         hash.update(buffer.get(..count).unwrap_or_default());
         total += count as u64;

@@ -12,14 +12,12 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use super::apply::{new_name, old_name, sync_touched};
 use super::changes::{ChangeSet, Node};
 use super::protected;
+use super::shelf::{SHELF_PREFIX, new_name, old_name, sync_touched};
 use crate::error::ApplyError;
 use tripwire_fs::beneath::{EntryKind, HeldFolder, leads_nowhere};
 
-/// How the folders are called in which new and old files lie while changes are applied.
-pub(crate) const SHELF_PREFIX: &str = ".tripwire-apply-";
 const PLAN: &str = "apply-plan";
 const DONE: &str = "apply-done";
 

@@ -7,21 +7,23 @@ use std::time::{Duration, Instant};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Signal, WaitOptions};
 
-use super::{Containment, shield, signal_each};
+use super::shield;
+use super::spec::Containment;
 use crate::children::{self, CloneSpec, Forked};
 use crate::control::{Channel, TAG_EXITED, TAG_KILL, TAG_STARTED};
-use crate::layers::l03_reexec::{Broken, status_pipe};
+use crate::layer::LayerError;
+use crate::layers::l03_reexec::status_pipe;
 use crate::layers::l09_pid1::exec_command;
 use crate::outcome::Layer;
 use crate::plan::KeeperPlan;
-use crate::procfs;
+use crate::procfs::{self, signal_each};
 use crate::sys;
 
 const HUNT_TIME_MAX: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(2);
 
 /// Stays until the tree is to end.
-pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
+pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, LayerError> {
     let containment = if plan.own_namespace == 1 { Containment::PidNamespace } else { Containment::Subreaper };
     match containment {
         Containment::PidNamespace => {
@@ -29,37 +31,37 @@ pub(crate) fn run(plan: &KeeperPlan, channel: &Channel) -> Result<u8, Broken> {
             shield::raise(plan)?;
         }
         Containment::Subreaper => {
-            sys::become_subreaper().map_err(|error| broken(&error, "become a subreaper"))?;
+            sys::become_subreaper().map_err(|error| failure(&error, "become a subreaper"))?;
         }
     }
     // What the keeper could do as the namespace's owner is not for the command.
-    rustix::thread::clear_ambient_capability_set().map_err(|errno| broken(&errno.into(), "drop capabilities"))?;
+    rustix::thread::clear_ambient_capability_set().map_err(|errno| failure(&errno.into(), "drop capabilities"))?;
     let command = start(plan)?;
     sys::ignore_terminal_signals();
-    let at = |error: io::Error| broken(&error, "watch the launcher");
+    let at = |error: io::Error| failure(&error, "watch the launcher");
     let watched = channel.as_fd().try_clone_to_owned().map_err(at)?;
     let watch = move || watch_launcher(&Channel::from_fd(watched), containment);
     std::thread::Builder::new().spawn(watch).map_err(at)?;
     // From here on the channel is the lifeline; the death signal would also fire when only the starting thread ends.
     rustix::process::set_parent_process_death_signal(None)
-        .map_err(|errno| broken(&errno.into(), "outlive a thread"))?;
-    channel.send(TAG_STARTED, &[]).map_err(|error| broken(&error, "report the start"))?;
+        .map_err(|errno| failure(&errno.into(), "outlive a thread"))?;
+    channel.send(TAG_STARTED, &[]).map_err(|error| failure(&error, "report the start"))?;
     reap_for_ever(command, channel)
 }
 
 /// A `/proc` that shows the new pid namespace, as programs expect.
-fn own_proc() -> Result<(), Broken> {
-    let at = |what: &'static str| move |errno: rustix::io::Errno| broken(&errno.into(), what);
+fn own_proc() -> Result<(), LayerError> {
+    let at = |what: &'static str| move |errno: rustix::io::Errno| failure(&errno.into(), what);
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
         .map_err(at("separate the mounts"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None).map_err(at("mount `/proc`"))
 }
 
-fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
-    let (status, status_in) = status_pipe().map_err(|error| broken(&error, "make a pipe"))?;
+fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, LayerError> {
+    let (status, status_in) = status_pipe().map_err(|error| failure(&error, "make a pipe"))?;
     let forked =
-        children::clone_process(CloneSpec { flags: 0, cgroup: None }).map_err(|error| broken(&error, "fork"))?;
+        children::clone_process(CloneSpec { flags: 0, cgroup: None }).map_err(|error| failure(&error, "fork"))?;
     let Forked::Parent(pid) = forked else {
         let failed = become_command(plan);
         let mut report = vec![failed.layer.code()];
@@ -73,12 +75,12 @@ fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
     let count = sys::read_some(status.as_fd(), &mut buffer).unwrap_or(0);
     match buffer.get(..count).unwrap_or_default() {
         [] => Ok(pid),
-        [layer, a, b, c, d, what @ ..] => Err(Broken::new(
+        [layer, a, b, c, d, what @ ..] => Err(LayerError::new(
             Layer::from_code(*layer).unwrap_or(Layer::Pid1),
             i32::from_le_bytes([*a, *b, *c, *d]),
             String::from_utf8_lossy(what).into_owned(),
         )),
-        [..] => Err(Broken::new(Layer::Command, 0, "start the command".to_owned())),
+        [..] => Err(LayerError::new(Layer::Command, 0, "start the command".to_owned())),
     }
 }
 
@@ -86,14 +88,14 @@ fn start(plan: &KeeperPlan) -> Result<rustix::process::Pid, Broken> {
 pub(super) const FOLDER: Layer = Layer::Rootfs;
 
 /// In the child: becomes the command, or says why not.
-fn become_command(plan: &KeeperPlan) -> Broken {
+fn become_command(plan: &KeeperPlan) -> LayerError {
     if let Err(errno) = shield::give_up_rights(plan) {
-        return broken(&errno.into(), "give up rights");
+        return failure(&errno.into(), "give up rights");
     }
     // The folder is entered anew: the one that was inherited lies below the mounts that were put on since.
     match rustix::process::chdir(&plan.command.cwd) {
         Ok(()) => exec_command(&plan.command),
-        Err(errno) => Broken::new(FOLDER, errno.raw_os_error(), "enter the folder".to_owned()),
+        Err(errno) => LayerError::new(FOLDER, errno.raw_os_error(), "enter the folder".to_owned()),
     }
 }
 
@@ -143,6 +145,6 @@ fn reap_for_ever(command: rustix::process::Pid, channel: &Channel) -> ! {
     }
 }
 
-fn broken(error: &io::Error, what: &str) -> Broken {
-    Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), what.to_owned())
+fn failure(error: &io::Error, what: &str) -> LayerError {
+    LayerError::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), what.to_owned())
 }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
 use rustix::thread::CapabilitySet;
 
-use crate::layers::l03_reexec::Broken;
+use crate::layer::LayerError;
 use crate::outcome::Layer;
 use crate::plan::KeeperPlan;
 use crate::sys::{self, ATTR_NODEV, ATTR_NOSUID, ATTR_RDONLY};
@@ -26,25 +26,25 @@ const UNDOING: [CapabilitySet; 6] = [
 ];
 
 /// Puts the mounts on; the caller has separated its mounts from everybody else's.
-pub(super) fn raise(plan: &KeeperPlan) -> Result<(), Broken> {
+pub(super) fn raise(plan: &KeeperPlan) -> Result<(), LayerError> {
     for path in &plan.read_only {
         let place = find(path)?;
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_RECURSIVE
             | OpenTreeFlags::AT_EMPTY_PATH;
-        let tree = open_tree(&place, "", flags).map_err(|errno| broken(errno, "take", path))?;
+        let tree = open_tree(&place, "", flags).map_err(|errno| failure(errno, "take", path))?;
         sys::mount_set(tree.as_fd(), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
-            .map_err(|error| Broken::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), words("close", path)))?;
+            .map_err(|error| LayerError::new(Layer::Pid1, error.raw_os_error().unwrap_or(0), words("close", path)))?;
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        move_mount(&tree, "", &place, "", flags).map_err(|errno| broken(errno, "cover", path))?;
+        move_mount(&tree, "", &place, "", flags).map_err(|errno| failure(errno, "cover", path))?;
     }
     for path in &plan.hidden {
         // Found without following a link first, so that nothing else is covered than what was meant.
         drop(find(path)?);
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
         mount("tmpfs", path, "tmpfs", flags, c"mode=0000,size=4k,nr_inodes=2")
-            .map_err(|errno| broken(errno, "hide", path))?;
+            .map_err(|errno| failure(errno, "hide", path))?;
     }
     Ok(())
 }
@@ -61,13 +61,13 @@ pub(super) fn give_up_rights(plan: &KeeperPlan) -> rustix::io::Result<()> {
     UNDOING.into_iter().try_for_each(rustix::thread::remove_capability_from_bounding_set)
 }
 
-fn find(path: &Path) -> Result<OwnedFd, Broken> {
+fn find(path: &Path) -> Result<OwnedFd, LayerError> {
     openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-        .map_err(|errno| broken(errno, "find", path))
+        .map_err(|errno| failure(errno, "find", path))
 }
 
-fn broken(errno: rustix::io::Errno, what: &str, path: &Path) -> Broken {
-    Broken::new(Layer::Pid1, errno.raw_os_error(), words(what, path))
+fn failure(errno: rustix::io::Errno, what: &str, path: &Path) -> LayerError {
+    LayerError::new(Layer::Pid1, errno.raw_os_error(), words(what, path))
 }
 
 fn words(what: &str, path: &Path) -> String {

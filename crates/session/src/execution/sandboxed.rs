@@ -11,6 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::chain::gate::Permit;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::policy::Policy;
 use tripwire_core::units::{Count, RunMillis, Tokens};
 pub use tripwire_sandbox::{Budgets, Bytes, Interrupt};

@@ -106,7 +106,7 @@ impl Explain for ReviewError {
             Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".into(),
             Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()).into(),
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`".into(),
-            Self::Apply(error) => error.hint().into(),
+            Self::Apply(error) => error.hint(),
             Self::Execution(_) => "this is a defect of tripwire; please report it".into(),
             Self::Driver(error) => error.hint(),
             Self::PolicyFile(error) => error.hint(),

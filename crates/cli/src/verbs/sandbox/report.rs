@@ -222,8 +222,8 @@ pub(crate) fn not_run_for_network(form: Form, cause: &str) -> Exit {
 
 /// The request makes no sense.
 pub(crate) fn not_asked_for(form: Form, error: &SpecError) -> Exit {
-    let object = refusal("request", &error.to_string(), error.hint(), json!({}));
-    print_refusal(form, object, &error.to_string(), error.hint());
+    let object = refusal("request", &error.to_string(), &error.hint(), json!({}));
+    print_refusal(form, object, &error.to_string(), &error.hint());
     Exit::Usage
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn discarded(form: Form) -> Exit {
 
 /// The stage cannot be read.
 pub(crate) fn stage_error(error: &StageError) -> Exit {
-    talk(&format!("error: {error}\nhint: stage changes first with `tripwire sandbox exec --stage`"));
+    talk(&format!("error: {error}\nhint: {}", error.hint()));
     Exit::DoesNotHold
 }
 

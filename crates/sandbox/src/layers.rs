@@ -11,5 +11,6 @@ pub(crate) mod l08_seccomp;
 pub(crate) mod l08_tables;
 pub(crate) mod l09_pid1;
 pub(crate) mod l10_config;
+pub(crate) mod l10_known;
 pub(crate) mod l10_repository;
 pub(crate) mod l10_scan;

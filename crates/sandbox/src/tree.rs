@@ -11,7 +11,7 @@ mod spec;
 
 use std::io;
 use std::num::NonZeroI32;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,49 +19,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::control::{Channel, News, TAG_KILL, TAG_PLAN};
 use crate::error::TreeError;
 use crate::layers::l01_cgroup::{Frozen, Group};
-use crate::layers::l02_namespaces::{Reap, Started};
+use crate::layers::l02_namespaces::{Launch, Reap, Started, World, launch};
 use crate::outcome::{Layer, Receipt};
 use crate::plan::{KeeperPlan, Plan};
-use crate::procfs::{self, Identity};
+use crate::procfs::{self, Identity, signal_each};
+use crate::run::inner_exe;
 use crate::sys;
 
-pub use spec::{Shield, TreeSpec};
+pub use spec::{Containment, Shield, TreeSpec, TreeStdio};
 
 /// A tree that cannot be stopped in this time is an error, not a wait.
 const STEER_TIME_MAX: Duration = Duration::from_secs(3);
 const KILL_TIME_MAX: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(2);
-
-/// What holds a tree together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Containment {
-    /// A pid namespace: the kernel ends every descendant with its first process.
-    PidNamespace,
-    /// Orphans come back to the keeper, which ends them one by one.
-    Subreaper,
-}
-
-impl Containment {
-    /// The name used in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PidNamespace => "pid_namespace",
-            Self::Subreaper => "subreaper",
-        }
-    }
-}
-
-/// Where a standard stream goes.
-#[derive(Debug)]
-pub enum TreeStdio {
-    /// The launcher's own.
-    Inherit,
-    /// Nothing to read, nothing kept.
-    Null,
-    /// A pipe or file of the caller.
-    Fd(OwnedFd),
-}
 
 /// How a tree's command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +40,74 @@ pub enum TreeExit {
     Exited(u8),
     /// A signal ended it.
     Signaled(u8),
+}
+
+impl TreeSpec {
+    /// Starts the command.
+    ///
+    /// # Errors
+    /// If no keeper can be started, the working folder cannot be entered or the program cannot be executed.
+    pub fn start(self) -> Result<Tree, TreeError> {
+        if self.argv.is_empty() {
+            return Err(TreeError::NoCommand);
+        }
+        // The best first; only a system that refuses gets less, and the tree says what it has.
+        let wishes = [
+            (Containment::PidNamespace, Shield::Up),
+            (Containment::PidNamespace, Shield::Down),
+            (Containment::Subreaper, Shield::Down),
+        ];
+        let shielded = !self.read_only.is_empty() || !self.hidden.is_empty();
+        let mut refused = TreeError::Unsupported;
+        for (containment, shield) in wishes {
+            let wanted = containment == Containment::Subreaper || self.most == Containment::PidNamespace;
+            if !wanted || (shield == Shield::Up && !shielded) {
+                continue;
+            }
+            refused = match self.try_start(Group::create(None).ok(), containment, shield) {
+                Ok(tree) => return Ok(tree),
+                Err(error) => error,
+            };
+            if !matches!(refused, TreeError::Start { .. }) {
+                break; // The command itself cannot be run: less containment does not help.
+            }
+        }
+        Err(refused)
+    }
+
+    fn try_start(&self, group: Option<Group>, containment: Containment, shield: Shield) -> Result<Tree, TreeError> {
+        let at = |what: &'static str| move |source: io::Error| TreeError::Start { what, source };
+        let (control, control_in) = Channel::pair().map_err(at("make the control channel"))?;
+        let exe = inner_exe(self.inner_exe.as_deref()).map_err(at("open our own binary"))?;
+        let null =
+            std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(at("open `/dev/null`"))?;
+        let stream = |index: usize, fallback: i32| match self.stdio.get(index) {
+            Some(TreeStdio::Null) => null.as_fd(),
+            Some(TreeStdio::Fd(fd)) => fd.as_fd(),
+            Some(TreeStdio::Inherit) | None => sys::stdio(fallback),
+        };
+        let world = match containment {
+            Containment::PidNamespace => World::Held,
+            Containment::Subreaper => World::Bare,
+        };
+        if containment == Containment::Subreaper {
+            // If the keeper itself is killed, its orphans come to us.
+            sys::become_subreaper().map_err(at("become a subreaper"))?;
+        }
+        let started = launch(&Launch {
+            world,
+            group: group.as_ref(),
+            exe: exe.as_fd(),
+            stdin: stream(0, 0),
+            stdout: stream(1, 1),
+            stderr: stream(2, 2),
+            control: control_in.as_fd(),
+        })
+        .map_err(at("start the keeper"))?;
+        drop(control_in);
+        let tree = Tree { started, control, group, containment, shield, exit: None, ended: false };
+        tree.begin(self.plan(containment, shield)?)
+    }
 }
 
 /// A running tree. Dropping it ends it.
@@ -307,20 +345,4 @@ fn is_stopped(id: Identity) -> bool {
     let text = std::fs::read(format!("/proc/{}/stat", id.pid)).ok();
     text.and_then(|text| procfs::parse_stat(&text))
         .is_none_or(|stat| stat.id != id || matches!(stat.state, b'T' | b'Z' | b'X'))
-}
-
-/// Signals processes by number, each checked to be the one that was seen.
-pub(crate) fn signal_each(ids: &[Identity], signal: rustix::process::Signal) {
-    for id in ids {
-        let Some(pid) = rustix::process::Pid::from_raw(id.pid) else {
-            continue;
-        };
-        let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
-            continue;
-        };
-        // The handle was taken first, so a process that is still the same now is the one that gets the signal.
-        if procfs::is_alive(*id) {
-            sys::best_effort(rustix::process::pidfd_send_signal(&pidfd, signal));
-        }
-    }
 }

@@ -5,6 +5,7 @@ mod apply;
 mod changes;
 mod protected;
 mod recover;
+mod shelf;
 
 use std::fs;
 use std::io;
@@ -12,9 +13,12 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-pub use changes::{Change, ChangeKind, ChangeSet, Digest, DigestError};
+use changes::RECORDS;
+pub use changes::{Change, ChangeKind, ChangeSet};
 pub use recover::Recovered;
 use tripwire_fs::beneath::{EntryKind, FolderEntry, HeldFolder};
+
+use tripwire_core::record::chain::Digest;
 
 use crate::error::{ApplyError, StageError};
 
@@ -260,9 +264,6 @@ fn remove_whole(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// The runtime's own records: they grow while a command runs, no command may write them, and so they are never staged.
-pub(crate) const RECORDS: &str = ".geometry";
-
 /// Copies files, folders and links; sockets and pipes are nobody's work and stay behind, and so do the runtime's records.
 /// Somebody may be changing the workspace meanwhile: no link is followed, and nothing is waited for.
 fn copy_workspace(workspace: &Path, to: &Path) -> Result<(), StageError> {
@@ -311,27 +312,27 @@ fn copy_file(place: &FolderEntry, target: &Path) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 mod launcher {
     use super::{Form, Stage};
-    use crate::layers::l03_reexec::Broken;
+    use crate::layer::LayerError;
     use crate::outcome::{Layer, LayerState};
     use crate::policy::Writes;
     use crate::spec::Sandbox;
     use std::path::Path;
 
     /// Where the writes of a run go.
-    pub(crate) fn open_writes(spec: &Sandbox) -> Result<Writes, Broken> {
+    pub(crate) fn open_writes(spec: &Sandbox) -> Result<Writes, LayerError> {
         let Some(dir) = &spec.stage else {
             return Ok(Writes::Direct);
         };
-        let stage = Stage::open_or_make(dir, &spec.workspace, Form::Overlay).map_err(|error| broken(&error))?;
+        let stage = Stage::open_or_make(dir, &spec.workspace, Form::Overlay).map_err(|error| failure(&error))?;
         Ok(writes(&stage))
     }
 
     /// The same with a copy instead of an overlay.
-    pub(crate) fn fall_back_to_copy(spec: &Sandbox) -> Result<(), Broken> {
+    pub(crate) fn fall_back_to_copy(spec: &Sandbox) -> Result<(), LayerError> {
         let Some(dir) = &spec.stage else {
             return Ok(());
         };
-        let stage = Stage::open(dir, &spec.workspace).and_then(Stage::into_copy).map_err(|error| broken(&error))?;
+        let stage = Stage::open(dir, &spec.workspace).and_then(Stage::into_copy).map_err(|error| failure(&error))?;
         drop(stage);
         Ok(())
     }
@@ -359,8 +360,8 @@ mod launcher {
         upper.is_some_and(|upper| std::fs::read_dir(upper).is_ok_and(|mut entries| entries.next().is_none()))
     }
 
-    fn broken(error: &crate::error::StageError) -> Broken {
-        Broken::new(Layer::Stage, 0, format!("stage writes: {error}"))
+    fn failure(error: &crate::error::StageError) -> LayerError {
+        LayerError::new(Layer::Stage, 0, format!("stage writes: {error}"))
     }
 }
 #[cfg(target_os = "linux")]
@@ -500,12 +501,12 @@ mod tests {
         let (workspace, dir, stage) = staged(top.path());
         fs::remove_file(dir.join("copy/old")).expect("remove");
         let changes = stage.changes().expect("compares");
-        let shelf = workspace.join(format!("{}crashed", recover::SHELF_PREFIX));
+        let shelf = workspace.join(format!("{}crashed", shelf::SHELF_PREFIX));
         fs::create_dir(&shelf).expect("a shelf");
         recover::write_plan(&dir, &shelf, &changes).expect("a plan");
         // A crash with the old file moved aside and the new one moved in.
         let old = changes.changes().iter().position(|change| change.path() == Path::new("old")).expect("a change");
-        fs::rename(workspace.join("old"), shelf.join(apply::old_name(old))).expect("moves");
+        fs::rename(workspace.join("old"), shelf.join(shelf::old_name(old))).expect("moves");
         fs::write(workspace.join("new"), "new").expect("write");
         stage.discard().expect("discards");
         assert_eq!(fs::read_to_string(workspace.join("old")).expect("it is back"), "old");
