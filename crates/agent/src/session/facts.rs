@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::engine::Fare;
-use tripwire_authority::{Confinement, Need, Who};
+use tripwire_authority::{Confinement, Need, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::input::{
@@ -16,6 +16,7 @@ use tripwire_core::run::LoopRequest;
 use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 use tripwire_core::usage::Usage;
+use tripwire_judge::reading::CallReading;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{RawCall, observe};
 use tripwire_workspace::hash::workspace_hash;
@@ -68,28 +69,33 @@ impl Session<'_> {
     /// The request for a call, with what the role's permissions say about it.
     fn tool_request(&self, call: &Call) -> Request {
         let raw = RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() };
+        let reading = self.reading(call);
         let who = Who::role(self.driver.role());
         let (action, authority) = match self.hands.meaning(call) {
             Some(meaning) => {
-                let authority = self.driver.authority_for(who, &raw, (&self.root, Confinement::Sandboxed));
+                let at = Surroundings { root: &self.root, confinement: Confinement::Sandboxed };
+                let authority = self.driver.authority_for(who, &raw, &reading, at);
                 (meaning.action, Some(self.with_memories(authority, &meaning.permissions)))
             }
             // A call that does not decode is never asked for; without authority the gate refuses it.
             None => (observe(&raw).action, None),
         };
         let action = Action { turn_id: Some(self.turn_id()), ..action };
-        Request { action, authority, floor: self.floor(call), proposal: None, reserve_micro_usd: None }
+        Request { action, authority, floor: reading.floor, proposal: None, reserve_micro_usd: None }
     }
 
-    /// What a command line would destroy beyond recall, if anything.
-    fn floor(&self, call: &Call) -> Option<FloorFact> {
+    /// What a call would run, and what it would destroy beyond recall.
+    fn reading(&self, call: &Call) -> CallReading {
         let facts = judge::Facts::here(self.root.clone(), self.root.clone(), self.driver.policy());
         let facts = facts.in_session(self.driver.layout(), self.driver.session());
-        let fact = Judge::fact_of_call(&facts, &call.tool, &call.arguments)?;
+        let reading = Judge::read_call(&facts, &call.tool, &call.arguments);
         // The model and the transcript see paths relative to the workspace.
         let root = self.root.to_string_lossy();
-        let reason = fact.reason.as_str().replace(&format!("{root}/"), "").replace(root.as_ref(), ".");
-        Some(FloorFact { reason: Label::cut(&reason), ..fact })
+        let floor = reading.floor.map(|fact| {
+            let reason = fact.reason.as_str().replace(&format!("{root}/"), "").replace(root.as_ref(), ".");
+            FloorFact { reason: Label::cut(&reason), ..fact }
+        });
+        CallReading { floor, ..reading }
     }
 
     /// The same facts with what a tool of the memory needs beside them: the first that is missing is named.
