@@ -1,16 +1,15 @@
 //! `tripwire doctor`: one line per promise, with what was seen and what to do.
 
-pub(crate) mod checks;
+mod checks;
+mod layers;
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{self, Out};
-use crate::verbs::sandbox;
+use crate::print::{self, Form, Out};
 use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::Path;
-use std::process::ExitCode;
 use tripwire_clients::canary;
 use tripwire_clients::checkup::ClientCheck;
 use tripwire_clients::install::{self, Found};
@@ -40,17 +39,14 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 enum DoctorPart {
     /// The sandbox alone: one line per layer.
-    Sandbox(crate::verbs::sandbox::args::Output),
+    Sandbox(Form),
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: &DoctorArgs) -> ExitCode {
-    if let Some(DoctorPart::Sandbox(output)) = &args.part {
-        return sandbox::doctor(*output);
-    }
-    match promises(args).and_then(|promises| print(args, &promises)) {
-        Ok(exit) => exit.into(),
-        Err(problem) => print::problem(&problem).into(),
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Problem> {
+    match &args.part {
+        Some(DoctorPart::Sandbox(form)) => layers::run(*form),
+        None => print(args, &promises(args)?),
     }
 }
 

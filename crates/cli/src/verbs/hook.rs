@@ -119,8 +119,8 @@ impl Broken {
         match self.policy {
             OnGuardFailure::Hold => hooks::broken(client, input, &self.why),
             OnGuardFailure::Allow => {
-                let told = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
-                Reply { stderr: told, ..Reply::default() }
+                let stderr = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
+                Reply { stderr, ..Reply::default() }
             }
         }
     }
@@ -159,7 +159,7 @@ fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> 
     loop {
         let handled = handler.handle(call, &mut driver, attempt)?;
         for taken in &handled.taken {
-            crate::verbs::step::tell(&driver, taken);
+            crate::notify::notify(&driver, taken);
         }
         match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
             Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
@@ -229,8 +229,8 @@ fn named_session() -> Option<SessionId> {
 /// leave its guard behind.
 fn project(call: &HookCall) -> PathBuf {
     let names = call.client.adapter().project_variables();
-    let told = names.iter().find_map(std::env::var_os).map(PathBuf::from);
-    told.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
+    let named = names.iter().find_map(std::env::var_os).map(PathBuf::from);
+    named.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {

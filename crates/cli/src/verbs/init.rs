@@ -7,10 +7,12 @@ use crate::print::{self, Form, Out};
 use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope};
 use tripwire_clients::{Client, Homes};
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Mode;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::mode::{Choice, word};
@@ -47,10 +49,20 @@ pub(crate) struct InitArgs {
     form: Form,
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("no client is on the search path: claude, codex and gemini are known")]
+struct NoClientError;
+
+impl Explain for NoClientError {
+    fn hint(&self) -> Cow<'_, str> {
+        "name one with `tripwire init --client NAME`".into()
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
     let plan = Plan::of(args)?;
-    let mut said = Said { form: args.form, lines: Vec::new(), changes: Vec::new() };
+    let mut said = InitReport { form: args.form, lines: Vec::new(), changes: Vec::new() };
     let planned = plan.planned()?;
     for (client, change) in &planned.changes {
         said.tell(*client, change, args);
@@ -83,7 +95,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
 }
 
 /// Shows the diff and asks on a terminal; a script has decided by calling.
-fn is_refused(said: &Said) -> Result<bool, Problem> {
+fn is_refused(said: &InitReport) -> Result<bool, Problem> {
     let mut out = Out::lock();
     for line in &said.lines {
         out.line(line)?;
@@ -131,7 +143,7 @@ impl Plan {
             (true, false) => found.iter().map(|found| found.client).collect(),
         };
         if clients.is_empty() {
-            return Err(Problem::NoClient);
+            return Err(NoClientError.into());
         }
         let workspace = if args.project { Some(args.place.look()?) } else { None };
         let (scope, choice) = match &workspace {
@@ -169,7 +181,7 @@ impl Plan {
     }
 
     /// Whether a client trusts the hooks is for the client to say.
-    fn check_trust(&self, said: &mut Said) -> Result<(), Problem> {
+    fn check_trust(&self, said: &mut InitReport) -> Result<(), Problem> {
         if self.remove {
             return Ok(());
         }
@@ -182,7 +194,7 @@ impl Plan {
     }
 
     /// A first installation begins in `observe`; a choice that stands is kept.
-    fn say_mode(&self, said: &mut Said) -> Result<(), Problem> {
+    fn say_mode(&self, said: &mut InitReport) -> Result<(), Problem> {
         let Some(choice) = self.choice.as_ref().filter(|_| !self.remove) else { return Ok(()) };
         let mode = match choice.read() {
             Some(mode) => mode,
@@ -207,13 +219,13 @@ impl Plan {
 }
 
 /// What the verb says.
-struct Said {
+struct InitReport {
     form: Form,
     lines: Vec<String>,
     changes: Vec<Value>,
 }
 
-impl Said {
+impl InitReport {
     fn line(&mut self, line: &str) {
         self.lines.push(line.to_owned());
     }

@@ -12,11 +12,9 @@ use crate::workspace::{self, Where};
 use clap::Args;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tripwire_clients::Client;
-use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_supervisor::{self as supervisor, Notifier, Output, Presence, RunError, RunOptions, WatchLimits};
 use tripwire_workspace::clock;
@@ -66,8 +64,8 @@ pub(crate) struct RunArgs {
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     let options = options(args)?;
-    let _terminal = terminal::Kept::now();
-    let report = supervisor::run(&options, Arc::new(TerminalNotifier)).map_err(Problem::Run)?;
+    let _terminal = terminal::SavedTerminal::save();
+    let report = supervisor::run(&options, Arc::new(TerminalNotifier))?;
     let exit = report::exit_of(&report);
     if args.json {
         print::say(&report::json(&report, exit));
@@ -81,7 +79,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
 fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
     let settings = settings(args)?;
     let workspace = args.place.open()?;
-    let setup = |what| move |error| Problem::Run(RunError::Setup { what, error });
+    let setup = |what| move |error| Problem::from(RunError::Setup { what, error });
     let cwd = match args.place.given() {
         Some(folder) => folder.canonicalize().map_err(|error| Problem::open(folder, error))?,
         None => std::env::current_dir().map_err(setup("find the current folder"))?,
@@ -95,7 +93,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         env: std::env::vars_os().collect(),
         homes: workspace::homes(),
         hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-        kept: kept(),
+        kept: workspace::read_only(),
         temporary: workspace::temporary(),
         program: std::env::current_exe().map_err(setup("find our own program"))?,
         settings,
@@ -107,17 +105,6 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
         workspace,
     })
-}
-
-/// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
-pub(crate) fn kept() -> Vec<PathBuf> {
-    let homes = workspace::homes();
-    let settings = Client::ALL.into_iter().flat_map(|client| {
-        let home = client.adapter().home();
-        let folder = homes.folder(home);
-        folder.into_iter().flat_map(|folder| home.read_only_in_run.iter().map(move |name| folder.join(name)))
-    });
-    homes.own_state().into_iter().chain(settings).collect()
 }
 
 /// What the flags set in the policy, before it is frozen.
@@ -152,14 +139,6 @@ impl Notifier for TerminalNotifier {
     }
 
     fn taken(&self, driver: &Driver, taken: &StepOutcome) {
-        crate::verbs::step::tell(driver, taken);
-    }
-}
-
-/// Whether a verdict lets a run end well.
-pub(crate) const fn is_proved(verdict: Verification) -> bool {
-    match verdict {
-        Verification::Verified | Verification::NothingToVerify => true,
-        Verification::Stale | Verification::Failed | Verification::Unverified => false,
+        crate::notify::notify(driver, taken);
     }
 }

@@ -1,9 +1,10 @@
 //! Workers of `tripwire agent`: the clients behind `--engine claude`, under the same supervisor as `tripwire run`.
 //!
 //! What the person's words leave open is set here: the client runs headless, tells its end as a stream, and may edit files
-//! in the workspace by its own rules. Whoever wants it to do more writes the client's own flags.
+//! in the workspace by its own rules. To let it do more, write the client's own flags.
 
 use crate::workspace;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tripwire_clients::launch::Program;
 use tripwire_core::chain::event::TestResult;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::Explain;
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
@@ -23,7 +24,7 @@ use tripwire_supervisor::{
 };
 use tripwire_workspace::Workspace;
 
-/// Why a worker cannot be had; told before anything is made.
+/// Why a worker cannot be used; said before anything is made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkerError {
     /// Its program is not installed.
@@ -74,21 +75,20 @@ pub(crate) enum WorkerError {
     },
 }
 
-impl WorkerError {
-    /// The next step for a person.
-    pub(crate) fn hint(&self) -> String {
+impl Explain for WorkerError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::NotFound { .. } => {
                 "install it, or give its path as in `--engine /path/to/claude`; `tripwire doctor` shows what is there"
-                    .to_owned()
+                    .into()
             }
-            Self::Review { .. } => "leave `--review` out, or name a model, as in `--engine anthropic:MODEL`".to_owned(),
-            Self::Record { .. } => "leave `--record` out, or name a model, as in `--engine anthropic:MODEL`".to_owned(),
-            Self::Aside { .. } => "name a model, as in `--advisor anthropic:MODEL`".to_owned(),
+            Self::Review { .. } => "leave `--review` out, or name a model, as in `--engine anthropic:MODEL`".into(),
+            Self::Record { .. } => "leave `--record` out, or name a model, as in `--engine anthropic:MODEL`".into(),
+            Self::Aside { .. } => "name a model, as in `--advisor anthropic:MODEL`".into(),
             Self::Objective { .. } => {
-                "put it into a file of the workspace and say `--objective \"Do what TASK.md says\"`".to_owned()
+                "put it into a file of the workspace and say `--objective \"Do what TASK.md says\"`".into()
             }
-            Self::Setup { .. } => "check that the current folder and this program are still there".to_owned(),
+            Self::Setup { .. } => "check that the current folder and this program are still there".into(),
         }
     }
 }
@@ -173,7 +173,7 @@ impl Supervised {
             env: self.env.clone(),
             homes: workspace::homes(),
             hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-            kept: crate::verbs::run::kept(),
+            kept: workspace::read_only(),
             temporary: workspace::temporary(),
             program: self.ours.clone(),
             settings,
@@ -251,7 +251,7 @@ impl Notifier for QuietNotifier {
     }
 
     fn taken(&self, driver: &Driver, taken: &StepOutcome) {
-        crate::verbs::step::tell(driver, taken);
+        crate::notify::notify(driver, taken);
     }
 }
 

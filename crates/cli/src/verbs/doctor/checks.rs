@@ -1,7 +1,7 @@
 //! What `tripwire doctor` says about the workspace and the machine; nothing is changed.
 
-use crate::verbs::policy::Chosen;
-use crate::verbs::sandbox;
+use crate::policy::PolicyArgs;
+use crate::verbs::doctor::layers;
 use crate::verbs::verify;
 use crate::workspace;
 use tripwire_authority::current;
@@ -22,7 +22,7 @@ pub(crate) fn promises(workspace: &Workspace) -> Vec<CheckResult> {
 
 /// What is promised about what runs confined.
 pub(crate) fn sandbox() -> Vec<CheckResult> {
-    let layers = sandbox::layers();
+    let layers = layers::tried();
     let missing: Vec<CheckResult> = layers
         .iter()
         .filter(|check| check.health == LayerHealth::Missing)
@@ -49,7 +49,7 @@ fn how(layout: &Layout) -> CheckResult {
 
 fn policy(layout: &Layout) -> CheckResult {
     let manifest = layout.manifest();
-    match Chosen::of_profile(None).or_manifest(layout).policy(None) {
+    match PolicyArgs::of_profile(None).or_manifest(layout).policy(None) {
         Ok(policy) if manifest.exists() => {
             CheckResult::kept("policy", format!("`{}` is read, profile {}", manifest.display(), profile(&policy)))
         }
@@ -75,12 +75,12 @@ fn permissions(layout: &Layout) -> CheckResult {
 }
 
 fn journal(layout: &Layout) -> CheckResult {
-    if let Some(proof) = verify::told_lost(layout) {
+    if let Some(proof) = verify::first_lost(layout) {
         return CheckResult::broken("journal", proof, "tripwire verify --all");
     }
     match views::newest(layout) {
         Ok(None) => CheckResult::off("journal", "no session was here yet", ""),
-        Ok(Some(session)) => match verify::told(layout, &session) {
+        Ok(Some(session)) => match verify::in_a_sentence(layout, &session) {
             Ok(proof) => CheckResult::kept("journal", proof),
             Err(proof) => CheckResult::broken("journal", proof, format!("tripwire verify {session}")),
         },
@@ -88,7 +88,7 @@ fn journal(layout: &Layout) -> CheckResult {
     }
 }
 
-/// Whoever works in the workspace must not be able to sign in the person's name.
+/// An agent that works in the workspace must not be able to sign in the person's name.
 fn key(workspace: &Workspace) -> CheckResult {
     let Some(home) = workspace::key_home() else {
         return CheckResult::broken("key", "`HOME` is not set, so journals are not signed", "set HOME");

@@ -24,7 +24,7 @@ pub(crate) fn run(clients: &[Client], policy: &Policy, form: Form) -> Result<Exi
         return Err(Problem::NoHome);
     }
     places.retain(|place| clients.is_empty() || clients.contains(&place.client));
-    let mut told = Told { form, out: Out::lock(), sum: Sum::default(), skipped: Vec::new() };
+    let mut output = ScanOutput { form, out: Out::lock(), sum: Sum::default(), skipped: Vec::new() };
     for place in &places {
         let files = place.files();
         if files.is_cut {
@@ -33,21 +33,21 @@ pub(crate) fn run(clients: &[Client], policy: &Policy, form: Form) -> Result<Exi
         for file in &files.paths {
             let judged = PastSession::read(place.client, file).and_then(|past| Ok((past.judge(policy)?, past)));
             match judged {
-                Ok((judged, past)) => told.run(&past, &judged)?,
-                Err(why) => told.skip(file, &why)?,
+                Ok((judged, past)) => output.run(&past, &judged)?,
+                Err(why) => output.skip(file, &why)?,
             }
         }
     }
-    if told.sum.runs == 0 && told.skipped.is_empty() {
+    if output.sum.runs == 0 && output.skipped.is_empty() {
         print::say("no transcripts are here; looked in:");
         places.iter().for_each(|place| print::say(&format!("  {:<7} {}", place.client.name(), place.folder.display())));
     }
-    told.end()?;
+    output.end()?;
     Ok(Exit::Done)
 }
 
 /// What is printed, run by run.
-struct Told {
+struct ScanOutput {
     form: Form,
     out: Out,
     sum: Sum,
@@ -70,7 +70,7 @@ struct Sum {
     since_first_repeat: Price,
 }
 
-impl Told {
+impl ScanOutput {
     fn run(&mut self, past: &PastSession, judged: &Judged) -> Result<(), Problem> {
         self.sum.add(past, judged);
         if self.form.json {

@@ -1,9 +1,10 @@
-//! The proof behind a session of our own loop: its decisions taken again, and its loop run again without model or tools.
+//! The proof behind a session: its decisions taken again and, for our own loop, its transcript made again without model or
+//! tools.
 
 use crate::error::Problem;
-use crate::verbs::replay::{is_equal, parity_line};
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
+use tripwire_core::record::parity::CountedDigest;
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Disk;
 use tripwire_session::driver::open_existing;
@@ -25,7 +26,7 @@ impl AgentParity {
     pub(crate) fn of(workspace: &Workspace, session: &str) -> Result<Self, Problem> {
         let session = SessionId::parse(session)?;
         let journal = open_existing(workspace.layout(), &session)?;
-        let wrong = |error| Problem::Replay { file: format!("`{session}`"), error };
+        let wrong = |error| Problem::in_file(format!("`{session}`"), error);
         let replayed = replay::session(&journal).map_err(wrong)?;
         Ok(Self { replayed, compared: compare(&journal, workspace.layout(), &session)? })
     }
@@ -89,4 +90,17 @@ pub(crate) fn as_json(compared: &Compared) -> Value {
         "lines": compared.lines, "sha256": compared.sha256.to_string(),
         "equal": compared.file == FileState::Equal, "firstDifference": difference,
     })
+}
+
+/// Whether a replay gave the recorded decisions.
+pub(crate) fn is_equal(replayed: &Replayed) -> bool {
+    replayed.recorded == replayed.recomputed && replayed.first_difference.is_none()
+}
+
+/// Both parity hashes in one line.
+pub(crate) fn parity_line(events: &CountedDigest, decisions: &CountedDigest) -> String {
+    format!(
+        "events {} sha256 {} · decisions {} sha256 {}",
+        events.count, events.sha256, decisions.count, decisions.sha256
+    )
 }
