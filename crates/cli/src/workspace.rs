@@ -145,15 +145,10 @@ pub(crate) fn homes() -> Homes {
 /// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
 pub(crate) fn read_only() -> Vec<PathBuf> {
     let homes = homes();
-    let below = |given: &Option<PathBuf>, name: &str| given.clone().or_else(|| Some(homes.home.as_ref()?.join(name)));
-    let mut paths: Vec<PathBuf> =
-        below(&homes.state, ".local/state").map(|state| state.join("tripwire")).into_iter().collect();
-    if let Some(claude) = below(&homes.claude, ".claude") {
-        paths.extend(["settings.json", "settings.local.json"].map(|name| claude.join(name)));
-    }
-    // Codex writes its trust in a folder into its `config.toml`, so that one stays open.
-    paths.extend(below(&homes.codex, ".codex").map(|codex| codex.join("hooks.json")));
-    let gemini = homes.gemini.as_ref().or(homes.home.as_ref());
-    paths.extend(gemini.map(|base| base.join(".gemini/settings.json")));
-    paths
+    let settings = Client::ALL.into_iter().flat_map(|client| {
+        let home = client.adapter().home();
+        let folder = homes.folder(home);
+        folder.into_iter().flat_map(|folder| home.read_only_in_run.iter().map(move |name| folder.join(name)))
+    });
+    homes.own_state().into_iter().chain(settings).collect()
 }

@@ -14,7 +14,6 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
-use tripwire_clients::Client;
 use tripwire_session::driver::{Driver, StepOutcome};
 use tripwire_supervisor::{self as supervisor, Notifier, Output, Presence, RunError, RunOptions, WatchLimits};
 use tripwire_workspace::clock;
