@@ -1,4 +1,4 @@
-//! `find -delete` and `find -exec`: what a search finds was named one by one by nobody.
+//! `find -delete` and `find -exec`: what a search finds, no person named one by one.
 
 use super::targets::{self, Manner};
 use crate::findings::{Findings, Run};

@@ -9,6 +9,8 @@ use crate::world::Last;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+/// Options of a push that take a value.
+pub(super) const PUSH_VALUES: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 /// Settings that variables may hold.
 const SETTINGS_MAX: usize = 64;
 /// Variables that name settings or files of settings.

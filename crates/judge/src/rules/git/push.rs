@@ -4,7 +4,7 @@
 //! it. A lease guards against overwriting what one has not seen, not against rewriting: on a
 //! protected branch it counts as force, on any other branch both pass.
 
-use super::command::{Git, operands};
+use super::command::{Git, PUSH_VALUES, operands};
 use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
 use crate::line::call::{Call, Place};
@@ -14,9 +14,6 @@ use crate::site::Site;
 
 /// What makes a refspec fit more than one branch, or one that cannot be known.
 const PATTERN: [char; 6] = ['*', '?', '[', '{', '$', '`'];
-
-/// Options of a push that take a value.
-pub(super) const VALUES: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 
 /// What the options of a push say about all its refspecs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +107,7 @@ fn without_values(call: &Call) -> Call {
     let mut args = call.args.iter();
     while let Some(field) = args.next() {
         kept.push(field.clone());
-        if VALUES.contains(&field.text().as_str()) {
+        if PUSH_VALUES.contains(&field.text().as_str()) {
             kept.pop();
             args.next();
         }
