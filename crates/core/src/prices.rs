@@ -55,7 +55,7 @@ fn charge(rates: &Rates, tokens: &Usage) -> MicroUsd {
         (tokens.output.plus(tokens.reasoning), rates.output),
     ]
     .into_iter()
-    .map(|(tokens, mills)| u128::from(tokens.get()) * u128::from(mills))
+    .map(|(tokens, mills)| u128::from(tokens.get()).saturating_mul(u128::from(mills)))
     .sum();
     MicroUsd::new(u64::try_from(sum.div_ceil(1_000)).unwrap_or(u64::MAX))
 }
