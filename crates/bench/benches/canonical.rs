@@ -1,6 +1,5 @@
 //! How fast a record becomes text and a link of the chain; plain timing, so that core needs no bench framework.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
-#![expect(clippy::disallowed_types, reason = "a bench asks the clock")]
 
 use std::hint::black_box;
 use std::time::Instant;

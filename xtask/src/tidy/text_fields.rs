@@ -91,9 +91,9 @@ fn is_text(ty: &Type) -> bool {
             PathArguments::AngleBracketed(arguments) => arguments.args.iter().collect(),
             PathArguments::None | PathArguments::Parenthesized(_) => Vec::new(),
         };
-        let types = inner.into_iter().filter_map(|argument| match argument {
-            GenericArgument::Type(ty) => Some(ty),
-            _ => None,
+        let types = inner.into_iter().filter_map(|argument| {
+            let GenericArgument::Type(ty) = argument else { return None };
+            Some(ty)
         });
         let is_str = |ty: &Type| matches!(ty, Type::Path(path) if path.path.is_ident("str"));
         matches!(name.as_str(), "String" | "Value" | "RawValue")

@@ -162,17 +162,17 @@ fn check_stop(layout: &Layout) -> Result<(), SessionError> {
 
 /// What is frozen when the loop begins.
 fn setup(plan: &Plan, driver: &Driver, registry_sha256: Digest) -> Setup {
-    let label = |engine: &Box<dyn Engine>| engine_label(engine.name());
+    let label = |engine: &dyn Engine| engine_label(engine.name());
     Setup {
-        advisor: plan.engines.advisor.as_ref().map(label),
-        engines: plan.engines.chain.iter().map(label).collect(),
+        advisor: plan.engines.advisor.as_deref().map(label),
+        engines: plan.engines.chain.iter().map(|engine| label(engine.as_ref())).collect(),
         objective: plan.objective.as_str().into(),
         patience: plan.patience,
         prompt: prompt::SYSTEM.into(),
         prompt_sha256: Digest::of(prompt::SYSTEM.as_bytes()),
         probe: plan.engines.probed.clone(),
         registry_sha256,
-        reviewer: plan.engines.reviewer.as_ref().map(label),
+        reviewer: plan.engines.reviewer.as_deref().map(label),
         role: Label::cut(driver.role()),
         seats: plan.engines.chain.iter().map(|engine| engine.place()).collect(),
         version: RUN_VERSION,

@@ -13,7 +13,7 @@ pub(super) enum BuiltinOutcome {
     /// It is another program.
     NotBuiltin,
     Done,
-    Held(Hold),
+    Held(Box<Hold>),
 }
 
 /// Runs one of the shell's own commands; `source` is its text.
@@ -197,7 +197,7 @@ fn set_trap(state: &mut State, call: &Call, source: &str) -> BuiltinOutcome {
         return BuiltinOutcome::Done;
     };
     if let Some(origin) = code.foreign() {
-        return BuiltinOutcome::Held(Hold::of_foreign_code(origin));
+        return BuiltinOutcome::Held(Box::new(Hold::of_foreign_code(origin)));
     }
     let trap = Trap { code: Field::to_code(code), source: source.to_owned(), place: call.place };
     state.traps.push(trap);
