@@ -76,6 +76,10 @@ fuzz-hook seconds="60":
     mkdir -p fuzz/corpus/decode_hook
     cargo +nightly fuzz run decode_hook fuzz/corpus/decode_hook fuzz/seeds/decode_hook -- -max_total_time={{ seconds }} -max_len=65536
 
+# The shell reader against bash and tree-sitter-bash (needs a C compiler; a workspace of its own, so that no other build does)
+shell-peers:
+    cargo test --manifest-path shell-peers/Cargo.toml -- --nocapture
+
 # Mutated hook inputs against the hooks' decoders, on stable Rust; TRIPWIRE_HOOK_FIXTURES names a folder of recorded ones
 mutate-hook cases="100000":
     TRIPWIRE_FUZZ_CASES={{ cases }} cargo test --package tripwire-clients mutated -- --nocapture

@@ -1,10 +1,11 @@
-//! Held against two parsers that we did not write: the real bash, and tree-sitter-bash.
+//! The shell reader against two parsers that we did not write: the real bash, and tree-sitter-bash.
 //!
 //! bash says which texts are command lines. tree-sitter says which commands with which words a text holds. Each
 //! difference has a name and a reason here, and a difference that no longer occurs fails the test as well.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::process::Stdio;
 use tree_sitter::{Node, Parser};
 use tripwire_shell::{self as shell, Command, Compound, Piece, Redirect, RedirectKind, Script, Word};
 
@@ -44,9 +45,9 @@ const CORPUS: &str = include_str!("corpus.txt");
 
 fn texts() -> Vec<String> {
     let tables = [
-        include_str!("../../tests/judge/lines.jsonl"),
-        include_str!("../../tests/judge/more.jsonl"),
-        include_str!("../../tests/judge/git_lines.jsonl"),
+        include_str!("../../crates/judge/tests/it/lines.jsonl"),
+        include_str!("../../crates/judge/tests/it/more.jsonl"),
+        include_str!("../../crates/judge/tests/it/git_lines.jsonl"),
     ];
     let of_table = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -56,9 +57,20 @@ fn texts() -> Vec<String> {
     tables.chain(CORPUS.lines().filter(|line| !line.is_empty()).map(|line| line.replace('⏎', "\n"))).collect()
 }
 
+/// Runs the real bash with an empty environment; `None` if there is none here.
+///
+/// It is looked for before the environment is emptied: a program is found by the `PATH` that the child will have.
+fn bash(arguments: &[&str]) -> Option<std::process::Output> {
+    let folders = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join("bash"));
+    let mut command = std::process::Command::new(places.find(|place| place.is_file())?);
+    command.env_clear().env("PATH", "/nonexistent").env("LC_ALL", "C.UTF-8").args(["--norc", "--noprofile"]);
+    command.args(arguments).current_dir("/").stdin(Stdio::null()).output().ok()
+}
+
 /// What the real bash says about many texts, each in a bash of its own; `None` without bash.
 fn bash_accepts(text: &str) -> Option<bool> {
-    super::bash(&["-n", "-c", text]).map(|output| output.status.success())
+    bash(&["-n", "-c", text]).map(|output| output.status.success())
 }
 
 fn explained<'d>(differences: &'d [Difference], text: &str) -> Option<&'d str> {

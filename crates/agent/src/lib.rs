@@ -1,13 +1,6 @@
 //! tripwire's own agent loop: engines, tools, prompts.
 
-pub mod change;
-pub mod conversation;
-pub mod engine;
-pub mod hands;
+pub mod engines;
 pub mod prompt;
-pub mod schema;
 pub mod session;
-pub mod tool;
-mod touched;
-pub mod watch;
-pub mod worker;
+pub mod tools;

@@ -25,14 +25,14 @@ mod linux {
     use std::path::PathBuf;
     use std::process::ExitCode;
     use std::time::{Duration, Instant};
-    use tripwire_agent::engine::ToolCall;
-    use tripwire_agent::tool::{Limits, Ran, Registry, World, decode};
+    use tripwire_agent::tools::{Limits, Ran, Registry, World, decode, run};
     use tripwire_core::chain::Chain;
     use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
     use tripwire_core::chain::feedback::ExecutionStatus;
     use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
     use tripwire_core::label::Label;
     use tripwire_core::policy::Policy;
+    use tripwire_core::run::record::Call;
     use tripwire_core::units::RunMillis;
     use tripwire_observe::Observer;
     use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes};
@@ -114,8 +114,8 @@ mod linux {
 
     impl Bed {
         fn run(&mut self, tool: &str, arguments: &Value) -> (Ran, AgentEvent) {
-            let call = ToolCall { id: "1".to_owned(), tool: tool.to_owned(), arguments: arguments.to_string() };
-            let decoded = decode(&call, &self.registry).unwrap();
+            let call = Call { id: "1".into(), tool: tool.into(), arguments: arguments.to_string().into() };
+            let decoded = decode(&call, self.registry.entries()).unwrap();
             let authority = Authority {
                 grant: Grant::Granted,
                 identity: None,
@@ -128,7 +128,7 @@ mod linux {
             let input = Input { at: RunMillis::ZERO, what: What::Request(request) };
             let permit = Chain::new(Policy::default()).unwrap().step(&input).permit.unwrap();
             let mut world = World::new(&self.files, &self.memory, &mut self.executor, self.limits);
-            let ran = self.registry.run(permit, &decoded, &mut world);
+            let ran = run(permit, &decoded, &mut world);
             let event = ran.event(&decoded, &self.files, &mut Observer::default());
             (ran, event)
         }
@@ -217,7 +217,7 @@ mod linux {
     fn long_output_is_cut_and_kept_whole() {
         let mut bed = bed();
         let (ran, told) = bed.shell("seq 1 60000; echo the end");
-        assert!(ran.text.len() <= tripwire_agent::tool::RESULT_BYTES_MAX);
+        assert!(ran.text.len() <= tripwire_agent::tools::RESULT_BYTES_MAX);
         let shown = told["stdout"].as_str().unwrap();
         assert!(shown.starts_with("1\n2\n") && shown.ends_with("60000\nthe end\n"), "both ends are shown");
         let pointer = told["stdout_pointer"].as_str().unwrap();

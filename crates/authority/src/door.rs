@@ -21,7 +21,16 @@ pub enum Confinement {
     Open,
 }
 
-/// What a role may write to in the workspace, for whoever mounts it.
+/// Where an action would happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Surroundings<'a> {
+    /// The workspace's folder.
+    pub root: &'a Path,
+    /// What confines it.
+    pub confinement: Confinement,
+}
+
+/// What a role may write to in the workspace, for the caller that mounts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writing {
     /// The workspace is writable.
@@ -98,7 +107,7 @@ impl Permissions {
 
 /// What a call needs.
 #[must_use]
-pub fn needs(tool: &str, nature: &Nature, policy: &Policy, (root, confinement): (&Path, Confinement)) -> Vec<Need> {
+pub fn needs(tool: &str, nature: &Nature, policy: &Policy, at: Surroundings<'_>) -> Vec<Need> {
     let mut needs = vec![Need::new(Permission::CanExecuteTasks, tool)];
     let edit = |needs: &mut Vec<Need>, path: &str| {
         needs.push(Need::new(Permission::Write, path));
@@ -106,13 +115,13 @@ pub fn needs(tool: &str, nature: &Nature, policy: &Policy, (root, confinement): 
             needs.push(Need::new(Permission::CanEditSource, path));
         }
     };
-    match (nature.doing, confinement) {
+    match (nature.doing, at.confinement) {
         (Doing::Looks, _) | (Doing::Runs | Doing::RunsAndEdits, Confinement::Sandboxed) => {}
         // Nobody knows which files a command or an unknown tool changes, so it counts for the whole workspace.
         (Doing::Runs | Doing::Unknown, Confinement::Open) => needs.push(Need::new(Permission::Write, ".")),
         (Doing::RunsAndEdits, Confinement::Open) => edit(&mut needs, "."),
         (Doing::Edits, _) if nature.targets.is_empty() => edit(&mut needs, "."),
-        (Doing::Edits, _) => nature.targets.iter().for_each(|path| edit(&mut needs, &real(root, path))),
+        (Doing::Edits, _) => nature.targets.iter().for_each(|path| edit(&mut needs, &real(at.root, path))),
         (Doing::Unknown, Confinement::Sandboxed) => needs.push(Need::new(Permission::Write, ".")),
     }
     needs
@@ -121,8 +130,7 @@ pub fn needs(tool: &str, nature: &Nature, policy: &Policy, (root, confinement): 
 /// Whether a path is in one of the source folders. The workspace as a whole holds them.
 fn is_source(path: &str, policy: &Policy) -> bool {
     let outside = path.starts_with('/') || path.starts_with("..");
-    let mut folders =
-        policy.identity.source_dirs.as_str().split(',').map(str::trim).filter(|folder| !folder.is_empty());
+    let mut folders = policy.identity.source_dirs.iter();
     let within = |folder: &str| {
         let folder = folder.trim_start_matches("./").trim_end_matches('/');
         folder == "." || folder.is_empty() || path == "." || Path::new(path).starts_with(folder)
@@ -158,13 +166,14 @@ mod tests {
     use super::*;
 
     fn nature(doing: Doing, targets: &[&str]) -> Nature {
-        Nature { doing, targets: targets.iter().map(|path| (*path).to_owned()).collect(), commands: Vec::new() }
+        Nature { doing, targets: targets.iter().map(|path| (*path).to_owned()).collect() }
     }
 
     fn listed(doing: Doing, targets: &[&str], confinement: Confinement) -> Vec<String> {
         let mut policy = Policy::default();
         policy.set("identity.source_dirs", "src").unwrap();
-        let needs = needs("t", &nature(doing, targets), &policy, (Path::new("/nonexistent"), confinement));
+        let needs =
+            needs("t", &nature(doing, targets), &policy, Surroundings { root: Path::new("/nonexistent"), confinement });
         needs
             .iter()
             .map(|need| format!("{} {}", super::super::compile::action(need.permission), need.resource))

@@ -14,7 +14,7 @@ mod source;
 mod subset;
 mod table;
 
-pub use door::{Confinement, Need, Writing, needs};
+pub use door::{Confinement, Need, Surroundings, Writing, needs};
 pub use error::{AuthorityError, AuthorityProblem};
 pub use role::{Attribute, Attributes, DEFAULT_ROLE, Roles, built_in, of_manifest};
 pub use source::{DEFAULT as DEFAULT_POLICIES, write_if_missing};

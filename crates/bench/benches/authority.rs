@@ -5,7 +5,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::path::Path;
-use tripwire_authority::{self as authority, Confinement, DEFAULT_POLICIES, Who, needs};
+use tripwire_authority::{self as authority, Confinement, DEFAULT_POLICIES, Surroundings, Who, needs};
 use tripwire_core::input::Permission;
 use tripwire_core::policy::Policy;
 use tripwire_observe::{RawCall, nature};
@@ -41,7 +41,7 @@ fn permissions(criterion: &mut Criterion) {
         criterion.bench_function(name, |bench| {
             bench.iter(|| {
                 let nature = nature(&RawCall { tool, args: black_box(args), ..RawCall::default() });
-                let needs = needs(tool, &nature, &policy, (&root, Confinement::Open));
+                let needs = needs(tool, &nature, &policy, Surroundings { root: &root, confinement: Confinement::Open });
                 default.authority(who, &needs, None)
             });
         });

@@ -7,9 +7,9 @@ use crate::exit::Exit;
 use crate::verbs::agent::worker::WorkerError;
 use std::io;
 use std::path::{Path, PathBuf};
-use tripwire_agent::engine::EngineError;
-use tripwire_agent::engine::open::OpenError;
-use tripwire_agent::engine::sensitive::SensitivePathError;
+use tripwire_agent::engines::EngineError;
+use tripwire_agent::engines::open::OpenError;
+use tripwire_agent::engines::sensitive::SensitivePathError;
 use tripwire_agent::session::SessionError;
 use tripwire_clients::install::InstallError;
 use tripwire_core::explain::Explain as _;
@@ -370,11 +370,11 @@ impl Problem {
             Self::Run(error) => error.hint(),
             Self::NoLocalTime => "say how long it may take with `--max-runtime 8h`".to_owned(),
             Self::NoObjective => "say it with `--objective TEXT` or `--task FILE`".to_owned(),
-            Self::Engine(error) => error.hint(),
+            Self::Engine(error) => error.hint().into_owned(),
             Self::Worker(error) => error.hint(),
-            Self::NoAnswer(error) => error.hint(),
-            Self::Sensitive(error) => error.hint().to_owned(),
-            Self::Session(error) => error.hint(),
+            Self::NoAnswer(error) => error.hint().into_owned(),
+            Self::Sensitive(error) => error.hint().into_owned(),
+            Self::Session(error) => error.hint().into_owned(),
             Self::Output(_) => "check the disk and the reader of the pipe".to_owned(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
         }
@@ -402,13 +402,13 @@ fn of_session(error: &SessionError) -> Exit {
     match error {
         SessionError::Driver(error) => of_driver(error),
         SessionError::StopStands { .. } => Exit::Stopped,
-        SessionError::Hands(_)
+        SessionError::Tools(_)
         | SessionError::Engine(_)
         | SessionError::NotOurs { .. }
         | SessionError::Over { .. }
         | SessionError::Changed { .. }
-        | SessionError::Remembered(_)
-        | SessionError::Sole(_) => Exit::Usage,
+        | SessionError::SavedEngines(_)
+        | SessionError::Locked(_) => Exit::Usage,
         SessionError::File(_) => Exit::DoesNotHold,
         SessionError::Canonical(_) => Exit::Internal,
     }

@@ -1,4 +1,7 @@
-//! The chain: event, activity, intent, gate. One way; nobody convinces upstream (CHAIN-1).
+//! The chain: event, activity, intent, gate. One way; nothing is decided upstream (CHAIN-1).
+//!
+//! The gate judges the evidence itself and does not read the intent. The intent is worked out last, because a session that
+//! the gate ends with this very input is reported as STOP.
 //!
 //! [`Chain::step`] is the whole engine: a function of the state and one input. The shell journals the input before it
 //! calls it and the decision after it, so that replaying the journal gives the same decisions.

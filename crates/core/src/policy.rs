@@ -4,9 +4,11 @@
 //! reference and the manifest. A policy is checked when it is loaded and its hash stands in the session's first
 //! record; nothing can change it afterwards.
 
+mod list;
 mod setting;
 mod settings;
 
+pub use list::List;
 pub use setting::{Choice, Limit, OnGuardFailure, Profile, SettingError, SettingRow, Switch, Text};
 pub use settings::{
     Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Review, Safety,

@@ -123,6 +123,17 @@ impl Count {
     }
 }
 
+impl Tokens {
+    /// Bytes of text that one token is taken for: rather few, so that the estimate is rather high.
+    const ESTIMATE_BYTES: usize = 3;
+
+    /// The tokens of a text whose provider gave no figure. Silence must not be free, so this rounds up.
+    #[must_use]
+    pub fn estimate(bytes: usize) -> Self {
+        Self::new(u64::try_from(bytes.div_ceil(Self::ESTIMATE_BYTES)).unwrap_or(u64::MAX))
+    }
+}
+
 /// What an alarm is worth: spent since the first repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -59,6 +59,5 @@ impl Facts {
 
 /// The patterns of the branches that a policy protects.
 fn protected_branches(policy: &Policy) -> Vec<String> {
-    let patterns = policy.identity.protected_branches.as_str().split(',').map(str::trim);
-    patterns.filter(|pattern| !pattern.is_empty()).map(str::to_owned).collect()
+    policy.identity.protected_branches.iter().map(str::to_owned).collect()
 }

@@ -3,6 +3,7 @@
 use crate::hold::Hold;
 use crate::line::call::{Call, Place};
 use crate::line::stream::Stream;
+use crate::reading::CommandReading;
 use std::path::PathBuf;
 
 /// What the rules say about one call. A hold ends the judgement of the call: what it runs was found before.
@@ -10,6 +11,8 @@ use std::path::PathBuf;
 pub(crate) struct Findings {
     /// What the call runs, in its order; the interpreter walks it.
     pub(crate) runs: Vec<Run>,
+    /// What the call is, where the rules read it more closely than the interpreter does.
+    pub(crate) commands: Vec<CommandReading>,
     pub(crate) hold: Option<Hold>,
 }
 
@@ -19,6 +22,8 @@ pub(crate) enum Run {
     Code(RunCode),
     /// A program, which no shell looks up.
     Program(Call),
+    /// A program that may run, though nothing says that it will: it is read, and not judged.
+    Unlikely(Call),
 }
 
 /// Code that a call hands to a shell.
@@ -33,19 +38,20 @@ pub(crate) struct RunCode {
 impl Findings {
     /// The findings of a call that runs code in its own folder.
     pub(crate) fn of_code(text: String, call: &Call) -> Self {
-        Self { runs: vec![Run::code(text, call)], hold: None }
+        Self { runs: vec![Run::code(text, call)], ..Self::default() }
     }
 
     /// Adds what was found after this.
     pub(crate) fn extend(&mut self, more: Self) {
         self.runs.extend(more.runs);
+        self.commands.extend(more.commands);
         self.hold = self.hold.take().or(more.hold);
     }
 }
 
 impl From<Option<Hold>> for Findings {
     fn from(hold: Option<Hold>) -> Self {
-        Self { runs: Vec::new(), hold }
+        Self { hold, ..Self::default() }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::interpreter::observer::Observer;
 use crate::line::call::{Call, Redirection};
 use crate::line::field::Field;
 use crate::line::state::State;
+use crate::reading::CommandReading;
 use crate::rules;
 use crate::search::Search;
 use crate::site::Site;
@@ -28,16 +29,19 @@ impl Observer for Guard {
         let nothing_known = call.args.first().is_some_and(|first| first.text().is_empty());
         let behind = call.args.get(1..).unwrap_or_default();
         if nothing_known && behind.first().is_some_and(|name| BEHIND_EMPTY.contains(&name.text().as_str())) {
-            return Findings { runs: vec![Run::Program(call.with_args(behind.to_vec()))], hold: None };
+            let runs = vec![Run::Program(call.with_args(behind.to_vec()))];
+            return Findings { runs, ..Findings::default() };
         }
+        let commands: Vec<CommandReading> = rules::unknown_push(site, call).into_iter().collect();
         if !call.has_short(&['r', 'R']) {
-            return Findings::default();
+            return Findings { commands, ..Findings::default() };
         }
         let args = [&[Field::of("rm")], behind].concat();
         let mut findings = rules::judge(site, &call.with_args(args));
         if let Some(hold) = &mut findings.hold {
             hold.reason = format!("the program cannot be known, and if it is `rm`: {}", hold.reason);
         }
+        findings.commands = commands;
         findings
     }
 

@@ -21,17 +21,18 @@ mod wrappers;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::report::Walked;
+
 use self::invoke::Invoker;
 use self::observer::Observer;
 use self::walk::Walker;
-use crate::hold::Segment;
 use crate::line::state::State;
 use crate::world::World;
 use tripwire_shell::Script;
 
 /// Walks a whole line, and gives its commands with why they are held.
-pub(crate) fn interpret(world: &World, state: State, script: &Script, observer: &mut dyn Observer) -> Vec<Segment> {
+pub(crate) fn interpret(world: &World, state: State, script: &Script, observer: &mut dyn Observer) -> Walked {
     let mut walker = Walker::new(world, state, observer, &Invoker);
     walker.line(script);
-    walker.report.into_segments()
+    walker.report.into_walked()
 }

@@ -4,9 +4,10 @@ use crate::deletion_tools::deletions;
 use crate::facts::Facts;
 use crate::guard::Guard;
 use crate::hold::{GuardRule, Hold, Segment};
-use crate::interpreter::interpret;
+use crate::interpreter::{Walked, interpret};
 use crate::line::field::Field;
 use crate::line::state::State;
+use crate::reading::{CallReading, Reading};
 use crate::steps::{Step, Watch};
 use crate::verdict::{Answer, Verdict};
 use crate::world::{Budget, World};
@@ -50,26 +51,33 @@ impl Judge {
     /// Judges one command line. Nothing is run but read-only questions to git, and those only when a rule asks.
     #[must_use]
     pub fn judge(&self, command: &str) -> Verdict {
+        self.read(command).verdict
+    }
+
+    /// Judges one command line, and gives what it would run.
+    #[must_use]
+    pub fn read(&self, command: &str) -> Reading {
         if command.len() > COMMAND_BYTES_MAX {
-            return Verdict::refused(GuardRule::TooComplex, "the line is longer than 2 MiB");
+            return Reading::refused(Verdict::refused(GuardRule::TooComplex, "the line is longer than 2 MiB"));
         }
         let parsed = parse(command);
         if let Some(error @ SyntaxError::TooDeep) = parsed.error {
-            return Verdict::refused(GuardRule::TooComplex, &error.to_string());
+            return Reading::refused(Verdict::refused(GuardRule::TooComplex, &error.to_string()));
         }
         let world = World::new(&self.facts);
-        let mut segments = interpret(&world, self.start(), &parsed.script, &mut Guard);
+        let Walked { mut segments, commands, extent } = interpret(&world, self.start(), &parsed.script, &mut Guard);
         if world.budget() == Budget::Spent {
             let hold = Hold::plain(GuardRule::TooComplex, "it reaches over more files than can be looked at");
             segments.push(Segment { command: String::new(), hold: Some(hold) });
         }
         let verdict = Verdict::of(segments);
-        match (parsed.error, verdict.verdict) {
+        let verdict = match (parsed.error, verdict.verdict) {
             (Some(error), Answer::Pass) => {
                 Verdict { reason: format!("a shell stops at what it cannot parse: {error}"), ..verdict }
             }
             (Some(_), Answer::Hold) | (None, Answer::Pass | Answer::Hold) => verdict,
-        }
+        };
+        Reading { verdict, commands, extent }
     }
 
     /// The steps of a command line. `watched` names the paths that a search of the line may come upon; it is asked only if
@@ -82,22 +90,34 @@ impl Judge {
         let parsed = parse(command);
         let world = World::new(&self.facts);
         let mut watch = Watch::new(watched);
-        let _segments = interpret(&world, self.start(), &parsed.script, &mut watch);
+        let _walked = interpret(&world, self.start(), &parsed.script, &mut watch);
         if parsed.error.is_some() {
             watch.note_unparsed(command, &self.facts.cwd);
         }
         watch.into_steps()
     }
 
-    /// Judges a call of any tool for a door: every command line that it hands over, and the deletion that its name is.
+    /// Reads a call of any tool: every command line that it hands over, and the deletion that its name is.
     #[must_use]
-    pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
+    pub fn read_call(facts: &Facts, tool: &str, args: &str) -> CallReading {
         let lines = shell_calls(tool, args).into_iter().map(|ShellCall { command, folder }| (command, folder));
         let deletions = deletions(tool, args).into_iter().map(|command| (command, None));
-        lines.chain(deletions).find_map(|(command, folder)| {
+        let mut whole = CallReading::default();
+        for (command, folder) in lines.chain(deletions) {
             let cwd = folder.map_or_else(|| facts.cwd.clone(), |folder| facts.cwd.join(folder));
-            Self::new(Facts { cwd, ..facts.clone() }).fact(&command)
-        })
+            let judge = Self::new(Facts { cwd, ..facts.clone() });
+            let Reading { verdict, commands, extent } = judge.read(&command);
+            whole.floor = whole.floor.or_else(|| judge.fact_of(&command, &verdict));
+            whole.commands.extend(commands);
+            whole.extent = whole.extent.max(extent);
+        }
+        whole
+    }
+
+    /// What a call would destroy, if anything.
+    #[must_use]
+    pub fn fact_of_call(facts: &Facts, tool: &str, args: &str) -> Option<FloorFact> {
+        Self::read_call(facts, tool, args).floor
     }
 
     /// The fact of a call whose arguments cannot be read: what cannot be judged waits for a person.

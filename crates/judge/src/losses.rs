@@ -120,7 +120,6 @@ const SECRET_ENDINGS: [&str; 14] = [
 /// What would be lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Losses {
-    /// The card.
     pub(crate) effect: Effect,
     /// Whether git was asked and gave no answer.
     pub(crate) unanswered: Option<PathBuf>,

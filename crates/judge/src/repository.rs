@@ -27,6 +27,7 @@ pub(crate) struct Repo {
     origin: RepoOrigin,
     handle: OnceCell<Option<Repository>>,
     status: OnceCell<Option<Status>>,
+    settings: OnceCell<Option<Vec<(String, String)>>>,
     past: RefCell<Past>,
     /// What commands of the line do to the files, not yet looked at: most lines end before anybody asks.
     later: RefCell<Vec<Later>>,
@@ -78,6 +79,7 @@ impl Repo {
             origin,
             handle: OnceCell::new(),
             status: OnceCell::new(),
+            settings: OnceCell::new(),
             past: RefCell::default(),
             later: RefCell::default(),
             course: RefCell::default(),
@@ -166,9 +168,24 @@ impl Repo {
         text.trim().strip_prefix(&format!("ref: refs/remotes/{remote}/")).map(str::to_owned)
     }
 
-    /// One line of the repository's configuration.
+    /// The value of a setting of the repository.
     pub(crate) fn config(&self, key: &str) -> Option<String> {
-        self.ask("config", &["config", "--get", key]).map(|text| text.trim().to_owned())
+        let settings = self.settings()?.iter().rev();
+        settings.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(key)).map(|(_, value)| value.trim().to_owned())
+    }
+
+    /// All settings of the repository in their order, included files among them; `None` if they cannot be read.
+    pub(crate) fn settings(&self) -> Option<&[(String, String)]> {
+        let listed = || {
+            let text = self.ask("config", &["config", "--list", "-z"])?;
+            // A setting without a value is a switch that is on.
+            let setting = |entry: &str| match entry.split_once('\n') {
+                Some((key, value)) => (key.to_owned(), value.to_owned()),
+                None => (entry.to_owned(), "true".to_owned()),
+            };
+            Some(text.split('\0').filter(|entry| !entry.is_empty()).map(setting).collect())
+        };
+        self.settings.get_or_init(listed).as_deref()
     }
 
     /// A number that git counts.

@@ -14,7 +14,7 @@ mod service;
 mod system;
 
 pub(crate) use self::database::generated as generated_sql;
-pub(crate) use self::git::note_effects as note_git_effects;
+pub(crate) use self::git::{note_effects as note_git_effects, unknown_push};
 pub(crate) use self::overwrite::redirected as judge_redirection;
 
 use crate::findings::Findings;

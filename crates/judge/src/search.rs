@@ -82,9 +82,7 @@ enum Order {
 /// What a search does with what it finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// It lists.
     List,
-    /// It deletes.
     Delete,
     /// It runs this command.
     Execute(Vec<Field>),

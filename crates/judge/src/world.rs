@@ -41,7 +41,6 @@ const LOOKS_MAX: u64 = 200_000;
 /// Whether a judgement may look further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Budget {
-    /// It may.
     Left,
     /// It may not, and what it found is not all.
     Spent,
@@ -60,7 +59,6 @@ pub(crate) enum Zone {
     Guard,
     /// The workspace, or a folder that holds it.
     Workspace,
-    /// Inside the workspace.
     Inside,
     /// Inside the system's temporary folder.
     Temporary,
@@ -170,7 +168,6 @@ impl World {
         outer
     }
 
-    /// Leaves a loop.
     pub(crate) fn end_loop(&self, outer: Option<usize>) {
         self.swept.set(outer);
     }
@@ -445,9 +442,7 @@ pub(crate) fn components(field: &Field) -> Vec<Vec<Atom>> {
 /// Whether a pattern's names are all there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Whole {
-    /// They are.
     All,
-    /// There are more.
     Cut,
 }
 

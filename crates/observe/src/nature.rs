@@ -31,8 +31,6 @@ pub struct Nature {
     pub doing: Doing,
     /// The paths that it names, relative to the workspace where they are inside; empty if it names none.
     pub targets: Vec<String>,
-    /// The simple commands of its command line, prefixes such as `env` or `sudo` taken off, inner shells taken apart.
-    pub commands: Vec<Vec<String>>,
 }
 
 /// Reads what a call is about to do.
@@ -65,27 +63,18 @@ pub fn nature(raw: &RawCall<'_>) -> Nature {
         ToolKind::Other => Doing::Unknown,
     };
     let is_line = matches!(doing, Doing::Runs | Doing::RunsAndEdits);
-    let commands = lines.iter().flat_map(|line| work::simple_commands(line)).collect();
     let mut targets: Vec<String> =
         patched(&call.said).map(|path| signature::target(path, raw.workspace_root)).collect();
     if targets.is_empty() && !is_line {
         targets.extend(call.arguments.path().map(|path| signature::target(&path, raw.workspace_root)));
     }
-    Nature { doing, targets, commands }
+    Nature { doing, targets }
 }
 
 /// Every file that a patch names; the facts of an event keep only the first.
 pub(super) fn patched(text: &str) -> impl Iterator<Item = &str> {
     const MARKS: [&str; 5] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ b/"];
     text.lines().filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
-}
-
-impl Nature {
-    /// The commands as one text each, for messages.
-    #[must_use]
-    pub fn shown(&self) -> Vec<String> {
-        self.commands.iter().map(|words| words.join(" ")).collect()
-    }
 }
 
 #[cfg(test)]
@@ -111,14 +100,5 @@ mod tests {
         let patch =
             r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n+x\n*** Add File: docs/b.md\n+y\n*** End Patch"}"#;
         assert_eq!(of("apply_patch", patch).targets, ["a.rs", "docs/b.md"]);
-    }
-
-    #[test]
-    fn ident_1_commands_are_found_behind_prefixes_and_in_inner_shells() {
-        let found = of(
-            "Bash",
-            r#"{"command":"cd x && sudo env A=b git push origin main; bash -c 'git push -f' | tee 'git push'"}"#,
-        );
-        assert_eq!(found.shown(), ["cd x", "git push origin main", "git push -f", "tee git push"]);
     }
 }

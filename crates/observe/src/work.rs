@@ -4,9 +4,6 @@ use super::arguments::is_shell;
 use super::programs;
 use super::shell::{Command, Joint, commands};
 use super::test_scripts;
-use alloc::borrow::ToOwned;
-use alloc::string::String;
-use alloc::vec::Vec;
 use tripwire_core::chain::event::{Flag, Flags};
 
 /// Shells inside shells that are looked into.
@@ -91,25 +88,6 @@ impl Marks {
 /// Reads a command line.
 pub(super) fn of_command(line: &str) -> Work {
     of_line(line, DEPTH_MAX)
-}
-
-/// The simple commands of a line, without what only stands before them; a shell inside gives its own commands.
-pub(super) fn simple_commands(line: &str) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    collect_commands(line, DEPTH_MAX, &mut found);
-    found
-}
-
-fn collect_commands(line: &str, depth: u8, found: &mut Vec<Vec<String>>) {
-    for command in commands(line) {
-        let texts = command.texts();
-        let unwrapped = unwrap(&texts);
-        match inner_line(unwrapped.words).filter(|_| depth > 0) {
-            Some(inner) => collect_commands(inner, depth.saturating_sub(1), found),
-            None if unwrapped.words.is_empty() => {}
-            None => found.push(unwrapped.words.iter().map(|word| (*word).to_owned()).collect()),
-        }
-    }
 }
 
 fn of_line(line: &str, depth: u8) -> Work {

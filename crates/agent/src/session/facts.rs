@@ -1,26 +1,27 @@
-//! What is said to the chain: requests with their authority, events with their figures. Facts only, no decision.
+//! What is put before the chain: requests with their authority, events with their figures. Facts only, no decision.
 
-use super::Session;
-use crate::engine::Fare;
-use tripwire_authority::{Confinement, Need, Who};
+use super::engine_set::EngineSet;
+use crate::engines::CallCost;
+use crate::tools::Meaning;
+use std::path::Path;
+use std::time::Duration;
+use tripwire_authority::{Confinement, Need, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
-use tripwire_core::input::{
-    AdvisorReply, Authority, Claim, Compaction, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict,
-    Verdict, What,
-};
+use tripwire_core::input::{Authority, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict};
 use tripwire_core::label::Label;
 use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::record::chain::Digest;
-use tripwire_core::run::LoopRequest;
 use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 use tripwire_core::usage::Usage;
+use tripwire_judge::reading::CallReading;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{RawCall, observe};
+use tripwire_session::driver::Driver;
 use tripwire_workspace::hash::workspace_hash;
 
-/// What memories are called that a policy does not tell apart: the careful answer.
+/// What memories are called that a policy does not distinguish: the careful answer.
 const PRIVATE: &str = "private";
 /// The name under which asking the model is requested.
 const MODEL: &str = "model";
@@ -32,64 +33,73 @@ pub(super) fn apply_action() -> Action {
     Action { tool: Label::cut(APPLY), ..Action::default() }
 }
 
-impl Session<'_> {
-    /// What the machine wants said, with the facts.
-    pub(super) fn what(&mut self, request: &LoopRequest) -> What {
-        match request {
-            LoopRequest::IterationStarted => What::IterationStarted,
-            LoopRequest::Spent(spent) => What::Event(self.spent_event(spent)),
-            LoopRequest::ModelRequest => What::Request(self.loops_own_request(MODEL, None)),
-            LoopRequest::ModelEvent(answer) => What::Event(self.model_event(answer)),
-            LoopRequest::ToolRequest(call) => What::Request(self.tool_request(call)),
-            LoopRequest::ToolResult(returned) | LoopRequest::ApplyResult(returned) => {
-                What::Result(self.result(returned))
-            }
-            LoopRequest::ToolEvent(call, returned) => {
-                let event = self.hands.event(call, returned);
-                let tested = event.flags.has(Flag::Test);
-                What::Event(AgentEvent {
-                    latency_ms: self.took_ms(),
-                    tool_calls: Count::new(1),
-                    turn_id: Some(self.turn_id()),
-                    workspace_hash: if tested { self.workspace() } else { None },
-                    ..event
-                })
-            }
-            LoopRequest::Claim => What::Claim(Claim { workspace_hash: self.workspace() }),
-            LoopRequest::Compacted => {
-                What::Compacted(Compaction { context_tokens: None, workspace_hash: self.workspace() })
-            }
-            LoopRequest::Advice(spoken) => What::Advisor(AdvisorReply { advice: Label::cut(spoken.text.trim()) }),
-            LoopRequest::Verdict(reviewed) => What::Review(verdict(reviewed)),
-            LoopRequest::ApplyRequest(proposal) => What::Request(self.loops_own_request(APPLY, Some(*proposal))),
+/// What the facts are taken from.
+pub(super) struct Facts<'a> {
+    pub(super) driver: &'a Driver,
+    pub(super) engines: &'a EngineSet,
+    /// The workspace.
+    pub(super) root: &'a Path,
+    /// The folder whose contents the agent changes.
+    pub(super) tree: &'a Path,
+    /// The running step.
+    pub(super) step: Count,
+    /// How long the last call took.
+    pub(super) took: Duration,
+}
+
+impl Facts<'_> {
+    /// A call that came back, with what the session knows of it.
+    pub(super) fn tool_event(&self, event: AgentEvent) -> AgentEvent {
+        let tested = event.flags.has(Flag::Test);
+        AgentEvent {
+            latency_ms: self.took_ms(),
+            tool_calls: Count::new(1),
+            turn_id: Some(self.turn_id()),
+            workspace_hash: if tested { self.workspace() } else { None },
+            ..event
         }
     }
 
+    /// The request to ask the model.
+    pub(super) fn model_request(&self) -> Request {
+        self.loops_own_request(MODEL, None)
+    }
+
+    /// The request to apply a reviewed change.
+    pub(super) fn apply_request(&self, proposal: Digest) -> Request {
+        self.loops_own_request(APPLY, Some(proposal))
+    }
+
     /// The request for a call, with what the role's permissions say about it.
-    fn tool_request(&self, call: &Call) -> Request {
+    pub(super) fn tool_request(&self, call: &Call, meaning: Option<Meaning>) -> Request {
         let raw = RawCall { tool: &call.tool, args: &call.arguments, ..RawCall::default() };
+        let reading = self.reading(call);
         let who = Who::role(self.driver.role());
-        let (action, authority) = match self.hands.meaning(call) {
+        let (action, authority) = match meaning {
             Some(meaning) => {
-                let authority = self.driver.authority_for(who, &raw, (&self.root, Confinement::Sandboxed));
+                let at = Surroundings { root: self.root, confinement: Confinement::Sandboxed };
+                let authority = self.driver.authority_for(who, &raw, &reading, at);
                 (meaning.action, Some(self.with_memories(authority, &meaning.permissions)))
             }
-            // A call that does not decode is never asked for; without authority the gate refuses it.
+            // A call that does not decode is never requested; without authority the gate refuses it.
             None => (observe(&raw).action, None),
         };
         let action = Action { turn_id: Some(self.turn_id()), ..action };
-        Request { action, authority, floor: self.floor(call), proposal: None, reserve_micro_usd: None }
+        Request { action, authority, floor: reading.floor, proposal: None, reserve_micro_usd: None }
     }
 
-    /// What a command line would destroy beyond recall, if anything.
-    fn floor(&self, call: &Call) -> Option<FloorFact> {
-        let facts = judge::Facts::here(self.root.clone(), self.root.clone(), self.driver.policy());
+    /// What a call would run, and what it would destroy beyond recall.
+    fn reading(&self, call: &Call) -> CallReading {
+        let facts = judge::Facts::here(self.root.to_owned(), self.root.to_owned(), self.driver.policy());
         let facts = facts.in_session(self.driver.layout(), self.driver.session());
-        let fact = Judge::fact_of_call(&facts, &call.tool, &call.arguments)?;
+        let reading = Judge::read_call(&facts, &call.tool, &call.arguments);
         // The model and the transcript see paths relative to the workspace.
         let root = self.root.to_string_lossy();
-        let reason = fact.reason.as_str().replace(&format!("{root}/"), "").replace(root.as_ref(), ".");
-        Some(FloorFact { reason: Label::cut(&reason), ..fact })
+        let floor = reading.floor.map(|fact| {
+            let reason = fact.reason.as_str().replace(&format!("{root}/"), "").replace(root.as_ref(), ".");
+            FloorFact { reason: Label::cut(&reason), ..fact }
+        });
+        CallReading { floor, ..reading }
     }
 
     /// The same facts with what a tool of the memory needs beside them: the first that is missing is named.
@@ -127,7 +137,7 @@ impl Session<'_> {
     }
 
     /// The model's turn: what it used, what it cost, how full its window is.
-    fn model_event(&self, answer: &Answer) -> AgentEvent {
+    pub(super) fn model_event(&self, answer: &Answer) -> AgentEvent {
         if let Some(work) = &answer.work {
             return self.work_event(answer, work);
         }
@@ -142,7 +152,7 @@ impl Session<'_> {
     }
 
     /// A question that gave no answer: what it used and cost. It says nothing about the context, which is as it was.
-    fn spent_event(&self, spent: &Spent) -> AgentEvent {
+    pub(super) fn spent_event(&self, spent: &Spent) -> AgentEvent {
         self.usage_event(&spent.engine, &spent.model, &spent.usage)
     }
 
@@ -151,7 +161,7 @@ impl Session<'_> {
         AgentEvent {
             cache_read_tokens: Some(usage.cache_read),
             cache_write_tokens: Some(usage.cache_write),
-            cost_micro_usd: charge(self.engines.fare_of(engine), model, usage),
+            cost_micro_usd: charge(self.engines.call_cost_of(engine), model, usage),
             input_tokens: Some(usage.fresh_input),
             model: Some(model.clone()),
             output_tokens: Some(usage.output.plus(usage.reasoning)),
@@ -189,7 +199,7 @@ impl Session<'_> {
     }
 
     /// What the gate learns of an execution.
-    fn result(&self, returned: &Returned) -> ExecutionResult {
+    pub(super) fn result(&self, returned: &Returned) -> ExecutionResult {
         let (executed, status) = match returned.how {
             CallOutcome::Done | CallOutcome::Failed => (true, ExecutionStatus::Success),
             CallOutcome::Cut => (true, ExecutionStatus::Failed),
@@ -202,7 +212,7 @@ impl Session<'_> {
 
     /// The calls of one step share it.
     fn turn_id(&self) -> Label {
-        Label::cut(&format!("step-{}", self.run.step()))
+        Label::cut(&format!("step-{}", self.step))
     }
 
     fn took_ms(&self) -> RunMillis {
@@ -210,25 +220,24 @@ impl Session<'_> {
     }
 
     /// The workspace now; one that cannot be hashed proves nothing, and the verdict says so.
-    fn workspace(&self) -> Option<Label> {
-        workspace_hash(self.hands.tree()).ok().map(|hash| Label::cut(&hash.digest))
+    pub(super) fn workspace(&self) -> Option<Label> {
+        workspace_hash(self.tree).ok().map(|hash| Label::cut(&hash.digest))
     }
 }
 
 /// What the tokens of one question cost.
-fn charge(fare: Fare, model: &Label, usage: &Usage) -> Option<MicroUsd> {
+fn charge(cost_of: CallCost, model: &Label, usage: &Usage) -> Option<MicroUsd> {
     let cost = prices::cost(model.as_str(), usage);
-    match (fare, cost.basis) {
-        (Fare::Free, PriceBasis::Listed | PriceBasis::HighestKnown) | (Fare::IfListed, PriceBasis::HighestKnown) => {
-            None
-        }
-        (Fare::IfListed, PriceBasis::Listed) | (Fare::Full, PriceBasis::Listed | PriceBasis::HighestKnown) => {
+    match (cost_of, cost.basis) {
+        (CallCost::Free, PriceBasis::Listed | PriceBasis::HighestKnown)
+        | (CallCost::IfListed, PriceBasis::HighestKnown) => None,
+        (CallCost::IfListed, PriceBasis::Listed) | (CallCost::Full, PriceBasis::Listed | PriceBasis::HighestKnown) => {
             Some(cost.micro_usd)
         }
     }
 }
 
-fn verdict(reviewed: &Reviewed) -> ReviewVerdict {
+pub(super) fn verdict(reviewed: &Reviewed) -> ReviewVerdict {
     let verdict = match reviewed.answer {
         ReviewAnswer::Approved => Verdict::Approved,
         ReviewAnswer::Rejected | ReviewAnswer::Unclear | ReviewAnswer::NothingChanged => Verdict::Rejected,
@@ -243,12 +252,12 @@ mod tests {
     #[test]
     fn gate_8_a_listed_model_behind_a_loopback_address_costs_its_price() {
         let usage = Usage { fresh_input: Tokens::new(1_000_000), ..Usage::default() };
-        let of = |fare, model: &str| charge(fare, &Label::cut(model), &usage).map(MicroUsd::get);
-        let price = of(Fare::Full, "claude-opus-4-5");
+        let of = |cost_of, model: &str| charge(cost_of, &Label::cut(model), &usage).map(MicroUsd::get);
+        let price = of(CallCost::Full, "claude-opus-4-5");
         assert_eq!(price, Some(5_000_000));
-        assert_eq!(of(Fare::IfListed, "claude-opus-4-5"), price);
-        assert_eq!(of(Fare::IfListed, "llama3:8b"), None, "a model of this machine costs nothing");
-        assert!(of(Fare::Full, "llama3:8b") >= price, "a remote one without a price costs the dearest");
-        assert_eq!(of(Fare::Free, "claude-opus-4-5"), None, "a cassette was paid for when it was recorded");
+        assert_eq!(of(CallCost::IfListed, "claude-opus-4-5"), price);
+        assert_eq!(of(CallCost::IfListed, "llama3:8b"), None, "a model of this machine costs nothing");
+        assert!(of(CallCost::Full, "llama3:8b") >= price, "a remote one without a price costs the highest known");
+        assert_eq!(of(CallCost::Free, "claude-opus-4-5"), None, "a cassette was paid for when it was recorded");
     }
 }

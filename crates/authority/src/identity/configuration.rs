@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tripwire_core::policy::List;
 use tripwire_core::policy::{Policy, Switch, Text};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
@@ -110,7 +111,7 @@ impl Configuration {
             (Part::Client, &identity.client_files),
         ];
         for (part, list) in lists {
-            self.set(part, digest_of(workspace, list.as_str())?);
+            self.set(part, digest_of(workspace, list)?);
         }
         Ok(())
     }
@@ -151,10 +152,10 @@ impl Configuration {
 }
 
 /// The digest over those files of a list that exist; none if none does.
-fn digest_of(workspace: Option<&Path>, list: &str) -> Result<Option<Digest>, ConfigurationError> {
+fn digest_of(workspace: Option<&Path>, list: &List) -> Result<Option<Digest>, ConfigurationError> {
     let Some(workspace) = workspace else { return Ok(None) };
     let mut all = String::new();
-    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in list.iter() {
         let path = workspace.join(name);
         let wrong = |cause| ConfigurationError::File { path: path.clone(), cause };
         let file = match open_regular(&path) {

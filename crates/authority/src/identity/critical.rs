@@ -1,64 +1,52 @@
 //! Which calls are critical operations: those that the policy names, and `git push` where it goes to a protected branch.
+//! What a call runs is the judge's reading; this file reads no command line itself.
 
-mod push;
-
-use std::path::Path;
 use tripwire_core::policy::Policy;
-use tripwire_observe::Nature;
+use tripwire_judge::reading::{CallReading, CommandReading, Extent};
 
-/// The critical operation that a call is, if it is one. What cannot be told counts as critical.
+/// The critical operation that a call is, if it is one. A call that could not be read to its end counts as critical.
 #[must_use]
-pub fn operation<'a>(tool: &str, nature: &Nature, policy: &'a Policy, workspace: Option<&Path>) -> Option<&'a str> {
-    let named = policy.identity.critical_operations.as_str().split(',').map(str::trim).filter(|name| !name.is_empty());
-    named.into_iter().find(|name| {
+pub fn operation<'a>(tool: &str, reading: &CallReading, policy: &'a Policy) -> Option<&'a str> {
+    policy.identity.critical_operations.iter().find(|name| {
         let words: Vec<&str> = name.split_whitespace().collect();
-        tool == *name || nature.commands.iter().any(|command| is(command, &words, policy, workspace))
+        tool == *name || reading.extent == Extent::Cut || reading.commands.iter().any(|one| is(one, &words, policy))
     })
 }
 
-/// Whether a simple command is the operation of these words.
-fn is(command: &[String], operation: &[&str], policy: &Policy, workspace: Option<&Path>) -> bool {
-    let words: Vec<&str> = command.iter().map(String::as_str).collect();
-    let Some((program, rest)) = words.split_first() else { return false };
-    let program = program.rsplit('/').next().unwrap_or(program);
+/// Whether a command is the operation of these words.
+fn is(command: &CommandReading, operation: &[&str], policy: &Policy) -> bool {
     if operation == ["git", "push"] {
-        let push = match program.strip_prefix("git-") {
-            Some(verb) => push::read(Some(verb), rest, workspace),
-            None if program == "git" => push::read(None, rest, workspace),
-            None => return false,
-        };
-        return push.is_some_and(|push| push.reaches(|branch| is_protected(branch, policy)));
+        let protected = policy.identity.protected_branches.iter();
+        return command.push.as_ref().is_some_and(|push| push.reaches_any_of(protected));
     }
-    let rest = if program == "git" { push::behind_git_options(rest) } else { rest };
-    let Some((first, more)) = operation.split_first() else { return false };
-    program == *first && rest.starts_with(more)
-}
-
-fn is_protected(branch: &str, policy: &Policy) -> bool {
-    let patterns = policy.identity.protected_branches.as_str().split(',').map(str::trim);
-    patterns.filter(|pattern| !pattern.is_empty()).any(|pattern| matches(pattern, branch))
-}
-
-/// Whether a text fits a pattern in which `*` stands for anything.
-fn matches(pattern: &str, text: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(behind) = text.strip_prefix(start) else { return false };
-    let ends = behind.char_indices().map(|(at, _)| at).chain([behind.len()]);
-    ends.into_iter().any(|at| behind.get(at..).is_some_and(|tail| matches(rest, tail)))
+    command.starts_with(operation)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_observe::{RawCall, nature};
+    use std::path::Path;
+    use tripwire_judge::{Facts, Judge};
+
+    fn reading(tool: &str, args: &str, root: &Path) -> CallReading {
+        let facts = Facts { workspace: root.to_owned(), cwd: root.to_owned(), ..Facts::default() };
+        Judge::read_call(&facts, tool, args)
+    }
+
+    /// The least that git takes for a repository.
+    fn critical_with(config: &str, line: &str, branch: &str) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        for part in ["objects", "refs"] {
+            std::fs::create_dir_all(folder.path().join(".git").join(part)).unwrap();
+        }
+        std::fs::write(folder.path().join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+        std::fs::write(folder.path().join(".git/config"), config).unwrap();
+        let args = serde_json::json!({ "command": line }).to_string();
+        operation("Bash", &reading("Bash", &args, folder.path()), &Policy::default()).is_some()
+    }
 
     fn critical(line: &str, branch: &str) -> bool {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join(".git")).unwrap();
-        std::fs::write(folder.path().join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
-        let args = serde_json::json!({ "command": line }).to_string();
-        let nature = nature(&RawCall { tool: "Bash", args: &args, ..RawCall::default() });
-        operation("Bash", &nature, &Policy::default(), Some(folder.path())).is_some()
+        critical_with("", line, branch)
     }
 
     #[test]
@@ -123,15 +111,7 @@ mod tests {
 
     #[test]
     fn ident_1_what_the_repository_says_about_pushes_counts() {
-        let critical = |config: &str, line: &str| {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join(".git")).unwrap();
-            std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/topic\n").unwrap();
-            std::fs::write(folder.path().join(".git/config"), config).unwrap();
-            let args = serde_json::json!({ "command": line }).to_string();
-            let nature = nature(&RawCall { tool: "Bash", args: &args, ..RawCall::default() });
-            operation("Bash", &nature, &Policy::default(), Some(folder.path())).is_some()
-        };
+        let critical = |config: &str, line: &str| critical_with(config, line, "topic");
         let plain =
             "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
         assert!(!critical(plain, "git push") && !critical(plain, "git push origin"));
@@ -158,12 +138,14 @@ mod tests {
     fn ident_1_a_policy_names_other_operations() {
         let mut policy = Policy::default();
         policy.set("identity.critical_operations", "cargo publish, mcp__github__merge").unwrap();
-        let of = |tool: &str, args: &str| nature(&RawCall { tool, args, ..RawCall::default() });
-        let publish = of("Bash", r#"{"command":"cargo publish --dry-run"}"#);
-        assert_eq!(operation("Bash", &publish, &policy, None), Some("cargo publish"));
-        let merge = of("mcp__github__merge", "{}");
-        assert_eq!(operation("mcp__github__merge", &merge, &policy, None), Some("mcp__github__merge"));
-        let push = of("Bash", r#"{"command":"git push origin main"}"#);
-        assert_eq!(operation("Bash", &push, &policy, None), None);
+        let operation = |tool: &str, args: &str| operation(tool, &reading(tool, args, Path::new("/w")), &policy);
+        for line in ["cargo publish --dry-run", "sudo cargo publish", "x=publish; cargo $x", "echo cargo publish | sh"]
+        {
+            let args = serde_json::json!({ "command": line }).to_string();
+            assert_eq!(operation("Bash", &args), Some("cargo publish"), "{line}");
+        }
+        assert_eq!(operation("mcp__github__merge", "{}"), Some("mcp__github__merge"));
+        assert_eq!(operation("Bash", r#"{"command":"git push origin main"}"#), None);
+        assert_eq!(operation("Bash", r#"{"command":"echo cargo publish"}"#), None);
     }
 }

@@ -18,11 +18,11 @@ use clap::Args;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tripwire_agent::engine::cassette::{Binding, Recorder};
-use tripwire_agent::engine::sensitive::SensitivePaths;
-use tripwire_agent::engine::{Engine, open};
-use tripwire_agent::session::{Doors, Engines, Left, Plan, Recorders, Remembered, Session};
-use tripwire_agent::worker::OBJECTIVE_BYTES_MAX;
+use tripwire_agent::engines::cassette::{Binding, Recorder};
+use tripwire_agent::engines::sensitive::SensitivePaths;
+use tripwire_agent::engines::worker::OBJECTIVE_BYTES_MAX;
+use tripwire_agent::engines::{Engine, open};
+use tripwire_agent::session::{self, EngineSet, Plan, Recorders, SavedEngines, SessionEnd};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
@@ -38,7 +38,7 @@ use tripwire_workspace::{Workspace, exclude, test_command};
 /// Work on an objective with our own agent loop: a model asks for tools, the guard decides, the sandbox runs them.
 ///
 /// Every model answer and every tool result is journaled before it is used, so that `tripwire replay` runs the session
-/// again without a model, and `--resume` goes on after a crash. Engines: `scripted:FILE` (a cassette), `anthropic:MODEL`,
+/// again without a model, and `--resume` goes on after a crash. EngineSet: `scripted:FILE` (a cassette), `anthropic:MODEL`,
 /// `openai:MODEL`, `openai-chat:MODEL@URL`, `gemini:MODEL`, `lmstudio:MODEL`, `ollama:MODEL`. Keys come from the
 /// environment. Workers: `claude`, `codex`, `gemini`, alone or with their own flags, do a whole turn themselves under the
 /// supervisor of `tripwire run`; then the loop runs the test command and judges their claim.
@@ -144,7 +144,7 @@ hint: name one with `--engine`: `anthropic:MODEL`, `openai:MODEL`, `gemini:MODEL
 struct Start {
     objective: String,
     workspace: Workspace,
-    names: Remembered,
+    names: SavedEngines,
 }
 
 impl Start {
@@ -152,7 +152,7 @@ impl Start {
     fn of(args: &AgentArgs) -> Result<Self, Problem> {
         let mut engines = vec![args.engine.clone().unwrap_or_else(|| ENGINE.to_owned())];
         engines.extend(args.fallback.iter().cloned());
-        let names = Remembered { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
+        let names = SavedEngines { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
         let workspace = args.place.look()?;
         if !workspace.root().is_dir() {
             return Err(Problem::open(workspace.root(), std::io::Error::from(std::io::ErrorKind::NotADirectory)));
@@ -163,13 +163,13 @@ impl Start {
     }
 
     fn of_example(example: &Example) -> Self {
-        let names = Remembered { engines: vec![example.engine()], advisor: Some(example.advisor()), reviewer: None };
+        let names = SavedEngines { engines: vec![example.engine()], advisor: Some(example.advisor()), reviewer: None };
         Self { objective: example.objective(), workspace: example.workspace(), names }
     }
 }
 
 /// Refuses what a worker cannot be or do, before anything is made.
-fn workers_fit(args: &AgentArgs, names: &Remembered, objective: &str) -> Result<(), Problem> {
+fn workers_fit(args: &AgentArgs, names: &SavedEngines, objective: &str) -> Result<(), Problem> {
     for (aside, part) in [(&names.advisor, "advisor"), (&names.reviewer, "reviewer")] {
         if let Some(name) = aside.clone().filter(|name| worker::command(name).is_some()) {
             return Err(WorkerError::Aside { name, part }.into());
@@ -208,11 +208,11 @@ fn task(file: &Path) -> Result<String, Problem> {
 }
 
 /// Plays a new session to its end; gives the exit code and how it was left.
-fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
+fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, SessionEnd), Problem> {
     let Start { objective, workspace, names } = start;
     let root = workspace.root().to_owned();
     let change = |policy: &mut Policy| set(args, &root, policy);
-    let runtime_max = Session::would_begin(workspace.layout(), workspace.root(), change)?;
+    let runtime_max = session::check_start(workspace.layout(), workspace.root(), change)?;
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     let mut engines = engines(args, &names, &workspace)?;
     engines.probe(&interrupted, runtime_max)?;
@@ -224,8 +224,7 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, Left), Problem> {
     }
     let plan = plan(objective, engines, &workspace);
     let mut printer = Printer::new(shown(args));
-    let doors = Doors { interrupted: &interrupted, audience: &mut printer };
-    let left = Session::begin(plan, doors, change)?.play()?;
+    let left = session::begin(plan, &mut printer, change)?.play()?;
     Ok((leave(&workspace, &left, printer)?, left))
 }
 
@@ -245,10 +244,10 @@ fn say_where(args: &AgentArgs, workspace: &Workspace) {
 fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     let workspace = args.place.look()?;
     let id = SessionId::parse(session)?;
-    let names = match (&args.engine, Remembered::of(workspace.layout(), id.as_str())) {
+    let names = match (&args.engine, SavedEngines::of(workspace.layout(), id.as_str())) {
         (None, Ok(names)) => names,
         (None, Err(error)) => return Err(Problem::Session(Box::new(error.into()))),
-        (Some(_), kept) => Remembered {
+        (Some(_), kept) => SavedEngines {
             engines: args.engine.iter().chain(&args.fallback).cloned().collect(),
             advisor: args.advisor.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.advisor.clone())),
             reviewer: args.review.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.reviewer.clone())),
@@ -258,12 +257,11 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     workers_fit(args, &names, "")?;
     let plan = plan(String::new(), engines(args, &names, &workspace)?, &workspace);
     let mut printer = Printer::new(shown(args));
-    let doors = Doors { interrupted: &interrupted, audience: &mut printer };
-    let left = Session::resume(&id, plan, doors)?.play()?;
+    let left = session::resume(&id, plan, &mut printer)?.play()?;
     leave(&workspace, &left, printer)
 }
 
-fn plan(objective: String, engines: Engines, workspace: &Workspace) -> Plan {
+fn plan(objective: String, engines: EngineSet, workspace: &Workspace) -> Plan {
     Plan {
         objective,
         engines,
@@ -309,7 +307,7 @@ fn set(args: &AgentArgs, root: &Path, policy: &mut Policy) -> Result<(), PolicyE
     }
 }
 
-fn engines(args: &AgentArgs, names: &Remembered, workspace: &Workspace) -> Result<Engines, Problem> {
+fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Result<EngineSet, Problem> {
     let environment = |name: &str| std::env::var(name).ok();
     let sensitive = sensitive_paths(workspace.layout())?;
     let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
@@ -337,7 +335,7 @@ fn engines(args: &AgentArgs, names: &Remembered, workspace: &Workspace) -> Resul
                 .transpose()?,
         },
     };
-    Ok(Engines { chain, advisor, reviewer, recorders, probed: None })
+    Ok(EngineSet { chain, advisor, reviewer, recorders, probed: None })
 }
 
 /// What the command line sets in the policy of a worker's own session; time and money are what is left of ours.
@@ -395,7 +393,7 @@ fn shown(args: &AgentArgs) -> Shown {
 }
 
 /// Says how it ended, with the proof that it can be run again.
-fn leave(workspace: &Workspace, left: &Left, mut printer: Printer) -> Result<Exit, Problem> {
+fn leave(workspace: &Workspace, left: &SessionEnd, mut printer: Printer) -> Result<Exit, Problem> {
     let exit = exit_of(&left.ending);
     let parity = AgentParity::of(workspace, &left.session)?;
     printer.end();

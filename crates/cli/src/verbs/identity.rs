@@ -254,7 +254,7 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Problem> {
 }
 
 fn authorized(policy: &Policy) -> impl Iterator<Item = &str> {
-    policy.identity.authorized_roles.as_str().split(',').map(str::trim).filter(|role| !role.is_empty())
+    policy.identity.authorized_roles.iter()
 }
 
 fn print(line: &str) -> Result<Exit, Problem> {

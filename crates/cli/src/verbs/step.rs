@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tripwire_authority::identity::Configuration;
-use tripwire_authority::{Confinement, Who};
+use tripwire_authority::{Confinement, Surroundings, Who};
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::Policy;
@@ -88,7 +88,8 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
 fn authorize(args: &StepArgs, driver: &Driver, root: &Path, what: &mut What) {
     if let (What::Request(request), Some(role)) = (what, args.acting.named()) {
         let who = Who::role(&role);
-        request.authority = Some(driver.authority_for_action(who, &request.action, (root, Confinement::Open)));
+        let at = Surroundings { root, confinement: Confinement::Open };
+        request.authority = Some(driver.authority_for_action(who, &request.action, at));
     }
 }
 

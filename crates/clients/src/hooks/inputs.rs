@@ -6,7 +6,7 @@ use super::legible;
 use super::memory::Memory;
 use super::protected::{self, Reach};
 use std::path::Path;
-use tripwire_authority::{Confinement, Who};
+use tripwire_authority::{Confinement, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
 use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Request, What};
 use tripwire_core::label::Label;
@@ -36,21 +36,23 @@ impl Scene<'_> {
         let facts = observe(&self.raw(tool));
         let agent = self.call.agent.as_ref().map(|agent| agent.id.as_str());
         let who = Who { role: driver.role(), agent };
+        let readable = legible::read(&tool.input);
+        let mut reading = Judge::read_call(self.facts, &tool.name, &tool.input);
         // A hook confines nothing: what a call could do counts.
-        let mut authority = driver.authority_for(who, &self.raw(tool), (self.root, Confinement::Open));
-        let floor = match legible::read(&tool.input) {
+        let at = Surroundings { root: self.root, confinement: Confinement::Open };
+        let mut authority = driver.authority_for(who, &self.raw(tool), &reading, at);
+        match readable {
             Ok(input) => {
                 if protected::touches(self.reach, (tool, &input), self.facts).is_some() {
                     (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
                 }
-                Judge::fact_of_call(self.facts, &tool.name, &tool.input)
             }
-            Err(why) => Some(Judge::fact_of_unreadable(self.facts, &tool.input, &why)),
-        };
+            Err(why) => reading.floor = Some(Judge::fact_of_unreadable(self.facts, &tool.input, &why)),
+        }
         What::Request(Request {
             action: facts.action,
             authority: Some(authority),
-            floor,
+            floor: reading.floor,
             proposal: None,
             reserve_micro_usd: None,
         })

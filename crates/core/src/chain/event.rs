@@ -379,8 +379,8 @@ impl Serialize for Flags {
 
 impl<'de> Deserialize<'de> for Flags {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> serde::de::Visitor<'de> for List {
+        struct FlagsVisitor;
+        impl<'de> serde::de::Visitor<'de> for FlagsVisitor {
             type Value = Flags;
             fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.write_str("a list of flag names such as [\"edit\"]")
@@ -396,7 +396,7 @@ impl<'de> Deserialize<'de> for Flags {
                 Ok(flags)
             }
         }
-        deserializer.deserialize_seq(List)
+        deserializer.deserialize_seq(FlagsVisitor)
     }
 }
 

@@ -107,7 +107,7 @@ impl SafetyGate {
 
     /// The verdict on everything that is known now.
     pub(crate) fn judge(&mut self, policy: &Policy, turn: &mut Turn<'_>) -> SafetyDecision {
-        self.suffer(policy, turn);
+        self.apply_health_cost(policy, turn);
         let vetoes = self.vetoes(policy, turn);
         self.act_on(policy, turn, vetoes);
         let answer = GateOutcome::of(self, policy, turn, vetoes);
@@ -156,7 +156,7 @@ impl SafetyGate {
     }
 
     /// What entering an alarm mode or flipping costs.
-    fn suffer(&mut self, policy: &Policy, turn: &Turn<'_>) {
+    fn apply_health_cost(&mut self, policy: &Policy, turn: &Turn<'_>) {
         use crate::decision::ActivityMode;
         match turn.reading.entered {
             Some(ActivityMode::Looping) => self.health.fall(policy.health.looping_cost),

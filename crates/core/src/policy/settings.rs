@@ -1,5 +1,6 @@
 //! Every setting, defined once: section, type, default, meaning, source.
 
+use super::list::List;
 use super::setting::{Limit, OnGuardFailure, Profile, Setting, SettingError, SettingRow, Switch, Text};
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
 use alloc::vec::Vec;
@@ -97,30 +98,30 @@ settings! {
         /// How often in a row a claim to be done is refused before it is released with its verdict.
         max_refusals: Count = Count::new(2), "SPEC §5.2";
         /// Paths whose change asks for documentation; empty means: report only.
-        api_paths: Text = Text::new(""), "SPEC §5.2";
+        api_paths: List = List::new(""), "SPEC §5.2";
         /// Paths that count as documentation.
-        docs_paths: Text = Text::new(""), "SPEC §5.2";
+        docs_paths: List = List::new(""), "SPEC §5.2";
     }
     /// Who may do critical things.
     Identity identity {
         /// Roles that may do critical operations.
-        authorized_roles: Text = Text::new("developer"), "geometry: agentic identity";
+        authorized_roles: List = List::new("developer"), "geometry: agentic identity";
         /// The caller's correlation id; empty means: the session's id.
         workflow_binding: Text = Text::new(""), "geometry: agentic identity";
         /// The role of an agent, unless `--role` or `TRIPWIRE_ROLE` says otherwise.
         role: Text = Text::new("developer"), "SPEC §8.1";
         /// Folders whose files are source; `.` is the whole workspace.
-        source_dirs: Text = Text::new("."), "phase 0: permission enforcement";
+        source_dirs: List = List::new("."), "phase 0: permission enforcement";
         /// Operations that need a checksum on the gold-standard list and an authorized role.
-        critical_operations: Text = Text::new("git push"), "SPEC §8.3";
+        critical_operations: List = List::new("git push"), "SPEC §8.3";
         /// Branches to which a push is critical; `*` stands for anything.
-        protected_branches: Text = Text::new("main,master,release/*"), "SPEC §8.3";
+        protected_branches: List = List::new("main,master,release/*"), "SPEC §8.3";
         /// Files whose contents are the agent's prompt.
-        prompt_files: Text = Text::new("CLAUDE.md,AGENTS.md,GEMINI.md"), "geometry: agentic identity";
+        prompt_files: List = List::new("CLAUDE.md,AGENTS.md,GEMINI.md"), "geometry: agentic identity";
         /// Files whose contents say which tools the agent has.
-        tool_files: Text = Text::new(".mcp.json"), "geometry: agentic identity";
+        tool_files: List = List::new(".mcp.json"), "geometry: agentic identity";
         /// Files that configure the client that runs the agent.
-        client_files: Text = Text::new(".claude/settings.json,.codex/config.toml,.gemini/settings.json"),
+        client_files: List = List::new(".claude/settings.json,.codex/config.toml,.gemini/settings.json"),
             "geometry: agentic identity";
     }
     /// The review gate.

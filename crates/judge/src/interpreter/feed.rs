@@ -27,7 +27,7 @@ pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
     let input = named.as_ref().unwrap_or(&call.stdin);
     let items = items_of(input);
     if items.is_empty() {
-        return Fed::Nothing;
+        return without_items(args, call);
     }
     let holder = call.option(&["-I", "--replace", "-i"]).map(|field| field.text()).filter(|text| !text.is_empty());
     let holder = holder.unwrap_or_else(|| "{}".to_owned());
@@ -57,6 +57,17 @@ pub(super) fn fed(site: &Site<'_>, args: Vec<Field>, call: &Call) -> Fed {
         Call { stdin: Stream::Closed, ..call.with_args(args) }
     };
     Fed::Calls(calls.into_iter().map(inner).collect())
+}
+
+/// `xargs` runs its command once without any input, unless an option of its own forbids it.
+fn without_items(args: Vec<Field>, call: &Call) -> Fed {
+    let own = call.args.len().saturating_sub(args.len());
+    let own = call.with_args(call.args.get(..own).unwrap_or_default().to_vec());
+    let waits = own.has_short(&['r']) || own.has_any(&["--no-run-if-empty"]);
+    if call.name() != "xargs" || args.is_empty() || waits {
+        return Fed::Nothing;
+    }
+    Fed::Calls(vec![Call { stdin: Stream::Closed, ..call.with_args(args) }])
 }
 
 /// The words of an input.

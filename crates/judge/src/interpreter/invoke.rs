@@ -71,6 +71,7 @@ fn invoke(walker: &mut Walker<'_>, call: &Call, lookup: Lookup) -> Stream {
     }
     let written_out = abbreviations::written_out(call);
     let call = written_out.as_ref().unwrap_or(call);
+    walker.report.read(call);
     match builtin::run(walker.world, &mut walker.state, call, &walker.report.source) {
         BuiltinOutcome::NotBuiltin => {}
         BuiltinOutcome::Done => return output(walker, call),
@@ -111,9 +112,11 @@ fn output(walker: &Walker<'_>, call: &Call) -> Stream {
 
 /// Walks what a call runs, and notes why it is held.
 fn follow(walker: &mut Walker<'_>, findings: Findings) {
+    walker.report.add(findings.commands);
     for run in findings.runs {
         let _written = match run {
             Run::Program(call) => invoke_program(walker, &call),
+            Run::Unlikely(call) => only_read(walker, &call),
             Run::Code(code) => match code.folders {
                 None => walker.code(&code.text, &code.stdin, code.place),
                 Some(folders) => {
@@ -128,6 +131,16 @@ fn follow(walker: &mut Walker<'_>, findings: Findings) {
     if let Some(hold) = findings.hold {
         walker.report.hold(hold);
     }
+}
+
+/// Walks a call that may run but is not expected to: it is read, and neither held nor remembered.
+fn only_read(walker: &mut Walker<'_>, call: &Call) -> Stream {
+    let (mark, state) = (walker.report.mark(), walker.state.clone());
+    let stream = invoke_program(walker, call);
+    walker.report.forget_holds_since(&mark);
+    walker.state = state;
+    walker.world.doubt();
+    stream
 }
 
 /// An alias counts in some shells only, and not on the line that sets it: what it stands for is judged beside the

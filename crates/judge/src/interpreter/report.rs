@@ -1,9 +1,13 @@
 //! What was found so far: the commands of the line, each with why it is held.
 
 use crate::hold::{GuardRule, Hold, Segment};
+use crate::line::call::Call;
+use crate::reading::{CommandReading, Extent};
 
 /// Most holds that are found before the rest of a line is no longer looked at.
 const HOLDS_MAX: usize = 16;
+/// Commands of one line that are kept; a line with more is read in part.
+const COMMANDS_MAX: usize = 8_192;
 
 /// The commands of a line as they are found.
 #[derive(Default)]
@@ -12,12 +16,58 @@ pub(super) struct Report {
     /// The text of the command that is being judged.
     pub(super) source: String,
     holds: usize,
+    commands: Vec<CommandReading>,
+    extent: Extent,
+}
+
+/// What a walk through a line found.
+pub(crate) struct Walked {
+    /// The commands as they are written, each with why it is held.
+    pub(crate) segments: Vec<Segment>,
+    /// The commands as they would be run.
+    pub(crate) commands: Vec<CommandReading>,
+    /// Whether the line was walked to its end.
+    pub(crate) extent: Extent,
+}
+
+/// How much was held at some point of the walk.
+pub(super) struct Mark {
+    segments: usize,
+    holds: usize,
 }
 
 impl Report {
+    /// Notes a call as it would be made.
+    pub(super) fn read(&mut self, call: &Call) {
+        self.add(CommandReading::of(call));
+    }
+
+    /// Notes commands that were read.
+    pub(super) fn add(&mut self, commands: impl IntoIterator<Item = CommandReading>) {
+        self.commands.extend(commands);
+        if self.commands.len() > COMMANDS_MAX {
+            self.commands.truncate(COMMANDS_MAX);
+            self.extent = Extent::Cut;
+        }
+    }
+
+    /// What is held so far.
+    pub(super) const fn mark(&self) -> Mark {
+        Mark { segments: self.segments.len(), holds: self.holds }
+    }
+
+    /// Forgets what was held since.
+    pub(super) fn forget_holds_since(&mut self, mark: &Mark) {
+        self.segments.truncate(mark.segments);
+        self.holds = mark.holds;
+    }
+
     /// Notes that the command at hand is held.
     pub(super) fn hold(&mut self, hold: Hold) {
         self.holds += 1;
+        if hold.rule == GuardRule::TooComplex || self.holds >= HOLDS_MAX {
+            self.extent = Extent::Cut;
+        }
         if self.holds <= HOLDS_MAX {
             self.segments.push(Segment { command: self.source.clone(), hold: Some(hold) });
         }
@@ -44,8 +94,8 @@ impl Report {
         self.segments.push(Segment { command: self.source.clone(), hold: None });
     }
 
-    /// The commands.
-    pub(super) fn into_segments(self) -> Vec<Segment> {
-        self.segments
+    /// Everything that was found.
+    pub(super) fn into_walked(self) -> Walked {
+        Walked { segments: self.segments, commands: self.commands, extent: self.extent }
     }
 }

@@ -231,13 +231,13 @@ fn env(call: &Call) -> Inner {
         return Inner::Code(split, Vec::new(), call.place);
     }
     let joined = args.iter().position(|field| {
-        field.text().starts_with("-S") || field.text().starts_with("-vS") || field.text().starts_with("-iS")
+        ["-S", "-vS", "-iS", "--split-string="].iter().any(|option| field.text().starts_with(option))
     });
     if let Some(at) = joined {
         let rest = args.get(at..).unwrap_or_default();
         let first = rest
             .first()
-            .map(|field| field.without_prefix(field.text().find('S').map_or(0, |at| at + 1)))
+            .map(|field| field.without_prefix(field.text().find(['S', '=']).map_or(0, |at| at + 1)))
             .unwrap_or_default();
         return Inner::Code(
             Field::joined(&[vec![first], rest.get(1..).unwrap_or_default().to_vec()].concat()),

@@ -11,9 +11,7 @@ pub(crate) struct Call {
     pub(crate) args: Vec<Field>,
     /// Variables that are set for this call.
     pub(crate) env: Vec<(String, Field)>,
-    /// What it reads.
     pub(crate) stdin: Stream,
-    /// Where it runs.
     pub(crate) place: Place,
 }
 

@@ -6,7 +6,6 @@ use tripwire_shell::glob::{self, Glob, GlobPart};
 /// One argument after expansion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// In their order.
     pub(crate) atoms: Vec<Atom>,
 }
 
@@ -26,7 +25,6 @@ pub(crate) enum Atom {
 pub(crate) enum Origin {
     /// A variable that the line does not set.
     Variable(String),
-    /// The network.
     Downloaded,
     /// Something that was encoded so that nobody can read it.
     Decoded,
@@ -37,7 +35,6 @@ pub(crate) enum Origin {
 /// Whether something unknown may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// It may.
     MaybeEmpty,
     /// The shell stops if it is: `${X:?}`.
     Demanded,

@@ -55,7 +55,6 @@ pub(crate) struct State {
 /// Code that a shell runs at its end.
 #[derive(Debug, Clone)]
 pub(crate) struct Trap {
-    /// The code.
     pub(crate) code: String,
     /// The command that set it, for the verdict.
     pub(crate) source: String,
@@ -157,7 +156,6 @@ impl State {
         }
     }
 
-    /// Defines a function.
     pub(crate) fn define(&mut self, name: &str, body: &Rc<Command>) {
         self.doubtful.remove(name);
         self.functions.insert(name.to_owned(), Rc::clone(body));

@@ -164,7 +164,7 @@ fn judge_text(site: &Site<'_>, call: &Call, code: &str, language: Language) -> F
         commands.extend(piped(&skeleton));
     }
     let runs = commands.into_iter().map(|command| Run::code_without_input(command, call)).collect();
-    Findings { runs, hold: None }
+    Findings { runs, ..Findings::default() }
 }
 
 /// What the code deletes itself.

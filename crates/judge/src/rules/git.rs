@@ -20,6 +20,7 @@ use crate::findings::Findings;
 use crate::line::call::Call;
 use crate::line::field::Field;
 use crate::line::state::State;
+use crate::reading::{CommandReading, git_verb};
 use crate::site::Site;
 use crate::world::World;
 
@@ -30,21 +31,38 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
         let git = read(site, &as_git, site.state.cwd().map(std::path::Path::to_owned));
         return git.and_then(|git| work_tree::reversed(site, &git)).into();
     }
+    let name = call.name();
     let mut findings = Findings::default();
-    if call.name() != "git" {
-        return findings;
-    }
+    let Some(verb) = git_verb(&name) else { return findings };
+    // `git-push` is `git push`.
+    let whole = (!verb.is_empty()).then(|| {
+        let rest = call.args.get(1..).unwrap_or_default();
+        call.with_args([vec![Field::of("git"), Field::of(verb)], rest.to_vec()].concat())
+    });
+    let call = whole.as_ref().unwrap_or(call);
     for cwd in site.folders() {
         let Some(git) = read(site, call, cwd) else { break };
-        if let Some(text) = alias(site, &git) {
-            findings.extend(of_alias(&text, &git));
-            continue;
+        match alias(site, &git) {
+            Alias::None => {}
+            Alias::Text(text) => {
+                findings.extend(of_alias(&text, &git));
+                continue;
+            }
+            Alias::Unknown => {
+                findings.commands.push(unknown_command(&git));
+                continue;
+            }
         }
         if git.call.has_any(&["--help"]) {
             continue;
         }
         findings.runs.extend(programs::started(site, &git));
-        findings.extend(judge_verb(site, &git));
+        let push = push::read(&git);
+        findings.commands.push(CommandReading::of_git(&git.call, push.clone()));
+        findings.extend(match &push {
+            Some(push) => push::judge(site, &git, push).into(),
+            None => judge_verb(site, &git),
+        });
         if findings.hold.is_some() {
             break;
         }
@@ -60,18 +78,47 @@ pub(crate) fn note_effects(world: &World, state: &mut State, call: &Call) {
     for cwd in (Site { world, state }).folders() {
         let site = Site { world, state };
         let Some(git) = read(&site, call, cwd) else { return };
-        if alias(&site, &git).is_none() && !git.call.has_any(&["--help"]) {
+        if alias(&site, &git) == Alias::None && !git.call.has_any(&["--help"]) {
             effects::note(world, state, &git);
         }
     }
 }
 
+/// A program that cannot be known may be git: what it would push then.
+pub(crate) fn unknown_push(site: &Site<'_>, call: &Call) -> Option<CommandReading> {
+    let args = [vec![Field::of("git")], call.args.get(1..).unwrap_or_default().to_vec()].concat();
+    let git = read(site, &call.with_args(args), site.state.cwd().map(std::path::Path::to_owned))?;
+    let push = push::read(&git).filter(|_| git.verb == "push" && git.call.operands().len() > 1)?;
+    Some(CommandReading::of_git(&git.call, Some(push)))
+}
+
+/// A command of git that may be a push.
+fn unknown_command(git: &Git) -> CommandReading {
+    CommandReading::of_git(&git.call, Some(push::unknown("which command of git it is cannot be known")))
+}
+
+/// What a verb stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Alias {
+    /// Itself.
+    None,
+    /// Another command.
+    Text(String),
+    /// A command that cannot be known.
+    Unknown,
+}
+
 /// What the verb stands for, where `-c` or an earlier command of the line makes it an alias.
-fn alias(site: &Site<'_>, git: &Git) -> Option<String> {
+fn alias(site: &Site<'_>, git: &Git) -> Alias {
     let key = format!("alias.{}", git.verb);
     let given = git.settings.iter().rev().find(|(own, _)| own.eq_ignore_ascii_case(&key));
-    let text = given.map(|(_, text)| text.clone()).or_else(|| site.state.git_aliases.get(&git.verb).cloned());
-    text.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str()))
+    let text = match given {
+        Some((_, None)) => return Alias::Unknown,
+        Some((_, Some(text))) => Some(text.clone()),
+        None => site.state.git_aliases.get(&git.verb).cloned(),
+    };
+    let text = text.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str()));
+    text.map_or(Alias::None, Alias::Text)
 }
 
 /// An alias is a git command, or with `!` a shell command.
@@ -79,14 +126,18 @@ fn of_alias(text: &str, git: &Git) -> Findings {
     let rest: Vec<String> = git.call.args.iter().skip(1).map(Field::to_code).collect();
     let code = match text.strip_prefix('!') {
         Some(code) => format!("{code} {}", rest.join(" ")),
-        None => format!("git {text} {}", rest.join(" ")),
+        None => {
+            // The same settings hold for what it stands for.
+            let given = git.settings.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
+            let options = given.map(|setting| format!("-c {} ", Field::quoted(&[Field::of(&setting)])));
+            format!("git {}{text} {}", options.collect::<String>(), rest.join(" "))
+        }
     };
     Findings::of_code(code, &git.call)
 }
 
 fn judge_verb(site: &Site<'_>, git: &Git) -> Findings {
     let hold = match git.verb.as_str() {
-        "push" | "send-pack" => push::judge(site, git),
         "reset" if git.call.has_any(&["--hard", "--merge"]) => work_tree::discard_all(git),
         "read-tree" if git.call.has_any(&["--reset"]) && git.call.has_short(&['u']) => work_tree::discard_all(git),
         "checkout" => work_tree::checkout(site, git),
@@ -134,9 +185,13 @@ fn configured_alias(git: &Git) -> Findings {
     let plain = git.verb.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
     let repo = git.repo.as_ref().filter(|_| plain);
     let text = repo.and_then(|repo| repo.config(&format!("alias.{}", git.verb)));
-    // An alias that names itself would never end; git refuses it as well.
-    let text = text.filter(|text| text.split_whitespace().next() != Some(git.verb.as_str()));
-    text.map_or_else(Findings::default, |text| of_alias(&text, git))
+    match text {
+        // An alias that names itself would never end; git refuses it as well.
+        Some(text) if text.split_whitespace().next() == Some(git.verb.as_str()) => Findings::default(),
+        Some(text) => of_alias(&text, git),
+        None if git.may_be_set("include") => Findings { commands: vec![unknown_command(git)], ..Findings::default() },
+        None => Findings::default(),
+    }
 }
 
 /// A command that git runs: what stands behind the word.

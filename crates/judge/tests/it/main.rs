@@ -4,5 +4,6 @@
 mod guard;
 mod lines;
 mod properties;
+mod reading;
 mod situations;
 mod work;

@@ -5,6 +5,7 @@ use super::situations::Situation;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 use tripwire_judge::{Answer, Facts, Judge};
+use tripwire_testing::sized;
 
 /// No judgement may use more of a processor, however busy the machine is with other things.
 const TIME_MAX: Duration = Duration::from_secs(20);
@@ -95,9 +96,10 @@ fn floor_1_a_wrapper_neither_hides_a_hold_nor_makes_one() {
     let situation = Situation::new("clean");
     let judge = situation.judge();
     let mut tried = 0;
-    // Each wrapper meets every 7th line, each time another one: all pairs would only cost time.
+    // Each wrapper meets every 7th line (every 28th in the short run), each time another one: all pairs would only cost time.
+    let every = sized(28, 7);
     for (number, line) in table().iter().filter(|line| plain(line)).enumerate() {
-        for (other, wrapper) in WRAPPERS.iter().enumerate().filter(|(other, _)| (number + other) % 7 == 0) {
+        for (other, wrapper) in WRAPPERS.iter().enumerate().filter(|(other, _)| (number + other) % every == 0) {
             // `command` and `env` start programs, not the words of a shell; a command that ends the line ends the wrapper.
             let text = wrapped(wrapper, &line.command);
             let verdict = judge.judge(&text);
@@ -106,14 +108,14 @@ fn floor_1_a_wrapper_neither_hides_a_hold_nor_makes_one() {
             tried += 1;
         }
     }
-    assert!(tried > 500, "{tried}");
+    assert!(tried > sized(125, 500), "{tried}");
 }
 
 #[test]
 fn bombs_and_long_lines_end_in_time() {
     let judge = Judge::new(Facts { workspace: "/nonexistent".into(), cwd: "/nonexistent".into(), ..Facts::default() });
-    let deep = 100_000;
-    let long = 1 << 20;
+    let deep = sized(20_000, 100_000);
+    let long = sized(1 << 18, 1 << 20);
     let bombs = [
         "(".repeat(deep),
         "((".repeat(deep),
@@ -160,7 +162,7 @@ fn bombs_and_long_lines_end_in_time() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sized(100, 400), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_text_makes_the_judge_panic(text in "[ -~\n\téß☃]{0,80}") {

@@ -6,16 +6,16 @@
 use super::{Driver, DriverError};
 use crate::execution::{self, ExecutionError, SpentPermit};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 use tripwire_authority::identity::{Configuration, FrozenIdentity, critical};
-use tripwire_authority::{self as authority, Confinement, Need, Permissions, Who, needs};
+use tripwire_authority::{self as authority, Need, Permissions, Surroundings, Who, needs};
 use tripwire_core::chain::event::Action;
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::input::{Authority, Grant, Input, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::{Policy, Switch};
 use tripwire_journal::storage::Storage;
-use tripwire_observe::{Nature, RawCall, nature};
+use tripwire_judge::reading::CallReading;
+use tripwire_observe::{RawCall, nature};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -144,12 +144,19 @@ impl<S: Storage> Driver<S> {
     }
 
     /// The facts of authority for a call that somebody in a role is about to make: the fact that goes with a
-    /// [`Request`]. Paths of the call are taken relative to `root`, the workspace.
+    /// [`Request`]. `reading` is what the judge read in the call; paths are taken relative to the workspace.
     #[must_use]
-    pub fn authority_for(&self, who: Who<'_>, call: &RawCall<'_>, at: (&Path, Confinement)) -> Authority {
-        let root = at.0.to_string_lossy();
+    pub fn authority_for(
+        &self,
+        who: Who<'_>,
+        call: &RawCall<'_>,
+        reading: &CallReading,
+        at: Surroundings<'_>,
+    ) -> Authority {
+        let root = at.root.to_string_lossy();
         let call = RawCall { workspace_root: call.workspace_root.or(Some(&root)), ..*call };
-        self.authority_of(who, call.tool, &nature(&call), at)
+        let needs = needs(call.tool, &nature(&call), self.policy(), at);
+        self.authority_of(who, &needs, critical::operation(call.tool, reading, self.policy()))
     }
 
     /// Asks for the right to do something that is no tool call: a memory, a confined command. It is journaled whatever
@@ -175,22 +182,22 @@ impl<S: Storage> Driver<S> {
 
     /// The same for an action whose arguments nobody kept.
     #[must_use]
-    pub fn authority_for_action(&self, who: Who<'_>, action: &Action, at: (&Path, Confinement)) -> Authority {
+    pub fn authority_for_action(&self, who: Who<'_>, action: &Action, at: Surroundings<'_>) -> Authority {
         let tool = action.tool.as_str();
         let mut nature = nature(&RawCall { tool, ..RawCall::default() });
         nature.targets = action.target.iter().map(|target| target.as_str().to_owned()).collect();
-        self.authority_of(who, tool, &nature, at)
+        let needs = needs(tool, &nature, self.policy(), at);
+        self.authority_of(who, &needs, critical::operation(tool, &CallReading::default(), self.policy()))
     }
 
-    fn authority_of(&self, who: Who<'_>, tool: &str, nature: &Nature, at: (&Path, Confinement)) -> Authority {
+    fn authority_of(&self, who: Who<'_>, needs: &[Need], critical: Option<&str>) -> Authority {
         let Frozen { permissions: Some(permissions), identity } = &self.kept.frozen else {
             let permission = Permission::CanExecuteTasks;
             return Authority { grant: Grant::Denied, identity: None, permission, role: Label::cut(who.role) };
         };
-        let critical = critical::operation(tool, nature, self.policy(), Some(at.0)).is_some();
         let home = self.signing.as_ref().map(super::Signing::home);
-        let fact = identity.as_ref().filter(|_| critical);
+        let fact = identity.as_ref().filter(|_| critical.is_some());
         let fact = fact.map(|identity| identity.fact(who.role, self.policy(), (&self.layout, home)));
-        permissions.authority(who, &needs(tool, nature, self.policy(), at), fact)
+        permissions.authority(who, needs, fact)
     }
 }

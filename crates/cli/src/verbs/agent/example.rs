@@ -7,7 +7,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print;
 use std::path::{Path, PathBuf};
-use tripwire_agent::session::Left;
+use tripwire_agent::session::SessionEnd;
 use tripwire_workspace::{Places, Workspace};
 
 /// The files of the example; the last two are the cassettes, which lie beside the workspace.
@@ -52,7 +52,7 @@ impl Example {
     }
 
     /// Says what will happen, plays it, and says how to look at it afterwards.
-    pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<(Exit, Left), Problem>) -> Result<Exit, Problem> {
+    pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<(Exit, SessionEnd), Problem>) -> Result<Exit, Problem> {
         print::say(&format!("{INTRODUCTION}\nIt works in {}\n", self.folder.display()));
         let (exit, left) = play(&self)?;
         let (work, folder) = (self.folder.join("work"), self.folder.display());

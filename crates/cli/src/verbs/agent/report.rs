@@ -8,8 +8,8 @@ use crate::verbs::replay::agent::AgentParity;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
-use tripwire_agent::session::{Audience, Left, Status};
-use tripwire_agent::tool::registry::FINISH;
+use tripwire_agent::session::{Frontend, SessionEnd, Status};
+use tripwire_agent::tools::registry::FINISH;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::run::ending::Ending;
@@ -74,7 +74,11 @@ impl Printer {
     }
 }
 
-impl Audience for Printer {
+impl Frontend for Printer {
+    fn is_interrupted(&self) -> bool {
+        tripwire_sandbox::interrupts::asked().is_some()
+    }
+
     fn line(&mut self, line: &Line, status: &Status) {
         if let Line::Answer(Answer { work: Some(work), .. }) = line {
             self.worker_turns = self.worker_turns.saturating_add(1);
@@ -235,7 +239,7 @@ fn came_back(result: &ResultLine) -> String {
 }
 
 /// The end in words or as one object.
-pub(crate) fn report(left: &Left, exit: Exit, parity: &AgentParity, printer: &Printer) -> Vec<String> {
+pub(crate) fn report(left: &SessionEnd, exit: Exit, parity: &AgentParity, printer: &Printer) -> Vec<String> {
     let figures = &left.figures;
     if printer.shown == Shown::Json {
         let object = json!({
@@ -265,7 +269,7 @@ pub(crate) fn report(left: &Left, exit: Exit, parity: &AgentParity, printer: &Pr
 }
 
 /// What a person can do now, as commands.
-fn next(left: &Left, printer: &Printer) -> String {
+fn next(left: &SessionEnd, printer: &Printer) -> String {
     // Each turn of a worker is a newer session than this one.
     let of = if printer.worker_turns == 0 { String::new() } else { format!(" --session {}", left.session) };
     let look = match left.telling {

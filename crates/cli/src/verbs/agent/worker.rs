@@ -7,8 +7,8 @@ use crate::workspace;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tripwire_agent::engine::Engine;
-use tripwire_agent::worker::{Done, OBJECTIVE_BYTES_MAX, Order, Worker, WorkerEngine};
+use tripwire_agent::engines::Engine;
+use tripwire_agent::engines::worker::{OBJECTIVE_BYTES_MAX, Worker, WorkerEngine, WorkerOrder, WorkerTurn};
 use tripwire_clients::hooks::Client;
 use tripwire_core::chain::event::TestResult;
 use tripwire_core::chain::gate::dirty_bits::Verification;
@@ -138,7 +138,7 @@ struct Supervised {
 }
 
 impl Worker for Supervised {
-    fn work(&mut self, order: &Order<'_>) -> Result<Done, String> {
+    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, String> {
         match supervisor::run(&self.wish(order), Arc::new(Voice)) {
             Ok(report) => {
                 crate::verbs::agent::report::aside(&format!(
@@ -155,7 +155,7 @@ impl Worker for Supervised {
 }
 
 impl Supervised {
-    fn wish(&self, order: &Order<'_>) -> Wish {
+    fn wish(&self, order: &WorkerOrder<'_>) -> Wish {
         let workspace = self.team.workspace.clone();
         let mut settings = self.team.settings.clone();
         let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
@@ -225,7 +225,7 @@ fn told(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
 }
 
 /// What a run of the supervisor means for the loop.
-fn done(report: &RunReport) -> Done {
+fn done(report: &RunReport) -> WorkerTurn {
     let view = &report.view;
     let end = match &report.ending {
         Ending::Done(_) => WorkEnd::Finished,
@@ -257,10 +257,10 @@ fn done(report: &RunReport) -> Done {
         tested,
         tokens: view.spent.tokens,
     };
-    Done { text, work }
+    WorkerTurn { text, work }
 }
 
-fn not_begun(order: &str) -> Done {
+fn not_begun(order: &str) -> WorkerTurn {
     let work = Work {
         changed: false,
         cost_micro_usd: MicroUsd::ZERO,
@@ -269,7 +269,7 @@ fn not_begun(order: &str) -> Done {
         tested: None,
         tokens: Tokens::ZERO,
     };
-    Done { text: format!("`.geometry/{order}` stands: nothing was begun"), work }
+    WorkerTurn { text: format!("`.geometry/{order}` stands: nothing was begun"), work }
 }
 
 /// What the supervisor has to say stands between the lines of the story.

@@ -5,7 +5,7 @@
 
 /// The languages whose quotes are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rules) enum Language {
+pub(crate) enum Language {
     /// `'…'`, `"…"`, three quotes, prefixes.
     Python,
     /// Back quotes are texts.
@@ -26,16 +26,16 @@ pub(in crate::rules) enum Language {
 
 /// One text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::rules) struct Literal {
+pub(crate) struct Literal {
     /// What it says, with something unknown as a variable of a shell.
-    pub(in crate::rules) text: String,
+    pub(crate) text: String,
     /// Whether the language runs it as a command.
-    pub(in crate::rules) runs: Runs,
+    pub(crate) runs: Runs,
 }
 
 /// Whether a text is a command by its quotes alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rules) enum Runs {
+pub(crate) enum Runs {
     /// Back quotes, `qx`, `%x`.
     Itself,
     /// It is only a text.
@@ -44,9 +44,9 @@ pub(in crate::rules) enum Runs {
 
 /// Code with its texts taken out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::rules) struct Skeleton {
+pub(crate) struct Skeleton {
     /// The code; each text is one character.
-    pub(in crate::rules) code: Vec<char>,
+    pub(crate) code: Vec<char>,
     /// The texts, in their order.
     literals: Vec<Literal>,
 }
@@ -58,7 +58,7 @@ const LITERALS_MAX: usize = 60_000;
 
 impl Skeleton {
     /// Takes the texts out of some code.
-    pub(in crate::rules) fn of(code: &str, language: Language) -> Self {
+    pub(crate) fn of(code: &str, language: Language) -> Self {
         let mut scanner = Scanner { code: code.chars().collect(), at: 0, language, out: Self::default() };
         while let Some(letter) = scanner.peek(0) {
             if scanner.comment() || scanner.literal(letter) {
@@ -71,13 +71,12 @@ impl Skeleton {
     }
 
     /// The text that a character stands for.
-    pub(in crate::rules) fn literal(&self, letter: char) -> Option<&Literal> {
+    pub(crate) fn literal(&self, letter: char) -> Option<&Literal> {
         let index = usize::try_from(u32::from(letter).checked_sub(FIRST)?).ok()?;
         self.literals.get(index)
     }
 
-    /// All texts.
-    pub(in crate::rules) fn literals(&self) -> &[Literal] {
+    pub(crate) fn literals(&self) -> &[Literal] {
         &self.literals
     }
 }

@@ -17,7 +17,7 @@ const LISTERS: [&str; 4] = ["get-childitem", "gci", "ls", "dir"];
 const OTHER_VALUES: [&str; 6] = ["-filter", "-include", "-exclude", "-erroraction", "-ea", "-stream"];
 
 /// Judges PowerShell's code.
-pub(in crate::rules) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
+pub(crate) fn judge(site: &Site<'_>, call: &Call) -> Option<Hold> {
     if !matches!(call.name().to_ascii_lowercase().as_str(), "pwsh" | "powershell" | "pwsh-preview") {
         return None;
     }

@@ -1,11 +1,11 @@
 //! SQL read as statements: comments and texts are data.
 
-/// Whose comments run.
+/// Whose rules the text follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// `/*! … */` is code, and tables are dropped outside of transactions.
     MySql,
-    /// Everybody else.
+    /// Every other dialect.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! `find -delete` and `find -exec`: what a search finds was named one by one by nobody.
+//! `find -delete` and `find -exec`: what a search finds, no person named one by one.
 
 use super::targets::{self, Manner};
 use crate::findings::{Findings, Run};
@@ -32,6 +32,10 @@ pub(super) fn judge(site: &Site<'_>, call: &Call) -> Findings {
         }
         if let Action::Execute(command) = action {
             findings.runs.extend(executed(command, &hits).into_iter().map(|args| Run::Program(call.with_args(args))));
+            if hits.is_empty() {
+                // The line itself may make what is not found yet.
+                findings.runs.push(Run::Unlikely(call.with_args(command.clone())));
+            }
         }
     }
     findings

@@ -1,6 +1,6 @@
 //! Branches: where HEAD is in the course of the line, and what is lost with a branch that is deleted.
 
-use super::command::{Git, operands};
+use super::command::{Git, PUSH_VALUES, operands};
 use crate::effect::Effect;
 use crate::hold::{GuardRule, Hold};
 use crate::line::field::Field;
@@ -200,7 +200,7 @@ fn pushed(git: &Git, repo: &Repo) {
     if call.has_any(&["--dry-run", "--delete"]) || call.has_short(&['n', 'd']) {
         return;
     }
-    let named = operands(&call.args, &super::push::VALUES);
+    let named = operands(&call.args, &PUSH_VALUES);
     if named.first().is_some_and(|remote| remote.text() == ".") {
         return;
     }

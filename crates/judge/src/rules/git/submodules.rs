@@ -30,7 +30,7 @@ pub(super) fn judge(site: &Site<'_>, git: &Git) -> Findings {
     let words = operands(&git.call.args, &VALUES);
     let Some((verb, named)) = words.split_first() else { return Findings::default() };
     match verb.text().as_str() {
-        "foreach" => Findings { runs: foreach(site, git).into_iter().collect(), hold: None },
+        "foreach" => Findings { runs: foreach(site, git).into_iter().collect(), ..Findings::default() },
         "update" if forced => lost(&chosen(site, git, named), Taking::Changes).into(),
         "deinit" if forced => lost(&chosen(site, git, named), Taking::Everything).into(),
         _ => Findings::default(),

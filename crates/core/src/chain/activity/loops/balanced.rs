@@ -1,6 +1,6 @@
 //! The ladder counted on evidence: what repeats is the call *and* its result, the error, the question, the lack of news.
 //!
-//! Every rule is a small file of its own and looks at one [`Memory`] of bounded size. Rules that count repeats count
+//! Every rule is a small file of its own and looks at one [`history::History`] of bounded size. Rules that count repeats count
 //! within an epoch only: a change that succeeds for the first time, or a person's word, opens a new one. Hold and stop
 //! need proof, a result that is known to be the same; and no rung is skipped: before a hold comes an override.
 
@@ -9,20 +9,24 @@ mod cycle;
 mod echo;
 mod error;
 mod failing;
+mod history;
 mod memory;
 mod paging;
 mod repeat;
 mod reword;
+mod rung;
 mod signature;
 mod stale;
 mod streak;
 mod thrash;
 
-use self::memory::{Entry, Memory};
-use self::streak::Start;
+use self::history::{PastCall, SPAN};
+use self::memory::Memory;
+pub(super) use self::rung::Basis;
+use self::rung::{Reached, RuleView};
 use super::{Alarm, Candidate, Surroundings};
 use crate::chain::activity::Sign;
-use crate::chain::event::{Action, AgentEvent, Flag};
+use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Evidence, FindingKind, Level, Raised};
 use crate::effect::Sameness;
 use crate::label::Fingerprint;
@@ -34,18 +38,14 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
-/// Entries among which repeats, errors and rewordings are counted: three turns of a cycle of four fit in it, and a
-/// healthy session was never seen to bring the same call with the same result four times in so few.
-const SPAN: usize = 12;
-
-/// How many rules there are, for what has been told of each.
+/// How many rules there are, for what was reported of each.
 const RULES: usize = 12;
 
 /// What the evidence-based ladder remembers of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Balanced {
     memory: Memory,
-    /// What each rule has told in this epoch, so that a rung is told once.
+    /// What each rule has reported in this epoch, so that a rung is reported once.
     told: [Raised; RULES],
     /// The call and result that the repeat rule has overridden: bringing it once more in a row ends the session.
     overridden: Option<Fingerprint>,
@@ -53,52 +53,14 @@ pub(crate) struct Balanced {
     warned: bool,
 }
 
-/// Which events prove a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Basis {
-    /// Entries of the ring, one bit each, the newest lowest.
-    Entries(u32),
-    /// Everything from here to the newest entry.
-    Since(Start),
-}
-
-/// A rung that a rule has reached, with its proof.
-type Reached = Candidate<Basis>;
-
-/// What a rule looks at: the memory with the newest event in it, and the policy.
-#[derive(Clone, Copy)]
-struct View<'a> {
-    memory: &'a Memory,
-    newest: &'a Entry,
-    policy: &'a Policy,
-    /// What the repeat rule has overridden before this event.
-    overridden: Option<Fingerprint>,
-    /// Whether an override was given before this event.
-    warned: Sign,
-}
-
-impl View<'_> {
-    /// A candidate of the usual kind for its level.
-    fn reached(&self, rule: Rule, level: Level, count: u32) -> Reached {
-        let kind = match level {
-            Level::Note => FindingKind::SoftLoop,
-            Level::Override => FindingKind::LoopOverride,
-            Level::Hold => FindingKind::HardLoop,
-            Level::Stop => FindingKind::InfiniteLoop,
-        };
-        let start = Start { index: self.newest.index, spent: self.newest.spent };
-        Candidate { level, kind, rule, count, key: self.newest.pair, proof: Basis::Since(start), words: "" }
-    }
-}
-
 impl Balanced {
     /// Takes in one event and gives the strictest alarm that holds now.
     pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, around: &Surroundings) -> Option<Alarm> {
         if event.user_turn {
             self.memory.person_spoke();
-            self.forget_told();
+            self.forget_reported();
         }
-        self.memory.note_turn(around.new_step);
+        self.memory.history.note_turn(around.new_step);
         if super::is_infrastructure(event) {
             return None; // A retry after 429, 503 or 529 says nothing about the agent (LOOP-3).
         }
@@ -107,19 +69,19 @@ impl Balanced {
         let alarm = self.judge(policy, action, around.spent.plus(event.price()), seen.repeated_in_turn);
         if seen.opens_epoch.is_present() {
             self.memory.open_epoch();
-            self.forget_told();
+            self.forget_reported();
         }
         alarm
     }
 
-    fn forget_told(&mut self) {
+    fn forget_reported(&mut self) {
         (self.told, self.overridden, self.warned) = ([Raised::default(); RULES], None, false);
     }
 
     fn judge(&mut self, policy: &Policy, action: &Action, spent: Price, parallel: Sign) -> Option<Alarm> {
-        let newest = *self.memory.newest()?;
-        let view = View {
-            memory: &self.memory,
+        let newest = *self.memory.history.newest()?;
+        let view = RuleView {
+            history: &self.memory.history,
             newest: &newest,
             policy,
             overridden: self.overridden,
@@ -137,11 +99,15 @@ impl Balanced {
                 reword::judge(&view),
                 echo::judge(&view),
                 action::judge(&view),
-                signature::judge(&view),
-                paging::judge(&view),
+                signature::judge(&view, &self.memory.signed),
+                paging::judge(&view, &self.memory.paging),
             ]
         };
-        let running = [failing::judge(&view), thrash::judge(&view), stale::judge(&view)];
+        let running = [
+            failing::judge(&view, &self.memory.failing),
+            thrash::judge(&view, &self.memory.thrash),
+            stale::judge(&view, &self.memory.stale),
+        ];
         let all = (0_usize..).zip(counted.into_iter().chain(running)).filter_map(|(place, one)| Some((place, one?)));
         let mut best: Option<(usize, Reached, Sign)> = None;
         let mut overridden = self.overridden;
@@ -178,8 +144,8 @@ impl Balanced {
 
     /// The alarm that a request would raise: the very call that an override has forbidden, asked for again.
     pub(crate) fn foresee(&self, policy: &Policy, action: &Action, spent: Price) -> Option<Alarm> {
-        let newest = self.memory.newest().filter(|entry| entry.action == action.exact())?;
-        let run = self.memory.row();
+        let newest = self.memory.history.newest().filter(|entry| entry.action == action.exact())?;
+        let run = self.memory.history.row();
         let limit = policy.loops.loop_repeat_threshold.plus(policy.loops.loop_override_max_retries);
         let provable = newest.is_known() && !newest.waits();
         if !provable || self.overridden != Some(newest.pair) || run.saturating_add(1) < limit.get() {
@@ -192,7 +158,7 @@ impl Balanced {
             rule: Rule::LoopExact,
             count: run.saturating_add(1),
             key: pair,
-            proof: Basis::Entries(self.memory.mark(SPAN, |entry| entry.pair == pair)),
+            proof: Basis::Entries(self.memory.history.mark(SPAN, |entry| entry.pair == pair)),
             words: "identical actions in a row, the last one asked for after the override",
         };
         let mut alarm = self.prove(&candidate, spent);
@@ -203,10 +169,10 @@ impl Balanced {
     /// Collects the proof of a candidate and puts it into words.
     fn prove(&self, reached: &Reached, spent: Price) -> Alarm {
         let mut reason = alloc::format!("{} {} (events ", reached.count, reached.words);
-        let newest = self.memory.newest().copied().unwrap_or_default();
+        let newest = self.memory.history.newest().copied().unwrap_or_default();
         let (indices, before, result) = match reached.proof {
             Basis::Entries(marked) => {
-                let entries: Vec<&Entry> = self.memory.marked(marked);
+                let entries: Vec<&PastCall> = self.memory.history.marked(marked);
                 let indices: Vec<EventIndex> = entries.iter().map(|entry| entry.index).collect();
                 super::push_indices(&mut reason, &indices);
                 // The first call was no repeat yet: the price counts from the second.
@@ -238,16 +204,11 @@ impl Balanced {
 }
 
 /// Whether all brought the same, as far as it is known.
-fn sameness(entries: &[&Entry]) -> Sameness {
+fn sameness(entries: &[&PastCall]) -> Sameness {
     match entries.split_first() {
         Some((first, rest)) if entries.iter().all(|entry| entry.is_known()) => {
             if rest.iter().all(|entry| entry.result == first.result) { Sameness::Identical } else { Sameness::Changed }
         }
         Some(_) | None => Sameness::Unknown,
     }
-}
-
-/// Whether a call was meant to change something: an attempt counts, so that failing edits can be counted too.
-fn is_change(event: &AgentEvent) -> bool {
-    [Flag::Change, Flag::Edit, Flag::Install].into_iter().any(|flag| event.flags.has(flag))
 }

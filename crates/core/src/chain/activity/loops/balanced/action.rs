@@ -1,6 +1,6 @@
 //! SAME ACTION: the same call whatever it returned; ordinary when polling or testing, so it is a note and no more.
 
-use super::{Basis, Reached, View};
+use super::rung::{Basis, Reached, RuleView};
 use crate::decision::Level;
 use crate::rules::Rule;
 
@@ -8,9 +8,9 @@ use crate::rules::Rule;
 const ACTION_SPAN: usize = 10;
 
 /// Noted at the seed's three.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
+pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let newest = view.newest;
-    let bits = view.memory.mark(ACTION_SPAN, |entry| entry.action == newest.action);
+    let bits = view.history.mark(ACTION_SPAN, |entry| entry.action == newest.action);
     let count = bits.count_ones();
     if count < view.policy.safety.soft_loop_threshold.get() {
         return None;

@@ -1,7 +1,7 @@
 //! CYCLE: a sequence of two to eight calls with their results goes round and round.
 
-use super::memory::Entry;
-use super::{Basis, Reached, View};
+use super::history::PastCall;
+use super::rung::{Basis, Reached, RuleView};
 use crate::decision::Level;
 use crate::rules::Rule;
 
@@ -9,9 +9,9 @@ use crate::rules::Rule;
 const TURNS_NOTED: u32 = 2;
 
 /// Noted at 2 turns, overridden at 3, held at 3 if every result is known, ended at 5 after an override.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
-    let (memory, loops) = (view.memory, &view.policy.loops);
-    let (period, run) = (1_u32..).zip(memory.cycle_runs()).find(|(period, run)| *run >= period)?;
+pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
+    let (history, loops) = (view.history, &view.policy.loops);
+    let (period, run) = (1_u32..).zip(history.cycle_runs()).find(|(period, run)| *run >= period)?;
     if period < 2 {
         return None; // That is a plain repeat.
     }
@@ -20,7 +20,7 @@ pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
         return None;
     }
     let length = usize::try_from(period).ok()?;
-    let one_turn = memory.mark(length, Entry::is_known).count_ones();
+    let one_turn = history.mark(length, PastCall::is_known).count_ones();
     let proven = one_turn == period;
     let level = if proven && view.warned.is_present() && turns >= loops.cycle_stop_turns.get() {
         Level::Stop
@@ -33,9 +33,9 @@ pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
     };
     let calls = run.saturating_add(period);
     let mut reached = view.reached(Rule::LoopCycle, level, turns);
-    reached.proof = Basis::Entries(memory.mark(usize::try_from(calls).ok()?, |_| true));
+    reached.proof = Basis::Entries(history.mark(usize::try_from(calls).ok()?, |_| true));
     // The key must be the same wherever in the cycle it is noticed: the least fingerprint of one turn.
-    let turn_of_cycle = memory.marked(memory.mark(length, |_| true));
+    let turn_of_cycle = history.marked(history.mark(length, |_| true));
     reached.key = turn_of_cycle.iter().map(|entry| entry.pair).min().unwrap_or(reached.key);
     reached.words = WORDS.get(length).copied().unwrap_or_default();
     Some(reached)

@@ -1,8 +1,8 @@
 //! ECHO: a near-equal call again, and its result says nothing but what was put into it.
 
-use super::memory::{Mark, Memory};
+use super::history::{CallMark, History};
 use super::reword::resembles;
-use super::{Basis, Reached, View};
+use super::rung::{Basis, Reached, RuleView};
 use crate::chain::activity::Sign;
 use crate::chain::event::{Action, AgentEvent, Flag};
 use crate::decision::Level;
@@ -16,19 +16,19 @@ const WORDS_MIN: u16 = 16;
 const ECHO_SPAN: usize = 4;
 
 /// Whether an event that is about to be taken in only returns what was put into it, as a near-equal one did before.
-pub(super) fn is_one(memory: &Memory, policy: &Policy, action: &Action, event: &AgentEvent) -> bool {
+pub(super) fn is_one(history: &History, policy: &Policy, action: &Action, event: &AgentEvent) -> bool {
     let Some(gain) = event.gain else { return false };
     let own_words = gain.total >= WORDS_MIN && gain.is_at_most(1, 16) && gain.echo.saturating_mul(2) >= gain.total;
-    let plain = !event.failed() && !super::is_change(event) && !event.flags.has(Flag::Silent);
-    own_words && plain && resembles(memory, policy, action, Sign::Absent)
+    let plain = !event.failed() && !super::history::is_change(event) && !event.flags.has(Flag::Silent);
+    own_words && plain && resembles(history, policy, action, Sign::Absent)
 }
 
 /// Noted at the first, overridden at the second among the last 4 calls.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
-    if !view.newest.has(Mark::Echo) {
+pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
+    if !view.newest.has(CallMark::Echo) {
         return None;
     }
-    let bits = view.memory.mark(ECHO_SPAN, |entry| entry.has(Mark::Echo));
+    let bits = view.history.mark(ECHO_SPAN, |entry| entry.has(CallMark::Echo));
     let count = bits.count_ones();
     let level = if count >= view.policy.loops.echo_threshold.get() { Level::Override } else { Level::Note };
     let mut reached = view.reached(Rule::LoopEcho, level, count);

@@ -1,7 +1,8 @@
 //! SAME ERROR and SAME KIND OF ERROR: the agent varies its arguments and hits the same wall.
 
-use super::memory::{Entry, Memory};
-use super::{Basis, Reached, SPAN, View};
+use super::history::SPAN;
+use super::history::{History, PastCall};
+use super::rung::{Basis, Reached, RuleView};
 use crate::decision::Level;
 use crate::rules::Rule;
 
@@ -12,9 +13,9 @@ const KINDS_OVERRIDDEN: u32 = 5;
 
 /// One normalised error among the last 12: noted at 3, overridden at 4, held at 5 with a known text, ended at 8 after
 /// an override.
-pub(super) fn same(view: &View<'_>) -> Option<Reached> {
+pub(super) fn same(view: &RuleView<'_>) -> Option<Reached> {
     let (newest, loops) = (view.newest, &view.policy.loops);
-    let bits = turns(view.memory, |entry| entry.fault == newest.fault, newest)?;
+    let bits = turns(view.history, |entry| entry.fault == newest.fault, newest)?;
     let count = bits.count_ones();
     let level = if newest.is_known() && view.warned.is_present() && count >= loops.error_stop_threshold.get() {
         Level::Stop
@@ -38,9 +39,9 @@ pub(super) fn same(view: &View<'_>) -> Option<Reached> {
 }
 
 /// Errors that differ only in what they quote: overridden at 5 of 12.
-pub(super) fn kind(view: &View<'_>) -> Option<Reached> {
+pub(super) fn kind(view: &RuleView<'_>) -> Option<Reached> {
     let newest = view.newest;
-    let bits = turns(view.memory, |entry| entry.kind == newest.kind, newest)?;
+    let bits = turns(view.history, |entry| entry.kind == newest.kind, newest)?;
     let count = bits.count_ones();
     if count < KINDS_OVERRIDDEN {
         return None;
@@ -53,7 +54,7 @@ pub(super) fn kind(view: &View<'_>) -> Option<Reached> {
 
 /// The matching entries, once per turn; nothing if the newest did not fail. The same call with another result is a poll
 /// that shows movement, not another attempt at the same wall (LOOP-3).
-fn turns(memory: &Memory, test: impl Fn(&Entry) -> bool, newest: &Entry) -> Option<u32> {
-    let polled = |entry: &Entry| entry.action == newest.action && entry.result != newest.result;
-    newest.fault.is_some().then(|| memory.once_per_turn(memory.mark(SPAN, |entry| test(entry) && !polled(entry))))
+fn turns(history: &History, test: impl Fn(&PastCall) -> bool, newest: &PastCall) -> Option<u32> {
+    let polled = |entry: &PastCall| entry.action == newest.action && entry.result != newest.result;
+    newest.fault.is_some().then(|| history.once_per_turn(history.mark(SPAN, |entry| test(entry) && !polled(entry))))
 }

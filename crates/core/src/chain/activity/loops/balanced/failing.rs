@@ -1,8 +1,9 @@
 //! FAILING: errors in a row, or most of the last calls failed, whatever the errors say.
 
-use super::memory::End;
+use super::history::End;
+use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
-use super::{Basis, Reached, Surroundings, View};
+use crate::chain::activity::Surroundings;
 use crate::decision::Level;
 use crate::label::Fingerprint;
 use crate::rules::Rule;
@@ -58,8 +59,7 @@ impl Failing {
 }
 
 /// Noted at 3 in a row, overridden at 5 in a row or 8 of the last 12.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
-    let failing = &view.memory.failing;
+pub(super) fn judge(view: &RuleView<'_>, failing: &Failing) -> Option<Reached> {
     if !failing.fresh {
         return None;
     }

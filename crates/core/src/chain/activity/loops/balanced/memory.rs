@@ -1,192 +1,29 @@
-//! What the rules look back on: the newest calls as a handful of fingerprints each, and running counts.
+//! What the ladder remembers: the newest calls, and each rule's own count over them.
 
 use super::failing::Failing;
+use super::history::{CallMark, End, History, PastCall, is_change};
 use super::paging::Paging;
-use super::reword::Asked;
 use super::signature::Signed;
 use super::stale::Stale;
 use super::thrash::Thrash;
-use super::{SPAN, Surroundings, echo, reword};
-use crate::chain::activity::{NewStep, Sign};
-use crate::chain::event::{Action, AgentEvent, Flag};
-use crate::label::{Fingerprint, Label};
-use crate::limits::CYCLE_PERIOD_MAX;
+use super::{echo, reword};
+use crate::chain::activity::{Sign, Surroundings};
+use crate::chain::event::{Action, AgentEvent};
 use crate::policy::Policy;
-use crate::ring::Ring;
-use crate::units::{EventIndex, Price};
-use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Entries that are kept: three turns of the longest cycle.
-const KEPT: usize = 24;
-const _: () = assert!(KEPT >= CYCLE_PERIOD_MAX.saturating_mul(3) && KEPT <= 32, "a bit mask covers all entries");
-
-/// How a call ended, as far as the rules care.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// It did what was asked.
-    Good,
-    /// It failed.
-    Failed,
-    /// Nobody knows: neither a success nor a failure.
-    Unknown,
-}
-
-impl End {
-    /// What an event says of its end.
-    pub(super) fn of(event: &AgentEvent) -> Self {
-        if event.failed() {
-            Self::Failed
-        } else if event.outcome.is_some() && !event.flags.has(Flag::Silent) {
-            Self::Good
-        } else {
-            Self::Unknown
-        }
-    }
-}
-
-/// One call as the rules remember it. Names are short in the snapshot: there are many of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Entry {
-    /// Its index in the session.
-    #[serde(rename = "i")]
-    pub(super) index: EventIndex,
-    /// Action type, tool, arguments and target.
-    #[serde(rename = "a")]
-    pub(super) action: Fingerprint,
-    /// What came back; one fixed value each for an error without text and for nothing at all.
-    #[serde(rename = "r")]
-    pub(super) result: Fingerprint,
-    /// Call and result together.
-    #[serde(rename = "p")]
-    pub(super) pair: Fingerprint,
-    /// The normalised error; nothing where it did not fail.
-    #[serde(rename = "f")]
-    pub(super) fault: Fingerprint,
-    /// The kind of error; nothing where it did not fail.
-    #[serde(rename = "k")]
-    pub(super) kind: Fingerprint,
-    /// The epoch it belongs to.
-    #[serde(rename = "n")]
-    pub(super) epoch: u32,
-    /// The model turn it belongs to.
-    #[serde(rename = "t")]
-    pub(super) turn: u32,
-    /// What else is known of it.
-    #[serde(rename = "m")]
-    pub(super) marks: u8,
-    /// What the session had spent before it.
-    #[serde(rename = "s")]
-    pub(super) spent: Price,
-}
-
-/// One bit of what is known of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    /// Its result is known.
-    Known,
-    /// It waits or polls.
-    Wait,
-    /// It failed.
-    Failed,
-    /// It asks an earlier question again and learns little.
-    Reword,
-    /// It returned what was put into it.
-    Echo,
-}
-
-impl Mark {
-    const fn bit(self) -> u8 {
-        match self {
-            Self::Known => 1,
-            Self::Wait => 1 << 1,
-            Self::Failed => 1 << 2,
-            Self::Reword => 1 << 3,
-            Self::Echo => 1 << 4,
-        }
-    }
-}
-
-impl Entry {
-    /// Whether a mark is set.
-    pub(super) const fn has(&self, mark: Mark) -> bool {
-        self.marks & mark.bit() != 0
-    }
-
-    /// Whether what came back is known, so that its sameness proves something.
-    pub(super) const fn is_known(&self) -> bool {
-        self.has(Mark::Known)
-    }
-
-    /// Whether repeating it is its nature.
-    pub(super) const fn waits(&self) -> bool {
-        self.has(Mark::Wait)
-    }
-
-    fn set(&mut self, mark: Mark, holds: impl Into<Sign>) {
-        if holds.into().is_present() {
-            self.marks |= mark.bit();
-        }
-    }
-
-    fn of(memory: &Memory, action: &Action, event: &AgentEvent, around: &Surroundings) -> Self {
-        let failed = event.failed();
-        let told = match (&event.error_digest, event.result_fingerprint()) {
-            (Some(digest), result) if failed && !result.is_some() => digest.fingerprint(),
-            (Some(_) | None, result) => result,
-        };
-        let known = told.is_some() && !event.flags.has(Flag::Silent);
-        let result = match (known, failed) {
-            (true, _) => told,
-            (false, true) => Fingerprint::of(b"an error without a text"),
-            (false, false) => Fingerprint::of(b"nothing came back"),
-        };
-        let of = |label: &Option<Label>| label.as_ref().map(Label::fingerprint);
-        let exact = action.exact();
-        let (fault, kind) = if failed {
-            let fault = of(&event.error_digest).unwrap_or_else(|| action.tool.fingerprint().and(result));
-            (fault, of(&event.error_kind).unwrap_or(fault))
-        } else {
-            (Fingerprint::NONE, Fingerprint::NONE)
-        };
-        let mut entry = Self {
-            index: around.place.index,
-            action: exact,
-            result,
-            pair: exact.and(result),
-            fault,
-            kind,
-            epoch: memory.epoch,
-            turn: memory.turn,
-            marks: 0,
-            spent: around.spent,
-        };
-        entry.set(Mark::Known, known);
-        entry.set(Mark::Wait, event.flags.has(Flag::Wait));
-        entry.set(Mark::Failed, failed);
-        entry
-    }
-}
-
 /// What taking in an event showed beside the entry.
-pub(super) struct Taken {
+pub(super) struct Observed {
     /// Whether the same call with the same result is already there from the same turn.
     pub(super) repeated_in_turn: Sign,
     /// Whether what follows belongs to a new epoch.
     pub(super) opens_epoch: Sign,
 }
 
-/// The newest calls and the running counts over them.
+/// The newest calls and each rule's running count.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Memory {
-    ring: Ring<Entry, KEPT>,
-    pub(super) asked: Ring<Asked, SPAN>,
-    /// The number of the newest entry.
-    pub(super) number: u32,
-    pub(super) epoch: u32,
-    turn: u32,
-    /// For each period p, how many entries in a row equal the one p places before.
-    cycle_runs: [u32; CYCLE_PERIOD_MAX],
+    pub(super) history: History,
     pub(super) failing: Failing,
     pub(super) thrash: Thrash,
     pub(super) stale: Stale,
@@ -195,14 +32,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Counts model turns.
-    pub(super) const fn note_turn(&mut self, step: NewStep) {
-        match step {
-            NewStep::Yes => self.turn = self.turn.wrapping_add(1),
-            NewStep::No => {}
-        }
-    }
-
     /// Takes in one call.
     pub(super) fn take(
         &mut self,
@@ -210,50 +39,36 @@ impl Memory {
         action: &Action,
         event: &AgentEvent,
         around: &Surroundings,
-    ) -> Taken {
-        let mut entry = Entry::of(self, action, event, around);
+    ) -> Observed {
+        let mut call = PastCall::of(&self.history, action, event, around);
         let (mut fresh, mut parallel) = (true, false);
-        for before in self.ring.newest_first().filter(|before| before.pair == entry.pair) {
+        for before in self.history.ring.newest_first().filter(|before| before.pair == call.pair) {
             fresh = false;
-            parallel |= before.turn == entry.turn;
+            parallel |= before.turn == call.turn;
         }
         if !parallel {
-            entry.set(Mark::Reword, reword::is_one(self, policy, action, event));
-            entry.set(Mark::Echo, echo::is_one(self, policy, action, event));
-            self.count_cycles(&entry);
-            self.number = self.number.wrapping_add(1);
-            if let Some(sketch) = action.args_sketch {
-                let asks = event.flags.has(Flag::Ask);
-                let tool = action.tool.fingerprint();
-                self.asked.push(Asked { number: self.number, tool, turn: self.turn, epoch: self.epoch, asks, sketch });
-            }
-            self.paging.observe(action, &entry, around);
+            call.set(CallMark::Reword, reword::is_one(&self.history, policy, action, event));
+            call.set(CallMark::Echo, echo::is_one(&self.history, policy, action, event));
+            self.history.count(&call);
+            self.paging.observe(action, &call, around);
             self.signed.observe(action, around);
-            self.ring.push(entry);
+            self.history.push(call, action, event);
         }
         let end = End::of(event);
-        self.failing.observe(end, self.turn, around);
-        if super::is_change(event) {
-            self.thrash.observe(end, self.turn, around);
-        } else if entry.is_known() && end != End::Unknown {
+        let turn = self.history.turn();
+        self.failing.observe(end, turn, around);
+        if is_change(event) {
+            self.thrash.observe(end, turn, around);
+        } else if call.is_known() && end != End::Unknown {
             self.stale.observe(event.gain, around);
         }
-        let moved = super::is_change(event) && end != End::Failed && fresh;
-        Taken { repeated_in_turn: Sign::from(parallel), opens_epoch: Sign::from(moved) }
-    }
-
-    fn count_cycles(&mut self, entry: &Entry) {
-        for (period, run) in self.cycle_runs.iter_mut().enumerate() {
-            let equal =
-                self.ring.back(period).is_some_and(|before| before.pair == entry.pair && before.epoch == entry.epoch);
-            *run = if equal { run.saturating_add(1) } else { 0 };
-        }
+        let moved = is_change(event) && end != End::Failed && fresh;
+        Observed { repeated_in_turn: Sign::from(parallel), opens_epoch: Sign::from(moved) }
     }
 
     /// Something moved: what was counted before no longer counts.
     pub(super) fn open_epoch(&mut self) {
-        self.epoch = self.epoch.wrapping_add(1);
-        self.cycle_runs = [0; CYCLE_PERIOD_MAX];
+        self.history.open_epoch();
         self.failing.end_row();
         self.stale = Stale::default();
         self.paging = Paging::default();
@@ -265,56 +80,5 @@ impl Memory {
         self.open_epoch();
         self.failing = Failing::default();
         self.thrash = Thrash::default();
-    }
-
-    /// The newest entry.
-    pub(super) fn newest(&self) -> Option<&Entry> {
-        self.ring.back(0)
-    }
-
-    /// How many entries in a row equal the newest, itself included.
-    pub(super) fn row(&self) -> u32 {
-        self.cycle_runs.first().map_or(1, |run| run.saturating_add(1))
-    }
-
-    /// The run of every period from 1 on.
-    pub(super) const fn cycle_runs(&self) -> &[u32; CYCLE_PERIOD_MAX] {
-        &self.cycle_runs
-    }
-
-    /// The entries of this epoch among the newest `depth` for which a test holds, one bit each, the newest lowest.
-    pub(super) fn mark(&self, depth: usize, test: impl Fn(&Entry) -> bool) -> u32 {
-        let mut bits = 0_u32;
-        for (place, entry) in (0_u32..).zip(self.ring.newest_first().take(depth)) {
-            if entry.epoch == self.epoch && test(entry) {
-                bits |= 1_u32.wrapping_shl(place);
-            }
-        }
-        bits
-    }
-
-    /// The marked entries, oldest first.
-    pub(super) fn marked(&self, bits: u32) -> Vec<&Entry> {
-        let chosen = (0_u32..).zip(self.ring.newest_first()).filter(|(place, _)| bits.wrapping_shr(*place) & 1 == 1);
-        let mut entries: Vec<&Entry> = chosen.map(|(_, entry)| entry).collect();
-        entries.reverse();
-        entries
-    }
-
-    /// One bit per turn: of several entries of one turn the newest stays.
-    pub(super) fn once_per_turn(&self, bits: u32) -> u32 {
-        let (mut kept, mut last) = (0_u32, None);
-        for (place, entry) in (0_u32..).zip(self.ring.newest_first()) {
-            if bits.wrapping_shr(place) & 1 == 1 && last != Some(entry.turn) {
-                kept |= 1_u32.wrapping_shl(place);
-                last = Some(entry.turn);
-            }
-        }
-        kept
-    }
-
-    /// The turn that is running.
-    pub(super) const fn turn(&self) -> u32 {
-        self.turn
     }
 }

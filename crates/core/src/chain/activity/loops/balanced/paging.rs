@@ -1,8 +1,9 @@
 //! PAGING: calls in a row that differ only in a number; most end by themselves, so it is a note and no more.
 
-use super::memory::Entry;
+use super::history::PastCall;
+use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
-use super::{Basis, Reached, Surroundings, View};
+use crate::chain::activity::Surroundings;
 use crate::chain::event::Action;
 use crate::decision::Level;
 use crate::label::{Fingerprint, Label};
@@ -22,7 +23,7 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    pub(super) fn observe(&mut self, action: &Action, entry: &Entry, around: &Surroundings) {
+    pub(super) fn observe(&mut self, action: &Action, entry: &PastCall, around: &Surroundings) {
         let shape = action
             .args_shape
             .as_ref()
@@ -37,8 +38,7 @@ impl Paging {
 }
 
 /// Noted at 10 in a row.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
-    let paging = &view.memory.paging;
+pub(super) fn judge(view: &RuleView<'_>, paging: &Paging) -> Option<Reached> {
     if paging.pages.count < PAGES_NOTED {
         return None;
     }

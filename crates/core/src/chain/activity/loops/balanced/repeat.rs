@@ -1,6 +1,7 @@
 //! REPEAT: the same call with the same result again and again, while nothing was changed in between.
 
-use super::{Basis, Reached, SPAN, View};
+use super::history::SPAN;
+use super::rung::{Basis, Reached, RuleView};
 use crate::decision::{FindingKind, Level};
 use crate::rules::Rule;
 
@@ -8,15 +9,15 @@ use crate::rules::Rule;
 const WAIT_FACTOR: u32 = 2;
 
 /// Overridden at 3 of 12, held at 5 with a known result, ended at the 4th in a row after the override.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
+pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     let (newest, loops) = (view.newest, &view.policy.loops);
     let factor = if newest.waits() { WAIT_FACTOR } else { 1 };
-    let bits = view.memory.mark(SPAN, |entry| entry.pair == newest.pair);
+    let bits = view.history.mark(SPAN, |entry| entry.pair == newest.pair);
     let count = bits.count_ones();
     if count < loops.loop_repeat_threshold.get().saturating_mul(factor) {
         return None;
     }
-    let row = view.memory.row();
+    let row = view.history.row();
     let limit = loops.loop_repeat_threshold.plus(loops.loop_override_max_retries).get();
     let ignored = view.overridden == Some(newest.pair) && newest.is_known() && !newest.waits() && row >= limit;
     let in_a_row = row >= count;
@@ -30,7 +31,7 @@ pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
     };
     let mut reached = view.reached(rule, level, count);
     reached.proof = Basis::Entries(bits);
-    reached.words = match (ignored, newest.is_known(), newest.has(super::memory::Mark::Failed)) {
+    reached.words = match (ignored, newest.is_known(), newest.has(super::history::CallMark::Failed)) {
         (true, _, _) => "identical actions with identical results in a row, the last one after the override",
         (false, true, _) if in_a_row => "identical actions with identical results in a row",
         (false, true, _) => {

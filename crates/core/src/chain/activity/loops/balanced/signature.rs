@@ -1,7 +1,8 @@
 //! SIGNATURE: calls in a row with one signature; the seed's INFINITE_LOOP count, which on evidence is only a note.
 
+use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
-use super::{Basis, Reached, Surroundings, View};
+use crate::chain::activity::Surroundings;
 use crate::chain::event::Action;
 use crate::decision::Level;
 use crate::label::Fingerprint;
@@ -28,8 +29,7 @@ impl Signed {
 }
 
 /// Noted at ten in a row: five different reads in a row are ordinary work, ten of one kind are worth a line in the log.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
-    let signed = &view.memory.signed;
+pub(super) fn judge(view: &RuleView<'_>, signed: &Signed) -> Option<Reached> {
     if signed.row.count < view.policy.loops.infinite_loop_threshold.get() {
         return None;
     }

@@ -1,7 +1,8 @@
 //! STALE: results in a row that bring next to nothing new; a hint that the agent walks in circles, never more.
 
+use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
-use super::{Basis, Reached, Surroundings, View};
+use crate::chain::activity::Surroundings;
 use crate::chain::event::Gain;
 use crate::decision::Level;
 use crate::label::Fingerprint;
@@ -30,8 +31,8 @@ impl Stale {
 }
 
 /// Noted at 8 in a row.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
-    let row = view.memory.stale.row;
+pub(super) fn judge(view: &RuleView<'_>, stale: &Stale) -> Option<Reached> {
+    let row = stale.row;
     if row.count < RESULTS_NOTED {
         return None;
     }

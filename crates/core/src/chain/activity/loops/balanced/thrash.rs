@@ -1,8 +1,9 @@
 //! THRASH: one edit after the other fails.
 
-use super::memory::End;
+use super::history::End;
+use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;
-use super::{Basis, Reached, Surroundings, View};
+use crate::chain::activity::Surroundings;
 use crate::decision::Level;
 use crate::label::Fingerprint;
 use crate::rules::Rule;
@@ -46,10 +47,9 @@ impl Thrash {
 }
 
 /// Overridden when 5 of the last 8 changing turns failed.
-pub(super) fn judge(view: &View<'_>) -> Option<Reached> {
-    let thrash = &view.memory.thrash;
+pub(super) fn judge(view: &RuleView<'_>, thrash: &Thrash) -> Option<Reached> {
     let count = thrash.failed.count_ones();
-    let now = thrash.turn == Some(view.memory.turn()) && thrash.fresh;
+    let now = thrash.turn == Some(view.history.turn()) && thrash.fresh;
     if !now || count < view.policy.loops.edit_failures_threshold.get().min(TURNS) {
         return None;
     }

@@ -1,0 +1,31 @@
+//! Engines: what answers when our own loop asks a model.
+//!
+//! The words here belong to no provider. Each engine translates them into its own wire format and back; nothing of a
+//! wire format is seen outside `engines/`. Calls, token figures, ends and answers are those of the loop's records.
+
+pub mod cassette;
+pub mod open;
+pub mod scripted;
+pub mod secret;
+pub mod sensitive;
+pub mod worker;
+
+mod anthropic;
+mod draft;
+mod echo;
+mod engine;
+mod error;
+mod gemini;
+mod http;
+mod http_call;
+mod limits;
+mod opaque;
+mod openai_chat;
+mod openai_responses;
+mod refusal;
+mod retry;
+mod sse;
+
+pub use engine::{CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, ToolSpec, Turn};
+pub use error::EngineError;
+pub use open::open;

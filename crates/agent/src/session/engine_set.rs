@@ -1,0 +1,180 @@
+//! The engines of a session: those of the chain, the advisor and the reviewer, and where their answers are recorded.
+
+use super::saved_engines::SavedEngines;
+use crate::engines::cassette::Recorder;
+use crate::engines::{CallCost, Engine, EngineError, EngineKind, Question, Turn};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tripwire_core::label::Label;
+use tripwire_core::run::engine_label;
+use tripwire_core::run::record::{Answer, Spent};
+use tripwire_core::units::Tokens;
+
+/// How long an engine may take to say a word before a session is begun: a model on this machine may have to be loaded
+/// first.
+const PROBE_TIME: Duration = Duration::from_secs(180);
+
+/// The names of cassettes begin so.
+const CASSETTE: &str = "scripted";
+/// The shortest answer that every provider accepts as a limit.
+const PROBE_TOKENS: Tokens = Tokens::new(16);
+
+/// Who is asked beside the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AuxEngine {
+    Advisor,
+    Reviewer,
+}
+
+impl AuxEngine {
+    pub(super) const fn doing(self) -> &'static str {
+        match self {
+            Self::Advisor => "asks the advisor",
+            Self::Reviewer => "asks the reviewer",
+        }
+    }
+}
+
+/// The engines of a session.
+pub struct EngineSet {
+    /// Those that are asked, in the order in which they are taken.
+    pub chain: Vec<Box<dyn Engine>>,
+    /// The advisor.
+    pub advisor: Option<Box<dyn Engine>>,
+    /// The reviewer.
+    pub reviewer: Option<Box<dyn Engine>>,
+    /// Where the answers are recorded.
+    pub recorders: Recorders,
+    /// What [`EngineSet::probe`] used.
+    pub probed: Option<Spent>,
+}
+
+/// Where the answers are recorded, one cassette for each part.
+#[derive(Debug, Default)]
+pub struct Recorders {
+    /// The model's answers.
+    pub model: Option<Recorder>,
+    /// The advisor's.
+    pub advisor: Option<Recorder>,
+    /// The reviewer's.
+    pub reviewer: Option<Recorder>,
+}
+
+impl EngineSet {
+    pub(super) fn label(&self, engine: usize) -> Label {
+        self.chain.get(engine).map_or_else(Label::default, |engine| engine_label(engine.name()))
+    }
+
+    /// The window of the engine with this label.
+    pub(super) fn window_of(&self, label: &Label) -> Option<Tokens> {
+        self.named(label).and_then(Engine::window)
+    }
+
+    /// What the tokens of the engine with this label cost; one that is gone is taken for a remote one.
+    pub(super) fn call_cost_of(&self, label: &Label) -> CallCost {
+        self.named(label).map_or(CallCost::Full, Engine::call_cost)
+    }
+
+    /// Those that are workers.
+    pub(super) fn workers(&self) -> Vec<Label> {
+        let workers = self.chain.iter().filter(|engine| engine.kind() == EngineKind::Worker);
+        workers.map(|engine| engine_label(engine.name())).collect()
+    }
+
+    fn named(&self, label: &Label) -> Option<&dyn Engine> {
+        let all = self.chain.iter().chain(&self.advisor).chain(&self.reviewer);
+        all.map(Box::as_ref).find(|engine| engine_label(engine.name()) == *label)
+    }
+
+    /// The names for the record.
+    pub(super) fn names(&self) -> SavedEngines {
+        let name = |engine: &dyn Engine| engine.name().to_owned();
+        SavedEngines {
+            engines: self.chain.iter().map(|engine| name(engine.as_ref())).collect(),
+            advisor: self.advisor.as_deref().map(name),
+            reviewer: self.reviewer.as_deref().map(name),
+        }
+    }
+
+    /// Has the first engine say a word, so that a wrong key, an unknown model or a dead host is reported before anything
+    /// is begun. A cassette needs no such question, and a worker's program was looked for when it was opened. It takes no
+    /// longer than the session itself may.
+    ///
+    /// # Errors
+    /// When it does not answer at all.
+    pub fn probe(
+        &mut self,
+        interrupted: &(dyn Fn() -> bool + Sync),
+        runtime_max: Option<Duration>,
+    ) -> Result<(), EngineError> {
+        let asked =
+            |engine: &&mut Box<dyn Engine>| engine.kind() == EngineKind::Model && !engine.name().starts_with(CASSETTE);
+        let Some(first) = self.chain.first_mut().filter(asked) else { return Ok(()) };
+        let turns = [Turn::User("Answer with the one word: ready".to_owned())];
+        let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: PROBE_TOKENS };
+        let time = runtime_max.map_or(PROBE_TIME, |runtime| runtime.min(PROBE_TIME));
+        let asked = first.ask(&question, Instant::now() + time, &mut |_| match interrupted() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        self.probed = match &asked {
+            Ok(answer) => {
+                let (engine, model) = (answer.engine.clone(), answer.model.clone());
+                Some(Spent { engine, estimated: false, model, usage: answer.usage })
+            }
+            Err(_) => first.spent(),
+        };
+        match asked {
+            Ok(_) => Ok(()),
+            // Only a wall clock that ended it can be made longer.
+            Err(EngineError::Deadline { engine }) if time == PROBE_TIME => {
+                Err(EngineError::Unreachable { engine, why: format!("no answer within {} s", PROBE_TIME.as_secs()) })
+            }
+            // A provider that is busy now is what the fallback chain is for.
+            Err(EngineError::Overloaded { .. } | EngineError::RateLimited { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sets cassettes to where they were left.
+    pub(super) fn skip(&mut self, had: &BTreeMap<Label, u64>) {
+        for engine in &mut self.chain {
+            let answers = had.get(&engine_label(engine.name())).copied().unwrap_or(0);
+            engine.skip(answers);
+        }
+    }
+
+    /// The engine beside the loop, where one was named.
+    pub(super) fn aux(&mut self, aux: AuxEngine) -> Option<&mut dyn Engine> {
+        let engine = match aux {
+            AuxEngine::Advisor => self.advisor.as_mut(),
+            AuxEngine::Reviewer => self.reviewer.as_mut(),
+        };
+        match engine {
+            Some(engine) => Some(engine.as_mut()),
+            None => None,
+        }
+    }
+
+    /// Records what the model said.
+    pub(super) fn record(&mut self, question: &Question<'_>, heard: &Result<Answer, EngineError>) {
+        note(self.recorders.model.as_mut(), question, heard);
+    }
+
+    /// Records what an engine beside the loop said.
+    pub(super) fn record_aux(&mut self, aux: AuxEngine, question: &Question<'_>, heard: &Result<Answer, EngineError>) {
+        let recorder = match aux {
+            AuxEngine::Advisor => self.recorders.advisor.as_mut(),
+            AuxEngine::Reviewer => self.recorders.reviewer.as_mut(),
+        };
+        note(recorder, question, heard);
+    }
+}
+
+/// A recording that cannot be written does not end the session: the journal holds every answer.
+fn note(recorder: Option<&mut Recorder>, question: &Question<'_>, heard: &Result<Answer, EngineError>) {
+    if let Some(recorder) = recorder {
+        drop(recorder.record(question, heard));
+    }
+}

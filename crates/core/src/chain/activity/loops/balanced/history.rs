@@ -1,0 +1,295 @@
+//! What the rules look back on: the newest calls as a handful of fingerprints each. It knows no rule.
+
+use crate::chain::activity::{NewStep, Sign, Surroundings};
+use crate::chain::event::{Action, AgentEvent, Flag};
+use crate::label::{Fingerprint, Label};
+use crate::limits::CYCLE_PERIOD_MAX;
+use crate::ring::Ring;
+use crate::sketch::WordSketch;
+use crate::units::{EventIndex, Price};
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Entries among which repeats, errors and rewordings are counted: three turns of a cycle of four fit in it, and a
+/// healthy session was never seen to bring the same call with the same result four times in so few.
+pub(super) const SPAN: usize = 12;
+
+/// Entries that are kept: three turns of the longest cycle.
+const KEPT: usize = 24;
+const _: () = assert!(KEPT >= CYCLE_PERIOD_MAX.saturating_mul(3) && KEPT <= 32, "a bit mask covers all entries");
+
+/// How a call ended, as far as the rules care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It did what was asked.
+    Good,
+    /// It failed.
+    Failed,
+    /// Nobody knows: neither a success nor a failure.
+    Unknown,
+}
+
+impl End {
+    /// What an event says of its end.
+    pub(super) fn of(event: &AgentEvent) -> Self {
+        if event.failed() {
+            Self::Failed
+        } else if event.outcome.is_some() && !event.flags.has(Flag::Silent) {
+            Self::Good
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+/// One call as the rules remember it. Names are short in the snapshot: there are many of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct PastCall {
+    /// Its index in the session.
+    #[serde(rename = "i")]
+    pub(super) index: EventIndex,
+    /// Action type, tool, arguments and target.
+    #[serde(rename = "a")]
+    pub(super) action: Fingerprint,
+    /// What came back; one fixed value each for an error without text and for nothing at all.
+    #[serde(rename = "r")]
+    pub(super) result: Fingerprint,
+    /// Call and result together.
+    #[serde(rename = "p")]
+    pub(super) pair: Fingerprint,
+    /// The normalised error; nothing where it did not fail.
+    #[serde(rename = "f")]
+    pub(super) fault: Fingerprint,
+    /// The kind of error; nothing where it did not fail.
+    #[serde(rename = "k")]
+    pub(super) kind: Fingerprint,
+    /// The epoch it belongs to.
+    #[serde(rename = "n")]
+    pub(super) epoch: u32,
+    /// The model turn it belongs to.
+    #[serde(rename = "t")]
+    pub(super) turn: u32,
+    /// What else is known of it.
+    #[serde(rename = "m")]
+    pub(super) marks: u8,
+    /// What the session had spent before it.
+    #[serde(rename = "s")]
+    pub(super) spent: Price,
+}
+
+/// One bit of what is known of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallMark {
+    /// Its result is known.
+    Known,
+    /// It waits or polls.
+    Wait,
+    /// It failed.
+    Failed,
+    /// It asks an earlier question again and learns little.
+    Reword,
+    /// It returned what was put into it.
+    Echo,
+}
+
+impl CallMark {
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Known => 1,
+            Self::Wait => 1 << 1,
+            Self::Failed => 1 << 2,
+            Self::Reword => 1 << 3,
+            Self::Echo => 1 << 4,
+        }
+    }
+}
+
+impl PastCall {
+    /// Whether a mark is set.
+    pub(super) const fn has(&self, mark: CallMark) -> bool {
+        self.marks & mark.bit() != 0
+    }
+
+    /// Whether what came back is known, so that its sameness proves something.
+    pub(super) const fn is_known(&self) -> bool {
+        self.has(CallMark::Known)
+    }
+
+    /// Whether repeating it is its nature.
+    pub(super) const fn waits(&self) -> bool {
+        self.has(CallMark::Wait)
+    }
+
+    pub(super) fn set(&mut self, mark: CallMark, holds: impl Into<Sign>) {
+        if holds.into().is_present() {
+            self.marks |= mark.bit();
+        }
+    }
+
+    pub(super) fn of(history: &History, action: &Action, event: &AgentEvent, around: &Surroundings) -> Self {
+        let failed = event.failed();
+        let told = match (&event.error_digest, event.result_fingerprint()) {
+            (Some(digest), result) if failed && !result.is_some() => digest.fingerprint(),
+            (Some(_) | None, result) => result,
+        };
+        let known = told.is_some() && !event.flags.has(Flag::Silent);
+        let result = match (known, failed) {
+            (true, _) => told,
+            (false, true) => Fingerprint::of(b"an error without a text"),
+            (false, false) => Fingerprint::of(b"nothing came back"),
+        };
+        let of = |label: &Option<Label>| label.as_ref().map(Label::fingerprint);
+        let exact = action.exact();
+        let (fault, kind) = if failed {
+            let fault = of(&event.error_digest).unwrap_or_else(|| action.tool.fingerprint().and(result));
+            (fault, of(&event.error_kind).unwrap_or(fault))
+        } else {
+            (Fingerprint::NONE, Fingerprint::NONE)
+        };
+        let mut entry = Self {
+            index: around.place.index,
+            action: exact,
+            result,
+            pair: exact.and(result),
+            fault,
+            kind,
+            epoch: history.epoch,
+            turn: history.turn,
+            marks: 0,
+            spent: around.spent,
+        };
+        entry.set(CallMark::Known, known);
+        entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
+        entry.set(CallMark::Failed, failed);
+        entry
+    }
+}
+
+/// A call whose arguments are prose, to be compared with later ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Question {
+    /// The number of its entry.
+    #[serde(rename = "i")]
+    pub(super) number: u32,
+    #[serde(rename = "f")]
+    pub(super) tool: Fingerprint,
+    #[serde(rename = "t")]
+    pub(super) turn: u32,
+    #[serde(rename = "n")]
+    pub(super) epoch: u32,
+    /// Whether it is a question.
+    #[serde(rename = "q")]
+    pub(super) asks: bool,
+    #[serde(rename = "s")]
+    pub(super) sketch: WordSketch,
+}
+
+/// The newest calls, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct History {
+    pub(super) ring: Ring<PastCall, KEPT>,
+    pub(super) questions: Ring<Question, SPAN>,
+    /// The number of the newest entry.
+    pub(super) number: u32,
+    pub(super) epoch: u32,
+    turn: u32,
+    /// For each period p, how many entries in a row equal the one p places before.
+    cycle_runs: [u32; CYCLE_PERIOD_MAX],
+}
+
+impl History {
+    /// Counts model turns.
+    pub(super) const fn note_turn(&mut self, step: NewStep) {
+        match step {
+            NewStep::Yes => self.turn = self.turn.wrapping_add(1),
+            NewStep::No => {}
+        }
+    }
+
+    /// Appends a call that is no repeat within its turn, and its arguments where they are prose.
+    pub(super) fn push(&mut self, call: PastCall, action: &Action, event: &AgentEvent) {
+        self.ring.push(call);
+        if let Some(sketch) = action.args_sketch {
+            let asks = event.flags.has(Flag::Ask);
+            let tool = action.tool.fingerprint();
+            let (number, turn, epoch) = (self.number, self.turn, self.epoch);
+            self.questions.push(Question { number, tool, turn, epoch, asks, sketch });
+        }
+    }
+
+    /// Counts a call that is about to be appended.
+    pub(super) fn count(&mut self, call: &PastCall) {
+        self.count_cycles(call);
+        self.number = self.number.wrapping_add(1);
+    }
+
+    fn count_cycles(&mut self, call: &PastCall) {
+        for (period, run) in self.cycle_runs.iter_mut().enumerate() {
+            let equal =
+                self.ring.back(period).is_some_and(|before| before.pair == call.pair && before.epoch == call.epoch);
+            *run = if equal { run.saturating_add(1) } else { 0 };
+        }
+    }
+
+    /// Something moved: what was counted before no longer counts.
+    pub(super) const fn open_epoch(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.cycle_runs = [0; CYCLE_PERIOD_MAX];
+    }
+
+    /// The newest entry.
+    pub(super) fn newest(&self) -> Option<&PastCall> {
+        self.ring.back(0)
+    }
+
+    /// How many entries in a row equal the newest, itself included.
+    pub(super) fn row(&self) -> u32 {
+        self.cycle_runs.first().map_or(1, |run| run.saturating_add(1))
+    }
+
+    /// The run of every period from 1 on.
+    pub(super) const fn cycle_runs(&self) -> &[u32; CYCLE_PERIOD_MAX] {
+        &self.cycle_runs
+    }
+
+    /// The entries of this epoch among the newest `depth` for which a test holds, one bit each, the newest lowest.
+    pub(super) fn mark(&self, depth: usize, test: impl Fn(&PastCall) -> bool) -> u32 {
+        let mut bits = 0_u32;
+        for (place, entry) in (0_u32..).zip(self.ring.newest_first().take(depth)) {
+            if entry.epoch == self.epoch && test(entry) {
+                bits |= 1_u32.wrapping_shl(place);
+            }
+        }
+        bits
+    }
+
+    /// The marked entries, oldest first.
+    pub(super) fn marked(&self, bits: u32) -> Vec<&PastCall> {
+        let chosen = (0_u32..).zip(self.ring.newest_first()).filter(|(place, _)| bits.wrapping_shr(*place) & 1 == 1);
+        let mut entries: Vec<&PastCall> = chosen.map(|(_, entry)| entry).collect();
+        entries.reverse();
+        entries
+    }
+
+    /// One bit per turn: of several entries of one turn the newest stays.
+    pub(super) fn once_per_turn(&self, bits: u32) -> u32 {
+        let (mut kept, mut last) = (0_u32, None);
+        for (place, entry) in (0_u32..).zip(self.ring.newest_first()) {
+            if bits.wrapping_shr(place) & 1 == 1 && last != Some(entry.turn) {
+                kept |= 1_u32.wrapping_shl(place);
+                last = Some(entry.turn);
+            }
+        }
+        kept
+    }
+
+    /// The turn that is running.
+    pub(super) const fn turn(&self) -> u32 {
+        self.turn
+    }
+}
+
+/// Whether a call was meant to change something: an attempt counts, so that failing edits can be counted too.
+pub(super) fn is_change(event: &AgentEvent) -> bool {
+    [Flag::Change, Flag::Edit, Flag::Install].into_iter().any(|flag| event.flags.has(flag))
+}

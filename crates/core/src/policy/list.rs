@@ -1,0 +1,88 @@
+//! A setting that is a list: read once, here, and nowhere split again.
+
+use super::setting::{Setting, SettingError, Text};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A list of names, patterns or paths that a person writes with commas between them.
+///
+/// It is frozen and hashed as it was written, blanks and empty items included, so that a policy keeps its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct List {
+    written: Text,
+    items: Vec<Text>,
+}
+
+impl List {
+    /// Reads a list: items are separated by commas, blanks around them and empty ones do not count.
+    #[must_use]
+    pub fn new(written: &str) -> Self {
+        let items = written.split(',').map(str::trim).filter(|item| !item.is_empty()).map(Text::new).collect();
+        Self { written: Text::new(written), items }
+    }
+
+    /// The list as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.written.as_str()
+    }
+
+    /// The items, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
+        self.items.iter().map(Text::as_str)
+    }
+
+    /// Whether one of the items is exactly this.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.iter().any(|item| item == name)
+    }
+}
+
+impl Setting for List {
+    fn read(text: &str) -> Result<Self, SettingError> {
+        Text::read(text).map(|written| Self::new(written.as_str()))
+    }
+    fn show(&self) -> String {
+        self.written.show()
+    }
+    fn another(&self) -> String {
+        self.written.another()
+    }
+}
+
+impl Serialize for List {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(|written| Self::new(written.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_split_once_and_kept_as_it_was_written() {
+        let list = List::new(" main, release/* ,,");
+        assert_eq!(list.iter().collect::<Vec<_>>(), ["main", "release/*"]);
+        assert!(list.contains("main") && !list.contains("release"));
+        assert_eq!(list.as_str(), " main, release/* ,,");
+        assert_eq!(List::new("").iter().count(), 0);
+    }
+
+    #[test]
+    fn const_6_the_frozen_form_of_a_list_is_the_text_alone() {
+        let list = List::new("a, b");
+        let json = serde_json::to_string(&list).unwrap();
+        assert_eq!(json, r#""a, b""#);
+        assert_eq!(serde_json::from_str::<List>(&json).unwrap(), list);
+        assert_eq!(postcard::to_allocvec(&list).unwrap(), postcard::to_allocvec("a, b").unwrap());
+    }
+}
