@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tripwire_clients::hooks::{self, Answer, Client, Turn};
+use tripwire_clients::Client;
+use tripwire_clients::hooks::{self, Answer, Turn};
 
 fuzz_target!(|bytes: &[u8]| {
     for client in Client::ALL {

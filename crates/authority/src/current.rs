@@ -3,6 +3,8 @@
 use super::error::AuthorityError;
 use super::role::{self, Roles};
 use super::{DEFAULT_POLICIES, Permissions, load, parse};
+use std::borrow::Cow;
+use tripwire_core::explain::Explain;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::policy_file::PolicyFileError;
@@ -16,6 +18,15 @@ pub enum CurrentError {
     /// The permissions cannot be used.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
+}
+
+impl Explain for CurrentError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Manifest(error) => error.hint(),
+            Self::Authority(error) => error.hint(),
+        }
+    }
 }
 
 /// The roles that a new session would have.

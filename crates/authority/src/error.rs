@@ -1,6 +1,8 @@
 //! Why permissions cannot be used: the file, the line and column, and what to write instead.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::Explain;
 
 /// A policy file or a role that cannot be used. Nothing is allowed under it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,32 +40,32 @@ impl AuthorityError {
     pub const fn line(&self) -> Option<u64> {
         self.line
     }
+}
 
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for AuthorityError {
+    fn hint(&self) -> Cow<'_, str> {
         match &self.problem {
-            AuthorityProblem::Unreadable { .. } => "give yourself read access to the file".to_owned(),
+            AuthorityProblem::Unreadable { .. } => "give yourself read access to the file".into(),
             AuthorityProblem::Syntax { .. } | AuthorityProblem::Invalid { .. } => {
-                "mend it and run `tripwire policy check`; removing the file gives the default policies at the next session"
-                    .to_owned()
+                "fix it and run `tripwire policy check`; removing the file gives the default policies at the next session"
+                    .into()
             }
             AuthorityProblem::Unsupported { .. } => {
-                "compare the resource with `==` or `in` only; see docs/guide/authority.md".to_owned()
+                "compare the resource with `==` or `in` only; see docs/guide/authority.md".into()
             }
             AuthorityProblem::Example { .. } => {
-                "change the policy or the example, then run `tripwire policy check`".to_owned()
+                "change the policy or the example, then run `tripwire policy check`".into()
             }
             AuthorityProblem::BadExample { .. } => {
-                "write `ROLE PERMISSION RESOURCE`, for instance `tester can_execute_tasks Bash`".to_owned()
+                "write `ROLE PERMISSION RESOURCE`, for instance `tester can_execute_tasks Bash`".into()
             }
-            AuthorityProblem::UnknownRole { known, .. } => format!("use one of {known}, or add it to `roles`"),
+            AuthorityProblem::UnknownRole { known, .. } => format!("use one of {known}, or add it to `roles`").into(),
             AuthorityProblem::UnknownAttribute { .. } => {
                 let names: Vec<_> = super::Attribute::ALL.iter().map(|attribute| attribute.name()).collect();
-                format!("use {}", names.join(", "))
+                format!("use {}", names.join(", ")).into()
             }
-            AuthorityProblem::RoleName { .. } => "use letters, digits, `_` and `-`, at most 64".to_owned(),
-            AuthorityProblem::TooMany { .. } => "use fewer; one rule for a folder covers all below it".to_owned(),
+            AuthorityProblem::RoleName { .. } => "use letters, digits, `_` and `-`, at most 64".into(),
+            AuthorityProblem::TooMany { .. } => "use fewer; one rule for a folder covers all below it".into(),
         }
     }
 }

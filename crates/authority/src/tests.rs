@@ -1,6 +1,7 @@
 //! The default policies say what the seed says; other policies are compiled exactly or refused.
 
 use super::*;
+use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{Grant, Permission};
 
 fn permissions(text: &str) -> Result<Permissions, AuthorityError> {

@@ -39,6 +39,8 @@ pub enum Exit {
     Refused,
     /// Not now: a rate limit or a cooldown; the same again later.
     Parked,
+    /// A confined command ran and ended so: its own code is handed on.
+    OfCommand(u8),
 }
 
 impl Exit {
@@ -119,6 +121,7 @@ impl Exit {
             Self::Stopped => 10,
             Self::Refused => 11,
             Self::Parked => 75,
+            Self::OfCommand(code) => code,
         }
     }
 }

@@ -94,7 +94,7 @@ pub(crate) struct Finding {
 /// Goes through a journal pair by pair.
 pub(crate) struct Pairs<'a> {
     journal: &'a Journal<Disk>,
-    /// Where to read on; kept by whoever follows a journal.
+    /// Where to read on; kept by a caller that follows a journal.
     pub(crate) place: Place,
     page: std::collections::VecDeque<Record>,
     number: u64,

@@ -7,10 +7,12 @@
 
 use crate::error::Problem;
 use crate::workspace::Where;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use tripwire_supervisor::Program;
+use tripwire_clients::launch::Program;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_supervisor::socket::SOCKET_VARIABLE;
 
 /// What the clients set for the commands that their agents run.
@@ -20,6 +22,25 @@ const VARIABLES: &[&str] =
 const ANCESTORS_MAX: usize = 64;
 /// Programs that run a script, which is what counts.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
+
+/// A person's own verb, called from inside a client.
+#[derive(Debug, thiserror::Error)]
+#[error("`tripwire {verb}` is for a person, and {sign}: an agent does not let its own work go on")]
+struct OnlyAPersonError {
+    verb: &'static str,
+    /// How that is known.
+    sign: String,
+}
+
+impl Explain for OnlyAPersonError {
+    fn hint(&self) -> Cow<'_, str> {
+        "run it in a terminal of your own, outside of the client".into()
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::Refused
+    }
+}
 
 /// Where a client was found among the ancestors.
 enum Above {
@@ -39,12 +60,12 @@ pub(crate) fn only(verb: &'static str, place: &Where) -> Result<(), Problem> {
     let folder = place.folder()?;
     let root = place.look().map_or(folder, |workspace| workspace.root().to_owned());
     let mark = match client_above(&root) {
-        Above::Here(client) => return Err(Problem::OnlyAPerson { verb, sign: format!("it runs below `{client}`") }),
+        Above::Here(client) => return Err(OnlyAPersonError { verb, sign: format!("it runs below `{client}`") }.into()),
         Above::Elsewhere => marked(&[SOCKET_VARIABLE]),
         Above::Nowhere => marked(&[SOCKET_VARIABLE]).or_else(|| marked(VARIABLES)),
     };
     match mark {
-        Some(name) => Err(Problem::OnlyAPerson { verb, sign: format!("`{name}` is set") }),
+        Some(name) => Err(OnlyAPersonError { verb, sign: format!("`{name}` is set") }.into()),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 
 /// How a verb with flags of its own prints.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct Form {
     /// Write JSON.
     #[arg(long)]

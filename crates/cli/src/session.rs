@@ -1,7 +1,6 @@
 //! What the verbs of agents share: the session in which a role asks, and how a refusal is printed.
 
 use crate::error::Problem;
-use crate::error::denial::Denial;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
 use tripwire_authority::identity::Configuration;
@@ -34,7 +33,7 @@ pub(crate) fn ask(driver: &mut Driver, tool: &str, target: Option<&str>, needs: 
     let role = driver.role().to_owned();
     match driver.ask(Who::role(&role), &action, needs, clock::now) {
         Ok(_spent) => Ok(()),
-        Err(AskError::Refused(decision)) => Err(Denial::Refused(decision).into()),
+        Err(AskError::Refused(decision)) => Err(Problem::Refused(decision)),
         Err(AskError::Driver(error)) => Err(error.into()),
         Err(AskError::Execution(error)) => Err(error.into()),
     }
@@ -50,9 +49,8 @@ pub(crate) fn as_json(decision: &SafetyDecision) -> serde_json::Value {
 }
 
 /// Prints a refusal as JSON where that was asked for, and leaves every other outcome alone.
-pub(crate) fn told(done: Result<Exit, Problem>, form: Form) -> Result<Exit, Problem> {
-    let Err(Problem::Denial(denial)) = &done else { return done };
-    let (Denial::Refused(decision), true) = (denial.as_ref(), form.json) else { return done };
+pub(crate) fn print_refusal(done: Result<Exit, Problem>, form: Form) -> Result<Exit, Problem> {
+    let (Err(Problem::Refused(decision)), true) = (&done, form.json) else { return done };
     let mut out = Out::lock();
     out.line(&as_json(decision).to_string())?;
     out.flush()?;

@@ -1,29 +1,112 @@
-//! What the command can be asked: one module per verb.
+//! What the command can be asked: one module per verb, and one line each in the parser and in the dispatch.
 
-pub(crate) mod agent;
-pub(crate) mod allow;
-pub(crate) mod arm;
-pub(crate) mod completions;
-pub(crate) mod control;
-pub(crate) mod decide;
-pub(crate) mod doctor;
-pub(crate) mod explain;
-pub(crate) mod export;
+mod agent;
+mod allow;
+mod arm;
+mod completions;
+mod control;
+mod decide;
+mod doctor;
+mod explain;
+mod export;
 pub(crate) mod hook;
-pub(crate) mod identity;
-pub(crate) mod init;
-pub(crate) mod judge;
-pub(crate) mod log;
-pub(crate) mod memory;
-pub(crate) mod not_a_loop;
-pub(crate) mod policy;
-pub(crate) mod replay;
-pub(crate) mod review;
-pub(crate) mod run;
+mod identity;
+mod init;
+mod judge;
+mod log;
+mod memory;
+mod not_a_loop;
+mod notify_and_wait;
+mod policy;
+mod replay;
+mod review;
+mod run;
 pub(crate) mod sandbox;
-pub(crate) mod scan;
-pub(crate) mod status;
-pub(crate) mod statusline;
-pub(crate) mod step;
-pub(crate) mod verify;
-pub(crate) mod why;
+mod scan;
+mod status;
+mod statusline;
+mod step;
+mod verify;
+mod why;
+
+use crate::error::Problem;
+use crate::exit::Exit;
+use clap::Subcommand;
+
+/// Everything that can be asked of the command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Run(Box<run::RunArgs>),
+    Agent(Box<agent::AgentArgs>),
+    Status(status::StatusArgs),
+    Stop(control::StopArgs),
+    Pause(control::PauseArgs),
+    Resume(control::ResumeArgs),
+    Ack(control::AckArgs),
+    Allow(allow::AllowArgs),
+    Log(log::LogArgs),
+    Why(why::WhyArgs),
+    Verify(verify::VerifyArgs),
+    Export(export::ExportArgs),
+    NotALoop(not_a_loop::NotALoopArgs),
+    Memory(memory::MemoryArgs),
+    Step(step::StepArgs),
+    Decide(decide::DecideArgs),
+    Replay(replay::ReplayArgs),
+    Scan(scan::ScanArgs),
+    Policy(policy::PolicyVerbArgs),
+    Review(review::ReviewArgs),
+    Identity(identity::IdentityArgs),
+    Explain(explain::ExplainArgs),
+    Init(init::InitArgs),
+    Arm(arm::ArmArgs),
+    Disarm(arm::DisarmArgs),
+    Judge(judge::JudgeArgs),
+    Hook(hook::HookArgs),
+    Statusline(statusline::StatuslineArgs),
+    Sandbox(Box<sandbox::SandboxArgs>),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    NotifyAndWait(notify_and_wait::NotifyArgs),
+}
+
+impl Verb {
+    /// Runs the verb; `parser` describes all of them, for the completions.
+    pub(crate) fn run(self, parser: fn() -> clap::Command) -> Result<Exit, Problem> {
+        match self {
+            Self::Run(args) => run::run(&args),
+            Self::Agent(args) => agent::run(&args),
+            Self::Status(args) => status::run(&args),
+            Self::Stop(args) => control::stop(&args),
+            Self::Pause(args) => control::pause(&args),
+            Self::Resume(args) => control::resume(&args),
+            Self::Ack(args) => control::ack(&args),
+            Self::Allow(args) => allow::run(&args),
+            Self::Log(args) => log::run(&args),
+            Self::Why(args) => why::run(&args),
+            Self::Verify(args) => verify::run(&args),
+            Self::Export(args) => export::run(&args),
+            Self::NotALoop(args) => not_a_loop::run(&args),
+            Self::Memory(args) => memory::run(&args),
+            Self::Step(args) => step::run(&args),
+            Self::NotifyAndWait(args) => notify_and_wait::run(&args),
+            Self::Decide(args) => decide::run(&args),
+            Self::Replay(args) => replay::run(&args),
+            Self::Scan(args) => scan::run(&args),
+            Self::Policy(args) => policy::run(&args),
+            Self::Review(args) => review::run(&args),
+            Self::Identity(args) => identity::run(&args),
+            Self::Explain(args) => explain::run(&args),
+            Self::Init(args) => init::run(&args),
+            Self::Arm(args) => arm::arm(&args),
+            Self::Disarm(args) => arm::disarm(&args),
+            Self::Judge(args) => judge::run(&args),
+            Self::Hook(args) => hook::run(&args),
+            Self::Statusline(args) => statusline::run(&args),
+            Self::Sandbox(args) => sandbox::run(&args),
+            Self::Doctor(args) => doctor::run(&args),
+            Self::Completions(args) => completions::run(&args, parser()),
+        }
+    }
+}

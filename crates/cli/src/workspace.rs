@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::print;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tripwire_clients::hooks::protected::Homes;
+use tripwire_clients::{Client, Homes};
 use tripwire_journal::keys::KeyHome;
 use tripwire_session::driver::{Signing, views};
 use tripwire_workspace::geometry::layout::Layout;
@@ -135,11 +135,20 @@ pub(crate) fn temporary() -> Vec<PathBuf> {
 /// The person's folders and the clients', as the environment names them.
 pub(crate) fn homes() -> Homes {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
-    Homes {
-        home: set("HOME"),
-        state: set("XDG_STATE_HOME"),
-        claude: set("CLAUDE_CONFIG_DIR"),
-        codex: set("CODEX_HOME"),
-        gemini: set("GEMINI_CLI_HOME"),
-    }
+    let own = Homes { home: set("HOME"), state: set("XDG_STATE_HOME"), ..Homes::default() };
+    Client::ALL.into_iter().map(|client| client.adapter().home()).fold(own, |homes, home| match set(home.variable) {
+        Some(value) => homes.with(home, value),
+        None => homes,
+    })
+}
+
+/// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
+pub(crate) fn read_only() -> Vec<PathBuf> {
+    let homes = homes();
+    let settings = Client::ALL.into_iter().flat_map(|client| {
+        let home = client.adapter().home();
+        let folder = homes.folder(home);
+        folder.into_iter().flat_map(|folder| home.read_only_in_run.iter().map(move |name| folder.join(name)))
+    });
+    homes.own_state().into_iter().chain(settings).collect()
 }

@@ -1,73 +1,63 @@
-//! Canaries: the real clients on this machine, run under the guard against a model that says what it is told, to see
+//! Canaries: the real clients on this machine, run under the guard against a scripted model, to see
 //! whether a deny and a stop really hold.
 //!
 //! Nothing of the person's is touched: the home, the workspace and the keys are made up for the run and thrown away, the
 //! environment is empty but for the search path, and the model is on loopback inside this process.
 
-mod bed;
+mod error;
 mod model;
+mod trial;
 mod wire;
 
-use crate::checkup::Promise;
-use crate::hooks::Client;
+use crate::check_result::CheckResult;
+use crate::client::Client;
 use crate::install::Found;
-use bed::{Bed, Ran};
-use model::Model;
-use std::io;
+pub use error::CanaryError;
+use error::at;
+use model::ScriptedModel;
 use std::path::Path;
-use wire::Turn;
+use trial::{Trial, TrialResult};
+use wire::ModelTurn;
 
-/// How often the loop would go on if nobody stopped it.
+/// How often the loop would go on if it were not stopped.
 const LOOP_CALLS: usize = 12;
 /// The model request by which a loop must be over.
 const LOOP_REQUESTS_MAX: usize = 6;
 /// The exit code of a run that was stopped for a loop.
 const LOOP_EXIT: i32 = 7;
 
-/// Why a canary could not be sent.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {what}: {error}")]
-pub struct CanaryError {
-    what: &'static str,
-    error: io::Error,
-}
-
-fn at(what: &'static str) -> impl Fn(io::Error) -> CanaryError {
-    move |error| CanaryError { what, error }
-}
-
 /// Sends the canaries of one client through its tool paths; `program` is our own.
 ///
 /// # Errors
 /// When the model or the throw-away folders cannot be made.
-pub fn send(found: &Found, program: &Path) -> Result<Vec<Promise>, CanaryError> {
-    let mut promises = denied(found, program)?;
-    promises.push(stopped(found, program)?);
-    Ok(promises)
+pub fn send(found: &Found, program: &Path) -> Result<Vec<CheckResult>, CanaryError> {
+    let mut checks = denied(found, program)?;
+    checks.push(stopped(found, program)?);
+    Ok(checks)
 }
 
 /// Whether a deny holds: a harmless call first, which shows that the path works, then one that must be refused.
-fn denied(found: &Found, program: &Path) -> Result<Vec<Promise>, CanaryError> {
-    let bed = Bed::make(found, program)?;
+fn denied(found: &Found, program: &Path) -> Result<Vec<CheckResult>, CanaryError> {
+    let trial = Trial::make(found, program)?;
     // The settings of another client than the one that runs: its own it may protect itself.
-    let settings = match found.client {
-        Client::Claude | Client::Codex => ".gemini/settings.json",
-        Client::Gemini => ".claude/settings.json",
-    };
-    let edit = |name: &str| Turn::Edit { path: bed.workspace().join(name), text: "canary".to_owned() };
+    let other = Client::ALL.into_iter().rev().find(|other| *other != found.client).unwrap_or(found.client);
+    let form = other.adapter().hook_settings();
+    let settings = &format!("{}/{}", form.home.folder, form.file);
+    let edit = |name: &str| ModelTurn::Edit { path: trial.workspace().join(name), text: "canary".to_owned() };
     let turns = vec![
-        Turn::Shell("touch shell-allowed".to_owned()),
-        Turn::Shell("touch shell-denied; rm -rf .geometry".to_owned()),
+        ModelTurn::Shell("touch shell-allowed".to_owned()),
+        ModelTurn::Shell("touch shell-denied; rm -rf .geometry".to_owned()),
         edit("edit-allowed"),
         edit(settings),
     ];
     let count = turns.len() + 1;
-    let model = Model::begin(turns).map_err(at("open a loopback port"))?;
-    let ran = bed.run(&model)?;
+    let model = ScriptedModel::begin(turns).map_err(at("open a loopback port"))?;
+    let ran = trial.run(&model)?;
     let path = |tool: &str, allowed: &str, denied: &str| {
         let id = format!("{}.live.{tool}", found.client.name());
-        let is_there = |name: &str| bed.workspace().join(name).exists();
-        let seen = Seen { worked: is_there(allowed), slipped: is_there(denied), asked: model.asked(), turns: count };
+        let is_there = |name: &str| trial.workspace().join(name).exists();
+        let seen =
+            PathSeen { worked: is_there(allowed), slipped: is_there(denied), asked: model.asked(), turns: count };
         verdict(&id, &seen, &ran)
     };
     Ok(vec![path("shell", "shell-allowed", "shell-denied"), path("edit", "edit-allowed", settings)])
@@ -75,7 +65,7 @@ fn denied(found: &Found, program: &Path) -> Result<Vec<Promise>, CanaryError> {
 
 /// What was seen of one tool path.
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that was seen or not")]
-struct Seen {
+struct PathSeen {
     /// The harmless call ran.
     worked: bool,
     /// The denied one did.
@@ -85,54 +75,55 @@ struct Seen {
     turns: usize,
 }
 
-fn verdict(id: &str, seen: &Seen, ran: &Ran) -> Promise {
-    let Seen { worked, slipped, asked, turns } = seen;
+fn verdict(id: &str, seen: &PathSeen, ran: &TrialResult) -> CheckResult {
+    let PathSeen { worked, slipped, asked, turns } = seen;
     match (worked, slipped) {
-        (_, true) => Promise::broken(
+        (_, true) => CheckResult::broken(
             id,
             "a call that the guard denied was run all the same",
             "run this client only with `tripwire run`, and report the version of both",
         ),
-        (false, false) => Promise::broken(
+        (false, false) => CheckResult::broken(
             id,
-            format!("not proved: a harmless call did not run either ({asked} of {turns} requests; {})", ran.told()),
+            format!("not proved: a harmless call did not run either ({asked} of {turns} requests; {})", ran.summary()),
             "start the client by hand and see that it works",
         ),
         (true, false) => {
-            Promise::kept(id, format!("a harmless call ran, a denied one did not ({asked} model requests)"))
+            CheckResult::kept(id, format!("a harmless call ran, a denied one did not ({asked} model requests)"))
         }
     }
 }
 
-/// Whether a stop holds: the same call again and again must be over soon, with nobody left.
-fn stopped(found: &Found, program: &Path) -> Result<Promise, CanaryError> {
-    let bed = Bed::make(found, program)?;
-    let turns = vec![Turn::Shell("echo tick".to_owned()); LOOP_CALLS];
-    let model = Model::begin(turns).map_err(at("open a loopback port"))?;
-    let ran = bed.run(&model)?;
+/// Whether a stop holds: the same call again and again must be over soon, with no process left.
+fn stopped(found: &Found, program: &Path) -> Result<CheckResult, CanaryError> {
+    let trial = Trial::make(found, program)?;
+    let turns = vec![ModelTurn::Shell("echo tick".to_owned()); LOOP_CALLS];
+    let model = ScriptedModel::begin(turns).map_err(at("open a loopback port"))?;
+    let ran = trial.run(&model)?;
     let id = format!("{}.live.stop", found.client.name());
     let asked = model.asked();
     let ended = ran.exit_code == Some(LOOP_EXIT) && ran.survivors == Some(0);
     Ok(if ended && (1..=LOOP_REQUESTS_MAX).contains(&asked) {
         let all = LOOP_CALLS + 1;
-        Promise::kept(&id, format!("a loop was ended after {asked} of {all} model requests, nobody was left"))
+        CheckResult::kept(&id, format!("a loop was ended after {asked} of {all} model requests, no process was left"))
     } else {
-        let proof = format!("a loop was not ended as it must be: {asked} model requests, {}", ran.told());
-        Promise::broken(&id, proof, "run `tripwire doctor` without `--live` first, and report the version of both")
+        let proof = format!("a loop was not ended as it must be: {asked} model requests, {}", ran.summary());
+        CheckResult::broken(&id, proof, "run `tripwire doctor` without `--live` first, and report the version of both")
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkup::State;
+    use crate::check_result::CheckState;
 
     #[test]
     fn a_deny_is_proved_only_if_the_path_works_and_nothing_slips_through() {
-        let ran = Ran { exit_code: Some(0), survivors: Some(0), last_line: String::new(), in_time: true };
-        let rows = [(true, false, State::Kept), (false, false, State::Broken), (true, true, State::Broken)];
-        for (worked, slipped, state) in rows.into_iter().chain([(false, true, State::Broken)]) {
-            let seen = Seen { worked, slipped, asked: 5, turns: 5 };
+        let ran = TrialResult { exit_code: Some(0), survivors: Some(0), last_line: String::new(), in_time: true };
+        let rows =
+            [(true, false, CheckState::Kept), (false, false, CheckState::Broken), (true, true, CheckState::Broken)];
+        for (worked, slipped, state) in rows.into_iter().chain([(false, true, CheckState::Broken)]) {
+            let seen = PathSeen { worked, slipped, asked: 5, turns: 5 };
             assert_eq!(verdict("x", &seen, &ran).state, state, "{worked} {slipped}");
         }
     }

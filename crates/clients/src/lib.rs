@@ -1,16 +1,31 @@
-//! Other people's agents: the dialect of each client's hooks, its settings, its transcripts.
+//! Other people's agents: the dialect of each client's hooks, its settings, its transcripts, its start.
+//!
+//! [`Client`] names a client; [`Adapter`] is what is special about it. Each has a folder (`claude/`, `codex/`, `gemini/`)
+//! with its `hook`, `transcript`, `settings` and `launch`; a new client is one more folder and a line in `client.rs`.
 
-#[cfg(unix)]
+mod adapter;
 pub mod canary;
-#[cfg(unix)]
+mod check_result;
 pub mod checkup;
-#[cfg(unix)]
-pub mod codex_hooks;
+pub mod claude;
+mod client;
+mod codex;
+mod gemini;
+mod homes;
+pub mod hook_command;
 pub mod hooks;
-#[cfg(unix)]
 pub mod install;
-pub mod statusline;
-#[cfg(unix)]
-pub mod throwaway;
-pub mod transcripts;
+pub mod launch;
+pub mod past;
+pub mod protected;
+mod search_path;
+mod temp_folder;
+mod token_count;
+pub mod transcript;
+pub mod transcript_files;
 pub mod usage;
+
+pub use adapter::{Adapter, CallIds, StepSource, TrialPlace, TurnEnd};
+pub use check_result::{CheckResult, CheckState};
+pub use client::Client;
+pub use homes::{ClientHome, Homes, ProtectedPart, VariableNames};

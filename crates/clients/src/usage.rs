@@ -4,12 +4,8 @@
 //! whole thread, Gemini CLI writes a line again when its results arrive. Here every answer counts once, in classes that do
 //! not overlap, and costs what the price table says.
 
-mod claude;
-mod codex;
-mod count;
-mod gemini;
-
-use crate::hooks::Client;
+use crate::client::Client;
+use crate::transcript::{AnswerFigures, CountedBy, Item};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -17,15 +13,15 @@ use tripwire_core::label::Fingerprint;
 use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::units::{MicroUsd, Tokens};
 use tripwire_core::usage::Usage;
-use tripwire_fs::tail::TailPosition;
+use tripwire_fs::tail::{self, TailPosition};
 
 /// Answers, calls and exit codes that are remembered; what is asked about is always among the newest.
 const REMEMBERED: usize = 48;
 
-/// What was read of one record so far. A few kilobytes, whatever the length of the session.
+/// What was counted of one transcript so far. A few kilobytes, whatever the length of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Record {
+pub struct SessionUsage {
     offset: u64,
     /// Whether the next look begins inside a line that is too long to be read.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -67,49 +63,35 @@ pub struct Figures {
 ///
 /// # Errors
 /// When the file cannot be read: then the figures have to be estimated, and never taken for nothing.
-pub fn read(client: Client, path: &Path, record: &mut Record) -> io::Result<Option<Figures>> {
-    let mut place = TailPosition { offset: record.offset, inside: record.inside };
-    let tail = tripwire_fs::tail::read(path, &mut place)?;
-    (record.offset, record.inside) = (place.offset, place.inside);
-    let mut news = News { record, figures: None };
-    tail.text.lines().for_each(|line| take(client, line, &mut news));
-    if let Some(beginning) = tail.too_long.filter(|beginning| may_answer(client, beginning)) {
-        news.unread(&beginning, place.offset);
+pub fn read(client: Client, path: &Path, usage: &mut SessionUsage) -> io::Result<Option<Figures>> {
+    let mut position = TailPosition { offset: usage.offset, inside: usage.inside };
+    let tail = tail::read(path, &mut position)?;
+    (usage.offset, usage.inside) = (position.offset, position.inside);
+    let adapter = client.adapter();
+    let mut count = Count { usage, figures: None };
+    let mut items = Vec::new();
+    for line in tail.text.lines() {
+        adapter.read_line(line, &mut items);
+        items.drain(..).for_each(|item| count.take(&item, line));
     }
-    let figures = news.figures;
-    record.forget();
+    if let Some(beginning) = tail.too_long.filter(|beginning| adapter.may_be_answer(beginning)) {
+        count.unreadable(&beginning, position.offset);
+    }
+    let figures = count.figures;
+    usage.forget();
     Ok(figures)
 }
 
-/// Takes in one line of a record that somebody else reads from its beginning, and tells what it adds.
-pub fn read_line(client: Client, line: &str, record: &mut Record) -> Option<Figures> {
-    let mut news = News { record, figures: None };
-    take(client, line, &mut news);
-    let figures = news.figures;
-    record.forget();
+/// Counts what one line says, for a reader that goes through a transcript from its beginning, and returns what it adds.
+pub fn count_line(line: &str, items: &[Item<'_>], usage: &mut SessionUsage) -> Option<Figures> {
+    let mut count = Count { usage, figures: None };
+    items.iter().for_each(|item| count.take(item, line));
+    let figures = count.figures;
+    usage.forget();
     figures
 }
 
-fn take(client: Client, line: &str, news: &mut News<'_>) {
-    match client {
-        Client::Claude => claude::line(line, news),
-        Client::Codex => codex::line(line, news),
-        Client::Gemini => gemini::line(line, news),
-    }
-}
-
-/// Whether a line that cannot be read may be an answer of the model. What a tool or a person said is told apart by its
-/// beginning; Codex counts its tokens in lines of their own.
-fn may_answer(client: Client, line: &str) -> bool {
-    let others: &[&str] = match client {
-        Client::Claude => &["\"type\":\"user\"", "\"role\":\"user\"", "\"type\":\"system\""],
-        Client::Codex => return line.contains("token_count") || line.contains("token_usage_record"),
-        Client::Gemini => &["{\"$set\"", "\"type\":\"user\"", "\"type\":\"info\""],
-    };
-    !others.iter().any(|other| line.contains(other))
-}
-
-/// What a call cost about, where the client's record cannot be read: four bytes to a token, at the dearest known price.
+/// What a call cost about, where the client's record cannot be read: four bytes to a token, at the highest known price.
 #[must_use]
 pub fn estimate(input: &str, output: &str) -> Figures {
     let tokens = |text: &str| Tokens::new(u64::try_from(text.len().div_ceil(4)).unwrap_or(u64::MAX));
@@ -125,7 +107,7 @@ pub fn estimate(input: &str, output: &str) -> Figures {
     }
 }
 
-impl Record {
+impl SessionUsage {
     /// The answer that asked for a call, as a text for the step's name; none if it was not read yet.
     #[must_use]
     pub fn answer_of(&self, call: &str) -> Option<String> {
@@ -153,71 +135,92 @@ fn keep_newest<T>(list: &mut Vec<T>) {
     list.drain(..surplus);
 }
 
-/// What is read in one go.
-struct News<'a> {
-    record: &'a mut Record,
+/// What is counted in one go.
+struct Count<'a> {
+    usage: &'a mut SessionUsage,
     figures: Option<Figures>,
 }
 
-/// One answer of a model.
-struct Answer<'a> {
-    id: &'a str,
-    model: Option<&'a str>,
-    tokens: Usage,
-    /// Whether it is the main agent's, whose context the gate minds.
-    context: Option<Tokens>,
-}
+impl Count<'_> {
+    fn take(&mut self, item: &Item<'_>, line: &str) {
+        match item {
+            Item::Answer(answer) => self.answer(answer),
+            Item::ThreadTotal(total) => {
+                if let Some(id) = &total.id {
+                    let answer = Fingerprint::of(id.as_bytes());
+                    let calls = std::mem::take(&mut self.usage.open_calls);
+                    self.usage.calls.extend(calls.into_iter().map(|call| (call, answer)));
+                }
+                self.total(total);
+            }
+            Item::UnreadableAnswer => self.unreadable(line, u64::try_from(line.len()).unwrap_or(u64::MAX)),
+            Item::Call(call) => {
+                let id = call.id.as_ref().map(|id| Fingerprint::of(id.as_bytes()));
+                match &call.counted_by {
+                    CountedBy::Answer(answer) => {
+                        self.usage.calls.extend(id.map(|id| (id, Fingerprint::of(answer.as_bytes()))));
+                    }
+                    CountedBy::NextTotal => self.usage.open_calls.extend(id),
+                    CountedBy::Unknown => {}
+                }
+            }
+            Item::ExitCode { call, code } => self.usage.exits.push((Fingerprint::of(call.as_bytes()), *code)),
+            Item::Model(model) => self.usage.model = model.as_ref().map(ToString::to_string),
+            Item::Window(window) => self.usage.window = Some(*window),
+            Item::Session(_) | Item::Person | Item::Said(_) | Item::Result(_) | Item::ProviderError(_) => {}
+        }
+    }
 
-impl News<'_> {
     /// Takes in an answer that may have been told before, in part or as a whole.
-    fn answer(&mut self, answer: &Answer<'_>) {
-        let id = Fingerprint::of(answer.id.as_bytes());
+    fn answer(&mut self, answer: &AnswerFigures<'_>) {
+        let id = fingerprint(answer);
         let counted = array(&answer.tokens);
-        let known = self.record.answers.iter_mut().find(|(known, _)| *known == id);
+        let known = self.usage.answers.iter_mut().find(|(known, _)| *known == id);
         let before = match known {
             Some((_, before)) => std::mem::replace(before, max(*before, counted)),
             None => {
-                self.record.answers.push((id, counted));
+                self.usage.answers.push((id, counted));
                 [0; 6]
             }
         };
         self.count(answer, minus(counted, before));
     }
 
-    /// Takes in an answer whose figures cannot be read: its own size, and the conversation before it, at the dearest
-    /// price. An answer that cannot be read must never count as nothing.
-    fn unread(&mut self, line: &str, bytes: u64) {
+    /// Takes in an answer whose figures cannot be read: its own size, and the conversation before it, at the highest
+    /// known price. An answer that cannot be read must never count as nothing.
+    fn unreadable(&mut self, line: &str, bytes: u64) {
         /// The largest context that is taken for granted.
         const CONTEXT_TOKENS_MAX: u64 = 200_000;
-        let model = self.record.model.clone();
+        let model = self.usage.model.clone();
         let tokens = Usage {
-            fresh_input: Tokens::new(self.record.offset.div_ceil(4).min(CONTEXT_TOKENS_MAX)),
+            fresh_input: Tokens::new(self.usage.offset.div_ceil(4).min(CONTEXT_TOKENS_MAX)),
             output: Tokens::new(bytes.div_ceil(4)),
             ..Usage::default()
         };
-        self.answer(&Answer { id: line, model: Some("an answer that cannot be read"), tokens, context: None });
-        self.record.model = model;
+        let (id, named) = (Some(line.into()), Some("an answer that cannot be read".into()));
+        self.answer(&AnswerFigures { id, model: named, tokens, context: None });
+        self.usage.model = model;
     }
 
     /// Takes in the tokens of a whole thread, which only grow.
-    fn total(&mut self, answer: &Answer<'_>) {
+    fn total(&mut self, answer: &AnswerFigures<'_>) {
         let counted = array(&answer.tokens);
-        let before = self.record.total;
-        self.record.total = max(before, counted);
+        let before = self.usage.total;
+        self.usage.total = max(before, counted);
         self.count(answer, minus(counted, before));
     }
 
-    fn count(&mut self, answer: &Answer<'_>, new: [u64; 6]) {
+    fn count(&mut self, answer: &AnswerFigures<'_>, new: [u64; 6]) {
         if new == [0; 6] {
             return;
         }
-        if let Some(model) = answer.model {
-            self.record.model = Some(model.to_owned());
+        if let Some(model) = &answer.model {
+            self.usage.model = Some(model.to_string());
         }
-        let model = self.record.model.clone().unwrap_or_default();
+        let model = self.usage.model.clone().unwrap_or_default();
         let tokens = classes(new);
         let cost = prices::cost(&model, &tokens);
-        let window = self.record.window.map(Tokens::new).or_else(|| prices::window(&model));
+        let window = self.usage.window.map(Tokens::new).or_else(|| prices::window(&model));
         let before = self.figures.take();
         let (sum, spent, basis) = before
             .as_ref()
@@ -229,9 +232,13 @@ impl News<'_> {
             context: answer.context.or_else(|| before.and_then(|before| before.context)),
             model,
             window,
-            answer: Fingerprint::of(answer.id.as_bytes()),
+            answer: fingerprint(answer),
         });
     }
+}
+
+fn fingerprint(answer: &AnswerFigures<'_>) -> Fingerprint {
+    Fingerprint::of(answer.id.as_deref().unwrap_or_default().as_bytes())
 }
 
 const fn array(tokens: &Usage) -> [u64; 6] {

@@ -15,9 +15,11 @@ pub use settings::{
     Sandbox, Tools,
 };
 
+use crate::explain::Explain;
 use crate::label::Label;
 use crate::record::canonical::{self, CanonicalError};
 use crate::record::chain::Digest;
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -52,6 +54,12 @@ pub enum PolicyError {
         /// Its value.
         high: u64,
     },
+}
+
+impl Explain for PolicyError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed("list all settings with `tripwire policy show`")
+    }
 }
 
 fn did_you_mean(name: &Option<&'static str>) -> String {

@@ -344,6 +344,13 @@ impl<S: Storage> Journal<S> {
         Ok(Turn { journal: self, lock })
     }
 
+    /// Whether the disk failed under this handle: nothing can be written through it any more, and opening the journal again
+    /// decides what is in it.
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        self.ensure_sound().is_err()
+    }
+
     fn ensure_sound(&self) -> Result<(), JournalError> {
         match self.health {
             Health::Sound => Ok(()),

@@ -15,6 +15,7 @@ use super::segment::LineCheck;
 use super::verify::{Trust, verify};
 use super::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
 use crate::storage::simulated::{Faults, Random, SimulatedDisk};
+use tripwire_testing::sized;
 
 mod mutants;
 
@@ -274,9 +275,10 @@ fn run(seed: u64, mutant: Mutant) -> Result<Events, String> {
 
 #[test]
 fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
+    let seeds: u64 = sized(1_000, 20_000);
     let worker = |first: u64| {
         let mut events = Events::default();
-        for seed in (first..SEEDS).step_by(WORKERS) {
+        for seed in (first..seeds).step_by(WORKERS) {
             match run(seed, Mutant::None) {
                 Ok(more) => events.add(&more),
                 Err(violation) => panic!("seed {seed}: {violation}"),
@@ -292,21 +294,21 @@ fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
         }
         sum
     });
-    report(&format!("{SEEDS} seeds: {events:?}"));
-    assert!(events.synced > 10 * SEEDS / 4, "too few synced appends: {events:?}");
-    assert!(events.power_cuts > SEEDS, "too few power cuts: {events:?}");
-    assert!(events.cuts > SEEDS / 10, "too few torn tails: {events:?}");
-    assert!(events.rotations > SEEDS / 10, "too few rotations: {events:?}");
-    assert!(events.unknown > SEEDS / 2, "too few failures: {events:?}");
-    assert!(events.fenced > SEEDS / 10, "too few fences: {events:?}");
-    assert!(events.checkpoints > SEEDS / 100, "too few checkpoints: {events:?}");
+    report(&format!("{seeds} seeds: {events:?}"));
+    assert!(events.synced > 10 * seeds / 4, "too few synced appends: {events:?}");
+    assert!(events.power_cuts > seeds, "too few power cuts: {events:?}");
+    assert!(events.cuts > seeds / 10, "too few torn tails: {events:?}");
+    assert!(events.rotations > seeds / 10, "too few rotations: {events:?}");
+    assert!(events.unknown > seeds / 2, "too few failures: {events:?}");
+    assert!(events.fenced > seeds / 10, "too few fences: {events:?}");
+    assert!(events.checkpoints > seeds / 100, "too few checkpoints: {events:?}");
 }
 
 /// A blob that was stored is there after any crash, and a name never leads to other bytes.
 #[test]
 fn mem_1_no_crash_loses_a_stored_blob_or_changes_it() {
     let mut stored_in_all = 0;
-    for seed in 0..BLOB_SEEDS {
+    for seed in 0..sized(200, 2_000) {
         let disk = SimulatedDisk::new(seed);
         let mut random = Random::new(seed);
         let blobs = Blobs::new(disk.clone(), PathBuf::from("/g/blobs"));
@@ -370,7 +372,5 @@ fn report(text: &str) {
     println!("{text}");
 }
 
-const SEEDS: u64 = 20_000;
 const WORKERS: usize = 2;
-const BLOB_SEEDS: u64 = 2_000;
 const MUTANT_SEEDS: u64 = 2_000;

@@ -3,7 +3,6 @@
 //! A file of records begins with the session (its id and its frozen policy); after it come inputs, each followed by
 //! the decision that it caused, and between them what our own loop learnt. The same bodies stand in the journal and in a single-file recording.
 
-use crate::driver::Frozen;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -37,6 +36,15 @@ pub struct SessionBody {
     pub run_id: String,
     /// The version of the bodies.
     pub version: u32,
+}
+
+/// What a session froze of its authority.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Frozen {
+    /// What the roles may do; a session without any denies every request.
+    pub permissions: Option<Permissions>,
+    /// Who the agent is.
+    pub identity: Option<FrozenIdentity>,
 }
 
 /// Why a session's head cannot be used.
@@ -119,6 +127,14 @@ impl SessionBody {
     }
 }
 
+/// The canonical text of an input, which the parity hash covers.
+///
+/// # Errors
+/// When a figure is out of the range of JSON integers.
+pub fn event_text(input: &Input) -> Result<String, CanonicalError> {
+    canonical::to_string(input)
+}
+
 /// Writes the body of an input.
 ///
 /// # Errors
@@ -155,7 +171,7 @@ pub fn write_decision(run_id: &str, decision: &Decision, text: &mut String) -> R
     canonical::write(&Body { decision: DecisionRecord::new(run_id, decision) }, text)
 }
 
-/// The last record of a recording: without it nobody could tell a whole file from one that was cut off.
+/// The last record of a recording: without it a whole file looks like one that was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndBody {

@@ -1,59 +1,62 @@
-//! The driver: the only part that knows both sides. Input, journal, step, journal, effects.
+//! The driver: the only part that knows both sides. Input, step on a copy, journal, commit, effects.
 //!
-//! Many short processes may drive one session at the same time. Whoever holds the journal's lock first catches up with
+//! Many short processes may drive one session at the same time. The one that holds the journal's lock first catches up with
 //! what the others wrote, then looks at what people did, then takes its own input; input and decision go into the
-//! journal in one append, durable before anybody hears the answer. The state file is a convenience: it can always be
+//! journal in one append, durable before the answer is given. The engine's state moves only after that: the step is made on
+//! a copy. The state file is a convenience: it can always be
 //! rebuilt from the journal, and is whenever it does not fit.
 
+mod ask;
 mod authority;
 mod briefing;
 mod catch_up;
+mod dir;
 mod effects;
 mod error;
 pub mod freeze;
 mod frozen;
 mod objective;
+mod own_loop;
 mod people;
 mod recent;
+mod records;
 pub mod run;
 mod sign;
 mod state;
 mod supervise;
 mod time;
+mod turn;
 pub mod views;
 pub mod words;
 
-use crate::body::{self, ReadBody, SessionBody};
-pub use authority::{AskError, Frozen};
+pub use crate::body::Frozen;
+use crate::body::SessionBody;
 use catch_up::{Followed, catch_up, stored};
-pub use error::DriverError;
+use dir::SessionDir;
+pub use error::{AskError, DriverError};
 pub use frozen::frozen_policy;
 pub use recent::RecentFinding;
+pub use records::open_existing;
+use records::{append, entry};
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
-use state::Kept;
+use state::SessionState;
 pub use state::StateError;
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use time::{since, stamped};
 use tripwire_authority::identity::Configuration;
-use tripwire_core::chain::gate::Permit;
-use tripwire_core::chain::{Chain, ChainView, Step};
-use tripwire_core::decision::Decision;
-use tripwire_core::explain::Explain as _;
+use tripwire_core::chain::{Chain, ChainView};
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::{Policy, PolicyError};
-use tripwire_core::units::RunMillis;
 use tripwire_fs::file::sweep_drafts;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::storage::disk::Disk;
-use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths, Turn};
-use tripwire_workspace::control;
+use tripwire_journal::{Batch, Durability, Journal};
 use tripwire_workspace::geometry::hook_script;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::{Manifest, template};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::policy_file;
-use tripwire_workspace::session::SessionId;
+use tripwire_workspace::session::{self, SessionId};
+pub use turn::StepOutcome;
 
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]
@@ -61,27 +64,12 @@ pub struct Driver<S: Storage = Disk> {
     journal: Journal<S>,
     layout: Layout,
     session: SessionId,
-    kept: Kept,
+    state: SessionState,
     signing: Option<Signing>,
     /// The role that this process acts in, where it is not the session's.
     role: Option<String>,
-    /// What other processes had decided, kept only for whoever follows it.
+    /// What other processes had decided, kept only where it is followed.
     followed: Option<Followed>,
-}
-
-/// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
-#[derive(Debug)]
-pub struct Taken {
-    /// The decisions on what was found in the control files and on inputs that came along, oldest first.
-    pub before: Vec<Decision>,
-    /// The decision on the input.
-    pub decision: Decision,
-    /// The right to act, if the input asked for it and was allowed.
-    pub permit: Option<Permit>,
-    /// When the engine wants to be stepped again.
-    pub next_deadline: Option<RunMillis>,
-    /// What a person should be told, in order.
-    pub notices: Vec<String>,
 }
 
 impl Driver<Disk> {
@@ -109,7 +97,7 @@ impl Driver<Disk> {
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
         for folder in [layout.folder().to_owned(), layout.state()] {
-            // What a killed process left is only litter: that it stays is no reason against a session.
+            // Leftovers of a killed process do no harm: that they stay is no reason against a session.
             drop(sweep_drafts(&folder));
         }
         template::write_if_missing(&layout.manifest())?;
@@ -120,10 +108,12 @@ impl Driver<Disk> {
         let chain = Chain::new(policy)?;
         hook_script::write(layout, manifest.thresholds())?;
         let was_given = |id: &SessionId| signing.as_ref().is_some_and(|signing| signing.has_signed(layout, id));
-        let session = SessionId::claim_unless(layout, now, was_given)?;
-        let frozen = authority::freeze((layout, &session), &manifest, chain.policy(), permissions, own)?;
-        let journal = open_journal(layout, &session)?;
-        let mut driver = Self { signing, ..Self::over(journal, layout, session, Kept::fresh(chain, frozen, now)) };
+        let session = session::claim_unless(layout, now, was_given)?;
+        let frozen =
+            authority::freeze(SessionDir { layout, session: &session }, &manifest, chain.policy(), permissions, own)?;
+        let journal = records::create_journal(layout, &session)?;
+        let mut driver =
+            Self { signing, ..Self::over(journal, layout, session, SessionState::fresh(chain, frozen, now)) };
         driver.write_head(now)?;
         Ok(driver)
     }
@@ -134,55 +124,28 @@ impl Driver<Disk> {
     /// When there is none, its journal does not verify at its end, or its state is of a newer version.
     pub fn resume(layout: &Layout, session: &SessionId) -> Result<Self, DriverError> {
         let journal = open_existing(layout, session)?;
-        let kept = match stored(&journal, layout, session, 0)? {
-            Some(kept) => kept,
-            None => begun(&journal)?,
+        let state = match stored(&journal, SessionDir { layout, session }, 0)? {
+            Some(state) => state,
+            None => records::begun(&journal)?,
         };
-        Ok(Self::over(journal, layout, session.clone(), kept))
+        Ok(Self::over(journal, layout, session.clone(), state))
     }
 
-    fn over(journal: Journal<Disk>, layout: &Layout, session: SessionId, kept: Kept) -> Self {
-        Self { journal, layout: layout.clone(), session, kept, signing: None, role: None, followed: None }
+    /// Takes in the last input of a run. A journal that failed for an earlier call is opened again first, once: where there
+    /// is room by now, the record says how the run ended.
+    ///
+    /// # Errors
+    /// See [`Self::take`].
+    pub fn take_last(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<StepOutcome, DriverError> {
+        if self.journal.is_poisoned() {
+            self.journal = open_existing(&self.layout, &self.session)?;
+        }
+        self.take_now(what, clock)
     }
-}
 
-fn open_journal(layout: &Layout, session: &SessionId) -> Result<Journal<Disk>, DriverError> {
-    let paths = SessionPaths::new(layout.folder(), session.as_str())?;
-    Ok(Journal::open(Disk, paths, Options { host: host_name(), ..Options::default() })?)
-}
-
-/// Opens the journal of a session that must be there: looking makes nothing.
-///
-/// # Errors
-/// When there is no such session, or its journal does not verify at its end.
-pub fn open_existing(layout: &Layout, session: &SessionId) -> Result<Journal<Disk>, DriverError> {
-    let paths = SessionPaths::new(layout.folder(), session.as_str())?;
-    Ok(Journal::open_existing(Disk, paths, Options { host: host_name(), ..Options::default() })?)
-}
-
-/// The machine's name, as a note outside the hash.
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// The session as its first record froze it; every other record is still to be taken in.
-fn begun(journal: &Journal<Disk>) -> Result<Kept, DriverError> {
-    let head = journal.read(journal.beginning(), 1)?;
-    let record = head
-        .records
-        .first()
-        .ok_or(DriverError::Record { index: 0, problem: "the session has no records".to_owned() })?;
-    let start = WallClock::from_epoch_ms(record.times.wall_ms);
-    let head = head_of(&record.body)?;
-    let chain = Chain::new(head.policy()?)?;
-    let frozen = Frozen { permissions: head.permissions, identity: head.identity };
-    Ok(Kept { known: 1, ..Kept::fresh(chain, frozen, start) })
-}
-
-fn head_of(text: &str) -> Result<SessionBody, DriverError> {
-    let wrong = |problem: String| DriverError::Record { index: 0, problem };
-    let body: ReadBody<'_> = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-    body.session.ok_or_else(|| wrong("is not the head of a session".to_owned()))
+    fn over(journal: Journal<Disk>, layout: &Layout, session: SessionId, state: SessionState) -> Self {
+        Self { journal, layout: layout.clone(), session, state, signing: None, role: None, followed: None }
+    }
 }
 
 impl<S: Storage> Driver<S> {
@@ -208,37 +171,37 @@ impl<S: Storage> Driver<S> {
     /// The session at a glance, as far as this process has seen it.
     #[must_use]
     pub fn view(&self) -> ChainView {
-        self.kept.chain.view()
+        self.state.chain.view()
     }
 
     /// The newest findings, oldest first.
     #[must_use]
     pub fn recent(&self) -> &[RecentFinding] {
-        &self.kept.memo.findings
+        &self.state.memo.findings
     }
 
     /// How many records the last signed checkpoint covers, as far as the state file knows.
     #[must_use]
     pub const fn signed(&self) -> u64 {
-        self.kept.memo.signed
+        self.state.memo.signed
     }
 
     /// Why the manifest was not accepted at the last look, if it was not.
     #[must_use]
     pub fn manifest_refused(&self) -> Option<&str> {
-        self.kept.seen.refused()
+        self.state.seen.refused()
     }
 
     /// When the session began.
     #[must_use]
     pub const fn start(&self) -> WallClock {
-        self.kept.start
+        self.state.start
     }
 
     /// The frozen policy.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
-        self.kept.chain.policy()
+        self.state.chain.policy()
     }
 
     /// The journal, for reading.
@@ -251,7 +214,7 @@ impl<S: Storage> Driver<S> {
     ///
     /// # Errors
     /// Whenever the input could not be journaled for certain: then it has no consequences.
-    pub fn take(&mut self, what: What, now: WallClock) -> Result<Taken, DriverError> {
+    pub fn take(&mut self, what: What, now: WallClock) -> Result<StepOutcome, DriverError> {
         self.take_with(|start| (vec![Input { at: since(start, now), what }], now))
     }
 
@@ -260,7 +223,7 @@ impl<S: Storage> Driver<S> {
     ///
     /// # Errors
     /// See [`Self::take`].
-    pub fn take_now(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<Taken, DriverError> {
+    pub fn take_now(&mut self, what: What, clock: impl FnOnce() -> WallClock) -> Result<StepOutcome, DriverError> {
         self.take_all_now(Vec::new(), what, clock)
     }
 
@@ -273,7 +236,7 @@ impl<S: Storage> Driver<S> {
         before: Vec<What>,
         what: What,
         clock: impl FnOnce() -> WallClock,
-    ) -> Result<Taken, DriverError> {
+    ) -> Result<StepOutcome, DriverError> {
         self.take_with(|start| {
             let now = clock();
             let at = since(start, now);
@@ -285,7 +248,7 @@ impl<S: Storage> Driver<S> {
     ///
     /// # Errors
     /// See [`Self::take`].
-    pub fn take_at(&mut self, input: Input, now: WallClock) -> Result<Taken, DriverError> {
+    pub fn take_at(&mut self, input: Input, now: WallClock) -> Result<StepOutcome, DriverError> {
         self.take_with(|_start| (vec![input], now))
     }
 
@@ -294,66 +257,35 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When the journal does not verify or the state is of a newer version.
     pub fn refresh(&mut self) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, followed, .. } = self;
+        let Self { journal, layout, session, state, followed, .. } = self;
         let turn = journal.turn()?;
-        catch_up(&turn, (layout, session), kept, followed.as_mut())
+        catch_up(&turn, SessionDir { layout, session }, state, followed.as_mut())
     }
 
-    fn take_with(&mut self, make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock)) -> Result<Taken, DriverError> {
-        let Self { journal, layout, session, kept, signing, followed, .. } = self;
+    /// The way of every input: catch up, gather what people did, decide on a copy, append, commit the copy, carry the effects
+    /// out, sign, save. Before the append is acknowledged nothing of this session has moved.
+    fn take_with(
+        &mut self,
+        make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock),
+    ) -> Result<StepOutcome, DriverError> {
+        let Self { journal, layout, session, state, signing, followed, .. } = self;
+        let dir = SessionDir { layout, session };
         let mut turn = journal.turn()?;
-        catch_up(&turn, (layout, session), kept, followed.as_mut())?;
-        let (own, now) = make(kept.start);
-        let own: Vec<Input> = own.into_iter().map(|input| kept.frozen.confirm(input)).collect();
-        let look = control::look(layout, &kept.seen, now)?;
-        let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
-        let mut inputs: Vec<Input> = people::inputs(&look.facts).into_iter().map(|what| Input { at, what }).collect();
-        inputs.extend(own);
-        let steps = decide(&mut turn, session, &inputs, kept, now)?;
-        kept.seen = look.seen;
-        let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
-        let view = kept.chain.view();
-        let done = effects::Done {
-            progress: &kept.memo.progress,
-            iterations: view.iterations.get(),
-            iterations_max: kept.chain.policy().safety.max_iterations.get(),
-        };
-        let mut performed = effects::perform(layout, session, &decisions, (&mut kept.seen, &done), now);
-        if let Err(error) = briefing::write_if_due(&turn, layout, session, &decisions, now) {
-            performed.notices.push(effects::not_written("the briefing", &error));
-        }
-        effects::show_counters(layout, &view, &mut kept.seen);
-        let ended = decisions.iter().any(|decision| sign::ends(decision));
-        let mut damaged = None;
-        if let Some(signing) = signing
-            && (ended || sign::is_due(kept.known, kept.memo.signed))
-        {
-            match signing.sign(&mut turn) {
-                Ok(size) => kept.memo.signed = size,
-                Err(error @ JournalError::Damaged(_)) => damaged = Some(error),
-                Err(error) => performed.notices.push(format!("no checkpoint was signed: {error}; {}", error.hint())),
-            }
-        }
+        catch_up(&turn, dir, state, followed.as_mut())?;
+        let (own, now) = make(state.start);
+        let gathered = turn::gather(dir, state, own, now)?;
+        let decided = turn::decide_on_copy(state, session, gathered)?;
+        let known = append(&mut turn, &decided.batch(state.known, now))?;
+        let steps = decided.commit(state, known);
+        let mut carried = turn::carry_out(&turn, dir, state, &steps, now);
+        let signed = turn::sign_if_due(&mut turn, signing.as_ref(), state, &mut carried);
         // Before anything else may fail: what people did is in the journal, and must not be taken in a second time.
-        let hash = turn.journal().place().tail_hash();
-        kept.save((layout, session), hash)?;
-        if let Some(error) = damaged {
-            // Records that are not those that were signed: nothing may go on from here.
-            return Err(error.into());
-        }
+        state.save(dir, turn.journal().place().tail_hash())?;
         drop(turn);
-        if ended && let Err(error) = freeze::when_it_ends(journal, layout, session, kept.memo.model.as_deref()) {
-            performed.notices.push(format!("the frozen replay was not written: {error}"));
-        }
-        if let Some(error) = performed.spoilt_log {
-            // The journal holds what the log lost; a log that cannot be written at all must not stop the guard.
-            let told = match views::rebuild_safety_log(layout) {
-                Ok(_) => format!("the safety log was rebuilt from the journal: {error}"),
-                Err(again) => format!("the safety log could not be written: {again}; {}", again.hint()),
-            };
-            performed.notices.push(told);
-        }
-        finish(steps, performed.notices)
+        // Records that are not those that were signed: nothing may go on from here.
+        signed?;
+        let notices = turn::write_views(journal, dir, state, carried);
+        turn::outcome(steps, notices)
     }
 
     /// Keeps what a person asked for, for the briefing of a fresh worker.
@@ -371,63 +303,21 @@ impl<S: Storage> Driver<S> {
     pub fn brief(&mut self, now: WallClock) -> Result<(), DriverError> {
         let Self { journal, layout, session, .. } = self;
         let turn = journal.turn()?;
-        Ok(briefing::write(&turn, layout, session, now)?)
+        Ok(briefing::write(&turn, SessionDir { layout, session }, now)?)
     }
 
     fn write_head(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, .. } = self;
-        let head = SessionBody::new(session.as_str(), kept.chain.policy())?.with_authority(&kept.frozen).text()?;
-        let batch = Batch { entries: vec![entry(head, now)], durability: Durability::Synced, after: Some(0) };
+        let Self { journal, layout, session, state, .. } = self;
+        let head = SessionBody::new(session.as_str(), state.chain.policy())?.with_authority(&state.frozen).text()?;
+        let batch = Batch { entries: vec![entry(&head, now)], durability: Durability::Synced, after: Some(0) };
         let mut turn = journal.turn()?;
-        kept.known = append(&mut turn, &batch)?;
+        state.known = append(&mut turn, &batch)?;
         // What stands in the manifest now is where the session begins, not an edit; STOP and PAUSE count from the start.
         if let Ok(manifest) = Manifest::load(&layout.manifest()) {
-            kept.seen.wrote_manifest(&manifest);
+            state.seen.wrote_manifest(&manifest);
         }
-        kept.seen.froze_policy(kept.frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
+        state.seen.froze_policy(state.frozen.permissions.as_ref().map(|permissions| permissions.policy_digest()));
         let hash = turn.journal().place().tail_hash();
-        kept.save((layout, session), hash)
+        Ok(state.save(SessionDir { layout, session }, hash)?)
     }
-}
-
-/// Steps the engine over the inputs and journals each with its decision, all in one append.
-fn decide<S: Storage>(
-    turn: &mut Turn<'_, S>,
-    session: &SessionId,
-    inputs: &[Input],
-    kept: &mut Kept,
-    now: WallClock,
-) -> Result<Vec<Step>, DriverError> {
-    let mut steps = Vec::with_capacity(inputs.len());
-    let mut entries = Vec::with_capacity(inputs.len() * 2);
-    for input in inputs {
-        let step = kept.chain.step(input);
-        let (mut taken, mut decided) = (String::new(), String::new());
-        body::write_input(input, &mut taken)?;
-        body::write_decision(session.as_str(), &step.decision, &mut decided)?;
-        entries.extend([taken, decided].map(|text| entry(text, now)));
-        kept.memo.note(input, &step.decision);
-        steps.push(step);
-    }
-    let batch = Batch { entries, durability: Durability::Synced, after: Some(kept.known) };
-    kept.known = append(turn, &batch)?;
-    Ok(steps)
-}
-
-fn entry(body: String, now: WallClock) -> Entry<'static> {
-    Entry { body: Cow::Owned(body), durations_ms: BTreeMap::new(), wall_ms: now.epoch_ms() }
-}
-
-fn append<S: Storage>(turn: &mut Turn<'_, S>, batch: &Batch<'_>) -> Result<u64, DriverError> {
-    match turn.append(batch)? {
-        Append::Ack(_) => Ok(turn.records()),
-        Append::Fenced(_) => Err(DriverError::Fenced),
-        Append::Unknown(error) => Err(DriverError::Unknown(error)),
-    }
-}
-
-fn finish(mut steps: Vec<Step>, notices: Vec<String>) -> Result<Taken, DriverError> {
-    let last = steps.pop().ok_or(DriverError::Fenced)?;
-    let before = steps.into_iter().map(|step| step.decision).collect();
-    Ok(Taken { before, decision: last.decision, permit: last.permit, next_deadline: last.next_deadline, notices })
 }

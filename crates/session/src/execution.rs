@@ -5,9 +5,11 @@
 
 pub mod sandboxed;
 
+use std::borrow::Cow;
 use std::time::Duration;
 use tripwire_core::chain::feedback::ExecutionResult;
 use tripwire_core::chain::gate::Permit;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::label::Fingerprint;
 
 /// Something that can be carried out.
@@ -105,6 +107,16 @@ pub enum ExecutionError {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+impl Explain for ExecutionError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed("this is a defect of tripwire; please report it")
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::Internal
+    }
 }
 
 /// Carries out permitted work in confinement.

@@ -3,7 +3,7 @@
 //! The command never holds up a decision: whoever decided starts a process that waits for it and ends it after
 //! [`TIME_MAX`]. Its environment is cleaned, its output thrown away, and what it does with the message is its own affair.
 
-use crate::driver::Taken;
+use crate::driver::StepOutcome;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -23,7 +23,7 @@ const KEPT: [&str; 8] =
 
 /// What a turn has to tell a person: one message for each decision that holds, stops or notifies.
 #[must_use]
-pub fn messages(session: &str, taken: &Taken) -> Vec<String> {
+pub fn messages(session: &str, taken: &StepOutcome) -> Vec<String> {
     taken.before.iter().chain([&taken.decision]).filter_map(|decision| message(session, decision)).collect()
 }
 

@@ -119,7 +119,7 @@ fn again(records: &mut impl Bodies) -> Result<Replayed, ReplayError> {
     each_input(records, |index, input, input_text, decision_text| {
         let step = chain.step(&input);
         old.push_event(input_text);
-        new.push_event(&event_text(&input)?);
+        new.push_event(&body::event_text(&input)?);
         // A crash between an input and its decision leaves the input alone; whoever came next decided it the same way.
         let Some(decision_text) = decision_text else { return Ok(()) };
         let record = |problem: serde_json::Error| ReplayError::Record { index, problem: problem.to_string() };
@@ -248,7 +248,7 @@ impl TwoRuns {
         let (mut one, mut two) = (String::new(), String::new());
         body::write_decision("replay", &decision, &mut one)?;
         body::write_decision("replay", &again, &mut two)?;
-        let text = event_text(input)?;
+        let text = body::event_text(input)?;
         for (parity, decision) in [(&mut self.parities.0, &decision), (&mut self.parities.1, &again)] {
             let mut covered = String::new();
             decision.parity_text(&mut covered)?;
@@ -267,14 +267,6 @@ impl TwoRuns {
         let (old, new) = self.parities;
         Replayed { recorded: old.finish(), recomputed: new.finish(), first_difference: self.first_difference }
     }
-}
-
-/// The canonical text of an input, which the parity hash covers.
-///
-/// # Errors
-/// When a figure is out of the range of JSON integers.
-pub fn event_text(input: &Input) -> Result<String, CanonicalError> {
-    tripwire_core::record::canonical::to_string(input)
 }
 
 /// Where the bodies of records come from.

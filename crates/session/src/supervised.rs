@@ -237,7 +237,7 @@ mod tests {
     fn a_run_is_alive_as_long_as_its_record_is_held_and_its_end_stays() {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(folder.path());
-        let session = SessionId::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap();
+        let session = tripwire_workspace::session::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap();
         assert_eq!(look(&layout, &session).unwrap(), None, "a session that was never supervised has no record");
         let held = HeldRecord::begin(&layout, &session, &record()).unwrap();
         assert_eq!(look(&layout, &session).unwrap().unwrap().supervisor, Supervisor::Alive);
@@ -266,7 +266,7 @@ mod tests {
     fn a_record_of_a_newer_version_is_refused_by_its_version() {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(folder.path());
-        let session = SessionId::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap();
+        let session = tripwire_workspace::session::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap();
         file::make_folder(&layout.state()).unwrap();
         std::fs::write(path(&layout, &session), r#"{"version":2,"of":["tomorrow"]}"#).unwrap();
         assert!(look(&layout, &session).unwrap_err().to_string().contains("its version 2 is newer"));
@@ -279,7 +279,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(folder.path());
         let sessions: Vec<_> = (0..50_u32)
-            .map(|_| SessionId::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap())
+            .map(|_| tripwire_workspace::session::claim(&layout, WallClock::from_epoch_ms(1_790_000_000_000)).unwrap())
             .collect();
         std::thread::scope(|scope| {
             let (layout, sessions) = (&layout, &sessions);

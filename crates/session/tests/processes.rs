@@ -149,14 +149,15 @@ fn storm() -> Outcome {
     let temp = tempfile::tempdir()?;
     let mut waiting = Vec::new();
     let mut answers = Vec::new();
-    for number in 0..STORM_PROCESSES {
+    let processes = tripwire_testing::sized(64, 320);
+    for number in 0..processes {
         let child = Command::new(std::env::current_exe()?)
             .args(["child-append".as_ref(), temp.path().as_os_str()])
             .arg(number.to_string())
             .stdout(Stdio::piped())
             .spawn()?;
         waiting.push((number, child));
-        if waiting.len() == STORM_AT_ONCE || number + 1 == STORM_PROCESSES {
+        if waiting.len() == STORM_AT_ONCE || number + 1 == processes {
             for (number, child) in waiting.drain(..) {
                 answers.push((number, child.wait_with_output()?));
             }
@@ -164,7 +165,7 @@ fn storm() -> Outcome {
     }
     let journal = open(temp.path())?;
     let records = journal.read(journal.beginning(), usize::MAX)?.records;
-    ensure!(records.len() == STORM_PROCESSES, "records were lost");
+    ensure!(records.len() == processes, "records were lost");
     for (number, answer) in &answers {
         let text = text(answer);
         let index: usize = text.trim().parse().map_err(|_error| text.clone())?;
@@ -359,5 +360,4 @@ const LARGE: u64 = 2;
 const CHECKPOINTS: [u64; 2] = [3, 5];
 const SEGMENT_BYTES: u64 = 500;
 const ATTEMPTS: usize = 4;
-const STORM_PROCESSES: usize = 320;
 const STORM_AT_ONCE: usize = 16;

@@ -1,13 +1,11 @@
 //! How a run ended: what the engine decided, else what the client itself says. Its exit code alone is not believed.
 
-use super::guard::Pulse;
-use super::records::is_overload;
-use super::stream::LastWords;
-use super::watch::Over;
+use crate::guard::pulse::Pulse;
 use serde::Serialize;
-use tripwire_clients::hooks::Client;
+use tripwire_clients::Client;
+use tripwire_clients::launch::ExitMessage;
 use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
 use tripwire_sandbox::TreeExit;
 
 /// How a run ended.
@@ -46,7 +44,7 @@ impl Ending {
             Self::Done(Verification::Unverified) => "done, but the tests were not run".to_owned(),
             // The client's processes are gone: nothing takes the run up again.
             Self::Stopped(reason) => reason.in_short().to_owned(),
-            Self::Held(reason) => format!("{}, and nobody was there to ask", reason.in_short()),
+            Self::Held(reason) => format!("{}, and no person was there to ask", reason.in_short()),
             Self::GuardBroken(why) => format!("the guard did not hold: {why}"),
             Self::Parked(why) => format!("the model's provider has no room: {why}"),
             Self::ClientCap(why) => format!("the client came to a cap of its own: {why}"),
@@ -59,37 +57,56 @@ impl Ending {
     }
 }
 
+/// Why a worker's time is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum WorkerEnd {
+    /// Its program ended.
+    ByItself(TreeExit),
+    /// The session was stopped.
+    Stopped(StopReason),
+    /// The session is held and no person can be asked.
+    Held(HoldReason),
+    /// The guard does not hold.
+    Broken(String),
+    /// This process was asked to end.
+    Interrupted,
+    /// A fresh worker is to go on with the briefing.
+    Restart,
+    /// Another engine is to go on.
+    Switch(SwitchReason),
+}
+
 /// What is known when a worker is gone.
-pub(super) struct Facts<'a> {
+pub(super) struct EndFacts<'a> {
     /// The client.
     pub(super) client: Client,
     /// Why its time was over.
-    pub(super) over: &'a Over,
+    pub(super) end: &'a WorkerEnd,
     /// How the guard stands.
     pub(super) pulse: &'a Pulse,
     /// What its stream said last.
-    pub(super) words: &'a LastWords,
+    pub(super) message: &'a ExitMessage,
     /// What its records say of the provider's refusal.
     pub(super) refusal: Option<&'a str>,
 }
 
-impl Facts<'_> {
+impl EndFacts<'_> {
     /// The ending that these facts mean; a restart or a switch is none.
     pub(super) fn ending(&self) -> Ending {
-        match self.over {
-            Over::Stopped(reason) => Ending::Stopped(*reason),
-            Over::Held(reason) => Ending::Held(*reason),
-            Over::Broken(why) => Ending::GuardBroken(why.clone()),
-            Over::Interrupted => Ending::Stopped(StopReason::StoppedByPerson),
-            Over::Restart | Over::Switch(_) => Ending::Held(HoldReason::Context),
-            Over::ByItself(exit) => self.by_itself(*exit),
+        match self.end {
+            WorkerEnd::Stopped(reason) => Ending::Stopped(*reason),
+            WorkerEnd::Held(reason) => Ending::Held(*reason),
+            WorkerEnd::Broken(why) => Ending::GuardBroken(why.clone()),
+            WorkerEnd::Interrupted => Ending::Stopped(StopReason::StoppedByPerson),
+            WorkerEnd::Restart | WorkerEnd::Switch(_) => Ending::Held(HoldReason::Context),
+            WorkerEnd::ByItself(exit) => self.by_itself(*exit),
         }
     }
 
     /// The provider's words, if it had no room.
     pub(super) fn overload(&self) -> Option<String> {
-        let error = self.words.error.as_deref().or(self.refusal)?;
-        (matches!(self.over, Over::ByItself(_)) && is_overload(error)).then(|| error.to_owned())
+        let error = self.message.error.as_deref().or(self.refusal)?;
+        (matches!(self.end, WorkerEnd::ByItself(_)) && is_overload(error)).then(|| error.to_owned())
     }
 
     fn by_itself(&self, exit: TreeExit) -> Ending {
@@ -100,7 +117,7 @@ impl Facts<'_> {
             TreeExit::Exited(code) => format!("exit code {code}"),
             TreeExit::Signaled(signal) => format!("signal {signal}"),
         };
-        let why = match (self.words.error.as_deref().or(self.refusal), self.words.reason.as_deref()) {
+        let why = match (self.message.error.as_deref().or(self.refusal), self.message.reason.as_deref()) {
             (Some(error), _) => format!("{error} ({code})"),
             (None, Some(reason)) => format!("{reason} ({code})"),
             (None, None) => code,
@@ -113,7 +130,7 @@ impl Facts<'_> {
                 }
             };
         }
-        match (exit, self.words.reason.as_deref(), self.pulse.released) {
+        match (exit, self.message.reason.as_deref(), self.pulse.released) {
             (_, Some("max_turns" | "error_max_turns"), _) => Ending::ClientCap(why),
             (_, Some("budget_exhausted" | "error_max_budget_usd"), _) => Ending::ClientBudget(why),
             (TreeExit::Exited(0), _, Some(verdict)) => Ending::Done(verdict),
@@ -122,34 +139,50 @@ impl Facts<'_> {
         }
     }
 
-    /// Gemini's exit code is the provider's status, cut to a byte.
     fn refused_by_status(&self, exit: TreeExit) -> Option<String> {
-        const STATUS: [(u8, u16); 3] = [(173, 429), (247, 503), (17, 529)];
         let TreeExit::Exited(code) = exit else { return None };
-        let (_, status) = STATUS.into_iter().find(|(cut, _)| *cut == code && self.client == Client::Gemini)?;
-        Some(format!("status {status}"))
+        self.client.adapter().provider_status(code).map(|status| format!("status {status}"))
     }
+}
+
+/// Whether a provider's words mean: not now. Another engine, or the same one later, may be asked instead.
+fn is_overload(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    [
+        "429",
+        "503",
+        "529",
+        "overloaded",
+        "rate limit",
+        "rate_limit",
+        "usage limit",
+        "at capacity",
+        "quota",
+        "too many requests",
+    ]
+    .iter()
+    .any(|word| text.contains(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ending(client: Client, exit: TreeExit, words: &LastWords, released: Option<Verification>) -> Ending {
+    fn ending(client: Client, exit: TreeExit, words: &ExitMessage, released: Option<Verification>) -> Ending {
         let mut pulse = Pulse::released(released);
         pulse.events = 1;
-        let over = Over::ByItself(exit);
-        Facts { client, over: &over, pulse: &pulse, words, refusal: None }.ending()
+        let end = WorkerEnd::ByItself(exit);
+        EndFacts { client, end: &end, pulse: &pulse, message: words, refusal: None }.ending()
     }
 
-    fn words(reason: &str, error: Option<&str>) -> LastWords {
-        LastWords { reason: Some(reason.to_owned()), error: error.map(str::to_owned), text: None }
+    fn words(reason: &str, error: Option<&str>) -> ExitMessage {
+        ExitMessage { reason: Some(reason.to_owned()), error: error.map(str::to_owned), text: None }
     }
 
     #[test]
     fn an_exit_code_of_0_is_believed_only_if_the_agent_was_let_go() {
         let verdict = Verification::Verified;
-        let (done, silent) = (TreeExit::Exited(0), LastWords::default());
+        let (done, silent) = (TreeExit::Exited(0), ExitMessage::default());
         assert_eq!(ending(Client::Gemini, done, &silent, Some(verdict)), Ending::Done(verdict));
         assert!(matches!(ending(Client::Gemini, done, &silent, None), Ending::ClientFailed(_)));
         let killed = TreeExit::Signaled(9);
@@ -159,25 +192,25 @@ mod tests {
     #[test]
     fn the_clients_own_caps_and_its_providers_refusals_have_their_endings() {
         let failed = TreeExit::Exited(1);
-        let of = |words: &LastWords| ending(Client::Claude, failed, words, None);
+        let of = |words: &ExitMessage| ending(Client::Claude, failed, words, None);
         assert!(matches!(of(&words("max_turns", None)), Ending::ClientCap(_)));
         assert!(matches!(of(&words("budget_exhausted", None)), Ending::ClientBudget(_)));
         assert!(matches!(of(&words("api_error", Some("API Error: 529"))), Ending::Parked(_)));
         assert!(matches!(of(&words("api_error", Some("API Error: 403"))), Ending::ClientFailed(_)));
-        let status = ending(Client::Gemini, TreeExit::Exited(173), &LastWords::default(), None);
+        let status = ending(Client::Gemini, TreeExit::Exited(173), &ExitMessage::default(), None);
         assert_eq!(status, Ending::Parked("status 429".to_owned()));
         assert!(matches!(
-            ending(Client::Codex, TreeExit::Exited(173), &LastWords::default(), None),
+            ending(Client::Codex, TreeExit::Exited(173), &ExitMessage::default(), None),
             Ending::ClientFailed(_)
         ));
     }
 
     #[test]
     fn a_client_that_asked_for_nothing_ends_with_its_own_code_and_is_never_done() {
-        let (pulse, words) = (Pulse::released(None), LastWords::default());
+        let (pulse, words) = (Pulse::released(None), ExitMessage::default());
         let of = |exit| {
-            let over = Over::ByItself(exit);
-            Facts { client: Client::Claude, over: &over, pulse: &pulse, words: &words, refusal: None }.ending()
+            let end = WorkerEnd::ByItself(exit);
+            EndFacts { client: Client::Claude, end: &end, pulse: &pulse, message: &words, refusal: None }.ending()
         };
         assert_eq!(of(TreeExit::Exited(0)), Ending::NothingAsked);
         let Ending::ClientFailed(why) = of(TreeExit::Exited(7)) else { panic!("it failed") };
@@ -187,16 +220,22 @@ mod tests {
     #[test]
     fn what_the_engine_decided_comes_before_what_the_client_says() {
         let pulse = Pulse::released(Some(Verification::Verified));
-        for (over, expected) in [
-            (Over::Stopped(StopReason::WallClock), Ending::Stopped(StopReason::WallClock)),
-            (Over::Held(HoldReason::Money), Ending::Held(HoldReason::Money)),
-            (Over::Interrupted, Ending::Stopped(StopReason::StoppedByPerson)),
-            (Over::Broken("x".to_owned()), Ending::GuardBroken("x".to_owned())),
+        for (end, expected) in [
+            (WorkerEnd::Stopped(StopReason::WallClock), Ending::Stopped(StopReason::WallClock)),
+            (WorkerEnd::Held(HoldReason::Money), Ending::Held(HoldReason::Money)),
+            (WorkerEnd::Interrupted, Ending::Stopped(StopReason::StoppedByPerson)),
+            (WorkerEnd::Broken("x".to_owned()), Ending::GuardBroken("x".to_owned())),
         ] {
             let said = words("completed", None);
-            let facts = Facts { client: Client::Claude, over: &over, pulse: &pulse, words: &said, refusal: None };
+            let facts = EndFacts { client: Client::Claude, end: &end, pulse: &pulse, message: &said, refusal: None };
             assert_eq!(facts.ending(), expected);
             assert!(!facts.ending().words().is_empty());
         }
+    }
+
+    #[test]
+    fn run_4_overload_is_told_from_other_errors() {
+        assert!(is_overload("API Error: 529 Overloaded") && is_overload("Selected model is at capacity"));
+        assert!(!is_overload("API Error: 403 permission denied"));
     }
 }

@@ -1,50 +1,38 @@
-//! The guard of one run: the session's only writer. Hooks ask it, a clerk keeps it awake, the watch looks at its pulse.
+//! The guard of one run: the session's only writer. Hooks ask it, the engine thread keeps it awake, the watch looks at its pulse.
 //!
 //! Two locks keep it honest. The engine's lock may be held for as long as a disk takes; the pulse is never held for longer
 //! than it takes to copy it, so that the watch can see that the engine does not answer, and end the run.
 
-mod clerk;
 mod open_calls;
-mod pulse;
-
-pub(crate) use clerk::Clerk;
-pub(crate) use pulse::{Orders, Pulse, TestRun, Told};
+pub(crate) mod pulse;
 
 use self::open_calls::OpenCalls;
-use super::Teller;
-use super::sources::{self, Sources};
+use self::pulse::{Orders, Pulse, TestRun};
+use crate::options::{Notifier, Presence};
 use crate::socket::Question;
+use crate::sources::{self, Sources};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tripwire_clients::hooks::desk::{Attempt, Desk, Handled};
-use tripwire_clients::hooks::protected::Homes;
-use tripwire_clients::hooks::{self, Client, Event, HookCall, Reply, Tool};
+use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler};
+use tripwire_clients::hooks::{self, Event, HookCall, Reply, ToolCall};
+use tripwire_clients::{Homes, TurnEnd};
 use tripwire_core::chain::event::Flag;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
-use tripwire_observe::{RawCall, observe};
-use tripwire_session::driver::{Driver, DriverError, Taken};
+use tripwire_observe::observe;
+use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
-
-/// Whether somebody sits at a terminal who can answer a hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
-    /// Somebody does: a hold waits.
-    Terminal,
-    /// Nobody does: a hold ends the run. A pause waits all the same, because a person asked for it.
-    Headless,
-}
 
 /// The guard.
 pub(crate) struct Guard {
     workspace: Workspace,
     homes: Homes,
     presence: Presence,
-    teller: Arc<dyn Teller>,
+    notifier: Arc<dyn Notifier>,
     sources: Sources,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
@@ -56,15 +44,16 @@ pub(crate) struct Guard {
 impl Guard {
     /// Takes a session over.
     pub(crate) fn new(
-        (workspace, homes): (Workspace, Homes),
+        workspace: Workspace,
+        homes: Homes,
         presence: Presence,
-        teller: Arc<dyn Teller>,
+        notifier: Arc<dyn Notifier>,
         driver: Driver,
     ) -> Self {
         let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), Sources::of(workspace.root()));
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
         let (open, served) = (Mutex::default(), AtomicUsize::new(0));
-        Self { workspace, homes, presence, teller, sources, engine, pulse, open, changed, served }
+        Self { workspace, homes, presence, notifier, sources, engine, pulse, open, changed, served }
     }
 
     /// How things stand now.
@@ -83,7 +72,7 @@ impl Guard {
         self.open().clear();
     }
 
-    /// The run is over: whoever waits here goes away with a refusal.
+    /// The run is over: hooks that wait here are refused.
     pub(crate) fn close(&self) {
         self.lock_pulse().over = true;
         self.changed.notify_all();
@@ -112,7 +101,7 @@ impl Guard {
             }
         };
         self.lock_pulse().note(&call);
-        if !call.concerns_the_engine() || self.follow_call(&mut call) == Belongs::Nowhere {
+        if !call.concerns_the_engine() || self.follow_call(&mut call) == ResultOrigin::Unasked {
             return Reply::default();
         }
         let mut attempt = Attempt::First;
@@ -136,7 +125,7 @@ impl Guard {
                 Waited::Cleared if matches!(call.event, Event::Done(..)) => return Reply::default(),
                 Waited::Cleared => {}
                 Waited::NotNeeded | Waited::Over => {
-                    if question.client == Client::Codex {
+                    if question.client.adapter().turn_end() == TurnEnd::ByEndingTheClient {
                         self.withhold();
                     }
                     self.close_refused(&call.event, &handled.reply);
@@ -147,7 +136,7 @@ impl Guard {
         }
     }
 
-    /// Answers somebody else's hook: nothing of it is taken in, and what it asks for is judged. The run's own hook is asked
+    /// Answers a hook that is not this run's: nothing of it is taken in, and what it asks for is judged. The run's own hook is asked
     /// about the client's own calls, so those get no objection here.
     pub(crate) fn answer_other(&self, question: &Question) -> Reply {
         let broken = |why: &str| hooks::broken(question.client, &question.input, why);
@@ -160,15 +149,15 @@ impl Guard {
         {
             return Reply::default();
         }
-        let desk = Desk { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
-        match self.with_engine(|driver| desk.opinion(&call, driver)) {
+        let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
+        match self.with_engine(|driver| handler.opinion(&call, driver)) {
             Ok(reply) => reply,
             Err(error) => broken(&format!("{error}; {}", error.hint())),
         }
     }
 
     /// Follows a call from its question to its result, and says whether a result belongs to any.
-    fn follow_call(&self, call: &mut HookCall) -> Belongs {
+    fn follow_call(&self, call: &mut HookCall) -> ResultOrigin {
         match &mut call.event {
             Event::Asked(tool) => self.open().ask(tool),
             Event::Done(tool, outcome) => match self.open().end(tool) {
@@ -177,8 +166,9 @@ impl Guard {
                 None if outcome.failed == Some(true) => {}
                 None => {
                     let name = &tool.name;
-                    self.teller.say(&format!("tripwire: a result of `{name}` that nobody asked for is not taken in"));
-                    return Belongs::Nowhere;
+                    self.notifier
+                        .say(&format!("tripwire: a result of `{name}` that was not asked for is not taken in"));
+                    return ResultOrigin::Unasked;
                 }
             },
             Event::Prompt
@@ -192,7 +182,7 @@ impl Guard {
             | Event::Compacted
             | Event::Other => {}
         }
-        Belongs::Here
+        ResultOrigin::Asked
     }
 
     /// A call that was refused has no result.
@@ -236,8 +226,8 @@ impl Guard {
 
     fn handle(&self, call: &HookCall, attempt: Attempt) -> Result<Handled, DriverError> {
         self.with_engine(|driver| {
-            let desk = Desk { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
-            let handled = desk.handle(call, driver, attempt)?;
+            let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
+            let handled = handler.handle(call, driver, attempt)?;
             for taken in &handled.taken {
                 self.publish(driver, taken);
             }
@@ -249,13 +239,13 @@ impl Guard {
     }
 
     /// Remembers on which test run the verdict rests: a person is to know what was believed.
-    fn note_proof(&self, tool: &Tool, verdict: Verification) {
+    fn note_proof(&self, tool: &ToolCall, verdict: Verification) {
         let mut pulse = self.lock_pulse();
         if verdict != Verification::Verified {
             pulse.proof = None;
             return;
         }
-        let facts = observe(&RawCall { tool: &tool.name, args: &tool.input, ..RawCall::default() });
+        let facts = observe(&tool.raw());
         if facts.flags.has(Flag::Test) {
             let action = facts.action.signature.unwrap_or(facts.action.tool).to_string();
             pulse.proof = Some(TestRun { action, call: tool.call_id.clone() });
@@ -263,9 +253,11 @@ impl Guard {
     }
 
     /// Takes in something that no hook brought: time, a person's act, a fact of our own.
-    pub(crate) fn take(&self, what: What) -> Result<Taken, DriverError> {
+    pub(crate) fn take(&self, what: What) -> Result<StepOutcome, DriverError> {
         self.with_engine(|driver| {
-            let taken = driver.take_now(what, clock::now)?;
+            // With a fault the run is ending, and what is handed over now says how.
+            let broken = self.lock_pulse().fault.is_some();
+            let taken = if broken { driver.take_last(what, clock::now)? } else { driver.take_now(what, clock::now)? };
             self.publish(driver, &taken);
             Ok(taken)
         })
@@ -304,9 +296,9 @@ impl Guard {
         result
     }
 
-    fn publish(&self, driver: &Driver, taken: &Taken) {
+    fn publish(&self, driver: &Driver, taken: &StepOutcome) {
         self.lock_pulse().publish(driver, taken);
-        self.teller.taken(driver, taken);
+        self.notifier.taken(driver, taken);
     }
 
     /// Notes that the guard itself is broken; the first cause stays.
@@ -318,7 +310,7 @@ impl Guard {
     /// Waits for a time, unless the run ends.
     fn wait(&self, at_most: Duration) -> Waited {
         if at_most >= LONG_WAIT {
-            self.teller.say(&format!("tripwire: the next call waits {} s", at_most.as_secs()));
+            self.notifier.say(&format!("tripwire: the next call waits {} s", at_most.as_secs()));
         }
         let until = Instant::now() + at_most;
         let mut pulse = self.lock_pulse();
@@ -362,7 +354,7 @@ impl Guard {
         self.with_engine(|driver| driver.brief(clock::now()))
     }
 
-    /// Waits while something holds the session that a person is asked about; nothing to wait for if nobody is.
+    /// Waits while something holds the session that a person is asked about; nothing to wait for otherwise.
     fn wait_for_a_person(&self) -> Waited {
         let mut waited = Waited::NotNeeded;
         let mut pulse = self.lock_pulse();
@@ -403,11 +395,11 @@ impl Guard {
 
 /// Whether an event belongs to what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Belongs {
+enum ResultOrigin {
     /// It does, or asks for nothing.
-    Here,
+    Asked,
     /// It is a result without a question.
-    Nowhere,
+    Unasked,
 }
 
 /// What came of waiting.
@@ -425,12 +417,12 @@ enum Waited {
 const LONG_WAIT: Duration = Duration::from_secs(5);
 /// The longest that an answer is withheld: by then the client is ended.
 const WITHHELD_MAX: Duration = Duration::from_secs(30);
-/// How often somebody who waits looks by itself.
+/// How often a waiting thread looks by itself.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Whether a call runs the tests.
-fn is_test(tool: &Tool) -> bool {
-    observe(&RawCall { tool: &tool.name, args: &tool.input, ..RawCall::default() }).flags.has(Flag::Test)
+fn is_test(tool: &ToolCall) -> bool {
+    observe(&tool.raw()).flags.has(Flag::Test)
 }
 
 /// Whether an answer may wait for a person: a refusal of what asks for leave to go on, and one that would end the turn.

@@ -1,199 +1,82 @@
 //! The supervisor: someone else's agent under our guard for one run, with nothing installed.
 //!
-//! It begins the session, arranges the client's hooks for this run only, starts the client as one process tree, and is the
-//! session's only writer: hooks hand over what the client told them, and the answers come from here. It freezes the tree
+//! It begins the session, prepares the client's hooks for this run only, starts the client as one process tree, and is the
+//! session's only writer: hooks hand over what the client sent them, and the answers come from here. It freezes the tree
 //! while something holds the session and ends it with a receipt. Nothing here decides; what the engine decides is carried
 //! out whether the client likes it or not.
 
-mod arrange;
+mod closing;
 mod ending;
+mod engine_thread;
+mod error;
 mod folder;
 mod guard;
-mod latecomers;
-mod program;
-mod prompt;
-mod records;
+mod late_hooks;
+mod no_hook;
+mod options;
+mod output_tap;
 mod report;
+mod run_context;
+mod run_loop;
 mod serve;
-mod shift;
 pub mod socket;
 mod sources;
-mod stream;
-mod switches;
-mod unasked;
+mod transcript_audit;
 mod verify;
 mod watch;
-mod witness;
+mod worker;
 
-pub use arrange::ArrangeError;
 pub use ending::Ending;
-pub use guard::Presence;
-pub use program::Program;
+pub use error::RunError;
+pub use options::{Notifier, Output, Presence, RunOptions, WatchLimits};
 pub use report::{EngineSwitch, Proof, RunReport};
 pub use verify::Verified;
 
+use folder::RunFolder;
+use run_loop::{FallbackEngine, RunLoop};
 use std::ffi::OsString;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tripwire_authority::identity::Configuration;
-use tripwire_clients::hooks::Client;
-use tripwire_clients::hooks::protected::Homes;
-use tripwire_core::explain::Explain as _;
-use tripwire_fs::file::FileError;
-use tripwire_sandbox::{TreeError, interrupts};
-use tripwire_session::driver::{Driver, DriverError, Signing, Taken};
+use tripwire_clients::Client;
+use tripwire_clients::launch::Program;
+use tripwire_sandbox::interrupts;
+use tripwire_session::driver::Driver;
 use tripwire_workspace::clock;
 use tripwire_workspace::control::ControlFile;
 use tripwire_workspace::{Workspace, exclude, test_command};
 
-use folder::RunFolder;
-use shift::Shifts;
-
-/// Who speaks to the person while the run goes on.
-pub trait Teller: Send + Sync {
-    /// Says a line.
-    fn say(&self, line: &str);
-    /// Passes on what was decided, for whoever is to be notified.
-    fn taken(&self, driver: &Driver, taken: &Taken);
-}
-
-/// Who hears the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Output {
-    /// The person: it has our own streams.
-    Passed,
-    /// Nobody but the report, which keeps its last words; nothing can be typed to it.
-    Kept,
-}
-
-/// What a person asks for.
-#[derive(Debug)]
-pub struct Wish {
-    /// The client's command line.
-    pub command: Vec<OsString>,
-    /// The client, where its program's name does not tell.
-    pub client: Option<Client>,
-    /// Where the client starts.
-    pub cwd: PathBuf,
-    /// The client's environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// The workspace.
-    pub workspace: Workspace,
-    /// The person's folders.
-    pub homes: Homes,
-    /// Folders that the client's processes are not to see.
-    pub hidden: Vec<PathBuf>,
-    /// Files and folders of the person's that the client's processes may only read, where they exist.
-    pub kept: Vec<PathBuf>,
-    /// Folders in which the run's own folder may be made, best first.
-    pub temporary: Vec<PathBuf>,
-    /// Our own program.
-    pub program: PathBuf,
-    /// Settings that this run freezes, as a person writes them.
-    pub settings: Vec<(String, String)>,
-    /// The command that proves the work.
-    pub verify: Option<String>,
-    /// Engines to go on with, in order: a client's name, or its command line.
-    pub fallbacks: Vec<Vec<OsString>>,
-    /// Whether somebody is there to ask.
-    pub presence: Presence,
-    /// Who hears the client.
-    pub output: Output,
-    /// Who signs the journal.
-    pub signing: Option<Signing>,
-}
-
-/// Why nothing was started.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The program is none of the clients.
-    #[error("`{}` is none of the clients that tripwire knows", program.display())]
-    UnknownClient {
-        /// The program.
-        program: OsString,
-    },
-    /// The program is not there.
-    #[error("`{}` is not found", program.display())]
-    NotFound {
-        /// The program.
-        program: OsString,
-    },
-    /// A person's order stands.
-    #[error("`.geometry/{0}` stands: nothing begins")]
-    Blocked(&'static str),
-    /// The hooks could not be arranged.
-    #[error(transparent)]
-    Arrange(#[from] ArrangeError),
-    /// The session cannot be begun.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
-    /// The client cannot be started.
-    #[error(transparent)]
-    Tree(#[from] TreeError),
-    /// The record of the run cannot be written.
-    #[error(transparent)]
-    Record(#[from] FileError),
-    /// The run's own folder, socket or threads cannot be made.
-    #[error("cannot {what}: {error}")]
-    Setup {
-        /// What was tried.
-        what: &'static str,
-        /// The system's answer.
-        error: io::Error,
-    },
-}
-
-impl RunError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::UnknownClient { .. } => "start claude, codex or gemini, or say which of them it is with `--client`; \
-                 other commands run confined with `tripwire sandbox exec`"
-                .to_owned(),
-            Self::NotFound { .. } => "install the client, or give its path".to_owned(),
-            Self::Blocked(_) => "`tripwire resume` takes the order back".to_owned(),
-            Self::Arrange(error) => error.hint().to_owned(),
-            Self::Driver(error) => error.hint().into_owned(),
-            Self::Tree(error) => error.hint().into_owned(),
-            Self::Record(error) => error.hint().into_owned(),
-            Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".to_owned(),
-        }
-    }
-}
-
 /// Runs a client under the guard to its end.
 ///
 /// # Errors
-/// When nothing was started. What happens after the start is told in the report.
-pub fn run(wish: &Wish, teller: Arc<dyn Teller>) -> Result<RunReport, RunError> {
-    let program = find(&wish.command, wish.client)?;
+/// When nothing was started. What happens after the start is in the report.
+pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunReport, RunError> {
+    let program = find(&options.command, options.client)?;
     let mut fallbacks = Vec::new();
-    for words in &wish.fallbacks {
-        fallbacks.push((find(words, None)?, words.clone()));
+    for words in &options.fallbacks {
+        fallbacks.push(FallbackEngine { program: find(words, None)?, command: words.clone() });
     }
-    for command in [&wish.command].into_iter().chain(&wish.fallbacks) {
-        is_there(command, &wish.cwd, &wish.env)?;
+    for command in [&options.command].into_iter().chain(&options.fallbacks) {
+        is_there(command, &options.cwd, &options.env)?;
     }
-    for (program, command) in &fallbacks {
-        switches::none_is_off(wish, *program, command)?;
+    for FallbackEngine { program, command } in &fallbacks {
+        worker::check_hooks(options, *program, command)?;
     }
-    nothing_blocks(&wish.workspace)?;
+    nothing_blocks(&options.workspace)?;
     let setup = |what| move |error| RunError::Setup { what, error };
-    let folder = RunFolder::make(&wish.temporary, &wish.program).map_err(setup("make the run's folder"))?;
-    // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-    if let Err(error) = exclude::exclude_geometry(wish.workspace.root()) {
-        teller.say(&format!("note: `.geometry/` is not excluded from git: {error}"));
+    let folder = RunFolder::make(&options.temporary, &options.program).map_err(setup("make the run's folder"))?;
+    // A repository in which `.geometry/` cannot be excluded is no reason to run unguarded.
+    if let Err(error) = exclude::exclude_geometry(options.workspace.root()) {
+        notifier.say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
     interrupts::watch().map_err(setup("watch for interrupts"))?;
-    let first = shift::arrange(wish, &folder, program, &wish.command)?;
-    let place = (wish.workspace.layout(), wish.signing.clone());
+    let first = worker::prepare(options, &folder, program, &options.command)?;
+    let place = (options.workspace.layout(), options.signing.clone());
     let driver = Driver::begin_signed(place, clock::now(), Configuration::default(), |policy| {
-        wish.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
-        test_command::fill_in(wish.workspace.root(), policy)
+        options.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
+        test_command::fill_in(options.workspace.root(), policy)
     })?;
-    Shifts::open(wish, &folder, driver, teller)?.work(first, fallbacks)
+    RunLoop::open(options, &folder, driver, notifier)?.run(first, fallbacks)
 }
 
 fn find(command: &[OsString], named: Option<Client>) -> Result<Program, RunError> {
@@ -204,7 +87,7 @@ fn find(command: &[OsString], named: Option<Client>) -> Result<Program, RunError
     found.ok_or_else(|| RunError::UnknownClient { program: command.first().cloned().unwrap_or_default() })
 }
 
-/// Whether the program of a command line can be found: what is not there is told before anything begins.
+/// Whether the program of a command line can be found: what is not there is reported before anything begins.
 ///
 /// # Errors
 /// When it is not there.

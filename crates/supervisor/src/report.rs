@@ -1,7 +1,7 @@
 //! What a run came to, for a person and for machines.
 
-use super::ending::Ending;
-use super::verify::Verified;
+use crate::ending::Ending;
+use crate::verify::Verified;
 use serde::Serialize;
 use std::time::Duration;
 use tripwire_core::chain::ChainView;
@@ -50,12 +50,12 @@ pub enum Proof {
         /// The command.
         command: String,
     },
-    /// A test run that the client's hook told of and its own record shows. It was not run by us.
+    /// A test run that the client's hook reported and its own record shows. It was not run by us.
     ClientRecord {
         /// What was run, in short.
         action: String,
     },
-    /// A test run that the client's hook told of; nothing else shows it.
+    /// A test run that the client's hook reported; nothing else shows it.
     ClientWord {
         /// What was run, in short.
         action: String,

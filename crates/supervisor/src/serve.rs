@@ -1,6 +1,6 @@
-//! The socket on which hooks hand over what the client told them: one thread for each, all of them at one guard.
+//! The socket on which hooks hand over what the client sent them: one thread for each, all of them at one guard.
 
-use super::guard::Guard;
+use crate::guard::Guard;
 use crate::socket::{self, INPUT_BYTES_MAX, Question, SocketError};
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -25,7 +25,7 @@ pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Resu
         for stream in listener.incoming() {
             let Ok(stream) = stream else { continue };
             if served.fetch_add(1, Ordering::SeqCst) >= SERVED_MAX {
-                // Nobody is served: the hook sees a closed connection and refuses.
+                // It is not served: the hook sees a closed connection and refuses.
                 served.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
@@ -46,7 +46,8 @@ pub(crate) fn listen(path: &Path, program: &Path, guard: Arc<Guard>) -> io::Resu
 
 fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsize) -> Result<(), SocketError> {
     // Counted until the answer is given: so long the question is in memory.
-    let mut asked = Asked { stream: stream.try_clone()?, until: Instant::now() + QUESTION_WITHIN, held, bytes: 0 };
+    let mut asked =
+        BoundedQuestion { stream: stream.try_clone()?, until: Instant::now() + QUESTION_WITHIN, held, bytes: 0 };
     let question = Question::read(&mut asked)?;
     let reply = match caller(&stream, program) {
         Caller::RunsOwnHook => guard.answer(&question),
@@ -56,14 +57,14 @@ fn serve(mut stream: UnixStream, program: &Path, guard: &Guard, held: &AtomicUsi
 }
 
 /// A question on its way: all of it comes in time, and together with all others it stays within the bound.
-struct Asked<'a> {
+struct BoundedQuestion<'a> {
     stream: UnixStream,
     until: Instant,
     held: &'a AtomicUsize,
     bytes: usize,
 }
 
-impl Read for Asked<'_> {
+impl Read for BoundedQuestion<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -79,7 +80,7 @@ impl Read for Asked<'_> {
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for BoundedQuestion<'_> {
     fn drop(&mut self) {
         self.held.fetch_sub(self.bytes, Ordering::SeqCst);
     }
@@ -90,14 +91,14 @@ impl Drop for Asked<'_> {
 enum Caller {
     /// A hook that was arranged for this run.
     RunsOwnHook,
-    /// Anybody else: a hook that the person has installed for all runs, called by this client or by one that the agent
+    /// Any other: a hook that the person has installed for all runs, called by this client or by one that the agent
     /// started, or a program of the agent's. Nothing of it is taken in, or everything would count twice; what it asks for
-    /// is judged all the same, because nobody else may be asked about it.
+    /// is judged all the same, because no other guard may be asked about it.
     Other,
 }
 
 /// Hooks of this run are known by the program that they run, which lies in the run's own folder. A caller that cannot be
-/// looked at is somebody else.
+/// looked at is another.
 fn caller(stream: &UnixStream, program: &Path) -> Caller {
     let exe = rustix::net::sockopt::socket_peercred(stream)
         .map_err(io::Error::from)
@@ -108,12 +109,12 @@ fn caller(stream: &UnixStream, program: &Path) -> Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tripwire_clients::hooks::Client;
+    use tripwire_clients::Client;
 
     fn ask(held: &AtomicUsize, until: Instant) -> Result<Question, SocketError> {
         let (mut hook, stream) = UnixStream::pair().unwrap();
         Question { client: Client::Claude, input: b"{}".to_vec() }.write(&mut hook).unwrap();
-        let mut asked = Asked { stream, until, held, bytes: 0 };
+        let mut asked = BoundedQuestion { stream, until, held, bytes: 0 };
         Question::read(&mut asked)
     }
 

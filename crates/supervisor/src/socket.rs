@@ -14,7 +14,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tripwire_clients::hooks::{Client, Reply};
+use tripwire_clients::Client;
+use tripwire_clients::hooks::Reply;
 
 /// The environment variable in which the supervisor names its socket.
 pub const SOCKET_VARIABLE: &str = "TRIPWIRE_SOCKET";
@@ -71,7 +72,7 @@ impl Question {
     /// Reads the frame.
     ///
     /// # Errors
-    /// When it is not one, or names a client that nobody knows.
+    /// When it is not one, or names an unknown client.
     pub fn read(from: &mut impl Read) -> Result<Self, SocketError> {
         begins(from, QUESTION)?;
         let name = take(from, NAME_BYTES_MAX)?;

@@ -1,6 +1,6 @@
 //! The person's own test command, run by us at the end: an observed fact that no agent can talk its way around.
 
-use super::Teller;
+use crate::options::Notifier;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -31,7 +31,7 @@ pub enum Verified {
 
 /// Where and how the command runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bench<'a> {
+pub(crate) struct TestBench<'a> {
     /// The command, for a shell.
     pub(crate) command: &'a str,
     /// Where.
@@ -47,8 +47,8 @@ pub(crate) struct Bench<'a> {
 }
 
 /// Runs the command in a tree of its own; what it says goes to the person and not into the client's output.
-pub(crate) fn run(bench: &Bench<'_>, teller: &dyn Teller) -> Result<Verified, TreeError> {
-    teller.say(&format!("tripwire: verifies with `{}`", bench.command));
+pub(crate) fn run(bench: &TestBench<'_>, notifier: &dyn Notifier) -> Result<Verified, TreeError> {
+    notifier.say(&format!("tripwire: verifies with `{}`", bench.command));
     let start = |source: io::Error| TreeError::Start { what: "hand on standard error", source };
     let out = io::stderr().as_fd().try_clone_to_owned().map_err(start)?;
     let env = bench.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));

@@ -1,14 +1,16 @@
 //! The watch over one worker: freezes, thaws and ends its tree as the guard decides, and never waits for a disk itself.
 
-use super::guard::{Guard, Pulse, Told};
-use super::latecomers::{self, Latecomers};
-use super::unasked::Unasked;
-use super::witness::Witness;
-use super::{Presence, Teller};
+use crate::ending::WorkerEnd;
+use crate::guard::Guard;
+use crate::guard::pulse::{LastAnswer, Pulse};
+use crate::late_hooks::{self, LateHooks};
+use crate::no_hook::NoHookDiagnosis;
+use crate::options::{Notifier, Presence, WatchLimits};
+use crate::transcript_audit::TranscriptAudit;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tripwire_clients::hooks::Client;
+use tripwire_clients::{Client, TurnEnd};
 use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
 use tripwire_sandbox::{Receipt, Tree, TreeError, TreeExit, interrupts};
 
@@ -20,76 +22,57 @@ const READ_EVERY: Duration = Duration::from_millis(300);
 const ALIVE_WITHIN: Duration = Duration::from_secs(60);
 /// The same while a person may have to answer the client's questions first.
 const ALIVE_WITHIN_AT_A_TERMINAL: Duration = Duration::from_secs(600);
-/// How long a client that was told to end its turn may take to do so.
+/// How long a client that was answered to end its turn may take to do so.
 const GRACE: Duration = Duration::from_secs(4);
 /// How long an answer may be on its way to a hook.
 const SETTLE: Duration = Duration::from_millis(200);
 /// How long a worker that is interrupted for a restart may take to end.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(3);
-/// How long the engine may take for one input: a disk or a lock that does not answer is a broken guard.
-pub(crate) const ENGINE_WITHIN: Duration = Duration::from_secs(15);
-
-/// Why a worker's time is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// Its program ended.
-    ByItself(TreeExit),
-    /// The session was stopped.
-    Stopped(StopReason),
-    /// The session is held and nobody is there to ask.
-    Held(HoldReason),
-    /// The guard does not hold.
-    Broken(String),
-    /// Somebody asked this process to end.
-    Interrupted,
-    /// A fresh worker is to go on with the briefing.
-    Restart,
-    /// Another engine is to go on.
-    Switch(SwitchReason),
-}
 
 /// Whether another engine stands ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextEngine {
     /// One does.
-    Engine,
+    Ready,
     /// None does.
-    Nobody,
+    None,
 }
 
 /// The watch.
 pub(crate) struct Watch<'a> {
     /// The guard.
     pub(crate) guard: &'a Guard,
-    /// Who speaks to the person.
-    pub(crate) teller: &'a Arc<dyn Teller>,
-    /// Whether somebody is there to ask.
+    /// Who tells the person.
+    pub(crate) notifier: &'a Arc<dyn Notifier>,
+    /// How long it waits for signs of life.
+    pub(crate) limits: WatchLimits,
+    /// Whether a person can be asked.
     pub(crate) presence: Presence,
     /// What the client's own records say.
-    pub(crate) witness: Witness,
+    pub(crate) audit: TranscriptAudit,
     /// Hooks on their way.
-    pub(crate) latecomers: Latecomers,
+    pub(crate) late_hooks: LateHooks,
     /// The run's folder, by which its hooks are known.
     pub(crate) folder: PathBuf,
     /// Whether another engine stands ready.
-    pub(crate) next: Next,
+    pub(crate) next: NextEngine,
     /// What tells a client that only printed something from one that worked past its guard.
-    pub(crate) unasked: Unasked,
+    pub(crate) no_hook: NoHookDiagnosis,
     /// The worker.
     pub(crate) tree: Tree,
     /// A clock that stands still while the worker does.
-    pub(crate) awake: Awake,
+    pub(crate) clock: WorkerClock,
 }
 
 /// Time that counts for the worker.
 #[derive(Debug)]
-pub(crate) struct Awake {
+pub(crate) struct WorkerClock {
     start: Instant,
     frozen: Duration,
     frozen_since: Option<Instant>,
 }
 
-impl Awake {
+impl WorkerClock {
     /// Starts now.
     pub(crate) fn new() -> Self {
         Self { start: Instant::now(), frozen: Duration::ZERO, frozen_since: None }
@@ -103,21 +86,21 @@ impl Awake {
 
 impl Watch<'_> {
     /// Watches until the worker's time is over, ends what is left of it, and hands out the receipt.
-    pub(crate) fn run(mut self, client: Client) -> (Over, Receipt, Witness) {
+    pub(crate) fn run(mut self, client: Client) -> (WorkerEnd, Receipt, TranscriptAudit) {
         let over = match self.watch(client) {
             Ok(over) => over,
-            Err(error) => Over::Broken(error.to_string()),
+            Err(error) => WorkerEnd::Broken(error.to_string()),
         };
-        if over == Over::Restart {
+        if over == WorkerEnd::Restart {
             self.tree.interrupt();
             // Whether it ended by itself or not, it is ended now.
             drop(self.tree.wait(INTERRUPT_GRACE));
         }
         let receipt = self.tree.kill();
-        (over, receipt, self.witness)
+        (over, receipt, self.audit)
     }
 
-    fn watch(&mut self, client: Client) -> Result<Over, TreeError> {
+    fn watch(&mut self, client: Client) -> Result<WorkerEnd, TreeError> {
         let mut grace: Option<Instant> = None;
         let mut read = Instant::now();
         loop {
@@ -126,26 +109,26 @@ impl Watch<'_> {
             let due = read.elapsed() >= READ_EVERY;
             if ended.is_some() || due {
                 read = Instant::now();
-                if let Some(proof) = self.witness.look(&pulse, self.awake.now()) {
-                    return Ok(Over::Broken(proof));
+                if let Some(proof) = self.audit.look(&pulse, self.clock.now()) {
+                    return Ok(WorkerEnd::Broken(proof));
                 }
                 if let (true, None, None) = (pulse.events == 0, ended, pulse.stopped())
-                    && let Some(work) = self.unasked.look(self.awake.now())
+                    && let Some(work) = self.no_hook.look(self.clock.now())
                     // A hook that came meanwhile came before the work.
                     && self.guard.pulse().events == 0
                 {
-                    return Ok(Over::Broken(work));
+                    return Ok(WorkerEnd::Broken(work));
                 }
                 let (served, folder) = (self.guard.served(), &self.folder);
-                if self.latecomers.look(self.awake.now(), served, || latecomers::started(folder)) {
-                    return Ok(Over::Broken("a hook was started and does not answer".to_owned()));
+                if self.late_hooks.look(self.clock.now(), served, || late_hooks::started(folder)) {
+                    return Ok(WorkerEnd::Broken("a hook was started and does not answer".to_owned()));
                 }
             }
             if let Some(over) = self.alarm(&pulse, ended) {
                 return Ok(over);
             }
             if interrupts::asked().is_some() {
-                return Ok(Over::Interrupted);
+                return Ok(WorkerEnd::Interrupted);
             }
             if let Some(over) = self.verdict(&pulse) {
                 let patience = patience(client, &over, &pulse);
@@ -155,30 +138,30 @@ impl Watch<'_> {
                 continue;
             }
             if let Some(exit) = ended {
-                return Ok(Over::ByItself(exit));
+                return Ok(WorkerEnd::ByItself(exit));
             }
             self.freeze_or_thaw(&pulse)?;
             let orders = self.guard.orders();
-            if let (Some(reason), Next::Engine) = (orders.switch, self.next) {
-                return Ok(Over::Switch(reason));
+            if let (Some(reason), NextEngine::Ready) = (orders.switch, self.next) {
+                return Ok(WorkerEnd::Switch(reason));
             }
             if orders.compact {
-                return Ok(Over::Restart);
+                return Ok(WorkerEnd::Restart);
             }
         }
     }
 
     /// What proves that the guard does not hold, or that there was nothing to guard.
-    fn alarm(&self, pulse: &Pulse, ended: Option<TreeExit>) -> Option<Over> {
+    fn alarm(&self, pulse: &Pulse, ended: Option<TreeExit>) -> Option<WorkerEnd> {
         if let Some(fault) = &pulse.fault {
-            return Some(Over::Broken(fault.clone()));
+            return Some(WorkerEnd::Broken(fault.clone()));
         }
-        if pulse.busy_since.is_some_and(|since| since.elapsed() > ENGINE_WITHIN) {
+        if pulse.busy_since.is_some_and(|since| since.elapsed() > self.limits.engine) {
             let why = format!(
                 "the engine did not answer for {} s: is the disk or the journal's lock held?",
-                ENGINE_WITHIN.as_secs()
+                self.limits.engine.as_secs()
             );
-            return Some(Over::Broken(why));
+            return Some(WorkerEnd::Broken(why));
         }
         let within = match self.presence {
             Presence::Terminal => ALIVE_WITHIN_AT_A_TERMINAL,
@@ -186,28 +169,31 @@ impl Watch<'_> {
         };
         if pulse.events == 0 && pulse.stopped().is_none() {
             if let Some(exit) = ended {
-                return Some(self.unasked.over(exit));
+                return Some(self.no_hook.over(exit));
             }
-            if self.awake.now() > within {
-                return Some(Over::Broken(format!("the client did not call its hook within {} s", within.as_secs())));
+            if self.clock.now() > within {
+                return Some(WorkerEnd::Broken(format!(
+                    "the client did not call its hook within {} s",
+                    within.as_secs()
+                )));
             }
         }
         None
     }
 
     /// What the engine decided about the run as a whole.
-    fn verdict(&self, pulse: &Pulse) -> Option<Over> {
+    fn verdict(&self, pulse: &Pulse) -> Option<WorkerEnd> {
         if let Some(reason) = pulse.stopped() {
-            return Some(Over::Stopped(reason));
+            return Some(WorkerEnd::Stopped(reason));
         }
         match pulse.held()? {
             HoldReason::GuardFailure => {
                 let newest = pulse.recent.last().map(|finding| finding.reason.clone());
-                Some(Over::Broken(newest.unwrap_or_else(|| HoldReason::GuardFailure.explain().to_owned())))
+                Some(WorkerEnd::Broken(newest.unwrap_or_else(|| HoldReason::GuardFailure.explain().to_owned())))
             }
             HoldReason::Context => Some(match self.next {
-                Next::Engine => Over::Switch(SwitchReason::ContextExhausted),
-                Next::Nobody => Over::Restart,
+                NextEngine::Ready => WorkerEnd::Switch(SwitchReason::ContextExhausted),
+                NextEngine::None => WorkerEnd::Restart,
             }),
             hold @ (HoldReason::Loop
             | HoldReason::NoProgress
@@ -215,22 +201,22 @@ impl Watch<'_> {
             | HoldReason::SoftSuspend
             | HoldReason::Money
             | HoldReason::Converged
-            | HoldReason::Paused) => (!self.guard.is_waited_for(hold)).then_some(Over::Held(hold)),
+            | HoldReason::Paused) => (!self.guard.is_waited_for(hold)).then_some(WorkerEnd::Held(hold)),
         }
     }
 
     fn freeze_or_thaw(&mut self, pulse: &Pulse) -> Result<(), TreeError> {
-        match (pulse.held(), self.awake.frozen_since) {
+        match (pulse.held(), self.clock.frozen_since) {
             (Some(hold), None) => {
                 self.tree.freeze()?;
-                self.awake.frozen_since = Some(Instant::now());
-                self.teller.say(&format!("tripwire: everything stands still: {}", hold.explain()));
+                self.clock.frozen_since = Some(Instant::now());
+                self.notifier.say(&format!("tripwire: paused: {}", hold.explain()));
             }
             (None, Some(since)) => {
-                self.awake.frozen += since.elapsed();
-                self.awake.frozen_since = None;
+                self.clock.frozen += since.elapsed();
+                self.clock.frozen_since = None;
                 self.tree.thaw()?;
-                self.teller.say("tripwire: goes on");
+                self.notifier.say("tripwire: resumed");
             }
             (Some(_), Some(_)) | (None, None) => {}
         }
@@ -239,27 +225,30 @@ impl Watch<'_> {
 }
 
 /// How long a client may take to end by itself once its end is decided.
-fn patience(client: Client, over: &Over, pulse: &Pulse) -> Duration {
+fn patience(client: Client, over: &WorkerEnd, pulse: &Pulse) -> Duration {
     if !is_patient(over) {
         return Duration::ZERO;
     }
-    match (client, pulse.told) {
-        // No answer ends a turn of this client.
-        (Client::Codex, Told::GoOn | Told::End) => Duration::ZERO,
-        (Client::Claude | Client::Gemini, Told::End) => GRACE,
+    match (client.adapter().turn_end(), pulse.last_answer) {
+        (TurnEnd::ByEndingTheClient, LastAnswer::GoOn | LastAnswer::End) => Duration::ZERO,
+        (TurnEnd::ByAnswer, LastAnswer::End) => GRACE,
         // The answer that ends the turn may be on its way.
-        (Client::Claude | Client::Gemini, Told::GoOn) => SETTLE,
+        (TurnEnd::ByAnswer, LastAnswer::GoOn) => SETTLE,
     }
 }
 
-/// Whether a client that was told so may end its turn by itself first. A person's word and a clock are carried out at once.
-const fn is_patient(over: &Over) -> bool {
+/// Whether a client may end its turn by itself first. A person's word and a clock are carried out at once.
+const fn is_patient(over: &WorkerEnd) -> bool {
     match over {
-        Over::Stopped(reason) => match reason {
+        WorkerEnd::Stopped(reason) => match reason {
             StopReason::SystemError | StopReason::InfiniteLoop | StopReason::HardStop | StopReason::Runaway => true,
             StopReason::StoppedByPerson | StopReason::WallClock => false,
         },
-        Over::Held(_) => true,
-        Over::ByItself(_) | Over::Broken(_) | Over::Interrupted | Over::Restart | Over::Switch(_) => false,
+        WorkerEnd::Held(_) => true,
+        WorkerEnd::ByItself(_)
+        | WorkerEnd::Broken(_)
+        | WorkerEnd::Interrupted
+        | WorkerEnd::Restart
+        | WorkerEnd::Switch(_) => false,
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::{Permissions, Who};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::List;
 use tripwire_core::policy::{Policy, Switch, Text};
 use tripwire_core::record::canonical::{self, CanonicalError};
@@ -61,14 +63,16 @@ pub enum ConfigurationError {
     Canonical(#[from] CanonicalError),
 }
 
-impl ConfigurationError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for ConfigurationError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::File { .. } => "make it readable and smaller than 4 MiB, or take it out of `identity`".to_owned(),
-            Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
+            Self::File { .. } => "make it readable and smaller than 4 MiB, or take it out of `identity`".into(),
+            Self::Canonical(_) => "this is a defect of tripwire; please report it".into(),
         }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
     }
 }
 

@@ -12,8 +12,9 @@
 
 use super::configuration::{Configuration, Part};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::PathBuf;
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_fs::file::{self, FileError, ReadError, read_bounded};
 use tripwire_journal::note::{self, Signer, Verifier};
@@ -77,22 +78,30 @@ pub enum GoldError {
     Canonical(#[from] CanonicalError),
 }
 
-impl GoldError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for GoldError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Missing { .. } => "vouch for this configuration with `tripwire identity sign`".to_owned(),
+            Self::Missing { .. } => "vouch for this configuration with `tripwire identity sign`".into(),
             Self::Signature { path, .. } => format!(
                 "trust the key that signed it with `tripwire identity trust KEY`, or remove `{}` and sign again",
                 path.display()
-            ),
+            )
+            .into(),
             Self::Entry { path, .. } => {
-                format!("remove `{}` and sign again with `tripwire identity sign`", path.display())
+                format!("remove `{}` and sign again with `tripwire identity sign`", path.display()).into()
             }
-            Self::Read(_) => "give yourself read access to it".to_owned(),
-            Self::Write(error) => error.hint().into_owned(),
-            Self::Canonical(_) => "this is a defect of tripwire; please report it".to_owned(),
+            Self::Read(_) => "give yourself read access to it".into(),
+            Self::Write(error) => error.hint(),
+            Self::Canonical(_) => "this is a defect of tripwire; please report it".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Missing { .. } => ExitClass::Refused,
+            Self::Signature { .. } | Self::Entry { .. } | Self::Read(_) | Self::Write(_) | Self::Canonical(_) => {
+                ExitClass::DoesNotHold
+            }
         }
     }
 }

@@ -54,13 +54,13 @@ fn wrapped(text: &str) -> Vec<String> {
 
 /// The sum of a run: how much was refused, how far up the ladder it went, and how to learn more.
 #[derive(Debug, Default)]
-pub(crate) struct Summary {
+pub(crate) struct DecisionSummary {
     inputs: u64,
     refused: u64,
     strictest: Option<(Level, &'static str)>,
 }
 
-impl Summary {
+impl DecisionSummary {
     /// Takes in one decision.
     pub(crate) fn add(&mut self, decision: &Decision) {
         self.inputs += 1;

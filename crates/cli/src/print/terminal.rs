@@ -74,16 +74,16 @@ pub(crate) fn fit(lines: Vec<String>, columns: Option<usize>) -> Vec<String> {
 const LABEL_COLUMNS: usize = 12;
 
 /// The terminal's settings, put back when this is dropped: a client that is ended has no chance to do it.
-pub(crate) struct Kept(Option<rustix::termios::Termios>);
+pub(crate) struct SavedTerminal(Option<rustix::termios::Termios>);
 
-impl Kept {
+impl SavedTerminal {
     /// Keeps the settings of standard input, if it is a terminal.
-    pub(crate) fn now() -> Self {
+    pub(crate) fn save() -> Self {
         Self(rustix::termios::tcgetattr(std::io::stdin()).ok())
     }
 }
 
-impl Drop for Kept {
+impl Drop for SavedTerminal {
     fn drop(&mut self) {
         if let Some(settings) = &self.0 {
             rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, settings).ok();

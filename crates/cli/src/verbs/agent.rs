@@ -7,14 +7,15 @@ pub(crate) mod worker;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
+use crate::parity::AgentParity;
 use crate::print::terminal;
 use crate::print::{self, Form, Out};
 use crate::verbs::agent::example::Example;
 use crate::verbs::agent::report::{Printer, Shown};
 use crate::verbs::agent::worker::{Team, WorkerError};
-use crate::verbs::replay::agent::AgentParity;
 use crate::workspace::{self, Acting, Where};
 use clap::Args;
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,6 +25,7 @@ use tripwire_agent::engines::worker::OBJECTIVE_BYTES_MAX;
 use tripwire_agent::engines::{Engine, open};
 use tripwire_agent::session::{self, EngineSet, Plan, Recorders, SavedEngines, SessionEnd};
 use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::explain::Explain;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::record::OnHold;
@@ -93,7 +95,7 @@ pub(crate) struct AgentArgs {
 struct LimitArgs {
     /// Which reading of the loop rules holds: `strict` or `balanced`.
     #[arg(long, value_name = "NAME")]
-    profile: Option<crate::verbs::policy::ProfileName>,
+    profile: Option<crate::policy::ProfileName>,
     /// Iterations before a checkpoint waits for a person.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_iterations: Option<u32>,
@@ -119,7 +121,7 @@ const ENGINE: &str = "scripted";
 pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
     if args.example {
         let example = Example::unpack()?;
-        return example.told(|example| begin(args, Start::of_example(example)));
+        return example.play(|example| begin(args, Start::of_example(example)));
     }
     match &args.resume {
         Some(session) => resume(args, session),
@@ -186,14 +188,24 @@ fn workers_fit(args: &AgentArgs, names: &SavedEngines, objective: &str) -> Resul
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("there is no objective")]
+struct NoObjectiveError;
+
+impl Explain for NoObjectiveError {
+    fn hint(&self) -> Cow<'_, str> {
+        "say it with `--objective TEXT` or `--task FILE`".into()
+    }
+}
+
 /// The objective, verbatim.
 fn objective(args: &AgentArgs) -> Result<String, Problem> {
     let text = match (&args.objective, &args.task) {
         (Some(text), _) => text.clone(),
         (None, Some(file)) => task(file)?,
-        (None, None) => return Err(Problem::NoObjective),
+        (None, None) => return Err(NoObjectiveError.into()),
     };
-    if text.trim().is_empty() { Err(Problem::NoObjective) } else { Ok(text) }
+    if text.trim().is_empty() { Err(NoObjectiveError.into()) } else { Ok(text) }
 }
 
 fn task(file: &Path) -> Result<String, Problem> {
@@ -246,7 +258,7 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
     let id = SessionId::parse(session)?;
     let names = match (&args.engine, SavedEngines::of(workspace.layout(), id.as_str())) {
         (None, Ok(names)) => names,
-        (None, Err(error)) => return Err(Problem::Session(Box::new(error.into()))),
+        (None, Err(error)) => return Err(error.into()),
         (Some(_), kept) => SavedEngines {
             engines: args.engine.iter().chain(&args.fallback).cloned().collect(),
             advisor: args.advisor.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.advisor.clone())),
@@ -313,8 +325,8 @@ fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Res
     let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
     let opened = |name: &String| {
         let engine = match worker::command(name) {
-            Some(command) => team.open(name, command).map_err(Problem::Worker),
-            None => open(name, &environment).map_err(Problem::Engine),
+            Some(command) => team.open(name, command).map_err(Problem::from),
+            None => open(name, &environment).map_err(Problem::from),
         };
         engine.map(|engine| sensitive.guard(engine))
     };
@@ -364,7 +376,7 @@ fn sensitive_paths(layout: &Layout) -> Result<SensitivePaths, Problem> {
         return Ok(SensitivePaths::default());
     }
     let manifest = Manifest::load(&file).map_err(PolicyFileError::from)?;
-    SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::Sensitive)
+    SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::from)
 }
 
 /// A new cassette; one that is there is never written over.

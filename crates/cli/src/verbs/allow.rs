@@ -2,12 +2,14 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::notify;
 use crate::person;
 use crate::print::Out;
-use crate::verbs::step;
 use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
+use std::borrow::Cow;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_session::driver::{Driver, views};
@@ -31,6 +33,26 @@ pub(crate) struct AllowArgs {
     json: bool,
 }
 
+/// Why no command was allowed.
+#[derive(Debug, thiserror::Error)]
+enum AllowError {
+    #[error("no held command has the code `{code}`{}", if waiting.is_empty() { String::new() } else { format!("; waiting: {}", waiting.join(", ")) })]
+    NoHeldCommand { code: String, waiting: Vec<String> },
+    #[error("two different held commands have the code `{code}`, so nothing is allowed")]
+    AmbiguousCode { code: String },
+}
+
+impl Explain for AllowError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::NoHeldCommand { .. } => "the code stands in the refusal; see `tripwire log`".into(),
+            Self::AmbiguousCode { .. } => {
+                "judge each with `tripwire judge`, and run the one that you want yourself".into()
+            }
+        }
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     person::only("allow", &args.which.place)?;
@@ -38,14 +60,18 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     let code = args.once.trim().to_uppercase();
     let (session, mut driver) = holder(args, &workspace, &code)?;
     let taken = driver.take_now(What::Human(HumanAct::AllowOnce(Label::cut(&code))), clock::now)?;
-    step::tell(&driver, &taken);
+    notify::notify(&driver, &taken);
     // The command may have passed, or another one with the same code may have come, in between: then the engine allowed
     // nothing. What waits is as it was when the engine decided.
     let waiting = driver.view().waiting;
     match count(&waiting, &code) {
         1 => {}
-        0 => return Err(Problem::NoHeldCommand { code, waiting: waiting.iter().map(Label::to_string).collect() }),
-        _ => return Err(Problem::AmbiguousCode { code }),
+        0 => {
+            return Err(
+                AllowError::NoHeldCommand { code, waiting: waiting.iter().map(Label::to_string).collect() }.into()
+            );
+        }
+        _ => return Err(AllowError::AmbiguousCode { code }.into()),
     }
     let mut out = Out::lock();
     let text = format!("the command with the code `{code}` may pass once within 24 hours; journaled in {session}");
@@ -77,14 +103,14 @@ fn holder(args: &AllowArgs, workspace: &Workspace, code: &str) -> Result<(Sessio
         let codes = driver.view().waiting;
         let same = count(&codes, code);
         if same > 1 {
-            return Err(Problem::AmbiguousCode { code: code.to_owned() });
+            return Err(AllowError::AmbiguousCode { code: code.to_owned() }.into());
         }
         if same == 1 {
             return Ok((session, driver.signed_by(workspace::signing(workspace))));
         }
         waiting.extend(codes.iter().map(Label::to_string));
     }
-    Err(Problem::NoHeldCommand { code: code.to_owned(), waiting })
+    Err(AllowError::NoHeldCommand { code: code.to_owned(), waiting }.into())
 }
 
 /// Newest sessions that are looked at for a code.

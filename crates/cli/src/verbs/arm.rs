@@ -1,4 +1,4 @@
-//! `tripwire arm` and `disarm`: whether the hooks bind or only watch.
+//! `tripwire arm` and `disarm`: whether the hooks enforce the policy or only watch.
 
 use crate::error::Problem;
 use crate::exit::Exit;
@@ -12,7 +12,7 @@ use tripwire_session::driver::{Driver, views};
 use tripwire_workspace::clock;
 use tripwire_workspace::mode::{Choice, word};
 
-/// Let the hooks bind: what the policy refuses is refused from the next call on.
+/// Enforce the policy: what it refuses is refused from the next call on.
 ///
 /// Without `--project` this is for all workspaces in which you have not chosen otherwise.
 #[derive(Debug, Args)]
@@ -94,6 +94,6 @@ fn journal(args: &ChoiceArgs, mode: Mode) -> Result<Option<String>, Problem> {
         return Ok(None);
     }
     let taken = driver.take_now(What::Human(HumanAct::SetMode(mode)), clock::now)?;
-    crate::verbs::step::tell(&driver, &taken);
+    crate::notify::notify(&driver, &taken);
     Ok(Some(session.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 /// Print completions for a shell: `tripwire completions bash > /etc/bash_completion.d/tripwire`.
@@ -13,9 +13,9 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Problem> {
+pub(crate) fn run(args: &CompletionsArgs, mut parser: Command) -> Result<Exit, Problem> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::command(), "tripwire", &mut text);
+    clap_complete::generate(args.shell, &mut parser, "tripwire", &mut text);
     let mut out = crate::print::Out::lock();
     out.line(String::from_utf8_lossy(&text).trim_end())?;
     out.flush()?;

@@ -3,9 +3,9 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
+use crate::notify;
 use crate::person;
 use crate::print::{Form, Out};
-use crate::verbs::step;
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -116,7 +116,7 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
     let before = supervisor(&args.order.which)?;
     let (given, after) = order(&args.order, Order::Stop)?;
     let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
-    let mut said = Said::new("stop", after.session());
+    let mut said = ControlReport::new("stop", after.session());
     said.say(match given {
         Given::Now => "`.geometry/STOP` is written: no session of this workspace goes on, and none begins",
         Given::Before => "`.geometry/STOP` stood already and keeps its author's words",
@@ -140,7 +140,7 @@ fn supervisor(which: &Which) -> Result<Supervisor, Problem> {
 }
 
 /// Waits for the receipt of a supervised client, and says whether nothing is left that should not be.
-fn receipt(which: &Which, before: Supervisor, after: &After, said: &mut Said) -> Result<bool, Problem> {
+fn receipt(which: &Which, before: Supervisor, after: &After, said: &mut ControlReport) -> Result<bool, Problem> {
     let workspace = which.place.open()?;
     let session = after.driver.as_ref().map(Driver::session);
     let waited = match session {
@@ -180,7 +180,7 @@ const RECEIPT_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
     let (given, after) = order(&args.order, Order::Pause)?;
     let holds = after.view().is_none_or(|view| view.stopped.is_some() || view.held.is_some());
-    let mut said = Said::new("pause", after.session());
+    let mut said = ControlReport::new("pause", after.session());
     said.say(match given {
         Given::Now => "`.geometry/PAUSE` is written: every session of this workspace holds at its next step",
         Given::Before => "`.geometry/PAUSE` stood already and keeps its author's words",
@@ -210,7 +210,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     person::only("resume", &args.which.place)?;
     let workspace = args.which.place.open()?;
     let layout = workspace.layout();
-    let mut said = Said::new("resume", None);
+    let mut said = ControlReport::new("resume", None);
     for (order, name) in [(Order::Stop, "STOP"), (Order::Pause, "PAUSE")] {
         if order.withdraw(layout)? == Removed::Now {
             said.say(&format!("`.geometry/{name}` is removed"));
@@ -252,7 +252,7 @@ const fn is_cleared_by_resume(hold: HoldReason) -> bool {
 }
 
 /// Says how the session stands now, and what would make it go on.
-fn standing(said: &mut Said, layout: &Layout, driver: Option<&Driver>) -> Exit {
+fn standing(said: &mut ControlReport, layout: &Layout, driver: Option<&Driver>) -> Exit {
     let Some(driver) = driver else {
         said.say("nothing holds this workspace");
         return Exit::Done;
@@ -296,7 +296,7 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
     person::only("ack", &args.which.place)?;
     let workspace = args.which.place.open()?;
     let layout: &Layout = workspace.layout();
-    let mut said = Said::new("ack", None);
+    let mut said = ControlReport::new("ack", None);
     let reports = args.report.map_or(vec![ReportName::Blocker, ReportName::Checkpoint], |report| vec![report]);
     for report in &reports {
         if report.file().remove(layout)? == Removed::Now {
@@ -345,7 +345,7 @@ impl After {
     fn take(&mut self, what: What) -> Result<(), Problem> {
         let Some(driver) = &mut self.driver else { return Ok(()) };
         let taken = driver.take_now(what, clock::now)?;
-        step::tell(driver, &taken);
+        notify::notify(driver, &taken);
         self.records = Some(driver.journal().records());
         Ok(())
     }
@@ -360,7 +360,7 @@ impl After {
 }
 
 /// What a verb says it did.
-struct Said {
+struct ControlReport {
     verb: &'static str,
     session: Option<String>,
     lines: Vec<String>,
@@ -369,7 +369,7 @@ struct Said {
     json: bool,
 }
 
-impl Said {
+impl ControlReport {
     const fn new(verb: &'static str, session: Option<String>) -> Self {
         Self { verb, session, lines: Vec::new(), next: None, receipt: None, json: false }
     }

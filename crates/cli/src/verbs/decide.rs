@@ -2,9 +2,9 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::decision::{self, Summary};
+use crate::policy::PolicyArgs;
+use crate::print::decision::{self, DecisionSummary};
 use crate::print::{self, Out};
-use crate::verbs::policy::Chosen;
 use clap::Args;
 use std::fs::File;
 use std::io::BufWriter;
@@ -14,11 +14,11 @@ use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::record::canonical;
 use tripwire_core::record::parity::Parity;
+use tripwire_session::body::event_text;
 use tripwire_session::body::{self, EndBody, SessionBody};
 use tripwire_session::formats::recording::Recorder;
 use tripwire_session::formats::scenario::Header;
 use tripwire_session::formats::stream::{Inputs, Item};
-use tripwire_session::replay::event_text;
 
 /// Decide on a stream of events: one JSON object per line in, one decision per line out.
 ///
@@ -35,7 +35,7 @@ pub(crate) struct DecideArgs {
     #[arg(default_value = "-")]
     file: PathBuf,
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: PolicyArgs,
     /// Write JSON also on a terminal.
     #[arg(long, conflicts_with = "text")]
     json: bool,
@@ -58,7 +58,7 @@ pub(crate) struct DecideArgs {
 
 /// How decisions are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum DecisionsAs {
     Json,
     Words,
     /// Only what differs from a scenario's expectations.
@@ -68,7 +68,7 @@ enum Form {
 /// Runs the verb.
 pub(crate) fn run(args: &DecideArgs) -> Result<Exit, Problem> {
     let name = print::name(&args.file);
-    let wrong = |error| Problem::Stream { file: name.clone(), error };
+    let wrong = |error| Problem::in_file(name.clone(), error);
     let mut inputs = Inputs::new(print::open(&args.file)?);
     let header = match inputs.header() {
         Err(error) if args.lenient && !error.is_final() => {
@@ -102,24 +102,24 @@ struct Session<'a> {
     args: &'a DecideArgs,
     chain: Chain,
     out: Out,
-    form: Form,
+    form: DecisionsAs,
     recorder: Option<Recorder<BufWriter<File>>>,
     parity: Parity,
     text: String,
     recorded: u64,
     checked: u64,
     mismatches: u64,
-    summary: Summary,
+    summary: DecisionSummary,
 }
 
 impl<'a> Session<'a> {
     fn new(args: &'a DecideArgs, chain: Chain) -> Result<Self, Problem> {
         let form = match (args.check, args.json, args.text) {
-            (_, true, _) => Form::Json,
-            (_, false, true) => Form::Words,
-            (true, false, false) => Form::Nothing,
-            (false, false, false) if print::is_terminal() => Form::Words,
-            (false, false, false) => Form::Json,
+            (_, true, _) => DecisionsAs::Json,
+            (_, false, true) => DecisionsAs::Words,
+            (true, false, false) => DecisionsAs::Nothing,
+            (false, false, false) if print::is_terminal() => DecisionsAs::Words,
+            (false, false, false) => DecisionsAs::Json,
         };
         let recorder = match &args.record {
             None => None,
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
                 let created = File::create(file).map_err(|error| Problem::open(file, error))?;
                 let mut recorder = Recorder::new(BufWriter::new(created));
                 let head = SessionBody::new(&args.run_id, chain.policy())?.text()?;
-                recorder.add(&head).map_err(|error| Problem::Record { file: file.clone(), error })?;
+                recorder.add(&head).map_err(|error| Problem::in_file(print::name(file), error))?;
                 Some(recorder)
             }
         };
@@ -147,13 +147,13 @@ impl<'a> Session<'a> {
             recorded: 0,
             checked: 0,
             mismatches: 0,
-            summary: Summary::default(),
+            summary: DecisionSummary::default(),
         })
     }
 
     /// Says what is to be seen.
     fn begin(&mut self, header: Option<&Header>) -> Result<(), Problem> {
-        if self.form == Form::Words {
+        if self.form == DecisionsAs::Words {
             if let Some(header) = header {
                 for line in print::wrap(&header.title, "", "") {
                     self.out.line(&line)?;
@@ -170,18 +170,18 @@ impl<'a> Session<'a> {
         let decision = &step.decision;
         self.keep(item, decision)?;
         match self.form {
-            Form::Json => {
+            DecisionsAs::Json => {
                 self.text.clear();
                 canonical::write(&DecisionRecord::new(&self.args.run_id, decision), &mut self.text)?;
                 self.out.line(&self.text)?;
             }
-            Form::Words => {
+            DecisionsAs::Words => {
                 self.summary.add(decision);
                 for line in decision::decision(&item.input, decision) {
                     self.out.line(&line)?;
                 }
             }
-            Form::Nothing => {}
+            DecisionsAs::Nothing => {}
         }
         if let Some(expect) = item.expect.as_ref().filter(|_| self.args.check) {
             self.checked += 1;
@@ -197,11 +197,11 @@ impl<'a> Session<'a> {
     /// Tells a result of the check: beside JSON it is talk, else it is what was asked for.
     fn tell(&mut self, text: &str) -> Result<(), Problem> {
         match self.form {
-            Form::Json => {
+            DecisionsAs::Json => {
                 print::say(text);
                 Ok(())
             }
-            Form::Words | Form::Nothing => self.out.line(text),
+            DecisionsAs::Words | DecisionsAs::Nothing => self.out.line(text),
         }
     }
 
@@ -209,7 +209,7 @@ impl<'a> Session<'a> {
     fn keep(&mut self, item: &Item, decision: &Decision) -> Result<(), Problem> {
         let file = self.args.record.clone().unwrap_or_default();
         if let Some(recorder) = &mut self.recorder {
-            let wrong = |error| Problem::Record { file: file.clone(), error };
+            let wrong = |error| Problem::in_file(print::name(&file), error);
             self.text.clear();
             body::write_input(&item.input, &mut self.text)?;
             recorder.add(&self.text).map_err(wrong)?;
@@ -218,7 +218,7 @@ impl<'a> Session<'a> {
             recorder.add(&self.text).map_err(wrong)?;
             self.recorded += 1;
         }
-        if self.form == Form::Words {
+        if self.form == DecisionsAs::Words {
             self.parity.push_event(&event_text(&item.input)?);
             self.text.clear();
             decision.parity_text(&mut self.text)?;
@@ -228,11 +228,11 @@ impl<'a> Session<'a> {
     }
 
     fn finish(mut self) -> Result<Exit, Problem> {
-        if self.form == Form::Words {
+        if self.form == DecisionsAs::Words {
             let digests = std::mem::take(&mut self.parity).finish();
             let (events, decisions) = (digests.events, digests.decisions);
             self.out.line(&self.summary.line())?;
-            let line = crate::verbs::replay::parity_line(&events, &decisions);
+            let line = crate::parity::parity_line(&events, &decisions);
             self.out.line(&line)?;
         }
         if self.args.check {
@@ -253,7 +253,7 @@ impl<'a> Session<'a> {
         if let (Some(mut recorder), Some(file)) = (self.recorder, &self.args.record) {
             let end = EndBody { inputs: self.recorded }.text()?;
             let done = recorder.add(&end).and_then(|()| recorder.finish());
-            done.map_err(|error| Problem::Record { file: file.clone(), error })?;
+            done.map_err(|error| Problem::in_file(print::name(file), error))?;
         }
         // A check that compares nothing proves nothing.
         let unproved = self.args.check && self.checked == 0;

@@ -1,20 +1,19 @@
 //! `tripwire doctor`: one line per promise, with what was seen and what to do.
 
-pub(crate) mod checks;
+mod checks;
+mod layers;
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::print::{self, Out};
-use crate::verbs::sandbox;
+use crate::print::{self, Form, Out};
 use crate::workspace::{self, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::Path;
-use std::process::ExitCode;
 use tripwire_clients::canary;
-use tripwire_clients::checkup::{Patient, Promise, State};
-use tripwire_clients::hooks::Client;
+use tripwire_clients::checkup::ClientCheck;
 use tripwire_clients::install::{self, Found};
+use tripwire_clients::{CheckResult, CheckState, Client};
 
 /// Say which promises hold on this machine and in this workspace, with the proof and the fix of each.
 ///
@@ -40,30 +39,28 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 enum DoctorPart {
     /// The sandbox alone: one line per layer.
-    Sandbox(crate::verbs::sandbox::args::Output),
+    Sandbox(Form),
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: &DoctorArgs) -> ExitCode {
-    if let Some(DoctorPart::Sandbox(output)) = &args.part {
-        return sandbox::doctor(*output);
-    }
-    match promises(args).and_then(|promises| print(args, &promises)) {
-        Ok(exit) => exit.into(),
-        Err(problem) => print::problem(&problem).into(),
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, Problem> {
+    match &args.part {
+        Some(DoctorPart::Sandbox(form)) => layers::run(*form),
+        None => print(args, &promises(args)?),
     }
 }
 
-fn promises(args: &DoctorArgs) -> Result<Vec<Promise>, Problem> {
+fn promises(args: &DoctorArgs) -> Result<Vec<CheckResult>, Problem> {
     let workspace = args.place.look()?;
     let program = std::env::current_exe().and_then(|program| program.canonicalize()).map_err(Problem::OwnProgram)?;
     let homes = workspace::homes();
     let search = std::env::var_os("PATH");
-    let patient = Patient { homes: &homes, workspace: workspace.root(), program: &program, search: search.as_deref() };
+    let client_check =
+        ClientCheck { homes: &homes, workspace: workspace.root(), program: &program, search: search.as_deref() };
     let found = install::detect(search.clone());
     let mut promises = Vec::new();
     for client in Client::ALL {
-        promises.extend(patient.client(client, found.iter().find(|found| found.client == client)));
+        promises.extend(client_check.client(client, found.iter().find(|found| found.client == client)));
     }
     promises.extend(checks::promises(&workspace));
     promises.extend(checks::sandbox());
@@ -74,28 +71,30 @@ fn promises(args: &DoctorArgs) -> Result<Vec<Promise>, Problem> {
 }
 
 /// What the canaries of every client tell.
-fn canaries(found: &[Found], program: &Path) -> Vec<Promise> {
+fn canaries(found: &[Found], program: &Path) -> Vec<CheckResult> {
     let mut promises = Vec::new();
     for client in Client::ALL {
         let id = format!("{}.live", client.name());
         let Some(found) = found.iter().find(|found| found.client == client) else {
-            promises.push(Promise::off(&id, "not sent: the client is not on the search path", ""));
+            promises.push(CheckResult::off(&id, "not sent: the client is not on the search path", ""));
             continue;
         };
         print::say(&format!("sending canaries through {}", client.name()));
         match canary::send(found, program) {
             Ok(sent) => promises.extend(sent),
-            Err(error) => promises.push(Promise::broken(&id, error.to_string(), "make the folder in TMPDIR writable")),
+            Err(error) => {
+                promises.push(CheckResult::broken(&id, error.to_string(), "make the folder in TMPDIR writable"))
+            }
         }
     }
     promises
 }
 
-fn print(args: &DoctorArgs, promises: &[Promise]) -> Result<Exit, Problem> {
-    let broken = promises.iter().filter(|promise| promise.state == State::Broken).count();
+fn print(args: &DoctorArgs, promises: &[CheckResult]) -> Result<Exit, Problem> {
+    let broken = promises.iter().filter(|promise| promise.state == CheckState::Broken).count();
     let mut out = Out::lock();
     if args.json {
-        let shown = |promise: &Promise| {
+        let shown = |promise: &CheckResult| {
             json!({"id": promise.id, "status": promise.state.word().to_ascii_lowercase(), "summary": promise.proof,
                 "remediation": promise.fix})
         };
@@ -103,7 +102,7 @@ fn print(args: &DoctorArgs, promises: &[Promise]) -> Result<Exit, Problem> {
         out.line(&json!({"schema": 1, "holds": broken == 0, "checks": checks}).to_string())?;
     } else {
         for promise in promises {
-            let Promise { id, state, proof, fix } = promise;
+            let CheckResult { id, state, proof, fix } = promise;
             out.line(&print::harmless(&format!("{id:<20} {:<7} {proof}", state.word())))?;
             if !fix.is_empty() {
                 out.line(&print::harmless(&format!("{:28} -> {fix}", "")))?;

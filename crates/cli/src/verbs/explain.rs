@@ -2,12 +2,12 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::policy::{PolicyArgs, in_force};
 use crate::print::{self, Out};
-use crate::verbs::policy::Chosen;
 use crate::workspace::Where;
 use clap::Args;
 use serde_json::json;
-use tripwire_core::policy::{Policy, SettingRow};
+use tripwire_core::policy::Policy;
 use tripwire_core::rules::{RuleEntry, entries, find, nearest};
 
 /// Explain a rule: what it does, its thresholds, its source, when it fires and when it stays quiet.
@@ -16,7 +16,7 @@ pub(crate) struct ExplainArgs {
     /// The rule, as decisions name it (`LOOP-1.exact`); without one, all rules are listed.
     rule: Option<String>,
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: PolicyArgs,
     #[command(flatten)]
     place: Where,
     /// Write JSON, one object per rule.
@@ -45,11 +45,6 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Problem> {
     }
     out.flush()?;
     Ok(Exit::Done)
-}
-
-/// The settings that a rule reads, as they are in force.
-pub(crate) fn in_force(entry: &RuleEntry, policy: &Policy) -> Vec<SettingRow> {
-    policy.rows().into_iter().filter(|row| entry.settings.contains(&row.path)).collect()
 }
 
 fn in_words(entry: &RuleEntry, policy: &Policy) -> String {

@@ -1,15 +1,17 @@
 //! `tripwire hook`: what a client calls for each event. It never crashes and never prints what a client would reject.
 
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::Out;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tripwire_clients::hooks::desk::{Attempt, Desk};
-use tripwire_clients::hooks::{self, Client, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
+use tripwire_clients::Client;
+use tripwire_clients::hooks::handler::{Attempt, HookHandler};
+use tripwire_clients::hooks::{self, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
@@ -35,30 +37,9 @@ pub(crate) struct HookArgs {
     client: ClientName,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClientName {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-}
-
 /// Runs the verb.
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, Problem> {
     answer_for(args.client.client())
-}
-
-impl ClientName {
-    /// The client of this name.
-    pub(crate) const fn client(self) -> Client {
-        match self {
-            Self::Claude => Client::Claude,
-            Self::Codex => Client::Codex,
-            Self::Gemini => Client::Gemini,
-        }
-    }
 }
 
 /// The client of a plain `hook CLIENT`, which is what clients call: the path of every tool call reads no more of the
@@ -138,8 +119,8 @@ impl Broken {
         match self.policy {
             OnGuardFailure::Hold => hooks::broken(client, input, &self.why),
             OnGuardFailure::Allow => {
-                let told = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
-                Reply { stderr: told, ..Reply::default() }
+                let stderr = format!("tripwire: NOT GUARDED (on_guard_failure: allow): {}", self.why);
+                Reply { stderr, ..Reply::default() }
             }
         }
     }
@@ -171,14 +152,14 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
     let homes = crate::workspace::homes();
-    let desk = Desk { workspace, homes: &homes, clock: clock::now };
+    let handler = HookHandler { workspace, homes: &homes, clock: clock::now };
     let mut driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
     let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
     loop {
-        let handled = desk.handle(call, &mut driver, attempt)?;
+        let handled = handler.handle(call, &mut driver, attempt)?;
         for taken in &handled.taken {
-            crate::verbs::step::tell(&driver, taken);
+            crate::notify::notify(&driver, taken);
         }
         match handled.retry_after.filter(|wait| Instant::now() + *wait <= until) {
             Some(wait) => std::thread::sleep(wait.max(Duration::from_millis(1))),
@@ -247,13 +228,9 @@ fn named_session() -> Option<SessionId> {
 /// The folder that the client was started in, where it tells it: an agent may have gone elsewhere meanwhile, and must not
 /// leave its guard behind.
 fn project(call: &HookCall) -> PathBuf {
-    let names: &[&str] = match call.client {
-        Client::Claude => &["CLAUDE_PROJECT_DIR"],
-        Client::Codex => &[],
-        Client::Gemini => &["GEMINI_PROJECT_DIR"],
-    };
-    let told = names.iter().find_map(std::env::var_os).map(PathBuf::from);
-    told.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
+    let names = call.client.adapter().project_variables();
+    let named = names.iter().find_map(std::env::var_os).map(PathBuf::from);
+    named.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
 }
 
 fn workspace(start: &Path) -> Result<Workspace, String> {

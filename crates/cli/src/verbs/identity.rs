@@ -1,17 +1,17 @@
 //! `tripwire identity`: what an agent is made of, and who vouches for it.
 
 use crate::error::Problem;
-use crate::error::denial::Denial;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
 use crate::workspace::{self, Acting, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use tripwire_authority::current;
 use tripwire_authority::identity::{Configuration, Gold, GoldEntry, GoldError, Part};
 use tripwire_core::counted::counted;
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::chain::Digest;
 use tripwire_journal::keys::KeyHome;
@@ -30,19 +30,19 @@ use tripwire_workspace::policy_file::{self, PolicyFileError};
 #[derive(Debug, Args)]
 pub(crate) struct IdentityArgs {
     #[command(subcommand)]
-    act: Act,
+    act: IdentityAct,
 }
 
 #[derive(Debug, Subcommand)]
-enum Act {
+enum IdentityAct {
     /// Print the checksum with its parts, and the public key that this person signs with.
-    Show(ShowArgs),
+    Show(IdentityShowArgs),
     /// Vouch for the configuration as it is now: put it on the signed list.
-    Sign(SignArgs),
+    Sign(IdentitySignArgs),
     /// Trust the list of somebody else, by the key that signs it.
-    Trust(TrustArgs),
+    Trust(IdentityTrustArgs),
     /// Check the configuration against the signed list.
-    Verify(VerifyArgs),
+    Verify(IdentityVerifyArgs),
 }
 
 /// Where the parts of the configuration are, beside the files that the policy names.
@@ -59,7 +59,7 @@ struct Source {
 }
 
 #[derive(Debug, Args)]
-struct ShowArgs {
+struct IdentityShowArgs {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
@@ -67,7 +67,7 @@ struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-struct SignArgs {
+struct IdentitySignArgs {
     #[command(flatten)]
     source: Source,
     /// What the entry is called.
@@ -78,7 +78,7 @@ struct SignArgs {
 }
 
 #[derive(Debug, Args)]
-struct TrustArgs {
+struct IdentityTrustArgs {
     /// The verifier key, or a file that holds it.
     key: String,
     #[command(flatten)]
@@ -88,7 +88,7 @@ struct TrustArgs {
 }
 
 #[derive(Debug, Args)]
-struct VerifyArgs {
+struct IdentityVerifyArgs {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
@@ -97,13 +97,49 @@ struct VerifyArgs {
     form: Form,
 }
 
+/// Why nobody vouches for the configuration, or nothing was signed or trusted.
+#[derive(Debug, thiserror::Error)]
+enum IdentityError {
+    /// The configuration is not on the list; which parts changed against the nearest entry.
+    #[error("the configuration {checksum} is not on the gold-standard list{changed}")]
+    NotGold { checksum: String, changed: String },
+    #[error("the manifest binds the agent to {pinned}, but its configuration is {checksum}")]
+    Pinned { pinned: String, checksum: String },
+    #[error("role `{role}` is not among `identity.authorized_roles`")]
+    RoleNotAuthorized { role: String },
+    #[error("`{text}` is not a verifier key")]
+    NotAKey { text: String },
+    #[error("neither HOME nor XDG_STATE_HOME is set, so there is no place for a key outside of the workspace")]
+    NoHome,
+}
+
+impl Explain for IdentityError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::NotGold { .. } | Self::Pinned { .. } => {
+                "undo the change, or look at it and vouch for it with `tripwire identity sign`".into()
+            }
+            Self::RoleNotAuthorized { .. } => "act in an authorized role with `--role`, or edit MANIFEST.yaml".into(),
+            Self::NotAKey { .. } => "give the line that `tripwire identity show` prints as `key`".into(),
+            Self::NoHome => "set HOME to your home folder".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::NotGold { .. } | Self::Pinned { .. } | Self::RoleNotAuthorized { .. } => ExitClass::Refused,
+            Self::NotAKey { .. } | Self::NoHome => ExitClass::BadInput,
+        }
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &IdentityArgs) -> Result<Exit, Problem> {
     match &args.act {
-        Act::Show(args) => show(args),
-        Act::Sign(args) => sign(args),
-        Act::Trust(args) => trust(args),
-        Act::Verify(args) => verify(args),
+        IdentityAct::Show(args) => show(args),
+        IdentityAct::Sign(args) => sign(args),
+        IdentityAct::Trust(args) => trust(args),
+        IdentityAct::Verify(args) => verify(args),
     }
 }
 
@@ -143,10 +179,10 @@ impl Source {
 }
 
 fn home() -> Result<KeyHome, Problem> {
-    Ok(workspace::key_home().ok_or(Denial::NoHome)?)
+    Ok(workspace::key_home().ok_or(IdentityError::NoHome)?)
 }
 
-fn show(args: &ShowArgs) -> Result<Exit, Problem> {
+fn show(args: &IdentityShowArgs) -> Result<Exit, Problem> {
     let running = args.source.read()?;
     let key = workspace::key_home().and_then(|home| home.for_identity().verifier().ok().flatten());
     let parts: Vec<(&str, String)> =
@@ -175,7 +211,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn sign(args: &SignArgs) -> Result<Exit, Problem> {
+fn sign(args: &IdentitySignArgs) -> Result<Exit, Problem> {
     let workspace = args.source.place.open()?;
     template::write_if_missing(&workspace.layout().manifest())?;
     let running = args.source.read_in(workspace)?;
@@ -211,13 +247,13 @@ fn sign(args: &SignArgs) -> Result<Exit, Problem> {
     })
 }
 
-fn trust(args: &TrustArgs) -> Result<Exit, Problem> {
+fn trust(args: &IdentityTrustArgs) -> Result<Exit, Problem> {
     let workspace = args.place.look()?;
     let text = match Verifier::parse(&args.key) {
         Some(_) => args.key.clone(),
         None => std::fs::read_to_string(Path::new(&args.key)).unwrap_or_else(|_| args.key.clone()),
     };
-    let key = Verifier::parse(&text).ok_or_else(|| Denial::NotAKey { text: args.key.clone() })?;
+    let key = Verifier::parse(&text).ok_or_else(|| IdentityError::NotAKey { text: args.key.clone() })?;
     let new = home()?.trust_key(workspace.root(), &key)?;
     print(&match (args.form.json, new) {
         (true, new) => json!({"trusted": key.to_string(), "new": new}).to_string(),
@@ -226,7 +262,7 @@ fn trust(args: &TrustArgs) -> Result<Exit, Problem> {
     })
 }
 
-fn verify(args: &VerifyArgs) -> Result<Exit, Problem> {
+fn verify(args: &IdentityVerifyArgs) -> Result<Exit, Problem> {
     let running = args.source.read()?;
     let gold = Gold::load(running.workspace.layout(), &home()?.trusted()?)?;
     let Some(entry) = gold.find(&running.checksum) else {
@@ -234,15 +270,15 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Problem> {
             let parts: Vec<&str> = parts.into_iter().map(Part::name).collect();
             format!("; against `{}` these parts changed: {}", entry.name, parts.join(", "))
         });
-        return Err(Denial::NotGold { checksum: running.checksum, changed: nearest.unwrap_or_default() }.into());
+        return Err(IdentityError::NotGold { checksum: running.checksum, changed: nearest.unwrap_or_default() }.into());
     };
     let pinned = running.manifest.identity().agent_checksum.clone();
     if let Some(pinned) = pinned.filter(|pinned| *pinned != running.checksum) {
-        return Err(Denial::Pinned { pinned, checksum: running.checksum }.into());
+        return Err(IdentityError::Pinned { pinned, checksum: running.checksum }.into());
     }
     let role = args.acting.named().unwrap_or_else(|| running.policy.identity.role.as_str().to_owned());
     if !authorized(&running.policy).any(|known| known == role) {
-        return Err(Denial::RoleNotAuthorized { role }.into());
+        return Err(IdentityError::RoleNotAuthorized { role }.into());
     }
     print(&match args.form.json {
         true => json!({"ok": true, "agentChecksum": running.checksum, "name": entry.name, "role": role}).to_string(),

@@ -1,18 +1,18 @@
 //! `tripwire init`: our hooks into the settings of the clients that are here, and out again.
 
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::{self, Form, Out};
-use crate::verbs::hook::ClientName;
 use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use tripwire_clients::codex_hooks::{self, Listed};
-use tripwire_clients::hooks::Client;
-use tripwire_clients::install::{self, Change, CodexFiles, Found, InstallError, Scope};
+use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope};
+use tripwire_clients::{Client, Homes};
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Mode;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::mode::{Choice, word};
@@ -49,10 +49,20 @@ pub(crate) struct InitArgs {
     form: Form,
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("no client is on the search path: claude, codex and gemini are known")]
+struct NoClientError;
+
+impl Explain for NoClientError {
+    fn hint(&self) -> Cow<'_, str> {
+        "name one with `tripwire init --client NAME`".into()
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
     let plan = Plan::of(args)?;
-    let mut said = Said { form: args.form, lines: Vec::new(), changes: Vec::new() };
+    let mut said = InitReport { form: args.form, lines: Vec::new(), changes: Vec::new() };
     let planned = plan.planned()?;
     for (client, change) in &planned.changes {
         said.tell(*client, change, args);
@@ -85,7 +95,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
 }
 
 /// Shows the diff and asks on a terminal; a script has decided by calling.
-fn is_refused(said: &Said) -> Result<bool, Problem> {
+fn is_refused(said: &InitReport) -> Result<bool, Problem> {
     let mut out = Out::lock();
     for line in &said.lines {
         out.line(line)?;
@@ -123,13 +133,6 @@ struct Plan {
     remove: bool,
 }
 
-/// What would be changed, and what cannot be.
-#[derive(Default)]
-struct Planned {
-    changes: Vec<(Client, Change)>,
-    notes: Vec<String>,
-}
-
 impl Plan {
     fn of(args: &InitArgs) -> Result<Self, Problem> {
         let found = install::detect(std::env::var_os("PATH"));
@@ -140,7 +143,7 @@ impl Plan {
             (true, false) => found.iter().map(|found| found.client).collect(),
         };
         if clients.is_empty() {
-            return Err(Problem::NoClient);
+            return Err(NoClientError.into());
         }
         let workspace = if args.project { Some(args.place.look()?) } else { None };
         let (scope, choice) = match &workspace {
@@ -154,115 +157,44 @@ impl Plan {
         Ok(Self { clients, found, scope, program, choice, workspace, remove: args.remove })
     }
 
-    fn file(&self, client: Client) -> Result<PathBuf, InstallError> {
-        install::settings_file(client, &self.scope, &workspace::homes())
+    fn installation<'a>(&'a self, homes: &'a Homes) -> Installation<'a> {
+        Installation { scope: &self.scope, homes, program: &self.program }
+    }
+
+    fn found(&self, client: Client) -> Option<&Path> {
+        self.found.iter().find(|found| found.client == client).map(|found| found.program.as_path())
     }
 
     /// All changes, planned before any is carried out: one bad file must not leave half of them behind.
-    fn planned(&self) -> Result<Planned, InstallError> {
-        let mut planned = Planned::default();
+    fn planned(&self) -> Result<InstallPlan, InstallError> {
+        let homes = workspace::homes();
+        let installation = self.installation(&homes);
+        let mut plan = InstallPlan::default();
         for client in self.clients.iter().copied() {
-            let file = self.file(client)?;
             if self.remove {
-                if client == Client::Codex {
-                    self.plan_distrust(&mut planned)?;
-                }
-                planned.changes.push((client, Change::remove(client, (&file, &self.scope))?));
-                continue;
-            }
-            let command = install::command(&self.program, client);
-            let change = Change::install(client, (&file, &self.scope), &command)?;
-            if client == Client::Codex {
-                let files = self.codex()?;
-                files.check_config()?;
-                match self.plan_trust(&files, &change, &command) {
-                    Ok(trust) => planned.changes.extend([(client, change), (client, trust)]),
-                    Err(why) => {
-                        planned.changes.push((client, change));
-                        planned.notes.push(format!("NOT YET     {why}: codex skips hooks until they are trusted"));
-                        planned.notes.push("next        start codex and type `/hooks`".to_owned());
-                    }
-                }
+                installation.plan_remove(client, &mut plan)?;
             } else {
-                planned.changes.push((client, change));
+                installation.plan_install(client, self.found(client), &mut plan)?;
             }
         }
-        Ok(planned)
+        Ok(plan)
     }
 
-    fn codex(&self) -> Result<CodexFiles, InstallError> {
-        CodexFiles::find(&self.scope, &workspace::homes())
-    }
-
-    /// Codex skips hooks that it does not trust, without a word: so they are trusted here, by the hashes that it tells.
-    fn plan_trust(&self, files: &CodexFiles, hooks: &Change, command: &str) -> Result<Change, String> {
-        let program = self.codex_program().ok_or_else(|| "codex is not on the search path".to_owned())?;
-        let listed = if hooks.is_nothing() { self.listed(program) } else { codex_hooks::list_given(program, command) };
-        let listed = listed.map_err(|why| format!("codex does not list its hooks: {why}"))?;
-        let text = hooks.after.as_deref().unwrap_or_default();
-        Change::trust(files, text, command, &listed).map_err(|error| error.to_string())
-    }
-
-    /// A configuration that cannot be read keeps no hook where it is: what stays in it is told.
-    fn plan_distrust(&self, planned: &mut Planned) -> Result<(), InstallError> {
-        let files = self.codex()?;
-        let mut changes = vec![Change::distrust(&files)];
-        if matches!(self.scope, Scope::Project(_)) {
-            changes.extend(Some(Change::distrust_in_project(&files)).filter(|change| !is_nothing(change)));
-        }
-        for change in changes {
-            match change {
-                Ok(change) => planned.changes.push((Client::Codex, change)),
-                Err(error @ InstallError::Config { .. }) => {
-                    planned.notes.push(format!("NOT DONE    {error}"));
-                    planned.notes.push(format!(
-                        "            the trust of `{}` and `features.unified_exec_tty` stay in it, where they are: mend it and take \
-                         them out",
-                        files.hooks.display()
-                    ));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn codex_program(&self) -> Option<&Path> {
-        self.found.iter().find(|found| found.client == Client::Codex).map(|found| found.program.as_path())
-    }
-
-    /// The hooks that Codex finds where ours are.
-    fn listed(&self, program: &Path) -> Result<Vec<Listed>, String> {
-        let file = self.file(Client::Codex).map_err(|error| error.to_string())?;
-        let folder = match &self.scope {
-            Scope::Project(root) => root.clone(),
-            Scope::User => file.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned),
-        };
-        codex_hooks::list(Command::new(program), &folder)
-    }
-
-    /// Whether Codex trusts the hooks is for Codex to say: it reads none in a folder that the person has not trusted.
-    fn check_trust(&self, said: &mut Said) -> Result<(), Problem> {
-        if self.remove || !self.clients.contains(&Client::Codex) {
+    /// Whether a client trusts the hooks is for the client to say.
+    fn check_trust(&self, said: &mut InitReport) -> Result<(), Problem> {
+        if self.remove {
             return Ok(());
         }
-        let Some(program) = self.codex_program() else { return Ok(()) };
-        let files = self.codex()?;
-        let why = match self.listed(program) {
-            Ok(listed) if files.is_trusted(&listed)? => return Ok(()),
-            Ok(_) => "codex does not trust these hooks and skips them".to_owned(),
-            Err(why) => format!("codex does not list its hooks: {why}"),
-        };
-        said.line(&format!("NOT YET     {why}"));
-        said.line(match self.scope {
-            Scope::Project(_) => "next        start codex in this workspace, trust the folder, and type `/hooks`",
-            Scope::User => "next        start codex and type `/hooks`",
-        });
+        let homes = workspace::homes();
+        for client in self.clients.iter().copied() {
+            let left = self.installation(&homes).left_to_do(client, self.found(client))?;
+            left.iter().for_each(|line| said.line(line));
+        }
         Ok(())
     }
 
     /// A first installation begins in `observe`; a choice that stands is kept.
-    fn say_mode(&self, said: &mut Said) -> Result<(), Problem> {
+    fn say_mode(&self, said: &mut InitReport) -> Result<(), Problem> {
         let Some(choice) = self.choice.as_ref().filter(|_| !self.remove) else { return Ok(()) };
         let mode = match choice.read() {
             Some(mode) => mode,
@@ -286,18 +218,14 @@ impl Plan {
     }
 }
 
-fn is_nothing(change: &Result<Change, InstallError>) -> bool {
-    change.as_ref().is_ok_and(Change::is_nothing)
-}
-
 /// What the verb says.
-struct Said {
+struct InitReport {
     form: Form,
     lines: Vec<String>,
     changes: Vec<Value>,
 }
 
-impl Said {
+impl InitReport {
     fn line(&mut self, line: &str) {
         self.lines.push(line.to_owned());
     }
@@ -313,11 +241,15 @@ impl Said {
         } else {
             self.lines.extend(change.diff().lines().map(str::to_owned));
         }
-        if change.path.ends_with("config.toml") && !args.remove && !change.is_nothing() {
-            self.line("codex       `hooks.state` makes it run these hooks, which it skips otherwise;");
-            self.line("            `features.unified_exec_tty = false` closes the terminals of which no hook hears");
+        let hooks_file = client.adapter().hook_settings().file;
+        if let Some(trust) = client.adapter().trust()
+            && !change.path.ends_with(hooks_file)
+            && !args.remove
+            && !change.is_nothing()
+        {
+            trust.explanation().iter().for_each(|line| self.line(line));
         }
-        if let Some(switch) = change.switched_off(client) {
+        if let Some(switch) = change.switched_off(client.adapter().hook_settings()) {
             self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));
         }
     }

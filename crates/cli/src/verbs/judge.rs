@@ -15,7 +15,7 @@ use tripwire_workspace::policy_file::load_or_default;
 /// Longest line of a stream: a command of the largest size, escaped.
 const LINE_BYTES_MAX: usize = COMMAND_BYTES_MAX * 6 + 1_024;
 
-/// Judge a shell command line without running it: does it destroy what nobody gets back?
+/// Judge a shell command line without running it: would it destroy something that cannot be recovered?
 ///
 /// The line is parsed as bash would parse it, and the real workspace says what would be hit. `-` reads one JSON object
 /// `{"command":…}` a line and answers each with one line. Exit code 0 is pass, 11 is hold.
@@ -119,7 +119,7 @@ fn stream(facts: Facts, out: &mut Out) -> Result<Exit, Problem> {
                 out.line(&json!({"error": format!("line {number} is no `{{\"command\":…}}`: {error}")}).to_string())?;
             }
         }
-        // Whoever asks line by line waits for each answer.
+        // A caller that asks line by line waits for each answer.
         out.flush()?;
     }
 }

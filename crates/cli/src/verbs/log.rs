@@ -8,8 +8,10 @@ use crate::workspace::Which;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 use tripwire_core::decision::Level;
+use tripwire_core::explain::Explain;
 use tripwire_core::rules::{Rule, entries, nearest};
 use tripwire_session::driver::{open_existing, words};
 use tripwire_workspace::clock;
@@ -169,9 +171,21 @@ fn as_json(pair: &Pair) -> Result<String, Problem> {
     Ok(line.to_string())
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("`{text}` is neither a time such as `2026-02-28T15:30:00Z` nor a span such as `90s`, `15m`, `2h` or `3d`")]
+struct SinceError {
+    text: String,
+}
+
+impl Explain for SinceError {
+    fn hint(&self) -> Cow<'_, str> {
+        "give one of these, for instance `--since 15m`".into()
+    }
+}
+
 /// A moment: a span back from now, or a stamp as every file of `.geometry/` has it.
-fn moment(text: &str, now: WallClock) -> Result<WallClock, Problem> {
-    let wrong = || Problem::Since { text: text.to_owned() };
+fn moment(text: &str, now: WallClock) -> Result<WallClock, SinceError> {
+    let wrong = || SinceError { text: text.to_owned() };
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
     let seconds = match unit {
         "s" => 1,

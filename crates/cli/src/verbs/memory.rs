@@ -19,11 +19,11 @@ use tripwire_workspace::Workspace;
 #[derive(Debug, Args)]
 pub(crate) struct MemoryArgs {
     #[command(subcommand)]
-    act: Act,
+    act: MemoryAct,
 }
 
 #[derive(Debug, Subcommand)]
-enum Act {
+enum MemoryAct {
     /// Store a content and print its pointer.
     Put(PutArgs),
     /// Tie a compressed form to an original, or pack the original's bytes on disk.
@@ -114,10 +114,10 @@ impl From<FormName> for Form {
 /// Runs the verb.
 pub(crate) fn run(args: &MemoryArgs) -> Result<Exit, Problem> {
     match &args.act {
-        Act::Put(args) => session::told(put(args), args.form),
-        Act::Compress(args) => session::told(compress(args), Printed { json: args.json }),
-        Act::Get(args) => session::told(get(args), Printed { json: args.json }),
-        Act::List(args) => list(args),
+        MemoryAct::Put(args) => session::print_refusal(put(args), args.form),
+        MemoryAct::Compress(args) => session::print_refusal(compress(args), Printed { json: args.json }),
+        MemoryAct::Get(args) => session::print_refusal(get(args), Printed { json: args.json }),
+        MemoryAct::List(args) => list(args),
     }
 }
 

@@ -7,11 +7,13 @@ use crate::print::Out;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
+use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
 use tripwire_session::driver::Driver;
 
@@ -30,6 +32,18 @@ pub(crate) struct NotALoopArgs {
     /// Write JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("decision {decision} raised no alarm that the agent noticed")]
+struct NoAlarmError {
+    decision: u64,
+}
+
+impl Explain for NoAlarmError {
+    fn hint(&self) -> Cow<'_, str> {
+        "find the alarms with `tripwire log --level override`".into()
+    }
 }
 
 /// Runs the verb.
@@ -53,7 +67,7 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
         count: driver.view().inputs.get(),
     };
     let wrong = wrong.ok_or_else(none)?;
-    let rule = alarm(&wrong).ok_or(Problem::NoAlarm { decision: args.decision })?;
+    let rule = alarm(&wrong).ok_or(NoAlarmError { decision: args.decision })?;
     let file = args.out.clone().unwrap_or_else(|| {
         workspace.layout().folder().join("scenarios").join(format!("not-a-loop-{session}-{}.jsonl", args.decision))
     });

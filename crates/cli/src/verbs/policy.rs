@@ -1,112 +1,41 @@
 //! `tripwire policy`: the effective policy, where each value came from, and whether a file is good.
 
 use crate::error::Problem;
-use crate::error::denial::Denial;
 use crate::exit::Exit;
+use crate::policy::PolicyArgs;
 use crate::print::{self, Out};
 use crate::workspace::Where;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tripwire_authority::{self as authority, current};
 use tripwire_core::counted::{agreeing, counted};
-use tripwire_core::policy::{Policy, Profile};
-use tripwire_session::formats::scenario::Header;
+use tripwire_core::explain::Explain;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
-use tripwire_workspace::policy_file::{self, Loaded, PolicyFileError};
-
-/// Which policy a verb runs under.
-#[derive(Debug, Args)]
-pub(crate) struct Chosen {
-    /// `strict` reads the documents to the letter, `balanced` (the default) counts on evidence.
-    #[arg(long, value_name = "NAME")]
-    profile: Option<ProfileName>,
-    /// A policy in the form of MANIFEST.yaml.
-    #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
-}
-
-/// The profiles by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileName {
-    /// The documents to the letter.
-    Strict,
-    /// The same ladder, counted on evidence.
-    Balanced,
-}
-
-impl From<ProfileName> for Profile {
-    fn from(name: ProfileName) -> Self {
-        match name {
-            ProfileName::Strict => Self::Strict,
-            ProfileName::Balanced => Self::Balanced,
-        }
-    }
-}
-
-impl Chosen {
-    /// Only a profile.
-    pub(crate) const fn of_profile(profile: Option<ProfileName>) -> Self {
-        Self { profile, policy: None }
-    }
-
-    /// The same, with the workspace's own manifest where no file is named and it has one.
-    pub(crate) fn or_manifest(&self, layout: &Layout) -> Self {
-        let manifest = || Some(layout.manifest()).filter(|file| file.exists());
-        Self { profile: self.profile, policy: self.policy.clone().or_else(manifest) }
-    }
-
-    /// The policy: the defaults, then the file, then a scenario's head, then the flag.
-    pub(crate) fn policy(&self, head: Option<(&Header, &str)>) -> Result<Policy, Problem> {
-        let mut policy = self.loaded()?.policy;
-        if let Some((header, file)) = head {
-            let wrong = |error| Problem::Scenario { file: file.to_owned(), error };
-            for (path, text) in header
-                .profile
-                .iter()
-                .map(|name| ("profile", name))
-                .chain(header.policy.iter().map(|(path, text)| (path.as_str(), text)))
-            {
-                policy.set(path, text).map_err(wrong)?;
-            }
-            policy.check().map_err(wrong)?;
-        }
-        if let Some(profile) = self.profile {
-            policy.profile = profile.into();
-        }
-        policy.check()?;
-        Ok(policy)
-    }
-
-    fn loaded(&self) -> Result<Loaded, Problem> {
-        match &self.policy {
-            Some(file) => Ok(policy_file::load(file)?),
-            None => Ok(Loaded { policy: Policy::default(), lines: BTreeMap::new() }),
-        }
-    }
-}
+use tripwire_workspace::policy_file::{self, PolicyFileError};
 
 /// Show the effective policy, or check a policy file.
 #[derive(Debug, Args)]
-pub(crate) struct PolicyArgs {
+pub(crate) struct PolicyVerbArgs {
     #[command(subcommand)]
-    act: Act,
+    act: PolicyAct,
 }
 
 #[derive(Debug, Subcommand)]
-enum Act {
+enum PolicyAct {
     /// Print every setting with its value and where it came from: this workspace's manifest, `--policy`, or a default.
-    Show(ShowArgs),
+    Show(PolicyShowArgs),
     /// Check a policy file: settings and roles of a manifest, or Cedar policies with their examples.
-    Check(CheckArgs),
+    Check(PolicyCheckArgs),
 }
 
 #[derive(Debug, Args)]
-struct ShowArgs {
+struct PolicyShowArgs {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: PolicyArgs,
     #[command(flatten)]
     place: Where,
     /// Write one JSON object.
@@ -115,7 +44,7 @@ struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-struct CheckArgs {
+struct PolicyCheckArgs {
     /// MANIFEST.yaml or `policy.cedar`, or a file in the form of one; by default both of the workspace.
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -125,15 +54,29 @@ struct CheckArgs {
     json: bool,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &PolicyArgs) -> Result<Exit, Problem> {
-    match &args.act {
-        Act::Show(args) => show(args),
-        Act::Check(args) => check(args),
+/// Examples of a policy file do not hold.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {} {} not hold", counted(*count, "example"), agreeing(*count, "does", "do"))]
+struct ExamplesError {
+    file: String,
+    count: usize,
+}
+
+impl Explain for ExamplesError {
+    fn hint(&self) -> Cow<'_, str> {
+        "change the policies or the examples, then run `tripwire policy check`".into()
     }
 }
 
-fn show(args: &ShowArgs) -> Result<Exit, Problem> {
+/// Runs the verb.
+pub(crate) fn run(args: &PolicyVerbArgs) -> Result<Exit, Problem> {
+    match &args.act {
+        PolicyAct::Show(args) => show(args),
+        PolicyAct::Check(args) => check(args),
+    }
+}
+
+fn show(args: &PolicyShowArgs) -> Result<Exit, Problem> {
     let chosen = args.chosen.or_manifest(args.place.look()?.layout());
     let lines = chosen.loaded()?.lines;
     let policy = chosen.policy(None)?;
@@ -171,7 +114,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn check(args: &CheckArgs) -> Result<Exit, Problem> {
+fn check(args: &PolicyCheckArgs) -> Result<Exit, Problem> {
     let layout = match &args.file {
         Some(_) => None,
         None => Some(args.place.look()?.layout().clone()),
@@ -190,7 +133,7 @@ fn check(args: &CheckArgs) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
-fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
+fn check_manifest(args: &PolicyCheckArgs, file: &Path) -> Result<Exit, Problem> {
     let loaded = policy_file::load(file)?;
     let manifest = Manifest::load(file).map_err(PolicyFileError::from)?;
     let roles = authority::of_manifest(&manifest)?;
@@ -209,7 +152,7 @@ fn check_manifest(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
 }
 
 /// Checks Cedar policies under the roles of the manifest beside them, and tells every example that does not hold.
-fn check_cedar(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
+fn check_cedar(args: &PolicyCheckArgs, file: &Path) -> Result<Exit, Problem> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let checked = authority::check(file, &current::roles(&Layout::at(folder))?)?;
     let (name, held, count) = (print::name(file), checked.examples, checked.failed.len());
@@ -227,5 +170,5 @@ fn check_cedar(args: &CheckArgs, file: &Path) -> Result<Exit, Problem> {
         }
     }
     out.flush()?;
-    if count > 0 { Err(Denial::Examples { file: name, count }.into()) } else { Ok(Exit::Done) }
+    if count > 0 { Err(ExamplesError { file: name, count }.into()) } else { Ok(Exit::Done) }
 }

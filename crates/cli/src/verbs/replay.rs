@@ -1,20 +1,20 @@
 //! `tripwire replay`: the same events, the same decisions, or the first index that differs.
 
-pub(crate) mod agent;
-
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::parity::{self, is_equal, parity_line};
+use crate::policy::PolicyArgs;
 use crate::print::decision;
 use crate::print::{self, Out};
-use crate::verbs::policy::Chosen;
 use clap::Args;
+use std::borrow::Cow;
 use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Decision;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::Input;
 use tripwire_core::policy::Policy;
-use tripwire_core::record::parity::CountedDigest;
 use tripwire_journal::bundle;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::{Journal, Options};
@@ -44,10 +44,23 @@ pub(crate) struct ReplayArgs {
     policy: Option<PathBuf>,
     /// The profile for a plain stream of events.
     #[arg(long, value_name = "NAME")]
-    profile: Option<crate::verbs::policy::ProfileName>,
+    profile: Option<crate::policy::ProfileName>,
     /// Write JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// A stream without events proves nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: holds no event")]
+struct NoEventError {
+    file: String,
+}
+
+impl Explain for NoEventError {
+    fn hint(&self) -> Cow<'_, str> {
+        "record one with `tripwire decide --record FILE`".into()
+    }
 }
 
 /// Runs the verb.
@@ -59,7 +72,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     {
         let place = args.place.look()?;
         let journal = open_existing(place.layout(), &session)?;
-        let compared = agent::compare(&journal, place.layout(), &session)?;
+        let compared = parity::compare(&journal, place.layout(), &session)?;
         return of_journal(args, &journal, other.as_ref(), compared.as_ref());
     }
     let mut reader = print::open(&args.file)?;
@@ -101,7 +114,7 @@ fn of_journal(
     other: Option<&Policy>,
     transcript: Option<&Compared>,
 ) -> Result<Exit, Problem> {
-    let wrong = |error| Problem::Replay { file: print::name(Path::new(journal.paths().session())), error };
+    let wrong = |error| Problem::in_file(print::name(Path::new(journal.paths().session())), error);
     match other {
         Some(other) => changes(args, |tell| replay::session_under(journal, other, tell).map_err(wrong)),
         None => parity(args, &replay::session(journal).map_err(wrong)?, transcript),
@@ -120,24 +133,25 @@ fn changes(
 
 fn parity(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>) -> Result<Exit, Problem> {
     if replayed.recomputed.events.count == 0 {
-        return Err(Problem::Empty { file: print::name(&args.file) });
+        return Err(NoEventError { file: print::name(&args.file) }.into());
     }
     let mut out = Out::lock();
     print(args, replayed, transcript, &mut out)?;
     out.flush()?;
-    Ok(if is_equal(replayed) && transcript.is_none_or(agent::holds) { Exit::Done } else { Exit::DoesNotHold })
+    Ok(if is_equal(replayed) && transcript.is_none_or(parity::holds) { Exit::Done } else { Exit::DoesNotHold })
 }
 
 fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {
-    Problem::Replay { file: print::name(&args.file), error }
+    Problem::in_file(print::name(&args.file), error)
 }
 
 /// A plain stream with the policy that it asks for.
 fn stream<R: BufRead>(args: &ReplayArgs, reader: R) -> Result<(Inputs<R>, Policy), Problem> {
     let file = print::name(&args.file);
     let mut inputs = Inputs::new(reader);
-    let header = inputs.header().map_err(|error| Problem::Stream { file: file.clone(), error })?;
-    let policy = Chosen::of_profile(args.profile).policy(header.as_deref().map(|header| (header, file.as_str())))?;
+    let header = inputs.header().map_err(|error| Problem::in_file(file.clone(), error))?;
+    let policy =
+        PolicyArgs::of_profile(args.profile).policy(header.as_deref().map(|header| (header, file.as_str())))?;
     Ok((inputs, policy))
 }
 
@@ -148,7 +162,7 @@ fn each<R: BufRead>(
     mut take: impl FnMut(&Input) -> Result<(), ReplayError>,
 ) -> Result<u64, Problem> {
     let mut count = 0;
-    let bad = |error| Problem::Stream { file: print::name(&args.file), error };
+    let bad = |error| Problem::in_file(print::name(&args.file), error);
     while let Some(item) = inputs.next_input().map_err(bad)? {
         take(&item.input).map_err(|error| wrong(args, error))?;
         count += 1;
@@ -191,11 +205,6 @@ impl Changes {
     }
 }
 
-/// Whether a replay gave the recorded decisions.
-pub(crate) fn is_equal(replayed: &Replayed) -> bool {
-    replayed.recorded == replayed.recomputed && replayed.first_difference.is_none()
-}
-
 fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, out: &mut Out) -> Result<(), Problem> {
     let difference = replayed.first_difference.as_ref();
     if args.json {
@@ -206,13 +215,13 @@ fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, 
             "decisionsSha256": replayed.recomputed.decisions.sha256.to_string(),
             "equal": is_equal(replayed),
             "firstDifference": difference.map(|difference| difference.index),
-            "transcript": transcript.map(agent::as_json),
+            "transcript": transcript.map(parity::as_json),
         });
         return out.line(&line.to_string());
     }
     let line = parity_line(&replayed.recomputed.events, &replayed.recomputed.decisions);
     if let Some(transcript) = transcript {
-        out.line(&agent::in_words(transcript))?;
+        out.line(&parity::in_words(transcript))?;
     }
     match difference {
         None if is_equal(replayed) => out.line(&format!("{line} · equal")),
@@ -223,14 +232,6 @@ fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, 
             out.line(&format!("recomputed: {}", difference.recomputed))
         }
     }
-}
-
-/// Both parity hashes in one line.
-pub(crate) fn parity_line(events: &CountedDigest, decisions: &CountedDigest) -> String {
-    format!(
-        "events {} sha256 {} · decisions {} sha256 {}",
-        events.count, events.sha256, decisions.count, decisions.sha256
-    )
 }
 
 fn in_words(change: &Change) -> String {

@@ -25,23 +25,23 @@ use tripwire_workspace::clock;
 #[derive(Debug, Args)]
 pub(crate) struct ReviewArgs {
     #[command(subcommand)]
-    act: Act,
+    act: ReviewAct,
 }
 
 #[derive(Debug, Subcommand)]
-enum Act {
+enum ReviewAct {
     /// Register what is staged as a proposal and print its digest.
-    Propose(ProposeArgs),
+    Propose(ReviewProposeArgs),
     /// List the proposals, or show one with its changes.
-    Show(ShowArgs),
+    Show(ReviewShowArgs),
     /// Take a reviewer's answer: a text with exactly one explicit APPROVED or REJECTED.
-    Decide(DecideArgs),
+    Decide(ReviewDecideArgs),
     /// Carry what is staged into the workspace, if exactly that was approved.
-    Apply(ApplyArgs),
+    Apply(ReviewApplyArgs),
 }
 
 #[derive(Debug, Args)]
-struct ProposeArgs {
+struct ReviewProposeArgs {
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
@@ -49,7 +49,7 @@ struct ProposeArgs {
 }
 
 #[derive(Debug, Args)]
-struct ShowArgs {
+struct ReviewShowArgs {
     /// The proposal, in full or by its first digits.
     digest: Option<String>,
     #[command(flatten)]
@@ -59,7 +59,7 @@ struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-struct DecideArgs {
+struct ReviewDecideArgs {
     /// The answer; `-` reads standard input.
     #[arg(default_value = "-")]
     file: PathBuf,
@@ -76,7 +76,7 @@ struct DecideArgs {
 }
 
 #[derive(Debug, Args)]
-struct ApplyArgs {
+struct ReviewApplyArgs {
     /// The proposal that is meant; by default what is staged. Another one than what is staged is refused.
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
@@ -91,10 +91,10 @@ struct ApplyArgs {
 /// Runs the verb.
 pub(crate) fn run(args: &ReviewArgs) -> Result<Exit, Problem> {
     match &args.act {
-        Act::Propose(args) => propose(args),
-        Act::Show(args) => show(args),
-        Act::Decide(args) => decide(args),
-        Act::Apply(args) => session::told(apply(args), args.form),
+        ReviewAct::Propose(args) => propose(args),
+        ReviewAct::Show(args) => show(args),
+        ReviewAct::Decide(args) => decide(args),
+        ReviewAct::Apply(args) => session::print_refusal(apply(args), args.form),
     }
 }
 
@@ -102,13 +102,13 @@ fn gate(workspace: &Workspace) -> Gate {
     Gate::of(workspace, &workspace::places())
 }
 
-fn propose(args: &ProposeArgs) -> Result<Exit, Problem> {
+fn propose(args: &ReviewProposeArgs) -> Result<Exit, Problem> {
     let workspace = args.place.open()?;
     let proposal = gate(&workspace).propose(clock::now())?;
     print(&if args.form.json { as_json(&proposal, None).to_string() } else { in_words(&proposal) })
 }
 
-fn show(args: &ShowArgs) -> Result<Exit, Problem> {
+fn show(args: &ReviewShowArgs) -> Result<Exit, Problem> {
     let workspace = args.place.look()?;
     let listed = gate(&workspace).proposals()?;
     let mut out = Out::lock();
@@ -139,7 +139,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Problem> {
     Ok(Exit::Done)
 }
 
-fn decide(args: &DecideArgs) -> Result<Exit, Problem> {
+fn decide(args: &ReviewDecideArgs) -> Result<Exit, Problem> {
     person::only("review decide", &args.place)?;
     let text = read(&args.file)?;
     let workspace = args.place.open()?;
@@ -147,7 +147,7 @@ fn decide(args: &DecideArgs) -> Result<Exit, Problem> {
     let asked = args.digest.as_deref().map(|text| digest(&gate, text)).transpose()?;
     let mut driver = session::session(&workspace, None)?;
     let by = args.by.clone().unwrap_or_else(workspace::who);
-    let (proposal, verdict) = gate.decide(&mut driver, asked, (&text, &by), clock::now)?;
+    let (proposal, verdict) = gate.decide(&mut driver, asked, (&text, &by), clock::now).map_err(refusal)?;
     if args.form.json {
         return print(&as_json(&proposal, None).to_string());
     }
@@ -158,18 +158,23 @@ fn decide(args: &DecideArgs) -> Result<Exit, Problem> {
     print(&format!("{word} {}; the proposal is {}", proposal.short(), proposal.state.name()))
 }
 
-fn apply(args: &ApplyArgs) -> Result<Exit, Problem> {
+fn apply(args: &ReviewApplyArgs) -> Result<Exit, Problem> {
     let workspace = args.place.open()?;
     let gate = gate(&workspace);
     let asked = args.digest.as_deref().map(|text| digest(&gate, text)).transpose()?;
     let mut driver = session::session(&workspace, args.acting.named().as_deref())?;
     let role = driver.role().to_owned();
-    let applied = gate.apply(&mut driver, Who::role(&role), asked, clock::now)?;
+    let applied = gate.apply(&mut driver, Who::role(&role), asked, clock::now).map_err(refusal)?;
     if args.form.json {
         return print(&json!({"applied": applied.digest, "changes": applied.changes.changes().len()}).to_string());
     }
     let short: String = applied.digest.to_string().chars().take(16).collect();
     print(&format!("applied {short}: {}", counted(applied.changes.changes().len(), "change")))
+}
+
+/// A refusal of the engine is the same whichever verb asked for it.
+fn refusal(error: ReviewError) -> Problem {
+    if let ReviewError::Refused(decision) = error { Problem::Refused(decision) } else { error.into() }
 }
 
 /// The digest that a text means, in full or by its first digits.

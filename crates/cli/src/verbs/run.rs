@@ -2,22 +2,20 @@
 
 pub(crate) mod report;
 
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits::{self, TimeOfDay};
 use crate::print;
 use crate::print::terminal;
 use crate::workspace::{self, Where};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tripwire_clients::hooks::Client;
-use tripwire_core::chain::gate::dirty_bits::Verification;
-use tripwire_session::driver::{Driver, Taken};
-use tripwire_supervisor::{self as supervisor, Output, Presence, RunError, Teller, Wish};
+use tripwire_session::driver::{Driver, StepOutcome};
+use tripwire_supervisor::{self as supervisor, Notifier, Output, Presence, RunError, RunOptions, WatchLimits};
 use tripwire_workspace::clock;
 
 /// Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed.
@@ -62,31 +60,11 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ClientName {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-}
-
-impl ClientName {
-    const fn client(self) -> Client {
-        match self {
-            Self::Claude => Client::Claude,
-            Self::Codex => Client::Codex,
-            Self::Gemini => Client::Gemini,
-        }
-    }
-}
-
 /// Runs the verb.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
-    let wish = wish(args)?;
-    let _terminal = terminal::Kept::now();
-    let report = supervisor::run(&wish, Arc::new(Voice)).map_err(Problem::Run)?;
+    let options = options(args)?;
+    let _terminal = terminal::SavedTerminal::save();
+    let report = supervisor::run(&options, Arc::new(TerminalNotifier))?;
     let exit = report::exit_of(&report);
     if args.json {
         print::say(&report::json(&report, exit));
@@ -97,24 +75,24 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
-fn wish(args: &RunArgs) -> Result<Wish, Problem> {
+fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
     let settings = settings(args)?;
     let workspace = args.place.open()?;
-    let setup = |what| move |error| Problem::Run(RunError::Setup { what, error });
+    let setup = |what| move |error| Problem::from(RunError::Setup { what, error });
     let cwd = match args.place.given() {
         Some(folder) => folder.canonicalize().map_err(|error| Problem::open(folder, error))?,
         None => std::env::current_dir().map_err(setup("find the current folder"))?,
     };
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let words = |text: &String| text.split_whitespace().map(OsString::from).collect();
-    Ok(Wish {
+    Ok(RunOptions {
         command: args.command.clone(),
         client: args.client.map(ClientName::client),
         cwd,
         env: std::env::vars_os().collect(),
         homes: workspace::homes(),
         hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-        kept: kept(),
+        kept: workspace::read_only(),
         temporary: workspace::temporary(),
         program: std::env::current_exe().map_err(setup("find our own program"))?,
         settings,
@@ -123,24 +101,9 @@ fn wish(args: &RunArgs) -> Result<Wish, Problem> {
         output: Output::Passed,
         presence: if person { Presence::Terminal } else { Presence::Headless },
         signing: workspace::signing(&workspace),
+        limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
         workspace,
     })
-}
-
-/// What of the person's own the client's processes may only read: our state, and the settings that call our hooks.
-pub(crate) fn kept() -> Vec<PathBuf> {
-    let homes = workspace::homes();
-    let below = |given: &Option<PathBuf>, name: &str| given.clone().or_else(|| Some(homes.home.as_ref()?.join(name)));
-    let mut kept: Vec<PathBuf> =
-        below(&homes.state, ".local/state").map(|state| state.join("tripwire")).into_iter().collect();
-    if let Some(claude) = below(&homes.claude, ".claude") {
-        kept.extend(["settings.json", "settings.local.json"].map(|name| claude.join(name)));
-    }
-    // Codex writes its trust in a folder into its `config.toml`, so that one stays open.
-    kept.extend(below(&homes.codex, ".codex").map(|codex| codex.join("hooks.json")));
-    let gemini = homes.gemini.as_ref().or(homes.home.as_ref());
-    kept.extend(gemini.map(|base| base.join(".gemini/settings.json")));
-    kept
 }
 
 /// What the flags set in the policy, before it is frozen.
@@ -167,22 +130,14 @@ fn settings(args: &RunArgs) -> Result<Vec<(String, String)>, Problem> {
 }
 
 /// The person's ear.
-struct Voice;
+struct TerminalNotifier;
 
-impl Teller for Voice {
+impl Notifier for TerminalNotifier {
     fn say(&self, line: &str) {
         print::say(line);
     }
 
-    fn taken(&self, driver: &Driver, taken: &Taken) {
-        crate::verbs::step::tell(driver, taken);
-    }
-}
-
-/// Whether a verdict lets a run end well.
-pub(crate) const fn is_proved(verdict: Verification) -> bool {
-    match verdict {
-        Verification::Verified | Verification::NothingToVerify => true,
-        Verification::Stale | Verification::Failed | Verification::Unverified => false,
+    fn taken(&self, driver: &Driver, taken: &StepOutcome) {
+        crate::notify::notify(driver, taken);
     }
 }

@@ -1,20 +1,19 @@
-//! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged; and the layers for `tripwire doctor`.
+//! `tripwire sandbox`: run a command confined, and diff, apply or discard what it staged.
 
 pub(crate) mod args;
 pub(crate) mod network;
 pub(crate) mod report;
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
+use tripwire_core::explain::{ExitClass, Explain};
 
 use clap::{Args, Subcommand};
 use tripwire_core::record::chain::Digest;
-use tripwire_sandbox::{
-    Budgets, Bytes, LayerCheck, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess,
-};
+use tripwire_sandbox::{Budgets, Bytes, Outcome, Profile, Sandbox, SpecError, Stage, StageDir, WorkspaceAccess};
 
 use tripwire_authority::{Need, Who, Writing};
 use tripwire_core::input::Permission;
@@ -22,41 +21,12 @@ use tripwire_session::review;
 use tripwire_workspace::Workspace;
 
 use crate::error::Problem;
-use crate::error::denial::Denial;
+use crate::exit::Exit;
+use crate::print::Form;
 use crate::session;
-use crate::verbs::sandbox::args::{ExecArgs, Output, ProfileName};
+use crate::verbs::sandbox::args::{ExecArgs, SandboxProfile};
 use crate::verbs::sandbox::network::{Allowed, NoNetwork};
 use crate::workspace;
-
-/// Exit codes of the sandbox verbs; a command that ran hands its own code on instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SandboxExit {
-    /// Done.
-    Done,
-    /// The request makes no sense.
-    Usage,
-    /// A layer is missing or the stage cannot be read: nothing was run or changed.
-    GuardBroken,
-    /// The time was over.
-    WallClock,
-    /// A budget was spent.
-    Budget,
-    /// Refused: the change set is not the reviewed one, or a review is required.
-    Refused,
-}
-
-impl SandboxExit {
-    pub(crate) fn code(self) -> ExitCode {
-        ExitCode::from(match self {
-            Self::Done => 0,
-            Self::Usage => 2,
-            Self::Budget => 6,
-            Self::WallClock => 8,
-            Self::GuardBroken => 9,
-            Self::Refused => 11,
-        })
-    }
-}
 
 /// Run commands confined, and look at what they staged.
 #[derive(Debug, Args)]
@@ -72,7 +42,7 @@ enum SandboxVerb {
     /// Show what staged runs would change, with the digest that a review binds to.
     Diff(StageArgs),
     /// Carry staged changes into the workspace, if they are the ones named by the digest.
-    Apply(ApplyArgs),
+    Apply(SandboxApplyArgs),
     /// Throw staged changes away.
     Discard(StageArgs),
 }
@@ -84,12 +54,12 @@ pub(crate) struct StageArgs {
     #[arg(long, value_name = "DIR")]
     workspace: PathBuf,
     #[command(flatten)]
-    output: Output,
+    form: Form,
 }
 
 /// Options of `sandbox apply`.
 #[derive(Debug, Args)]
-pub(crate) struct ApplyArgs {
+pub(crate) struct SandboxApplyArgs {
     #[command(flatten)]
     stage: StageArgs,
     /// The digest that `sandbox diff` printed.
@@ -98,18 +68,18 @@ pub(crate) struct ApplyArgs {
 }
 
 /// Runs a sandbox verb.
-pub(crate) fn run(args: &SandboxArgs) -> ExitCode {
-    match &args.verb {
+pub(crate) fn run(args: &SandboxArgs) -> Result<Exit, Problem> {
+    Ok(match &args.verb {
         SandboxVerb::Exec(args) => exec(args),
         SandboxVerb::Diff(args) => diff(args),
         SandboxVerb::Apply(args) => apply(args),
         SandboxVerb::Discard(args) => discard(args),
-    }
+    })
 }
 
 /// Runs one command confined.
-pub(crate) fn exec(args: &ExecArgs) -> ExitCode {
-    let form = args.output.form();
+pub(crate) fn exec(args: &ExecArgs) -> Exit {
+    let form = args.form;
     let access = match permitted(args) {
         Ok(access) => access,
         Err(problem) => return report::denied(form, &problem),
@@ -156,15 +126,15 @@ fn specify(args: &ExecArgs, stage: Option<&Path>) -> Result<Sandbox, SpecError> 
         spec = spec.stage(StageDir(dir.to_path_buf()));
     }
     Ok(spec.profile(match args.profile {
-        ProfileName::Strict => Profile::Strict,
-        ProfileName::Compat => Profile::Compat,
+        SandboxProfile::Strict => Profile::Strict,
+        SandboxProfile::Compat => Profile::Compat,
     }))
 }
 
 fn budgets(args: &ExecArgs) -> Budgets {
     let usual = Budgets::default();
     let disk = args.disk.map_or(usual.disk, Bytes);
-    // Whoever raises the budget for all files means a large file as well, unless told otherwise.
+    // A larger budget for all files means a larger single file as well, unless that is given too.
     let file_size = if disk > usual.disk { disk } else { usual.file_size.min(disk) };
     Budgets {
         memory: args.memory.map_or(usual.memory, Bytes),
@@ -207,16 +177,16 @@ fn permitted(args: &ExecArgs) -> Result<WorkspaceAccess, Problem> {
 /// The tool's name under which a confined command is journaled.
 const EXEC: &str = "sandbox.exec";
 
-fn diff(args: &StageArgs) -> ExitCode {
-    let form = args.output.form();
+fn diff(args: &StageArgs) -> Exit {
+    let form = args.form;
     match Stage::open(&stage_dir(&args.workspace), &args.workspace).and_then(|stage| stage.changes()) {
         Ok(changes) => report::changes(form, &changes),
         Err(error) => report::stage_error(&error),
     }
 }
 
-fn apply(args: &ApplyArgs) -> ExitCode {
-    let form = args.stage.output.form();
+fn apply(args: &SandboxApplyArgs) -> Exit {
+    let form = args.stage.form;
     if let Err(problem) = no_review_required(&args.stage.workspace) {
         return report::denied(form, &problem);
     }
@@ -230,32 +200,29 @@ fn apply(args: &ApplyArgs) -> ExitCode {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("a review is required before staged changes may be applied")]
+struct ReviewRequiredError;
+
+impl Explain for ReviewRequiredError {
+    fn hint(&self) -> Cow<'_, str> {
+        "propose them with `tripwire review propose`, then `tripwire review decide` and `apply`".into()
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::Refused
+    }
+}
+
 /// Where a review is required, only the review gate applies a change set.
 fn no_review_required(workspace: &Path) -> Result<(), Problem> {
     let workspace = Workspace::locate(workspace, &workspace::places())?;
-    if review::is_required(workspace.layout())? { Err(Denial::ReviewRequired.into()) } else { Ok(()) }
+    if review::is_required(workspace.layout())? { Err(ReviewRequiredError.into()) } else { Ok(()) }
 }
 
-fn discard(args: &StageArgs) -> ExitCode {
+fn discard(args: &StageArgs) -> Exit {
     match Stage::open(&stage_dir(&args.workspace), &args.workspace).and_then(Stage::discard) {
-        Ok(()) => report::discarded(args.output.form()),
+        Ok(()) => report::discarded(args.form),
         Err(error) => report::stage_error(&error),
     }
-}
-
-/// Tries every layer in a throw-away workspace.
-pub(crate) fn layers() -> Vec<LayerCheck> {
-    let scratch = std::env::temp_dir().join(format!("tripwire-doctor-{}", std::process::id()));
-    let checks = tripwire_sandbox::doctor(&scratch, None);
-    if let Ok(stage) = Stage::open(&scratch.join("stage"), &scratch.join("workspace")) {
-        // Only then can the closed work folder of the overlay be removed; what stays is an empty folder in the temporary one.
-        drop(stage.discard());
-    }
-    drop(std::fs::remove_dir_all(&scratch));
-    checks
-}
-
-/// Runs `doctor sandbox`.
-pub(crate) fn doctor(output: Output) -> ExitCode {
-    report::doctor(output.form(), &layers())
 }

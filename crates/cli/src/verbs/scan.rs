@@ -2,17 +2,19 @@
 
 pub(crate) mod transcripts;
 
+use crate::client_name::ClientName;
 use crate::error::Problem;
 use crate::exit::Exit;
+use crate::policy::PolicyArgs;
 use crate::print::{self, Form, Out};
-use crate::verbs::hook::ClientName;
-use crate::verbs::policy::Chosen;
 use crate::workspace;
 use clap::Args;
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use tripwire_core::counted::counted;
 use tripwire_core::decision::Level;
+use tripwire_core::explain::Explain;
 use tripwire_session::formats::traces::{self, Scanned};
 use tripwire_workspace::Workspace;
 
@@ -30,7 +32,7 @@ pub(crate) struct ScanArgs {
     #[arg(long, value_name = "NAME")]
     client: Vec<ClientName>,
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: PolicyArgs,
     /// Write one JSON object per run.
     #[arg(long)]
     json: bool,
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
     let policy = args.chosen.policy(None)?;
     let reader = unpacked(file)?;
     let mut out = Out::lock();
-    let mut summary = Summary::default();
+    let mut summary = ScanSummary::default();
     let mut printed = Ok(());
     let scanned = traces::scan(reader, &policy, |trace| {
         summary.add(&trace);
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &ScanArgs) -> Result<Exit, Problem> {
     });
     printed?;
     out.flush()?;
-    scanned.map_err(|error| Problem::Trace { file: print::name(file), error })?;
+    scanned.map_err(|error| Problem::in_file(print::name(file), error))?;
     if !args.json {
         out.line(&summary.line())?;
         out.flush()?;
@@ -83,7 +85,7 @@ fn print(args: &ScanArgs, trace: &Scanned, out: &mut Out) -> Result<(), Problem>
 
 /// Counts over all traces.
 #[derive(Debug, Default)]
-struct Summary {
+struct ScanSummary {
     traces: u64,
     noted: u64,
     overridden: u64,
@@ -91,7 +93,7 @@ struct Summary {
     stopped: u64,
 }
 
-impl Summary {
+impl ScanSummary {
     fn add(&mut self, trace: &Scanned) {
         self.traces += 1;
         self.noted += u64::from(trace.levels.note.is_some());
@@ -107,6 +109,19 @@ impl Summary {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is not packed with zstd: {problem}", file.display())]
+struct UnpackError {
+    file: PathBuf,
+    problem: String,
+}
+
+impl Explain for UnpackError {
+    fn hint(&self) -> Cow<'_, str> {
+        "pack it with `zstd FILE`, or give it a name without `.zst`".into()
+    }
+}
+
 /// Opens a trace file, unpacking it on the way.
 fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
     let reader = print::open(file)?;
@@ -114,6 +129,6 @@ fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Problem> {
         return Ok(reader);
     }
     let unpack = ruzstd::decoding::StreamingDecoder::new(reader)
-        .map_err(|error| Problem::Unpack { file: file.to_owned(), problem: error.to_string() })?;
+        .map_err(|error| UnpackError { file: file.to_owned(), problem: error.to_string() })?;
     Ok(Box::new(BufReader::with_capacity(1 << 18, unpack)))
 }

@@ -157,12 +157,12 @@ impl<'a> Status<'a> {
         let view = driver.view();
         // What holds a session that is over for good waits for nobody's command; what is left is to look at it.
         let over = self.ended.as_ref().is_some_and(|ended| ended.goes_on_with.is_none());
-        let told = |explained: &str, short: &str| match over {
+        let reason_for = |explained: &str, short: &str| match over {
             true => format!("{short}: see `tripwire log`, then begin a new session"),
             false => explained.to_owned(),
         };
-        self.waits.extend(view.held.map(|reason| told(reason.explain(), reason.in_short())));
-        self.waits.extend(view.stopped.map(|reason| told(reason.explain(), reason.in_short())));
+        self.waits.extend(view.held.map(|reason| reason_for(reason.explain(), reason.in_short())));
+        self.waits.extend(view.stopped.map(|reason| reason_for(reason.explain(), reason.in_short())));
         self.waits.extend(view.waiting.iter().map(|code| {
             format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow --once {code}` lets it pass once")
         }));

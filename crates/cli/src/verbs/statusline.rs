@@ -6,8 +6,8 @@ use crate::print::Out;
 use crate::workspace::places;
 use clap::Args;
 use std::io::Read;
-use tripwire_clients::hooks::{Client, window};
-use tripwire_clients::statusline;
+use tripwire_clients::claude::statusline;
+use tripwire_clients::hooks::window;
 use tripwire_session::driver::Driver;
 use tripwire_session::foreign::Foreign;
 use tripwire_workspace::Workspace;
@@ -34,14 +34,14 @@ pub(crate) fn run(_args: &StatuslineArgs) -> Result<Exit, Problem> {
 fn line() -> Result<String, String> {
     let mut input = Vec::new();
     std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut input).map_err(|error| error.to_string())?;
-    let told = statusline::read(&input).map_err(|error| error.to_string())?;
-    let workspace = Workspace::locate(&told.cwd, &places()).map_err(|error| error.to_string())?;
-    let foreign = Foreign { client: Client::Claude.name(), session: &told.session };
+    let given = statusline::read(&input).map_err(|error| error.to_string())?;
+    let workspace = Workspace::locate(&given.cwd, &places()).map_err(|error| error.to_string())?;
+    let foreign = Foreign { client: statusline::CLIENT, session: &given.session };
     let Some(session) = foreign.known(workspace.layout()) else {
         return Ok("tripwire: no session yet".to_owned());
     };
-    if let Some(size) = told.window {
-        window::tell(workspace.layout(), &told.session, size).map_err(|error| error.to_string())?;
+    if let Some(size) = given.window {
+        window::write(workspace.layout(), &given.session, size).map_err(|error| error.to_string())?;
     }
     let driver = Driver::resume(workspace.layout(), &session).map_err(|error| error.to_string())?;
     let minutes = clock::now().epoch_ms().saturating_sub(driver.start().epoch_ms()) / 60_000;

@@ -5,18 +5,15 @@ use crate::exit::Exit;
 use crate::print::{self, Form, Out};
 use crate::workspace::{self, Acting, Which};
 use clap::{Args, ValueEnum};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use tripwire_authority::identity::Configuration;
 use tripwire_authority::{Confinement, Surroundings, Who};
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::input::{Input, What};
 use tripwire_core::policy::Policy;
 use tripwire_core::record::canonical;
-use tripwire_session::driver::{Driver, Taken};
+use tripwire_session::driver::Driver;
 use tripwire_session::formats::stream::Inputs;
-use tripwire_session::notify;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
@@ -65,7 +62,7 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
         let item = match inputs.next_input() {
             Ok(Some(item)) => item,
             Ok(None) => return Ok(exit),
-            Err(error) => return Err(Problem::Stream { file: name, error }),
+            Err(error) => return Err(Problem::in_file(name, error)),
         };
         let mut item = item;
         authorize(args, &driver, workspace.root(), &mut item.input.what);
@@ -78,7 +75,7 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
             print(args, &driver, (&input, decision), &mut out)?;
         }
         out.flush()?;
-        tell(&driver, &taken);
+        crate::notify::notify(&driver, &taken);
         exit = Exit::of(&driver.view(), &taken.decision.safety);
     }
 }
@@ -121,49 +118,4 @@ fn print(
         return out.line(&canonical::to_string(&DecisionRecord::new(driver.session().as_str(), decision))?);
     }
     crate::print::decision::decision(input, decision).iter().try_for_each(|line| out.line(line))
-}
-
-/// Tells a person what has to be told: on stderr, and by the policy's command, which nobody waits for.
-pub(crate) fn tell(driver: &Driver, taken: &Taken) {
-    for notice in &taken.notices {
-        print::say(&format!("note: {notice}"));
-    }
-    let command = driver.policy().notify.command.as_str();
-    if command.trim().is_empty() {
-        return;
-    }
-    for message in notify::messages(driver.session().as_str(), taken) {
-        // This very program waits for the command and ends it in time, so that the decision need not.
-        let started = std::env::current_exe().and_then(|program| {
-            Command::new(program)
-                .args([NOTIFY_VERB, "--", command, &message])
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .process_group(0)
-                .spawn()
-        });
-        if let Err(error) = started {
-            print::say(&format!("note: the command `{command}` could not be started: {error}"));
-        }
-    }
-}
-
-/// The hidden verb that waits for a notification's command.
-pub(crate) const NOTIFY_VERB: &str = "notify-and-wait";
-
-/// Run a notification's command, bounded; started by tripwire itself.
-#[derive(Debug, Args)]
-pub(crate) struct NotifyArgs {
-    /// The command.
-    command: String,
-    /// The message.
-    message: String,
-}
-
-/// Runs the hidden verb.
-pub(crate) fn run_notify(args: &NotifyArgs) -> Result<Exit, Problem> {
-    notify::run(&args.command, &args.message, notify::TIME_MAX)
-        .map(|_ended| Exit::Done)
-        .map_err(|error| Problem::open(&PathBuf::from(&args.command), error))
 }

@@ -99,7 +99,7 @@ fn gone(note: &Path) -> String {
 }
 
 /// The first session that is lost, in a sentence.
-pub(crate) fn told_lost(layout: &Layout) -> Option<String> {
+pub(crate) fn first_lost(layout: &Layout) -> Option<String> {
     let lost = lost(layout);
     let (session, note) = lost.first()?;
     let are = agreeing(lost.len(), "is", "are");
@@ -119,7 +119,7 @@ fn of_sessions(args: &VerifyArgs, layout: &Layout, named: Option<&Verifier>) -> 
 }
 
 /// Whether the journal of a session verifies, in a sentence either way.
-pub(crate) fn told(layout: &Layout, session: &SessionId) -> Result<String, String> {
+pub(crate) fn in_a_sentence(layout: &Layout, session: &SessionId) -> Result<String, String> {
     let verified = of_session(layout, session, None).map_err(|problem| problem.to_string())?;
     let Report { records, first_bad_index, .. } = &verified.report;
     match first_bad_index {

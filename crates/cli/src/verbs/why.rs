@@ -3,8 +3,8 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::history::{self, Pair};
+use crate::policy::in_force;
 use crate::print::{self, Out};
-use crate::verbs::explain::in_force;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;

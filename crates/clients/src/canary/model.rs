@@ -1,6 +1,6 @@
-//! A model that says what it is told, on loopback: no key, no network, and it counts what it is asked.
+//! A scripted model on loopback: no key, no network, and it counts what it is asked.
 
-use super::wire::{Turn, Wire};
+use super::wire::{ModelTurn, ProviderWire};
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,24 +18,24 @@ const LINES_MAX: usize = 200;
 const SILENT_FOR: Duration = Duration::from_secs(180);
 
 /// A model that listens.
-pub(super) struct Model {
+pub(super) struct ScriptedModel {
     address: SocketAddr,
     url: String,
-    shared: Arc<Shared>,
+    shared: Arc<ModelState>,
 }
 
-struct Shared {
-    turns: Vec<Turn>,
+struct ModelState {
+    turns: Vec<ModelTurn>,
     asked: AtomicUsize,
     over: AtomicBool,
 }
 
-impl Model {
+impl ScriptedModel {
     /// Begins to listen. It answers turn by turn, and says that it is done after the last one.
-    pub(super) fn begin(turns: Vec<Turn>) -> io::Result<Self> {
+    pub(super) fn begin(turns: Vec<ModelTurn>) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { turns, asked: AtomicUsize::new(0), over: AtomicBool::new(false) });
+        let shared = Arc::new(ModelState { turns, asked: AtomicUsize::new(0), over: AtomicBool::new(false) });
         let serving = Arc::clone(&shared);
         std::thread::Builder::new().name("canary model".to_owned()).spawn(move || {
             for stream in listener.incoming() {
@@ -61,7 +61,7 @@ impl Model {
     }
 }
 
-impl Drop for Model {
+impl Drop for ScriptedModel {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
         // The listener wakes up at the next connection, which is this one.
@@ -70,17 +70,17 @@ impl Drop for Model {
 }
 
 /// Serves one connection, request after request.
-fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(stream: TcpStream, shared: &ModelState) -> io::Result<()> {
     stream.set_read_timeout(Some(SILENT_FOR))?;
     let mut writer = stream.try_clone()?;
     let mut reader = BufReader::new(stream);
     while let Some((path, body)) = read_request(&mut reader)? {
-        let answer = match Wire::of(&path) {
+        let answer = match ProviderWire::of(&path) {
             Some(wire) if wire.is_turn(&body) => {
                 let number = shared.asked.fetch_add(1, Ordering::SeqCst);
-                sse(&wire.answer(number + 1, shared.turns.get(number).unwrap_or(&Turn::Done), &body))
+                sse(&wire.answer(number + 1, shared.turns.get(number).unwrap_or(&ModelTurn::Done), &body))
             }
-            Some(wire) => sse(&wire.answer(0, &Turn::Done, &body)),
+            Some(wire) => sse(&wire.answer(0, &ModelTurn::Done, &body)),
             None => "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}".to_owned(),
         };
         writer.write_all(answer.as_bytes())?;
@@ -130,7 +130,7 @@ fn sse(events: &[(&str, Value)]) -> String {
 mod tests {
     use super::*;
 
-    fn ask(model: &Model, path: &str, body: &str) -> String {
+    fn ask(model: &ScriptedModel, path: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(model.address).unwrap();
         write!(stream, "POST {path} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn turns_come_in_order_and_side_questions_do_not_count() {
-        let model = Model::begin(vec![Turn::Shell("echo tick".to_owned())]).unwrap();
+        let model = ScriptedModel::begin(vec![ModelTurn::Shell("echo tick".to_owned())]).unwrap();
         assert!(ask(&model, "/v1/messages?beta=true", "{}").contains("end_turn"), "a side question has no tools");
         assert_eq!(model.asked(), 0);
         let turn = "{\"tools\":[{\"name\":\"Bash\"}]}";
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn nonsense_ends_the_connection_and_not_the_model() {
-        let model = Model::begin(Vec::new()).unwrap();
+        let model = ScriptedModel::begin(Vec::new()).unwrap();
         let mut stream = TcpStream::connect(model.address).unwrap();
         stream.write_all(b"\xff\xfe\r\n\r\n").unwrap();
         drop(stream);

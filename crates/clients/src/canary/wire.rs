@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// What the model says in one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ModelTurn {
     /// Run a command.
     Shell(String),
     /// Write a file with the client's own tool for that.
@@ -21,7 +21,7 @@ pub(super) enum Turn {
 
 /// A provider's way to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum ProviderWire {
     /// Anthropic Messages.
     Messages,
     /// OpenAI Responses.
@@ -31,9 +31,9 @@ pub(super) enum Wire {
 }
 
 /// An event of an answer: its name, where the wire has names, and its data.
-type Event = (&'static str, Value);
+type WireEvent = (&'static str, Value);
 
-impl Wire {
+impl ProviderWire {
     /// The wire that a request's path belongs to; none for requests that ask nothing of the model.
     pub(super) fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or(path);
@@ -58,7 +58,7 @@ impl Wire {
     }
 
     /// The events of an answer.
-    pub(super) fn answer(self, number: usize, turn: &Turn, request: &str) -> Vec<Event> {
+    pub(super) fn answer(self, number: usize, turn: &ModelTurn, request: &str) -> Vec<WireEvent> {
         match self {
             Self::Messages => messages(number, turn),
             Self::Responses => responses(number, turn, request),
@@ -69,11 +69,11 @@ impl Wire {
 
 const SAID: &str = "Done.";
 
-fn messages(number: usize, turn: &Turn) -> Vec<Event> {
+fn messages(number: usize, turn: &ModelTurn) -> Vec<WireEvent> {
     let call = match turn {
-        Turn::Shell(command) => Some(("Bash", json!({"command": command, "description": "canary"}))),
-        Turn::Edit { path, text } => Some(("Write", json!({"file_path": path, "content": text}))),
-        Turn::Done => None,
+        ModelTurn::Shell(command) => Some(("Bash", json!({"command": command, "description": "canary"}))),
+        ModelTurn::Edit { path, text } => Some(("Write", json!({"file_path": path, "content": text}))),
+        ModelTurn::Done => None,
     };
     let start = json!({"id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": "claude-opus-4-5",
         "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 10, "output_tokens": 5}});
@@ -97,7 +97,7 @@ fn messages(number: usize, turn: &Turn) -> Vec<Event> {
     events.into_iter().map(typed).collect()
 }
 
-fn responses(number: usize, turn: &Turn, request: &str) -> Vec<Event> {
+fn responses(number: usize, turn: &ModelTurn, request: &str) -> Vec<WireEvent> {
     let (id, call_id) = (format!("fc_{number}"), format!("call_{number}"));
     let run = |command: &str| {
         let arguments = json!({ "cmd": command }).to_string();
@@ -105,8 +105,8 @@ fn responses(number: usize, turn: &Turn, request: &str) -> Vec<Event> {
             "status": "completed"})
     };
     let item = match turn {
-        Turn::Shell(command) => run(command),
-        Turn::Edit { path, text } => {
+        ModelTurn::Shell(command) => run(command),
+        ModelTurn::Edit { path, text } => {
             let patch = format!("*** Begin Patch\n*** Add File: {}\n+{text}\n*** End Patch", path.display());
             // Some models get the tool itself; the others get it as a command.
             if request.contains("\"name\":\"apply_patch\"") {
@@ -116,7 +116,7 @@ fn responses(number: usize, turn: &Turn, request: &str) -> Vec<Event> {
                 run(&format!("apply_patch <<'EOF'\n{patch}\nEOF"))
             }
         }
-        Turn::Done => json!({"type": "message", "id": id, "role": "assistant", "status": "completed",
+        ModelTurn::Done => json!({"type": "message", "id": id, "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": SAID, "annotations": []}]}),
     };
     let response = |status: &str, output: Value, usage: Value| {
@@ -133,13 +133,13 @@ fn responses(number: usize, turn: &Turn, request: &str) -> Vec<Event> {
     events.into_iter().map(typed).collect()
 }
 
-fn gemini(number: usize, turn: &Turn) -> Vec<Event> {
+fn gemini(number: usize, turn: &ModelTurn) -> Vec<WireEvent> {
     let call =
         |name: &str, args: Value| json!({"functionCall": {"name": name, "args": args, "id": format!("fc{number}")}});
     let part = match turn {
-        Turn::Shell(command) => call("run_shell_command", json!({"command": command, "description": "canary"})),
-        Turn::Edit { path, text } => call("write_file", json!({"file_path": path, "content": text})),
-        Turn::Done => json!({ "text": SAID }),
+        ModelTurn::Shell(command) => call("run_shell_command", json!({"command": command, "description": "canary"})),
+        ModelTurn::Edit { path, text } => call("write_file", json!({"file_path": path, "content": text})),
+        ModelTurn::Done => json!({ "text": SAID }),
     };
     let data = json!({
         "candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0, "finishReason": "STOP"}],
@@ -150,7 +150,7 @@ fn gemini(number: usize, turn: &Turn) -> Vec<Event> {
 }
 
 /// Two of the wires repeat an event's name inside its data.
-fn typed((name, mut data): Event) -> Event {
+fn typed((name, mut data): WireEvent) -> WireEvent {
     data["type"] = json!(name);
     (name, data)
 }

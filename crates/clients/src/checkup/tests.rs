@@ -1,6 +1,8 @@
 //! Every promise about a client: one test that it is seen broken, one that it is quiet.
 
 use super::*;
+use crate::check_result::CheckState;
+use crate::install;
 use std::os::unix::fs::PermissionsExt as _;
 
 struct Machine {
@@ -22,7 +24,12 @@ impl Machine {
     }
 
     fn installed(&self, program: &str) -> String {
-        settings::with_hooks("{}", Client::Claude, &install::command(Path::new(program), Client::Claude)).unwrap()
+        settings::with_hooks(
+            "{}",
+            Client::Claude.adapter().hook_settings(),
+            &install::command(Path::new(program), Client::Claude),
+        )
+        .unwrap()
     }
 
     fn program(&self, script: &str) -> Found {
@@ -34,18 +41,18 @@ impl Machine {
         Found { client: Client::Claude, program }
     }
 
-    fn patient<'a>(&'a self, workspace: &'a Path) -> Patient<'a> {
-        Patient { homes: &self.homes, workspace, program: Path::new("/opt/tripwire"), search: None }
+    fn check<'a>(&'a self, workspace: &'a Path) -> ClientCheck<'a> {
+        ClientCheck { homes: &self.homes, workspace, program: Path::new("/opt/tripwire"), search: None }
     }
 
-    fn promises(&self, found: Option<&Found>) -> Vec<Promise> {
+    fn checks(&self, found: Option<&Found>) -> Vec<CheckResult> {
         let workspace = self.dir.path().join("work");
-        self.patient(&workspace).client(Client::Claude, found)
+        self.check(&workspace).client(Client::Claude, found)
     }
 }
 
-fn states(promises: &[Promise]) -> Vec<(&str, State)> {
-    promises.iter().map(|promise| (promise.id.as_str(), promise.state)).collect()
+fn states(checks: &[CheckResult]) -> Vec<(&str, CheckState)> {
+    checks.iter().map(|check| (check.id.as_str(), check.state)).collect()
 }
 
 #[test]
@@ -53,9 +60,9 @@ fn hooks_that_call_this_program_hold() {
     let machine = Machine::new();
     machine.settings(&machine.installed("/opt/tripwire"));
     let found = machine.program("echo 2.1.0 of me");
-    let promises = machine.promises(Some(&found));
-    assert_eq!(states(&promises), [("claude", State::Kept), ("claude.hooks.user", State::Kept)], "{promises:?}");
-    assert!(promises[0].proof.starts_with("2.1.0 of me at `"), "{promises:?}");
+    let checks = machine.checks(Some(&found));
+    assert_eq!(states(&checks), [("claude", CheckState::Kept), ("claude.hooks.user", CheckState::Kept)], "{checks:?}");
+    assert!(checks[0].proof.starts_with("2.1.0 of me at `"), "{checks:?}");
 }
 
 #[test]
@@ -73,9 +80,9 @@ fn hooks_that_are_foreign_incomplete_switched_off_or_unreadable_are_broken() {
         (right.replacen('{', "{ // mine", 1), "claude.hooks.user", "line 1: Claude Code ignores settings"),
     ] {
         machine.settings(&text);
-        let promises = machine.promises(None);
-        let broken: Vec<_> = promises.iter().filter(|promise| promise.state == State::Broken).collect();
-        assert_eq!(broken.len(), 1, "{promises:?}");
+        let checks = machine.checks(None);
+        let broken: Vec<_> = checks.iter().filter(|check| check.state == CheckState::Broken).collect();
+        assert_eq!(broken.len(), 1, "{checks:?}");
         assert!(broken[0].id == id && broken[0].proof.contains(words) && !broken[0].fix.is_empty(), "{broken:?}");
     }
 }
@@ -84,7 +91,7 @@ fn hooks_that_are_foreign_incomplete_switched_off_or_unreadable_are_broken() {
 fn settings_with_a_comment_and_no_hooks_of_ours_are_no_matter() {
     let machine = Machine::new();
     machine.settings("{ // mine\n}");
-    assert_eq!(states(&machine.promises(None)), [("claude", State::Off)]);
+    assert_eq!(states(&machine.checks(None)), [("claude", CheckState::Off)]);
 }
 
 #[test]
@@ -99,10 +106,10 @@ fn hooks_by_hand_hold_if_the_search_path_leads_to_this_program() {
     let by_hand = machine.installed("/x").replace("TRIPWIRE_HOOK_SECONDS=90 '/x'", "tripwire").replace("90", "30");
     machine.settings(&by_hand);
     let (program, workspace) = (here.join("tripwire"), machine.dir.path().join("work"));
-    for (search, state) in [(&here, State::Kept), (&elsewhere, State::Broken)] {
-        let patient = Patient { program: &program, search: Some(search.as_os_str()), ..machine.patient(&workspace) };
-        let promises = patient.client(Client::Claude, None);
-        assert_eq!(states(&promises), [("claude", State::Off), ("claude.hooks.user", state)], "{promises:?}");
+    for (search, state) in [(&here, CheckState::Kept), (&elsewhere, CheckState::Broken)] {
+        let check = ClientCheck { program: &program, search: Some(search.as_os_str()), ..machine.check(&workspace) };
+        let checks = check.client(Client::Claude, None);
+        assert_eq!(states(&checks), [("claude", CheckState::Off), ("claude.hooks.user", state)], "{checks:?}");
     }
 }
 
@@ -110,10 +117,10 @@ fn hooks_by_hand_hold_if_the_search_path_leads_to_this_program() {
 fn a_client_without_hooks_is_told_how_to_get_them_and_is_no_failure() {
     let machine = Machine::new();
     let found = machine.program("echo 1");
-    let promises = machine.promises(Some(&found));
-    assert_eq!(states(&promises), [("claude", State::Kept), ("claude.hooks", State::Off)], "{promises:?}");
-    assert!(promises[1].fix.contains("tripwire init"), "{promises:?}");
-    assert_eq!(states(&machine.promises(None)), [("claude", State::Off)]);
+    let checks = machine.checks(Some(&found));
+    assert_eq!(states(&checks), [("claude", CheckState::Kept), ("claude.hooks", CheckState::Off)], "{checks:?}");
+    assert!(checks[1].fix.contains("tripwire init"), "{checks:?}");
+    assert_eq!(states(&machine.checks(None)), [("claude", CheckState::Off)]);
 }
 
 #[test]
@@ -121,8 +128,8 @@ fn a_client_that_cannot_tell_its_version_is_broken() {
     let machine = Machine::new();
     for script in ["exit 3", "true", "kill -SEGV $$"] {
         let found = machine.program(script);
-        assert_eq!(machine.promises(Some(&found))[0].state, State::Broken, "{script}");
+        assert_eq!(machine.checks(Some(&found))[0].state, CheckState::Broken, "{script}");
     }
     let gone = Found { client: Client::Claude, program: "/nowhere/claude".into() };
-    assert_eq!(machine.promises(Some(&gone))[0].state, State::Broken);
+    assert_eq!(machine.checks(Some(&gone))[0].state, CheckState::Broken);
 }

@@ -1,6 +1,6 @@
 //! The mark that a hook was called: what tells a guarded session from one whose hooks the client skips in silence.
 
-use super::Client;
+use crate::client::Client;
 use std::path::PathBuf;
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::file::{self, FileError};

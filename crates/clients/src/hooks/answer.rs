@@ -1,6 +1,6 @@
 //! From the engine's decisions to one plain answer, which each client's dialect then puts into its own words.
 
-use super::call::{Event, HookCall};
+use super::event::Event;
 use tripwire_core::decision::{Decision, FindingKind, SafetyVeto};
 use tripwire_core::effect::{Effect, HoldReason, LoopOverride, Sameness};
 use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
@@ -43,11 +43,11 @@ pub enum Turn {
 /// Bytes of a result that stay visible beside an override.
 const RESULT_BYTES_MAX: usize = 2_048;
 
-/// The answer to one event, from all decisions that it led to, oldest first. `told` is what waits to be told.
-pub(super) fn of(call: &HookCall, decisions: &[&Decision], told: &mut Vec<String>) -> Answer {
-    told.extend(decisions.iter().flat_map(|decision| remarks(decision)));
+/// The answer to one event, from all decisions that it led to, oldest first. `waiting` holds the remarks that wait for an answer that can carry them.
+pub(super) fn of(event: &Event, decisions: &[&Decision], waiting: &mut Vec<String>) -> Answer {
+    waiting.extend(decisions.iter().flat_map(|decision| remarks(decision)));
     let Some(last) = decisions.last() else { return Answer::Pass };
-    match &call.event {
+    match event {
         Event::Asked(_) => match decisions.iter().rev().find(|decision| refuses_a_call(decision, last)) {
             Some(decision) => refuse(decision),
             None => Answer::Pass,
@@ -61,20 +61,20 @@ pub(super) fn of(call: &HookCall, decisions: &[&Decision], told: &mut Vec<String
             match decisions.iter().rev().find_map(|decision| override_in(decision)) {
                 Some(given) => {
                     let mut text = override_text(given);
-                    for remark in told.drain(..) {
+                    for remark in waiting.drain(..) {
                         text = format!("{text}\n{remark}");
                     }
                     let result = tripwire_core::label::cut(&outcome.output, RESULT_BYTES_MAX).to_owned();
                     Answer::Override { text, result }
                 }
-                None => tell(told),
+                None => tell(waiting),
             }
         }
         Event::Claimed(_) => match prompt_of_claim(last) {
             Some(prompt) => Answer::SendBack(prompt.to_owned()),
             None => Answer::Pass,
         },
-        Event::Prompt => tell(told),
+        Event::Prompt => tell(waiting),
         Event::ModelAsked { .. }
         | Event::AgentStarted
         | Event::SessionStarted(_)
@@ -131,9 +131,9 @@ fn turn_of(decision: &Decision) -> Turn {
     }
 }
 
-/// What waits to be told, as one text.
-fn tell(told: &mut Vec<String>) -> Answer {
-    if told.is_empty() { Answer::Pass } else { Answer::Tell(std::mem::take(told).join("\n")) }
+/// The remarks that wait, as one text.
+fn tell(waiting: &mut Vec<String>) -> Answer {
+    if waiting.is_empty() { Answer::Pass } else { Answer::Tell(std::mem::take(waiting).join("\n")) }
 }
 
 /// What a decision has to say to the agent beside its answer: a budget or a context that runs out.

@@ -1,8 +1,9 @@
 //! The tokens, the context and the money behind a client's event, as events of their own.
 
-use super::Client;
-use super::call::{Event, HookCall};
-use super::memory::Memory;
+use super::event::Event;
+use super::hook_call::HookCall;
+use super::memory::HookMemory;
+use crate::adapter::StepSource;
 use crate::usage::{self, Figures};
 use std::path::PathBuf;
 use tripwire_core::chain::event::AgentEvent;
@@ -11,15 +12,15 @@ use tripwire_core::label::Label;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Tokens;
 
-/// What the transcripts tell that was not told before: the main agent's, then that of the sub-agent that acts.
-pub(super) fn new(call: &HookCall, memory: &mut Memory, window: Option<Tokens>) -> Vec<What> {
-    let mut told = Vec::new();
+/// What is new in the transcripts: the main agent's, then that of the sub-agent that acts.
+pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Tokens>) -> Vec<What> {
+    let mut events = Vec::new();
     let main = call.transcript.clone().map(|path| (path, None));
     let agent = call.agent.as_ref().and_then(|agent| Some((agent_transcript(call)?, Some(agent.id.as_str()))));
     let mut unread = call.transcript.is_none();
     for (path, agent) in main.into_iter().chain(agent) {
-        match usage::read(call.client, &path, memory.record(&path)) {
-            Ok(Some(figures)) => told.push(event(&figures, agent, window)),
+        match usage::read(call.client, &path, memory.usage(&path)) {
+            Ok(Some(figures)) => events.push(event(&figures, agent, window)),
             Ok(None) => {}
             Err(_) if agent.is_none() => unread = true,
             // A sub-agent that has said nothing yet has no transcript.
@@ -28,56 +29,47 @@ pub(super) fn new(call: &HookCall, memory: &mut Memory, window: Option<Tokens>) 
     }
     // Without a record the tokens are estimated from what is seen: they must never count as nothing.
     if let (Event::Done(tool, outcome), true) = (&call.event, unread) {
-        told.push(event(&usage::estimate(&tool.input, &outcome.output), None, None));
+        events.push(event(&usage::estimate(&tool.input, &outcome.output), None, None));
     }
-    if call.client == Client::Gemini {
-        // This client numbers its model requests for us, and its calls are told apart by that number too.
+    if call.client.adapter().step_source() == StepSource::ModelRequests {
+        // Such a client numbers its model requests for us, and its calls are told apart by that number too.
         let step = step(call, memory, None);
-        told.iter_mut().for_each(|event| event.turn_id.clone_from(&step));
+        events.iter_mut().for_each(|event| event.turn_id.clone_from(&step));
     }
-    told.into_iter().map(What::Event).collect()
+    events.into_iter().map(What::Event).collect()
 }
 
 /// Reads the transcripts and counts nothing: what an earlier session left is not this one's.
-pub(super) fn skip(call: &HookCall, memory: &mut Memory) {
+pub(super) fn skip(call: &HookCall, memory: &mut HookMemory) {
     if let Some(path) = &call.transcript {
-        drop(usage::read(call.client, path, memory.record(path)));
+        drop(usage::read(call.client, path, memory.usage(path)));
     }
 }
 
 /// The step that a call belongs to: the answer that asked for it, or the announced model request.
-pub(super) fn step(call: &HookCall, memory: &mut Memory, call_id: Option<&str>) -> Option<Label> {
-    match call.client {
-        Client::Claude | Client::Codex => {
+pub(super) fn step(call: &HookCall, memory: &mut HookMemory, call_id: Option<&str>) -> Option<Label> {
+    match call.client.adapter().step_source() {
+        StepSource::Transcript => {
             let path = agent_transcript(call).or_else(|| call.transcript.clone())?;
-            memory.record(&path).answer_of(call_id?).map(|answer| Label::cut(&answer))
+            memory.usage(&path).answer_of(call_id?).map(|answer| Label::cut(&answer))
         }
-        Client::Gemini => {
+        StepSource::ModelRequests => {
             (memory.model_requests > 0).then(|| Label::cut(&format!("model-request-{}", memory.model_requests)))
         }
     }
 }
 
 /// The exit code that the client's record tells for a call.
-pub(super) fn exit_code(call: &HookCall, memory: &mut Memory, call_id: Option<&str>) -> Option<i32> {
+pub(super) fn exit_code(call: &HookCall, memory: &mut HookMemory, call_id: Option<&str>) -> Option<i32> {
     let path = agent_transcript(call).or_else(|| call.transcript.clone())?;
-    memory.record(&path).exit_code_of(call_id?)
+    memory.usage(&path).exit_code_of(call_id?)
 }
 
-/// Where a sub-agent's own transcript is: where the client says, else where Claude Code keeps it.
+/// Where a sub-agent's own transcript is: where the hook says, else where the client keeps it.
 fn agent_transcript(call: &HookCall) -> Option<PathBuf> {
     let agent = call.agent.as_ref()?;
-    if let Some(path) = &agent.transcript {
-        return Some(path.clone());
-    }
-    let plain = !agent.id.is_empty() && agent.id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    match call.client {
-        Client::Claude if plain => {
-            let folder = call.transcript.as_ref()?.with_extension("").join("subagents");
-            Some(folder.join(format!("agent-{}.jsonl", agent.id)))
-        }
-        Client::Claude | Client::Codex | Client::Gemini => None,
-    }
+    let kept = || call.client.adapter().agent_transcript(call.transcript.as_ref()?, &agent.id);
+    agent.transcript.clone().or_else(kept)
 }
 
 fn event(figures: &Figures, agent: Option<&str>, window: Option<Tokens>) -> AgentEvent {

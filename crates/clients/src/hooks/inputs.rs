@@ -1,10 +1,11 @@
 //! From a client's event to the inputs of the engine.
 
-use super::call::{Event, HookCall, Outcome, Tool};
+use super::event::{Event, Outcome, ToolCall};
 use super::figures;
+use super::hook_call::HookCall;
 use super::legible;
-use super::memory::Memory;
-use super::protected::{self, Reach};
+use super::memory::HookMemory;
+use crate::protected::{self, ProtectedPaths};
 use std::path::Path;
 use tripwire_authority::{Confinement, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
@@ -19,20 +20,20 @@ use tripwire_session::driver::Driver;
 const STARTERS: &[&str] = &["Agent", "Task", "spawn_agent"];
 
 /// What the inputs of a call are made from.
-pub(super) struct Scene<'a> {
+pub(super) struct CallContext<'a> {
     /// The call.
     pub(super) call: &'a HookCall,
     /// The workspace's folder.
     pub(super) root: &'a Path,
     /// What the agent must not touch.
-    pub(super) reach: &'a Reach,
+    pub(super) protected: &'a ProtectedPaths,
     /// What the judge of commands has to know.
     pub(super) facts: &'a judge::Facts,
 }
 
-impl Scene<'_> {
+impl CallContext<'_> {
     /// What an agent asks to do, with the facts about its authority.
-    pub(super) fn request(&self, tool: &Tool, driver: &Driver) -> What {
+    pub(super) fn request(&self, tool: &ToolCall, driver: &Driver) -> What {
         let facts = observe(&self.raw(tool));
         let agent = self.call.agent.as_ref().map(|agent| agent.id.as_str());
         let who = Who { role: driver.role(), agent };
@@ -43,7 +44,7 @@ impl Scene<'_> {
         let mut authority = driver.authority_for(who, &self.raw(tool), &reading, at);
         match readable {
             Ok(input) => {
-                if protected::touches(self.reach, (tool, &input), self.facts).is_some() {
+                if protected::touches(self.protected, (tool, &input), self.facts).is_some() {
                     (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
                 }
             }
@@ -83,9 +84,10 @@ impl Scene<'_> {
     /// A call with its result.
     pub(super) fn event(
         &self,
-        tool: &Tool,
+        tool: &ToolCall,
         outcome: &Outcome,
-        (observer, memory): (&mut Observer, &mut Memory),
+        observer: &mut Observer,
+        memory: &mut HookMemory,
     ) -> AgentEvent {
         let exit_code = figures::exit_code(self.call, memory, tool.call_id.as_deref());
         let raw = RawCall { output: Some(&outcome.output), error: outcome.failed, exit_code, ..self.raw(tool) };
@@ -100,8 +102,8 @@ impl Scene<'_> {
         event
     }
 
-    /// A call that was refused: the client tells nobody of its end, and an agent that hammers at a closed door loops.
-    pub(super) fn refused(&self, tool: &Tool, why: &str) -> AgentEvent {
+    /// A call that was refused: the client reports no end of it, and an agent that asks for it again and again loops.
+    pub(super) fn refused(&self, tool: &ToolCall, why: &str) -> AgentEvent {
         let facts = observe(&RawCall { output: Some(why), error: Some(true), ..self.raw(tool) });
         let outcome = Ended { error_class: Some(ErrorClass::Refused), status: Status::Error, ..Ended::default() };
         AgentEvent { outcome: Some(outcome), ..facts.event(RunMillis::ZERO) }
@@ -122,8 +124,8 @@ impl Scene<'_> {
         Some(Label::cut(&hash.digest))
     }
 
-    fn raw<'b>(&'b self, tool: &'b Tool) -> RawCall<'b> {
-        RawCall { tool: &tool.name, args: &tool.input, workspace_root: self.root.to_str(), ..RawCall::default() }
+    fn raw<'b>(&'b self, tool: &'b ToolCall) -> RawCall<'b> {
+        RawCall { workspace_root: self.root.to_str(), ..tool.raw() }
     }
 }
 
@@ -137,7 +139,7 @@ pub(super) enum Verified {
 }
 
 /// Marks an event with who acted, and with a person's word before it.
-fn sign(call: &HookCall, memory: &mut Memory, event: &mut AgentEvent) {
+fn sign(call: &HookCall, memory: &mut HookMemory, event: &mut AgentEvent) {
     event.user_turn = std::mem::take(&mut memory.person_spoke);
     if let Some(agent) = &call.agent {
         event.agent_id = Some(Label::cut(&agent.id));
@@ -146,7 +148,7 @@ fn sign(call: &HookCall, memory: &mut Memory, event: &mut AgentEvent) {
 }
 
 /// The word that a sub-agent is there, if the engine has not let it in yet.
-pub(super) fn newcomer(call: &HookCall, memory: &mut Memory) -> Option<What> {
+pub(super) fn newcomer(call: &HookCall, memory: &mut HookMemory) -> Option<What> {
     let agent = call.agent.as_ref().filter(|agent| !memory.knows(&agent.id))?;
     let parent = memory.parent_of(&agent.id).map(|parent| Label::cut(&parent));
     let event = AgentEvent { agent_id: Some(Label::cut(&agent.id)), parent_agent_id: parent, ..AgentEvent::default() };
@@ -154,7 +156,7 @@ pub(super) fn newcomer(call: &HookCall, memory: &mut Memory) -> Option<What> {
 }
 
 /// Remembers who asks for a sub-agent.
-pub(super) fn note_starter(call: &HookCall, memory: &mut Memory) {
+pub(super) fn note_starter(call: &HookCall, memory: &mut HookMemory) {
     if let Event::Asked(tool) = &call.event
         && STARTERS.contains(&tool.name.as_str())
     {

@@ -1,4 +1,4 @@
-//! A call's arguments, made legible: everything behind here reads the same text, and nobody judges what he cannot read.
+//! A call's arguments, made legible: everything behind here reads the same text, and what cannot be read is not judged.
 //!
 //! Models write half of a surrogate pair now and then. The clients pass it on, strict readers stumble over it, and
 //! whatever stood beside it would go unjudged; so half a pair becomes the replacement character, which is what a program
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 const DEPTH_MAX: usize = 63;
 
 /// The arguments with every half of a surrogate pair replaced.
-pub(super) fn mended(raw: &str) -> Cow<'_, str> {
+pub(crate) fn readable(raw: &str) -> Cow<'_, str> {
     if !raw.contains("\\ud") && !raw.contains("\\uD") {
         return Cow::Borrowed(raw);
     }
@@ -46,8 +46,8 @@ fn unit(text: &str) -> Option<u32> {
 /// The arguments as a value.
 ///
 /// # Errors
-/// Why nobody can read them, in words for a person.
-pub(super) fn read(input: &str) -> Result<Value, String> {
+/// Why they cannot be read, in words for a person.
+pub(crate) fn read(input: &str) -> Result<Value, String> {
     if input.is_empty() {
         return Ok(Value::Null);
     }
@@ -82,12 +82,12 @@ mod tests {
             (r#"{"a":"\\ud800 \"\\\ud800"}"#, "\\ud800 \"\\\u{fffd}"),
             (r#"{"a":"\u00e9 é"}"#, "é é"),
         ] {
-            assert_eq!(read(&mended(raw)).unwrap()["a"], expected, "{raw}");
+            assert_eq!(read(&readable(raw)).unwrap()["a"], expected, "{raw}");
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn what_cannot_be_read_is_an_error() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(read(&nested(64)).is_ok());
         assert!(read(&nested(65)).unwrap_err().contains("nested"));
@@ -98,10 +98,10 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn mending_never_panics_and_changes_no_sound_text(text in "\\PC{0,80}", escapes in "(\\\\u[dD][89abcdef0][0-9]{2}|\\\\|u){0,6}") {
+        fn reading_never_panics_and_changes_no_sound_text(text in "\\PC{0,80}", escapes in "(\\\\u[dD][89abcdef0][0-9]{2}|\\\\|u){0,6}") {
             let sound = serde_json::to_string(&text).unwrap();
-            proptest::prop_assert_eq!(read(&mended(&sound)).unwrap(), Value::String(text));
-            mended(&escapes);
+            proptest::prop_assert_eq!(read(&readable(&sound)).unwrap(), Value::String(text));
+            readable(&escapes);
         }
     }
 }

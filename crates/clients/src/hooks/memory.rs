@@ -2,13 +2,13 @@
 //!
 //! All of it was journaled as facts of events; losing it costs sharpness and never a decision that was taken.
 
-use crate::usage::Record;
+use crate::usage::SessionUsage;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::label::Fingerprint;
 
-/// Remarks that wait for a result to be told with.
-const TOLD_MAX: usize = 8;
+/// Remarks that wait.
+const REMARKS_MAX: usize = 8;
 /// Sub-agents that are remembered; the policy allows fewer.
 const AGENTS_MAX: usize = 64;
 /// Transcripts that are remembered: the main one and those of the newest sub-agents.
@@ -17,9 +17,10 @@ const RECORDS_MAX: usize = 16;
 /// The memory of a session's hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Memory {
-    /// What the agent is to be told at the next occasion.
-    pub(super) told: Vec<String>,
+pub(super) struct HookMemory {
+    /// Remarks that wait for an answer that can carry them.
+    #[serde(rename = "told")]
+    pub(super) remarks: Vec<String>,
     /// A person spoke and no event has said so yet.
     pub(super) person_spoke: bool,
     /// Sub-agents that the engine let in.
@@ -29,12 +30,12 @@ pub(super) struct Memory {
     /// Who started which sub-agent, the newest last.
     parents: Vec<(Fingerprint, String)>,
     /// What was read of which transcript, the newest last.
-    records: Vec<(Fingerprint, Record)>,
+    records: Vec<(Fingerprint, SessionUsage)>,
     /// Model requests that the client announced, for clients that do so.
     pub(super) model_requests: u64,
 }
 
-impl Memory {
+impl HookMemory {
     /// Reads it back; what cannot be read is begun anew.
     pub(super) fn read(text: &[u8]) -> Self {
         serde_json::from_slice(text).unwrap_or_default()
@@ -42,8 +43,8 @@ impl Memory {
 
     /// As text for the next hook.
     pub(super) fn text(&mut self) -> String {
-        for list in [&mut self.told, &mut self.starters] {
-            keep_newest(list, TOLD_MAX);
+        for list in [&mut self.remarks, &mut self.starters] {
+            keep_newest(list, REMARKS_MAX);
         }
         keep_newest(&mut self.agents, AGENTS_MAX);
         keep_newest(&mut self.parents, AGENTS_MAX);
@@ -51,11 +52,11 @@ impl Memory {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What was read of a transcript.
-    pub(super) fn record(&mut self, path: &Path) -> &mut Record {
+    /// What was counted of a transcript.
+    pub(super) fn usage(&mut self, path: &Path) -> &mut SessionUsage {
         let key = Fingerprint::of(path.as_os_str().as_encoded_bytes());
         let at = self.records.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-            self.records.push((key, Record::default()));
+            self.records.push((key, SessionUsage::default()));
             self.records.len() - 1
         });
         // The one that is read now must not be the next to be forgotten.
@@ -82,7 +83,7 @@ impl Memory {
         self.starters.push(starter.unwrap_or_default().to_owned());
     }
 
-    /// Who started this sub-agent: whoever asked for one first and has not got it. None for the main agent.
+    /// Who started this sub-agent: the one that asked first and has not got one. None for the main agent.
     pub(super) fn parent_of(&mut self, agent: &str) -> Option<String> {
         let fingerprint = Fingerprint::of(agent.as_bytes());
         let known = self.parents.iter().find(|(child, _)| *child == fingerprint).map(|(_, parent)| parent.clone());
@@ -105,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gate_8_a_sub_agents_parent_is_whoever_asked_for_it_first() {
-        let mut memory = Memory::default();
+    fn gate_8_a_sub_agents_parent_is_the_one_that_asked_first() {
+        let mut memory = HookMemory::default();
         memory.starts_one(None);
         assert_eq!(memory.parent_of("a"), None);
         memory.starts_one(Some("a"));
@@ -117,14 +118,14 @@ mod tests {
 
     #[test]
     fn a_memory_is_bounded_and_a_broken_one_is_begun_anew() {
-        let mut memory = Memory::default();
+        let mut memory = HookMemory::default();
         for n in 0..200 {
             memory.let_in(&n.to_string());
-            memory.told.push("x".to_owned());
+            memory.remarks.push("x".to_owned());
         }
         let text = memory.text();
         assert!(text.len() < 8_000, "{}", text.len());
-        assert!(Memory::read(text.as_bytes()).knows("199"));
-        assert_eq!(Memory::read(b"{"), Memory::default());
+        assert!(HookMemory::read(text.as_bytes()).knows("199"));
+        assert_eq!(HookMemory::read(b"{"), HookMemory::default());
     }
 }

@@ -1,4 +1,4 @@
-//! The size of the context window as the client itself tells it to its status line: better than any table of models.
+//! The size of the context window as the client itself reports it to its status line: better than any table of models.
 
 use std::path::PathBuf;
 use tripwire_core::record::chain::Digest;
@@ -11,12 +11,12 @@ fn path(layout: &Layout, session: &str) -> PathBuf {
     layout.clients().join(format!("window-{}", digest.get(..32).unwrap_or(&digest)))
 }
 
-/// Remembers what the client told; hooks read it with the next figures.
+/// Keeps the size that the client reports; hooks read it with the next figures.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn tell(layout: &Layout, session: &str, window: Tokens) -> Result<(), FileError> {
-    if told(layout, session) == Some(window) {
+pub fn write(layout: &Layout, session: &str, window: Tokens) -> Result<(), FileError> {
+    if read(layout, session) == Some(window) {
         return Ok(());
     }
     file::make_folder(&layout.state())?;
@@ -24,9 +24,9 @@ pub fn tell(layout: &Layout, session: &str, window: Tokens) -> Result<(), FileEr
     file::replace(&path(layout, session), window.to_string().as_bytes())
 }
 
-/// What the client told, if it did.
+/// The size that the client reported, if it did.
 #[must_use]
-pub fn told(layout: &Layout, session: &str) -> Option<Tokens> {
+pub fn read(layout: &Layout, session: &str) -> Option<Tokens> {
     let bytes = file::read_bounded(&path(layout, session), 32).ok()?;
     let window = std::str::from_utf8(&bytes).ok()?.trim().parse().ok()?;
     (window > 0).then(|| Tokens::new(window))
@@ -40,9 +40,9 @@ mod tests {
     fn ctx_1_the_clients_own_window_is_remembered() {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(folder.path());
-        assert_eq!(told(&layout, "s"), None);
-        tell(&layout, "s", Tokens::new(1_000_000)).unwrap();
-        assert_eq!(told(&layout, "s"), Some(Tokens::new(1_000_000)));
-        assert_eq!(told(&layout, "another"), None);
+        assert_eq!(read(&layout, "s"), None);
+        write(&layout, "s", Tokens::new(1_000_000)).unwrap();
+        assert_eq!(read(&layout, "s"), Some(Tokens::new(1_000_000)));
+        assert_eq!(read(&layout, "another"), None);
     }
 }

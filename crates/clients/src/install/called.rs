@@ -1,6 +1,8 @@
 //! What the command of a hook calls: the program, and the time that it is told to have.
 
-use crate::hooks::{Client, SECONDS_ASSUMED, SECONDS_VARIABLE};
+use super::file;
+use crate::hook_command;
+use crate::hooks::time_limit::{SECONDS_ASSUMED, SECONDS_VARIABLE};
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -18,8 +20,8 @@ pub(crate) struct Called {
 }
 
 /// Reads a command in the form that refuses, as `init` writes it or a person does by hand; nothing if it has another form.
-pub(crate) fn called(command: &str, client: Client) -> Option<Called> {
-    let before = command.trim().strip_suffix(&super::call(client))?;
+pub(crate) fn called(command: &str, client: &str) -> Option<Called> {
+    let before = command.trim().strip_suffix(&hook_command::call(client))?;
     let (seconds, word) = match before.strip_prefix(SECONDS_VARIABLE).and_then(|rest| rest.strip_prefix('=')) {
         Some(rest) => {
             let (seconds, word) = rest.split_once(' ')?;
@@ -51,7 +53,7 @@ pub(crate) fn is_same(program: &Path, this: &Path, search: Option<&OsStr>) -> bo
         Some(program.to_owned())
     } else if program.components().count() == 1 {
         let mut folders = search.into_iter().flat_map(std::env::split_paths);
-        folders.find_map(|folder| Some(folder.join(program)).filter(|file| super::file::is_program(file)))
+        folders.find_map(|folder| Some(folder.join(program)).filter(|file| file::is_program(file)))
     } else {
         // Where a client starts its hooks is not known here.
         None
@@ -81,18 +83,18 @@ mod tests {
 
     #[test]
     fn the_program_and_its_time_are_read_from_the_refusing_form_alone() {
-        let call = super::super::call(Client::Claude);
-        let read = |before: &str| called(&format!("{before}{call}"), Client::Claude);
+        let call = hook_command::call("claude");
+        let read = |before: &str| called(&format!("{before}{call}"), "claude");
         let expected = |seconds, program: &str| Some(Called { seconds, program: program.into() });
         assert_eq!(read("tripwire"), expected(30, "tripwire"));
         assert_eq!(read("TRIPWIRE_HOOK_SECONDS=90 '/a b/it'\\''s'"), expected(90, "/a b/it's"));
-        let ours = super::super::command(Path::new("/opt/tripwire"), Client::Claude);
-        assert_eq!(called(&ours, Client::Claude), expected(90, "/opt/tripwire"));
+        let ours = format!("{SECONDS_VARIABLE}=90 {}", hook_command::line(Path::new("/opt/tripwire"), "claude"));
+        assert_eq!(called(&ours, "claude"), expected(90, "/opt/tripwire"));
         for other in ["sudo tripwire", "'a' 'b'", "$X", "", "TRIPWIRE_HOOK_SECONDS=x tripwire"] {
             assert_eq!(read(other), None, "{other}");
         }
-        assert_eq!(called("tripwire hook claude", Client::Claude), None);
-        assert_eq!(called(&format!("tripwire{call} || true"), Client::Claude), None);
+        assert_eq!(called("tripwire hook claude", "claude"), None);
+        assert_eq!(called(&format!("tripwire{call} || true"), "claude"), None);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! A person may keep their own settings behind a link, as tools for dotfiles do. A link that a repository brings leads
 //! where its author chose, so it is refused; what lies beside the settings is never reached through one.
 
-use super::Scope;
 use rustix::fs::OFlags;
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::Explain;
 
 /// The largest settings file that is read.
 const BYTES_MAX: u64 = 4 << 20;
@@ -20,6 +21,15 @@ const BACKUPS_MAX: usize = 10;
 const MODE_BITS: u32 = 0o777;
 /// Bits by which a file may be run.
 const RUN_BITS: u32 = 0o111;
+
+/// Whose sessions are guarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All of this person's.
+    User,
+    /// Those in one workspace.
+    Project(PathBuf),
+}
 
 /// Why a person's file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -62,21 +72,18 @@ pub enum FileProblem {
     },
 }
 
-impl FileProblem {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> String {
+impl Explain for FileProblem {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Refused { path, .. } => format!("check who may write it: `ls -l '{}'`", path.display()),
-            Self::NotSettings { .. } => "move it away, or name another client with `--client`".to_owned(),
+            Self::Refused { path, .. } => format!("check who may write it: `ls -l '{}'`", path.display()).into(),
+            Self::NotSettings { .. } => "move it away, or name another client with `--client`".into(),
             Self::Linked { link } => format!(
                 "see where it leads with `ls -l '{}'` and put a file or folder in its place, or use `tripwire init --user`",
                 link.display()
-            ),
-            Self::NoNameFree { path } => {
-                format!("move the files `{}*` away", backup(path, 0).display())
-            }
-            Self::Changed { .. } => "run the command again".to_owned(),
+            )
+            .into(),
+            Self::NoNameFree { path } => format!("move the files `{}*` away", backup(path, 0).display()).into(),
+            Self::Changed { .. } => "run the command again".into(),
         }
     }
 }
@@ -92,20 +99,20 @@ pub(super) fn refuse_links(path: &Path, scope: &Scope) -> Result<(), FileProblem
 }
 
 /// The text of a person's settings; nothing if there is no such file.
-pub(super) fn read(path: &Path, scope: &Scope) -> Result<Option<String>, FileProblem> {
+pub(crate) fn read(path: &Path, scope: &Scope) -> Result<Option<String>, FileProblem> {
     refuse_links(path, scope)?;
     text_of(path, OFlags::empty())
 }
 
 /// The files that may be this one as it was, each with its text; never through a link.
-pub(super) fn backups(path: &Path) -> Vec<(PathBuf, String)> {
+pub(crate) fn backups(path: &Path) -> Vec<(PathBuf, String)> {
     let places = (0..BACKUPS_MAX).map(|number| backup(path, number));
     // A link or something else in its place is not what we kept.
     places.filter_map(|place| text_of(&place, OFlags::NOFOLLOW).ok().flatten().map(|text| (place, text))).collect()
 }
 
 /// Where this file as it is can be kept: nothing has that name.
-pub(super) fn free_backup(path: &Path) -> Result<PathBuf, FileProblem> {
+pub(crate) fn free_backup(path: &Path) -> Result<PathBuf, FileProblem> {
     let mut places = (0..BACKUPS_MAX).map(|number| backup(path, number));
     places.find(|place| is_free(place)).ok_or_else(|| FileProblem::NoNameFree { path: path.to_owned() })
 }
@@ -116,7 +123,7 @@ fn is_free(path: &Path) -> bool {
 
 fn text_of(path: &Path, flags: OFlags) -> Result<Option<String>, FileProblem> {
     let mut bytes = Vec::new();
-    // A pipe in the file's place must keep nobody waiting.
+    // A pipe in the file's place must not block.
     let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
     let opened = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -177,15 +184,20 @@ fn new_file(path: &Path) -> io::Result<File> {
 }
 
 /// Puts a new text in place of the one that was read, or takes the file away.
-pub(super) fn exchange(change: &super::Change) -> Result<(), FileProblem> {
-    let super::Change { path, before, after, scope, .. } = change;
-    if read(path, scope)? != *before {
-        return Err(FileProblem::Changed { path: path.clone() });
+pub(super) fn exchange(path: &Path, scope: &Scope, change: &TextChange<'_>) -> Result<(), FileProblem> {
+    if read(path, scope)?.as_deref() != change.before {
+        return Err(FileProblem::Changed { path: path.to_owned() });
     }
-    match after {
+    match change.after {
         Some(text) => write(path, text, scope),
         None => remove(path),
     }
+}
+
+/// What is in a file, and what is to be in it; nothing stands for no file.
+pub(super) struct TextChange<'a> {
+    pub(super) before: Option<&'a str>,
+    pub(super) after: Option<&'a str>,
 }
 
 /// Takes a file away; that there is none is as good.

@@ -1,13 +1,14 @@
-//! The text of a client's settings file with our hooks in it, and without them again. All three clients take the same
+//! The text of a client's settings file with our hooks in it, and without them again. All clients take the same
 //! shape: `{"hooks": {EVENT: [{"matcher", "hooks": [{"type", "command", "timeout"}]}]}}`.
 //!
 //! What the person wrote is never written again by us: the text is edited as a tree that keeps every blank and comment.
 
 use super::called::called;
-use crate::hooks::{Client, SECONDS_RECOMMENDED};
+use super::form::{HookEntry, HookSettings, Relaxed};
+use crate::hook_command;
+use crate::hooks::time_limit::SECONDS_RECOMMENDED;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
-use jsonc_parser::json;
 use serde_json::Value;
 
 /// What a settings file is called that cannot be edited.
@@ -22,10 +23,10 @@ pub enum SettingsError {
         problem: String,
     },
     /// It is JSON with a comment, a trailing comma or the like, and its client ignores the whole file then.
-    #[error("line {line}: {} with comments or trailing commas", ignores(*client))]
+    #[error("line {line}: {ignores} with comments or trailing commas")]
     NotStrict {
-        /// The client.
-        client: Client,
+        /// What the client does then.
+        ignores: &'static str,
         /// Where, counted from one.
         line: usize,
     },
@@ -39,67 +40,31 @@ pub enum SettingsError {
     },
 }
 
-/// The events that the engine wants to hear of.
-#[must_use]
-pub const fn events(client: Client) -> &'static [&'static str] {
-    match client {
-        Client::Claude => &[
-            "PreToolUse",
-            "PostToolUse",
-            "PostToolUseFailure",
-            "UserPromptSubmit",
-            "SessionStart",
-            "SessionEnd",
-            "Stop",
-            "SubagentStart",
-            "SubagentStop",
-            "PreCompact",
-            "PostCompact",
-        ],
-        Client::Codex => &[
-            "PreToolUse",
-            "PostToolUse",
-            "UserPromptSubmit",
-            "SessionStart",
-            "SessionEnd",
-            "Stop",
-            "SubagentStart",
-            "SubagentStop",
-            "PreCompact",
-            "PostCompact",
-        ],
-        // Those that come with every part of an answer are left out: they cost most and tell least.
-        Client::Gemini => {
-            &["SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"]
-        }
-    }
-}
-
 /// The text with our hooks behind the person's own; hooks of another tripwire are replaced.
 ///
 /// # Errors
 /// When the text is not what the client reads: then nothing is to be written.
-pub fn with_hooks(text: &str, client: Client, command: &str) -> Result<String, SettingsError> {
+pub(crate) fn with_hooks(text: &str, client: &HookSettings, command: &str) -> Result<String, SettingsError> {
     is_read(text, client)?;
     edited(text, client, command)
 }
 
-/// Whether the client reads a text at all. Claude Code and Codex ignore a file that is not strict JSON, without a word.
+/// Whether the client reads a text at all. Some ignore a file that is not strict JSON, without a message.
 ///
 /// # Errors
 /// When it is not what the client reads.
-pub fn is_read(text: &str, client: Client) -> Result<(), SettingsError> {
-    match client {
-        Client::Claude | Client::Codex => {}
-        Client::Gemini => return Ok(()),
-    }
+pub(crate) fn is_read(text: &str, client: &HookSettings) -> Result<(), SettingsError> {
+    let ignores = match client.relaxed {
+        Relaxed::Ignores(ignores) => ignores,
+        Relaxed::Reads => return Ok(()),
+    };
     let (_, body) = split_mark(text);
     let read = serde_json::from_str::<Value>(body);
     match (read, body.trim().is_empty()) {
         (Ok(_), _) | (Err(_), true) => Ok(()),
         (Err(error), false) => {
             parse(body)?;
-            Err(SettingsError::NotStrict { client, line: line_of(&error, body) })
+            Err(SettingsError::NotStrict { ignores, line: line_of(&error, body) })
         }
     }
 }
@@ -115,16 +80,8 @@ fn line_of(error: &serde_json::Error, body: &str) -> usize {
     comma.matches('\n').count() + 1
 }
 
-const fn ignores(client: Client) -> &'static str {
-    match client {
-        Client::Claude => "Claude Code ignores settings",
-        Client::Codex => "Codex ignores hooks",
-        Client::Gemini => "Gemini CLI reads settings",
-    }
-}
-
 /// The text with our hooks, whether its client reads it or not.
-pub(super) fn edited(text: &str, client: Client, command: &str) -> Result<String, SettingsError> {
+pub(crate) fn edited(text: &str, client: &HookSettings, command: &str) -> Result<String, SettingsError> {
     if commands(text, client)?.iter().all(|known| known == command) && is_complete(text, client)? {
         return Ok(text.to_owned());
     }
@@ -133,9 +90,9 @@ pub(super) fn edited(text: &str, client: Client, command: &str) -> Result<String
     let root = parse(body)?;
     let object = root.object_value_or_create().ok_or_else(|| shape("the whole file", "an object"))?;
     let hooks = object.object_value_or_create("hooks").ok_or_else(|| shape("hooks", "an object"))?;
-    for event in events(client) {
+    for event in client.events {
         let list = hooks.array_value_or_create(event).ok_or_else(|| shape(&format!("hooks.{event}"), "a list"))?;
-        list.append(hook(client, event, (command, SECONDS_RECOMMENDED)));
+        list.append((client.entry)(&HookEntry { event, command, seconds: SECONDS_RECOMMENDED }));
     }
     hooks.ensure_multiline();
     let mut edited = root.to_string();
@@ -149,13 +106,13 @@ pub(super) fn edited(text: &str, client: Client, command: &str) -> Result<String
 ///
 /// # Errors
 /// When the text is not JSON.
-pub fn without_hooks(text: &str, client: Client) -> Result<String, SettingsError> {
+pub(crate) fn without_hooks(text: &str, client: &HookSettings) -> Result<String, SettingsError> {
     let (mark, body) = split_mark(text);
     let root = parse(body)?;
     let Some(object) = root.object_value() else { return Ok(text.to_owned()) };
     let Some(hooks) = object.object_value("hooks") else { return Ok(text.to_owned()) };
     let mut found = Touched::No;
-    for event in events(client) {
+    for event in client.events {
         let Some(list) = hooks.array_value(event) else { continue };
         let entries = list.elements().into_iter().filter_map(|element| element.as_object());
         let taken = entries.filter(|entry| take_out(entry, client) == Touched::Yes).count();
@@ -176,7 +133,7 @@ pub fn without_hooks(text: &str, client: Client) -> Result<String, SettingsError
 }
 
 /// Takes our commands out of one entry of an event; an entry that holds nothing else goes whole.
-fn take_out(entry: &CstObject, client: Client) -> Touched {
+fn take_out(entry: &CstObject, client: &HookSettings) -> Touched {
     let hooks = entry.array_value("hooks").map_or_else(Vec::new, |hooks| hooks.elements());
     let (ours, others): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|hook| our_command(hook, client).is_some());
     match (ours.is_empty(), others.is_empty()) {
@@ -191,34 +148,25 @@ fn take_out(entry: &CstObject, client: Client) -> Touched {
 ///
 /// # Errors
 /// When the text is not JSON.
-pub fn commands(text: &str, client: Client) -> Result<Vec<String>, SettingsError> {
+pub(crate) fn commands(text: &str, client: &HookSettings) -> Result<Vec<String>, SettingsError> {
     Ok(lists(text, client)?.into_iter().flat_map(|list| ours(&list, client)).collect())
 }
 
 /// The setting by which all hooks of a client are switched off, or ours by name, if a text has it.
-pub fn switched_off(text: &str, client: Client) -> Option<&'static str> {
+pub(crate) fn switched_off(text: &str, client: &HookSettings) -> Option<&'static str> {
     let value = parse(split_mark(text).1).ok()?.to_serde_value()?;
-    match client {
-        Client::Claude => (value["disableAllHooks"] == true).then_some("disableAllHooks"),
-        Client::Codex => None,
-        Client::Gemini if value["hooksConfig"]["enabled"] == false => Some("hooksConfig.enabled"),
-        Client::Gemini => {
-            let named = value["hooksConfig"]["disabled"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let is_ours = |name: &Value| name.as_str().is_some_and(|name| name.starts_with("tripwire-"));
-            named.iter().any(is_ours).then_some("hooksConfig.disabled")
-        }
-    }
+    (client.switched_off)(&value)
 }
 
 /// Where our hooks stand: the event, the place in its list, and the place in that entry.
 ///
 /// # Errors
 /// When the text is not JSON.
-pub(super) fn places(text: &str, client: Client) -> Result<Vec<(&'static str, usize, usize)>, SettingsError> {
+pub(crate) fn places(text: &str, client: &HookSettings) -> Result<Vec<(&'static str, usize, usize)>, SettingsError> {
     let root = parse(split_mark(text).1)?;
     let hooks = root.object_value().and_then(|object| object.object_value("hooks"));
     let mut places = Vec::new();
-    for event in events(client) {
+    for event in client.events {
         let list = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
         for (entry, element) in list.map(|list| list.elements()).unwrap_or_default().iter().enumerate() {
             let hooks = element.as_object().and_then(|element| element.array_value("hooks"));
@@ -236,9 +184,9 @@ pub(super) fn places(text: &str, client: Client) -> Result<Vec<(&'static str, us
 ///
 /// # Errors
 /// When the text is not JSON.
-pub fn is_complete(text: &str, client: Client) -> Result<bool, SettingsError> {
+pub(crate) fn is_complete(text: &str, client: &HookSettings) -> Result<bool, SettingsError> {
     let value = parse(split_mark(text).1)?.to_serde_value().unwrap_or(Value::Null);
-    Ok(events(client).iter().all(|event| {
+    Ok(client.events.iter().all(|event| {
         let entries = value["hooks"][event].as_array().map(Vec::as_slice).unwrap_or_default();
         let ours: Vec<Value> = entries.iter().filter_map(|entry| our_part(entry, client)).collect();
         matches!(ours.as_slice(), [only] if is_whole(only, client, event))
@@ -246,8 +194,8 @@ pub fn is_complete(text: &str, client: Client) -> Result<bool, SettingsError> {
 }
 
 /// An entry without what the person put beside our hook; nothing if there is none of ours in it.
-fn our_part(entry: &Value, client: Client) -> Option<Value> {
-    let call = super::call(client);
+fn our_part(entry: &Value, client: &HookSettings) -> Option<Value> {
+    let call = hook_command::call(client.client);
     let mut entry = entry.clone();
     let hooks = entry.get_mut("hooks")?.as_array_mut()?;
     hooks.retain(|hook| hook["command"].as_str().is_some_and(|command| command.contains(&call)));
@@ -257,10 +205,10 @@ fn our_part(entry: &Value, client: Client) -> Option<Value> {
 /// Whether an entry is as we write it, or as a person does by hand. A longer time is fine, and a matcher or a name that is
 /// not there; any other matcher, a shorter time or another member can keep the hook from being called, or its answer from
 /// being heard.
-fn is_whole(entry: &Value, client: Client, event: &str) -> bool {
+fn is_whole(entry: &Value, client: &HookSettings, event: &str) -> bool {
     let command = entry["hooks"][0]["command"].as_str().unwrap_or_default();
-    let seconds = called(command, client).map_or(SECONDS_RECOMMENDED, |called| called.seconds);
-    let mut expected = read_back(&hook(client, event, (command, seconds)));
+    let seconds = called(command, client.client).map_or(SECONDS_RECOMMENDED, |called| called.seconds);
+    let mut expected = read_back(&(client.entry)(&HookEntry { event, command, seconds }));
     let timeout = |entry: &Value| entry["hooks"][0]["timeout"].as_u64();
     if timeout(entry) >= timeout(&expected) {
         expected["hooks"][0]["timeout"] = entry["hooks"][0]["timeout"].clone();
@@ -284,50 +232,32 @@ enum Touched {
 }
 
 /// The lists of the events that a text has.
-fn lists(text: &str, client: Client) -> Result<Vec<CstArray>, SettingsError> {
+fn lists(text: &str, client: &HookSettings) -> Result<Vec<CstArray>, SettingsError> {
     let root = parse(split_mark(text).1)?;
     let hooks = root.object_value().and_then(|object| object.object_value("hooks"));
-    Ok(hooks
-        .map_or_else(Vec::new, |hooks| events(client).iter().filter_map(|event| hooks.array_value(event)).collect()))
+    Ok(hooks.map_or_else(Vec::new, |hooks| client.events.iter().filter_map(|event| hooks.array_value(event)).collect()))
 }
 
-fn ours(list: &CstArray, client: Client) -> Vec<String> {
+fn ours(list: &CstArray, client: &HookSettings) -> Vec<String> {
     let elements = list.elements().into_iter().filter_map(|element| element.as_object());
     elements.flat_map(|element| our_commands(&element, client)).collect()
 }
 
 /// The commands in one entry of an event that call us.
-fn our_commands(element: &CstObject, client: Client) -> Vec<String> {
+fn our_commands(element: &CstObject, client: &HookSettings) -> Vec<String> {
     let hooks = element.array_value("hooks").map_or_else(Vec::new, |hooks| hooks.elements());
     hooks.iter().filter_map(|hook| our_command(hook, client)).collect()
 }
 
 /// The command of one hook, if it calls us.
-fn our_command(hook: &CstNode, client: Client) -> Option<String> {
+fn our_command(hook: &CstNode, client: &HookSettings) -> Option<String> {
     let command = hook.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok()?;
-    command.contains(&super::call(client)).then_some(command)
+    command.contains(&hook_command::call(client.client)).then_some(command)
 }
 
 fn remove_member(object: &CstObject, name: &str) {
     if let Some(member) = object.get(name) {
         member.remove();
-    }
-}
-
-fn hook(client: Client, event: &str, (command, seconds): (&str, u64)) -> CstInputValue {
-    match client {
-        Client::Claude => json!({ "matcher": "*", "hooks": [
-            { "type": "command", "command": command, "timeout": seconds, "onFailure": "block" }] }),
-        // The client cuts longer waits at the end of a session to three seconds anyway, and says so each time.
-        Client::Codex if event == "SessionEnd" => {
-            json!({ "hooks": [{ "type": "command", "command": command, "timeout": 3 }] })
-        }
-        Client::Codex => json!({ "hooks": [{ "type": "command", "command": command, "timeout": seconds }] }),
-        Client::Gemini => {
-            let (name, milliseconds) = (format!("tripwire-{event}"), seconds.saturating_mul(1_000));
-            json!({ "matcher": "*", "hooks": [
-                { "type": "command", "name": name, "command": command, "timeout": milliseconds }] })
-        }
     }
 }
 

@@ -1,13 +1,27 @@
 //! What is put into a file of settings and taken out again, and what is left alone.
 
 use super::*;
+use crate::homes::Homes;
+use std::path::Path;
+use tripwire_core::explain::Explain as _;
+
+fn form(client: Client) -> &'static HookSettings {
+    client.adapter().hook_settings()
+}
+
+fn in_scope(path: &Path, scope: &Scope) -> SettingsFile {
+    SettingsFile { path: path.to_owned(), scope: scope.clone() }
+}
 
 const OWN: &str = "{\n  \"model\": \"m\",\n  \"permissions\": {\"deny\": [\"WebFetch\"]}\n}\n";
 
 fn installed(path: &Path) -> Change {
-    let change =
-        Change::install(Client::Claude, (path, &Scope::User), &command(Path::new("/opt/tripwire"), Client::Claude))
-            .unwrap();
+    let change = Change::install(
+        form(Client::Claude),
+        &in_scope(path, &Scope::User),
+        &command(Path::new("/opt/tripwire"), Client::Claude),
+    )
+    .unwrap();
     change.carry_out().unwrap();
     change
 }
@@ -24,14 +38,14 @@ fn what_was_put_in_comes_out_byte_for_byte() {
         assert!(!installed(&path).is_nothing());
         assert!(
             Change::install(
-                Client::Claude,
-                (&path, &Scope::User),
+                form(Client::Claude),
+                &in_scope(&path, &Scope::User),
                 &command(Path::new("/opt/tripwire"), Client::Claude)
             )
             .unwrap()
             .is_nothing()
         );
-        let removal = Change::remove(Client::Claude, (&path, &Scope::User)).unwrap();
+        let removal = Change::remove(form(Client::Claude), &in_scope(&path, &Scope::User)).unwrap();
         removal.carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
         assert!(removal.backup().is_some() == before.is_some() && removal.left().is_empty());
@@ -50,11 +64,11 @@ fn a_second_installation_from_another_place_keeps_the_persons_file() {
         }
         installed(&path);
         let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
-        let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
+        let second = Change::install(form(Client::Claude), &in_scope(&path, &Scope::User), &moved).unwrap();
         assert!(!second.is_nothing());
         second.carry_out().unwrap();
         assert_eq!(second.backup().and_then(|kept| std::fs::read_to_string(kept).ok()).as_deref(), before);
-        Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+        Change::remove(form(Client::Claude), &in_scope(&path, &Scope::User)).unwrap().carry_out().unwrap();
         assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
     }
 }
@@ -66,12 +80,12 @@ fn a_kept_file_with_hooks_of_ours_does_not_come_back() {
     std::fs::write(&path, OWN).unwrap();
     let old = installed(&path).after.unwrap();
     let moved = command(Path::new("/usr/bin/tripwire"), Client::Claude);
-    let second = Change::install(Client::Claude, (&path, &Scope::User), &moved).unwrap();
+    let second = Change::install(form(Client::Claude), &in_scope(&path, &Scope::User), &moved).unwrap();
     second.carry_out().unwrap();
     std::fs::write(second.backup().unwrap(), old).unwrap();
-    Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+    Change::remove(form(Client::Claude), &in_scope(&path, &Scope::User)).unwrap().carry_out().unwrap();
     let left = std::fs::read_to_string(&path).unwrap();
-    assert!(settings::commands(&left, Client::Claude).unwrap().is_empty(), "{left}");
+    assert!(settings::commands(&left, form(Client::Claude)).unwrap().is_empty(), "{left}");
 }
 
 #[test]
@@ -82,7 +96,7 @@ fn an_edit_of_the_persons_survives_the_removal() {
     installed(&path);
     let edited = std::fs::read_to_string(&path).unwrap().replace("\"m\"", "\"other\"");
     std::fs::write(&path, edited).unwrap();
-    Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+    Change::remove(form(Client::Claude), &in_scope(&path, &Scope::User)).unwrap().carry_out().unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), OWN.replace("\"m\"", "\"other\""));
 }
 
@@ -91,7 +105,7 @@ fn a_file_that_changed_since_the_plan_is_left_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("settings.json");
     std::fs::write(&path, OWN).unwrap();
-    let change = Change::install(Client::Claude, (&path, &Scope::User), "x hook claude").unwrap();
+    let change = Change::install(form(Client::Claude), &in_scope(&path, &Scope::User), "x hook claude").unwrap();
     std::fs::write(&path, "{}").unwrap();
     assert!(matches!(change.carry_out(), Err(InstallError::File(_))));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}");
@@ -128,13 +142,13 @@ fn a_linked_file_or_folder_of_a_checkout_is_refused_and_nothing_is_written() {
         let Err(InstallError::File(FileProblem::Linked { link: told })) = change else { panic!("{change:?}") };
         assert_eq!(told, link);
     };
-    refused(Change::install(Client::Claude, (&path, &scope), "x hook claude"), &path);
-    refused(Change::remove(Client::Claude, (&path, &scope)), &path);
+    refused(Change::install(form(Client::Claude), &in_scope(&path, &scope), "x hook claude"), &path);
+    refused(Change::remove(form(Client::Claude), &in_scope(&path, &scope)), &path);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "{}");
     let (folder, elsewhere) = (path.parent().unwrap(), dir.path().join("elsewhere"));
     std::fs::rename(folder, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, folder).unwrap();
-    refused(Change::install(Client::Claude, (&path, &scope), "x hook claude"), folder);
+    refused(Change::install(form(Client::Claude), &in_scope(&path, &scope), "x hook claude"), folder);
 }
 
 #[test]
@@ -145,7 +159,7 @@ fn links_beside_the_settings_are_never_written_through() {
     for suffix in [".before-tripwire", ".tripwire-draft", ".before-tripwire.1.tripwire-draft"] {
         std::os::unix::fs::symlink(&outside, format!("{}{suffix}", path.display())).unwrap();
     }
-    let change = Change::install(Client::Claude, (&path, &scope), "x hook claude").unwrap();
+    let change = Change::install(form(Client::Claude), &in_scope(&path, &scope), "x hook claude").unwrap();
     change.carry_out().unwrap();
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "{}");
     let backup = change.backup().unwrap();
@@ -163,7 +177,7 @@ fn a_file_of_the_persons_with_the_name_of_a_copy_is_neither_overwritten_nor_dele
     std::fs::write(&path, OWN).unwrap();
     std::fs::write(&foreign, "{\"mine\": 1}").unwrap();
     installed(&path);
-    let removal = Change::remove(Client::Claude, (&path, &Scope::User)).unwrap();
+    let removal = Change::remove(form(Client::Claude), &in_scope(&path, &Scope::User)).unwrap();
     removal.carry_out().unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), OWN);
     assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "{\"mine\": 1}");
@@ -178,7 +192,7 @@ fn a_copy_that_does_not_come_back_stays() {
     let kept = installed(&path).backup().unwrap().to_owned();
     let edited = std::fs::read_to_string(&path).unwrap().replace("\"m\"", "\"other\"");
     std::fs::write(&path, edited).unwrap();
-    Change::remove(Client::Claude, (&path, &Scope::User)).unwrap().carry_out().unwrap();
+    Change::remove(form(Client::Claude), &in_scope(&path, &Scope::User)).unwrap().carry_out().unwrap();
     assert_eq!(std::fs::read_to_string(kept).unwrap(), OWN);
 }
 
@@ -188,12 +202,13 @@ fn settings_that_the_client_ignores_are_refused_with_the_file_and_the_next_step(
     let path = dir.path().join("settings.json");
     std::fs::write(&path, "{\n  // mine\n}\n").unwrap();
     let command = |client| command(Path::new("/opt/tripwire"), client);
-    let refused = Change::install(Client::Claude, (&path, &Scope::User), &command(Client::Claude)).unwrap_err();
+    let refused =
+        Change::install(form(Client::Claude), &in_scope(&path, &Scope::User), &command(Client::Claude)).unwrap_err();
     let told = format!("{refused}; {}", refused.hint());
     for words in ["settings.json`: line 2", "Claude Code ignores settings", "take them out of", "nothing was changed"] {
         assert!(told.contains(words), "{told}");
     }
-    assert!(Change::install(Client::Gemini, (&path, &Scope::User), &command(Client::Gemini)).is_ok());
+    assert!(Change::install(form(Client::Gemini), &in_scope(&path, &Scope::User), &command(Client::Gemini)).is_ok());
 }
 
 #[test]
@@ -203,21 +218,23 @@ fn a_workspace_behind_a_link_of_the_persons_own_is_served() {
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(dir.path().join("checkout"), &link).unwrap();
     let behind = link.join(".claude/settings.json");
-    let change = Change::install(Client::Claude, (&behind, &Scope::Project(link)), "x hook claude").unwrap();
+    let change =
+        Change::install(form(Client::Claude), &in_scope(&behind, &Scope::Project(link)), "x hook claude").unwrap();
     change.carry_out().unwrap();
     assert!(path.is_file());
 }
 
 #[test]
 fn places_follow_the_clients_own_variables() {
-    let homes =
-        Homes { home: Some("/h".into()), codex: Some("/c".into()), gemini: Some("/g".into()), ..Homes::default() };
-    let file = |client, scope: &Scope| settings_file(client, scope, &homes).unwrap();
+    let homes = Homes { home: Some("/h".into()), ..Homes::default() }
+        .with(Client::Codex.adapter().home(), "/c".into())
+        .with(Client::Gemini.adapter().home(), "/g".into());
+    let file = |client, scope: &Scope| SettingsFile::find(form(client), scope, &homes).unwrap().path;
     assert_eq!(file(Client::Claude, &Scope::User), Path::new("/h/.claude/settings.json"));
     assert_eq!(file(Client::Codex, &Scope::User), Path::new("/c/hooks.json"));
     assert_eq!(file(Client::Gemini, &Scope::User), Path::new("/g/.gemini/settings.json"));
     assert_eq!(file(Client::Codex, &Scope::Project("/p".into())), Path::new("/p/.codex/hooks.json"));
-    let nowhere = settings_file(Client::Claude, &Scope::User, &Homes::default());
+    let nowhere = SettingsFile::find(form(Client::Claude), &Scope::User, &Homes::default());
     assert!(matches!(nowhere, Err(InstallError::NoHome { .. })));
 }
 

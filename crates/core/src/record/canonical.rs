@@ -5,6 +5,8 @@
 //! Fields that are declared in sorted order are written straight through; only an object that turns out to be unsorted
 //! is put in order when it closes.
 
+use crate::explain::{ExitClass, Explain};
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Display, Write as _};
@@ -83,6 +85,16 @@ pub enum CanonicalError {
     /// A `Serialize` implementation gave up by itself.
     #[error("{0}")]
     Custom(String),
+}
+
+impl Explain for CanonicalError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed("this is a defect of tripwire; please report it")
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::Internal
+    }
 }
 
 impl serde::ser::Error for CanonicalError {

@@ -1,5 +1,6 @@
 //! The briefing for a fresh worker, from what the journal holds: the newest steps, the files, what was refused.
 
+use super::dir::SessionDir;
 use super::{objective, words};
 use crate::body::ReadBody;
 use std::collections::BTreeSet;
@@ -13,7 +14,6 @@ use tripwire_journal::storage::Storage;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::{FileSeen, MissionBriefing, Report};
 use tripwire_workspace::geometry::wall_clock::WallClock;
-use tripwire_workspace::session::SessionId;
 
 /// Journal records that are looked back on: inputs and decisions, one after the other.
 const RECORDS_MAX: u64 = 200;
@@ -25,8 +25,7 @@ const TODO_BYTES_MAX: u64 = 64 * 1_024;
 /// Writes `MISSION_BRIEFING.md` if a decision asks for a compaction (CTX-3).
 pub(super) fn write_if_due<S: Storage>(
     turn: &Turn<'_, S>,
-    layout: &Layout,
-    session: &SessionId,
+    dir: SessionDir<'_>,
     decisions: &[&Decision],
     now: WallClock,
 ) -> Result<(), FileError> {
@@ -34,25 +33,20 @@ pub(super) fn write_if_due<S: Storage>(
     if !decisions.iter().any(due) {
         return Ok(());
     }
-    write(turn, layout, session, now)
+    write(turn, dir, now)
 }
 
 /// Writes `MISSION_BRIEFING.md` from what the journal holds.
-pub(super) fn write<S: Storage>(
-    turn: &Turn<'_, S>,
-    layout: &Layout,
-    session: &SessionId,
-    now: WallClock,
-) -> Result<(), FileError> {
+pub(super) fn write<S: Storage>(turn: &Turn<'_, S>, dir: SessionDir<'_>, now: WallClock) -> Result<(), FileError> {
     let mut briefing = MissionBriefing {
         at: now,
-        session: session.as_str().to_owned(),
-        objective: objective::read(layout, session),
+        session: dir.session.as_str().to_owned(),
+        objective: objective::read(dir.layout, dir.session),
         last_steps: Vec::new(),
         files_read: Vec::new(),
         edits: Vec::new(),
         refused: Vec::new(),
-        todo: todo(layout),
+        todo: todo(dir.layout),
     };
     let page = newest(turn);
     let inputs: Vec<What> = page.iter().filter_map(|body| input(body)).collect();
@@ -63,7 +57,7 @@ pub(super) fn write<S: Storage>(
         note_files(event, &mut briefing, &mut edits);
     }
     briefing.edits = edits.into_iter().collect();
-    Report::MissionBriefing.write(layout, &briefing.text())
+    Report::MissionBriefing.write(dir.layout, &briefing.text())
 }
 
 /// The newest records, oldest first. A journal that cannot be read now gives none: the briefing is a help, not a gate.

@@ -1,28 +1,22 @@
 //! Catching up with what other processes journaled: from their state file where it fits, else record by record.
 
-use super::DriverError;
-use super::state::{Kept, StateFile};
+use super::dir::SessionDir;
+use super::error::DriverError;
+use super::state::{SessionState, StateFile};
 use crate::body::ReadBody;
 use tripwire_core::chain::Step;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Journal, Turn};
-use tripwire_workspace::geometry::layout::Layout;
-use tripwire_workspace::session::SessionId;
 
 /// Inputs of other processes with what was decided on them, oldest first.
 pub(super) type Followed = Vec<(Input, Decision)>;
 
 /// Takes the state file if it fits the journal and knows more.
-fn adopt<S: Storage>(
-    journal: &Journal<S>,
-    layout: &Layout,
-    session: &SessionId,
-    kept: &mut Kept,
-) -> Result<(), DriverError> {
-    if let Some(newer) = stored(journal, layout, session, kept.known)? {
-        *kept = newer;
+fn adopt<S: Storage>(journal: &Journal<S>, dir: SessionDir<'_>, state: &mut SessionState) -> Result<(), DriverError> {
+    if let Some(newer) = stored(journal, dir, state.known)? {
+        *state = newer;
     }
     Ok(())
 }
@@ -30,34 +24,33 @@ fn adopt<S: Storage>(
 /// What the state file says, if it fits the journal and knows more than this many records.
 pub(super) fn stored<S: Storage>(
     journal: &Journal<S>,
-    layout: &Layout,
-    session: &SessionId,
+    dir: SessionDir<'_>,
     known: u64,
-) -> Result<Option<Kept>, DriverError> {
-    let Some(file) = StateFile::load(layout, session)?.filter(|file| file.records > known) else { return Ok(None) };
+) -> Result<Option<SessionState>, DriverError> {
+    let Some(file) = StateFile::load(dir)?.filter(|file| file.records > known) else { return Ok(None) };
     let at_place = |place: tripwire_journal::Place| place.tail_hash() == file.hash;
     let fits = file.records <= journal.records() && journal.find(file.records).is_ok_and(at_place);
-    Ok(if fits { file.kept(layout, session)? } else { None })
+    Ok(if fits { file.state(dir)? } else { None })
 }
 
 /// Takes in what other processes have journaled since: from their state file, which also says what they have seen of the
 /// control files (else their own writes would look like a person's), and the rest by stepping over the records.
 pub(super) fn catch_up<S: Storage>(
     turn: &Turn<'_, S>,
-    (layout, session): (&Layout, &SessionId),
-    kept: &mut Kept,
+    dir: SessionDir<'_>,
+    state: &mut SessionState,
     mut followed: Option<&mut Followed>,
 ) -> Result<(), DriverError> {
     const PAGE: usize = 512;
-    if kept.known >= turn.records() {
+    if state.known >= turn.records() {
         return Ok(());
     }
-    // A state file would hide what was decided from whoever follows it.
+    // A state file would hide the decisions from a caller that follows them.
     if followed.is_none() {
-        adopt(turn.journal(), layout, session, kept)?;
+        adopt(turn.journal(), dir, state)?;
     }
-    let mut place = turn.journal().find(kept.known)?;
-    while kept.known < turn.records() {
+    let mut place = turn.journal().find(state.known)?;
+    while state.known < turn.records() {
         let page = turn.journal().read(place, PAGE)?;
         if page.records.is_empty() {
             break;
@@ -67,14 +60,14 @@ pub(super) fn catch_up<S: Storage>(
             let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
             if let Some(input) = body.input {
                 let input: Input = serde_json::from_str(input.get()).map_err(|error| wrong(error.to_string()))?;
-                // The effects were carried out by whoever journaled it; only the state follows.
-                let step: Step = kept.chain.step(&input);
-                kept.memo.note(&input, &step.decision);
+                // The process that journaled it carried the effects out; only the state follows.
+                let step: Step = state.chain.step(&input);
+                state.memo.note(&input, &step.decision);
                 if let Some(followed) = &mut followed {
                     followed.push((input, step.decision));
                 }
             }
-            kept.known = record.index + 1;
+            state.known = record.index + 1;
         }
         place = page.next;
     }

@@ -1,8 +1,9 @@
 //! The effects that belong to `.geometry/`: the safety log, the reports, the counters of the manifest.
 //!
-//! Everything else (freezing, killing, prompting) is handed to whoever asked, who alone can do it. A view that cannot be
-//! written does not stop the guard: the journal is the truth, and the notice tells the person.
+//! Everything else (freezing, killing, prompting) is handed to the caller, which alone can do it. A view that cannot be
+//! written does not stop the guard: the journal is the truth, and a notice goes to the person.
 
+use super::dir::SessionDir;
 use super::recent::{Memo, Progress};
 use tripwire_core::chain::ChainView;
 use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
@@ -23,34 +24,37 @@ use tripwire_workspace::session::SessionId;
 /// What came of carrying effects out.
 #[derive(Debug, Default)]
 pub(super) struct Performed {
-    /// What a person should be told.
+    /// Notices for a person.
     pub(super) notices: Vec<String>,
     /// Why the safety log must be rebuilt from the journals, if it must.
-    pub(super) spoilt_log: Option<LogError>,
+    pub(super) damaged_log: Option<LogError>,
 }
 
 /// Carries out what belongs here. The decisions are journaled already, so nothing here may undo them.
 pub(super) fn perform(
-    layout: &Layout,
-    session: &SessionId,
+    dir: SessionDir<'_>,
     decisions: &[&Decision],
-    (seen, done): (&mut Seen, &Done<'_>),
+    work: &WorkDone<'_>,
+    seen: &mut Seen,
     now: WallClock,
 ) -> Performed {
-    let log = SafetyLog::at(&layout.safety_log());
+    let log = SafetyLog::at(&dir.layout.safety_log());
     let mut performed = Performed::default();
     for decision in decisions {
         for finding in &decision.findings {
             if let Some(entry) = log_entry(decision, finding, now)
-                && performed.spoilt_log.is_none()
+                && performed.damaged_log.is_none()
             {
-                performed.spoilt_log = log.append(&entry).err();
+                performed.damaged_log = log.append(&entry).err();
             }
         }
         for effect in &decision.effects {
             match effect {
                 Effect::WriteReport(report) => {
-                    let written = write_report(layout, session, (*report, decision), (&mut *seen, done), now);
+                    let written = match report {
+                        Report::Blocker => write_blocker_report(dir, decision, seen, now),
+                        Report::Checkpoint => write_checkpoint(dir, work, seen, now),
+                    };
                     performed.notices.extend(written.err().map(|error| not_written("the report", &error)));
                 }
                 Effect::Notify(text) => performed.notices.push(text.to_string()),
@@ -78,7 +82,7 @@ pub(super) fn not_written(what: &str, error: &FileError) -> String {
 
 /// What the session has done, for a report.
 #[derive(Debug)]
-pub(super) struct Done<'a> {
+pub(super) struct WorkDone<'a> {
     /// The work.
     pub(super) progress: &'a Progress,
     /// The iterations that have begun.
@@ -87,38 +91,39 @@ pub(super) struct Done<'a> {
     pub(super) iterations_max: u32,
 }
 
-fn write_report(
-    layout: &Layout,
-    session: &SessionId,
-    (report, decision): (Report, &Decision),
-    (seen, done): (&mut Seen, &Done<'_>),
+fn write_blocker_report(
+    dir: SessionDir<'_>,
+    decision: &Decision,
+    seen: &mut Seen,
     now: WallClock,
 ) -> Result<(), FileError> {
     let strictest = decision.findings.iter().max_by_key(|finding| finding.level);
-    match report {
-        Report::Blocker => {
-            let text = blocker(session, decision, strictest, now).text();
-            File::Blocker.write(layout, &text)?;
-            seen.set(ControlFile::BlockerReport, Presence::There);
-        }
-        Report::Checkpoint => {
-            let Done { progress, iterations, iterations_max } = done;
-            let text = Checkpoint {
-                at: now,
-                iterations: u64::from(*iterations),
-                max_iterations: u64::from(*iterations_max),
-                phase: "paused at the cap".to_owned(),
-                task: format!("session {session}"),
-                last_action: progress.last_action.clone().unwrap_or_else(|| "none".to_owned()),
-                files_modified: progress.files_modified(),
-                tests_run: progress.tests_run,
-                tests_passing: progress.tests_passed,
-            }
-            .text();
-            File::Checkpoint.write(layout, &text)?;
-            seen.set(ControlFile::Checkpoint, Presence::There);
-        }
+    File::Blocker.write(dir.layout, &blocker(dir.session, decision, strictest, now).text())?;
+    seen.set(ControlFile::BlockerReport, Presence::There);
+    Ok(())
+}
+
+fn write_checkpoint(
+    dir: SessionDir<'_>,
+    work: &WorkDone<'_>,
+    seen: &mut Seen,
+    now: WallClock,
+) -> Result<(), FileError> {
+    let WorkDone { progress, iterations, iterations_max } = work;
+    let text = Checkpoint {
+        at: now,
+        iterations: u64::from(*iterations),
+        max_iterations: u64::from(*iterations_max),
+        phase: "paused at the cap".to_owned(),
+        task: format!("session {}", dir.session),
+        last_action: progress.last_action.clone().unwrap_or_else(|| "none".to_owned()),
+        files_modified: progress.files_modified(),
+        tests_run: progress.tests_run,
+        tests_passing: progress.tests_passed,
     }
+    .text();
+    File::Checkpoint.write(dir.layout, &text)?;
+    seen.set(ControlFile::Checkpoint, Presence::There);
     Ok(())
 }
 

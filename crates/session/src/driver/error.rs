@@ -2,10 +2,12 @@
 
 use super::state::StateError;
 use crate::body::SessionBodyError;
+use crate::execution::ExecutionError;
 use std::borrow::Cow;
 use tripwire_authority::AuthorityError;
 use tripwire_authority::identity::ConfigurationError;
 use tripwire_core::chain::SnapshotError;
+use tripwire_core::decision::SafetyDecision;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::PolicyError;
 use tripwire_core::record::canonical::CanonicalError;
@@ -78,8 +80,8 @@ impl Explain for DriverError {
             Self::Control(error) => error.hint(),
             Self::PolicyFile(error) => error.hint(),
             Self::Policy(_) => "list all settings with `tripwire policy show`".into(),
-            Self::Authority(error) => error.hint().into(),
-            Self::Configuration(error) => error.hint().into(),
+            Self::Authority(error) => error.hint(),
+            Self::Configuration(error) => error.hint(),
             Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".into(),
             Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".into(),
             Self::State(error) => error.hint(),
@@ -91,6 +93,7 @@ impl Explain for DriverError {
     fn exit_class(&self) -> ExitClass {
         match self {
             Self::Journal(error) => error.exit_class(),
+            Self::State(error) => error.exit_class(),
             Self::PolicyFile(_) | Self::Policy(_) | Self::Authority(_) => ExitClass::BadInput,
             Self::Canonical(_) | Self::Snapshot(_) => ExitClass::Internal,
             Self::Unknown(_)
@@ -99,9 +102,22 @@ impl Explain for DriverError {
             | Self::Configuration(_)
             | Self::Head(_)
             | Self::Record { .. }
-            | Self::State(_)
             | Self::Log(_)
             | Self::File(_) => ExitClass::DoesNotHold,
         }
     }
+}
+
+/// Why something was not permitted.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The engine said no.
+    #[error("{}", .0.reason)]
+    Refused(Box<SafetyDecision>),
+    /// The engine could not be asked.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The permit was for something else.
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
 }

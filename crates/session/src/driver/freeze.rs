@@ -1,9 +1,8 @@
 //! The frozen replay: a session's trajectory in the seed's shape, written from its journal when it ends (LOG-3).
 
-use super::DriverError;
+use super::error::DriverError;
 use super::words::in_short;
-use crate::body::{ReadBody, ReadDecision};
-use crate::replay::event_text;
+use crate::body::{ReadBody, ReadDecision, event_text};
 use serde::Deserialize;
 use std::cell::Cell;
 use tripwire_authority::identity::Part;

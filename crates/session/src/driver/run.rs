@@ -1,72 +1,20 @@
-//! Our own loop in the journal: what it learns is written down before it is used, and is enough to run it again.
+//! Our own loop, run again from its journal.
 
-use super::{Driver, DriverError, append, catch_up, head_of};
-use crate::body::{self, ReadBody};
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::time::Duration;
+use super::error::DriverError;
+use super::records::head_of;
+use crate::body::ReadBody;
 use tripwire_core::chain::Chain;
-use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{FaultKind, RUN_VERSION, RunRecord};
 use tripwire_core::run::{LoopEffect, Run, RunInput};
+use tripwire_journal::Journal;
 use tripwire_journal::storage::Storage;
-use tripwire_journal::{Batch, Durability, Entry as JournalEntry, Journal};
-use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
+use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Records that are read at once.
 const PAGE: usize = 512;
-
-impl<S: Storage> Driver<S> {
-    /// Keeps what other processes decide from now on, for [`Self::followed`]: our own loop must see every decision.
-    pub fn follow(&mut self) {
-        self.followed.get_or_insert_default();
-    }
-
-    /// What other processes have decided since the last time, oldest first.
-    pub fn followed(&mut self) -> Vec<(Input, Decision)> {
-        self.followed.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Journals what the loop has learnt; only then may it be used.
-    ///
-    /// # Errors
-    /// Whenever it could not be journaled for certain.
-    pub fn learn(&mut self, record: &RunRecord, took: Duration, now: WallClock) -> Result<(), DriverError> {
-        let Self { journal, layout, session, kept, followed, .. } = self;
-        let mut text = String::new();
-        body::write_run(record, &mut text)?;
-        let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let durations_ms = if took_ms == 0 { BTreeMap::new() } else { BTreeMap::from([("run".to_owned(), took_ms)]) };
-        let mut turn = journal.turn()?;
-        catch_up(&turn, (layout, session), kept, followed.as_mut())?;
-        let entry = JournalEntry { body: Cow::Owned(text), durations_ms, wall_ms: now.epoch_ms() };
-        let batch = Batch { entries: vec![entry], durability: Durability::Synced, after: Some(kept.known) };
-        kept.known = append(&mut turn, &batch)?;
-        Ok(())
-    }
-
-    /// Tells the safety log what the loop itself has to say: faults of calls, switches of engines.
-    ///
-    /// # Errors
-    /// When the log cannot be written; the journal holds it all the same.
-    pub fn log(&self, view: &LoopEffect, now: WallClock) -> Result<(), DriverError> {
-        match log_entry(view, now) {
-            Some(entry) => Ok(SafetyLog::at(&self.layout.safety_log()).append(&entry)?),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes the frozen replay of the session as it stands.
-    ///
-    /// # Errors
-    /// When the journal does not verify or the file cannot be written.
-    pub fn freeze(&self) -> Result<(), DriverError> {
-        super::freeze::write(&self.journal, &self.layout, &self.session, self.kept.memo.model.as_deref())
-    }
-}
 
 /// Runs the loop of a session again, without models and tools, and shows what it shows. `None` when the session is not
 /// one of our own loop.

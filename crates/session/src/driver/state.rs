@@ -3,19 +3,18 @@
 //! It holds nothing that the journal does not hold: the frozen head, and what the records after it came to. It is bytes
 //! and not JSON because every hook reads and writes it; a digest behind it seals it.
 
+use super::dir::SessionDir;
 use super::recent::Memo;
-use super::{DriverError, Frozen};
+use crate::body::Frozen;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::record::chain::Digest;
-use tripwire_fs::file::{self, ReadError, read_bounded};
+use tripwire_fs::file::{self, FileError, ReadError, read_bounded};
 use tripwire_workspace::control::Seen;
-use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
-use tripwire_workspace::session::SessionId;
 
 /// The version of the file; a newer one is refused, an unreadable one is rebuilt.
 const VERSION: u32 = 3;
@@ -36,6 +35,12 @@ pub enum StateError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The engine's state has no snapshot.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] FileError),
 }
 
 impl Explain for StateError {
@@ -45,11 +50,16 @@ impl Explain for StateError {
                 format!("use the newer tripwire, or remove `{}`: it is rebuilt from the journal", path.display()).into()
             }
             Self::Read(_) => "give yourself read access to `.geometry/state`".into(),
+            Self::Snapshot(_) => "this is a defect of tripwire; please report it".into(),
+            Self::Write(error) => error.hint(),
         }
     }
 
     fn exit_class(&self) -> ExitClass {
-        ExitClass::DoesNotHold
+        match self {
+            Self::Snapshot(_) => ExitClass::Internal,
+            Self::Newer { .. } | Self::Read(_) | Self::Write(_) => ExitClass::DoesNotHold,
+        }
     }
 }
 
@@ -87,7 +97,7 @@ struct Written<'a> {
 
 /// Everything that a process knows of a session, and that a state file carries to the next process.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct SessionState {
     /// The engine.
     pub(super) chain: Chain,
     /// What was last seen of the control files.
@@ -102,7 +112,7 @@ pub(super) struct Kept {
     pub(super) known: u64,
 }
 
-impl Kept {
+impl SessionState {
     /// A session of which nothing is known yet but what it froze and when.
     pub(super) fn fresh(chain: Chain, frozen: Frozen, start: WallClock) -> Self {
         Self { chain, seen: Seen::default(), memo: Memo::default(), frozen, start, known: 0 }
@@ -111,7 +121,7 @@ impl Kept {
     /// Writes the state file over the one before, under the session's lock, in place: a new file and a rename would cost
     /// every hook ten times as much. Not synced: what a crash or a power cut leaves half written does not fit its seal,
     /// and then the journal gives it again. `hash` is that of the last record that was taken in.
-    pub(super) fn save(&self, (layout, session): (&Layout, &SessionId), hash: Digest) -> Result<(), DriverError> {
+    pub(super) fn save(&self, dir: SessionDir<'_>, hash: Digest) -> Result<(), StateError> {
         let written = Written {
             version: VERSION,
             records: self.known,
@@ -125,15 +135,15 @@ impl Kept {
         let mut bytes = postcard::to_allocvec(&written).map_err(|error| SnapshotError::Damaged(error.to_string()))?;
         let seal = Digest::of(&bytes);
         bytes.extend_from_slice(seal.as_bytes());
-        Ok(file::write_in_place(&path(layout, session), &bytes)?)
+        Ok(file::write_in_place(&path(dir), &bytes)?)
     }
 }
 
 impl StateFile {
     /// What it says; `None` when the engine's snapshot is damaged or older, and must be rebuilt.
-    pub(super) fn kept(self, layout: &Layout, session: &SessionId) -> Result<Option<Kept>, StateError> {
+    pub(super) fn state(self, dir: SessionDir<'_>) -> Result<Option<SessionState>, StateError> {
         match Chain::restore(&self.chain) {
-            Ok(chain) => Ok(Some(Kept {
+            Ok(chain) => Ok(Some(SessionState {
                 chain,
                 seen: self.seen,
                 memo: self.memo,
@@ -142,15 +152,15 @@ impl StateFile {
                 known: self.records,
             })),
             Err(SnapshotError::Version { found, known }) if found > known => {
-                Err(StateError::Newer { path: path(layout, session), found })
+                Err(StateError::Newer { path: path(dir), found })
             }
             Err(SnapshotError::Version { .. } | SnapshotError::Damaged(_) | SnapshotError::BadPolicy(_)) => Ok(None),
         }
     }
 
     /// Reads the file; `None` when there is none or it is damaged, an error when it is of a newer version.
-    pub(super) fn load(layout: &Layout, session: &SessionId) -> Result<Option<Self>, StateError> {
-        let path = path(layout, session);
+    pub(super) fn load(dir: SessionDir<'_>) -> Result<Option<Self>, StateError> {
+        let path = path(dir);
         if !path.exists() {
             return Ok(None);
         }
@@ -168,8 +178,8 @@ impl StateFile {
 }
 
 /// Where a session's state lives.
-pub(super) fn path(layout: &Layout, session: &SessionId) -> PathBuf {
-    layout.state_of(session)
+fn path(dir: SessionDir<'_>) -> PathBuf {
+    dir.layout.state_of(dir.session)
 }
 
 #[cfg(test)]
@@ -177,48 +187,55 @@ mod tests {
     use super::*;
     use std::fs;
     use tripwire_core::policy::Policy;
+    use tripwire_workspace::geometry::layout::Layout;
+    use tripwire_workspace::session::SessionId;
 
-    fn kept() -> Kept {
+    fn state() -> SessionState {
         let chain = Chain::new(Policy::default()).unwrap();
-        Kept::fresh(chain, Frozen::default(), WallClock::from_epoch_ms(7))
+        SessionState::fresh(chain, Frozen::default(), WallClock::from_epoch_ms(7))
     }
 
     fn saved() -> (tempfile::TempDir, Layout, SessionId, Vec<u8>) {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(&folder.path().join(".geometry"));
         let session = SessionId::parse("auto-2026-01-31-120000").unwrap();
-        kept().save((&layout, &session), Digest::of(b"x")).unwrap();
-        let bytes = fs::read(path(&layout, &session)).unwrap();
+        state().save(SessionDir { layout: &layout, session: &session }, Digest::of(b"x")).unwrap();
+        let bytes = fs::read(path(SessionDir { layout: &layout, session: &session })).unwrap();
         (folder, layout, session, bytes)
     }
 
     #[test]
     fn chain_3_a_state_cut_or_mixed_with_an_older_one_is_rebuilt() {
         let (_folder, layout, session, bytes) = saved();
-        let load = || StateFile::load(&layout, &session).unwrap().map(|file| file.start_ms);
+        let load =
+            || StateFile::load(SessionDir { layout: &layout, session: &session }).unwrap().map(|file| file.start_ms);
         assert_eq!(load(), Some(7));
         for end in (0..bytes.len()).step_by(7) {
-            fs::write(path(&layout, &session), &bytes[..end]).unwrap();
+            fs::write(path(SessionDir { layout: &layout, session: &session }), &bytes[..end]).unwrap();
             assert_eq!(load(), None, "cut at {end}");
         }
         for flipped in (0..bytes.len()).step_by(11) {
             let mut mixed = bytes.clone();
             mixed[flipped] ^= 1;
-            fs::write(path(&layout, &session), &mixed).unwrap();
-            assert!(StateFile::load(&layout, &session).is_ok_and(|file| file.is_none()), "flipped at {flipped}");
+            fs::write(path(SessionDir { layout: &layout, session: &session }), &mixed).unwrap();
+            assert!(
+                StateFile::load(SessionDir { layout: &layout, session: &session }).is_ok_and(|file| file.is_none()),
+                "flipped at {flipped}"
+            );
         }
         let longer = [bytes.as_slice(), b"left over"].concat();
-        fs::write(path(&layout, &session), longer).unwrap();
+        fs::write(path(SessionDir { layout: &layout, session: &session }), longer).unwrap();
         assert_eq!(load(), None);
     }
 
     #[test]
     fn chain_3_the_form_of_the_file_belongs_to_its_version() {
         let (_folder, layout, session, _) = saved();
-        let mut full = kept();
+        let mut full = state();
         full.memo.model = Some("m".to_owned());
-        full.save((&layout, &session), Digest::of(b"x")).unwrap();
-        let digest = Digest::of(&fs::read(path(&layout, &session)).unwrap()).to_string();
+        full.save(SessionDir { layout: &layout, session: &session }, Digest::of(b"x")).unwrap();
+        let digest =
+            Digest::of(&fs::read(path(SessionDir { layout: &layout, session: &session })).unwrap()).to_string();
         assert_eq!(
             (VERSION, digest.as_str()),
             (3, "65e558d90168c97609e789131237c0a15b7424cd2caa0ed0f0ed20cfb88382be"),
@@ -229,9 +246,9 @@ mod tests {
     #[test]
     fn chain_3_a_shorter_state_replaces_a_longer_one_and_a_link_is_not_followed() {
         let (folder, layout, session, bytes) = saved();
-        let target = path(&layout, &session);
+        let target = path(SessionDir { layout: &layout, session: &session });
         fs::write(&target, [bytes.as_slice(), &[b' '; 500]].concat()).unwrap();
-        let save = || kept().save((&layout, &session), Digest::of(b"x")).unwrap();
+        let save = || state().save(SessionDir { layout: &layout, session: &session }, Digest::of(b"x")).unwrap();
         save();
         assert_eq!(fs::read(&target).unwrap(), bytes);
         let elsewhere = folder.path().join("elsewhere");

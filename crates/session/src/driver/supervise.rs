@@ -1,7 +1,10 @@
 //! What a supervisor needs of the driver beside taking inputs in: to know when to look, and to leave a report behind.
 
+use super::catch_up::catch_up;
+use super::dir::SessionDir;
+use super::error::DriverError;
 use super::time::{since, stamped};
-use super::{Driver, DriverError, catch_up, effects, people};
+use super::{Driver, authority, effects, people};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
 use tripwire_journal::storage::Storage;
@@ -14,24 +17,24 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When the files cannot be looked at: then nothing may go on.
     pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
-        Ok(!control::look(&self.layout, &self.kept.seen, now)?.facts.is_empty())
+        Ok(!control::look(&self.layout, &self.state.seen, now)?.facts.is_empty())
     }
 
-    /// What the engine would answer to an input now: an opinion for somebody whose steps are not this session's. Nothing is
+    /// What the engine would answer to an input now: an opinion for a caller whose steps are not this session's. Nothing is
     /// taken in, nothing is journaled, and an allowance that it would use stays.
     ///
     /// # Errors
-    /// When the journal or the control files cannot be read: then there is no answer, and the asker has to refuse.
+    /// When the journal or the control files cannot be read: then there is no answer, and the caller has to refuse.
     pub fn would(&mut self, what: What, now: WallClock) -> Result<Decision, DriverError> {
-        let Self { journal, layout, session, kept, followed, .. } = self;
+        let Self { journal, layout, session, state, followed, .. } = self;
         let turn = journal.turn()?;
-        catch_up(&turn, (layout, session), kept, followed.as_mut())?;
-        let at = since(kept.start, now);
-        let mut chain = kept.chain.clone();
-        for what in people::inputs(&control::look(layout, &kept.seen, now)?.facts) {
+        catch_up(&turn, SessionDir { layout, session }, state, followed.as_mut())?;
+        let at = since(state.start, now);
+        let mut chain = state.chain.clone();
+        for what in people::inputs(&control::look(layout, &state.seen, now)?.facts) {
             chain.step(&Input { at, what });
         }
-        Ok(chain.step(&kept.frozen.confirm(Input { at, what: stamped(what, at) })).decision)
+        Ok(chain.step(&authority::confirm(&state.frozen, Input { at, what: stamped(what, at) })).decision)
     }
 
     /// Writes `BLOCKER_REPORT.md` from the strictest of the newest alarms: the run ends here, and a person is to look at it.
@@ -39,8 +42,8 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When the file cannot be written.
     pub fn report_blocker(&mut self, now: WallClock) -> Result<(), DriverError> {
-        let Self { layout, session, kept, .. } = self;
-        Ok(effects::write_blocker(layout, session, &kept.memo, &mut kept.seen, now)?)
+        let Self { layout, session, state, .. } = self;
+        Ok(effects::write_blocker(layout, session, &state.memo, &mut state.seen, now)?)
     }
 }
 

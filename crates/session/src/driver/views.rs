@@ -1,6 +1,8 @@
 //! Views that are rebuilt from the journals when a crash or a person has spoilt them.
 
-use super::{DriverError, effects, head_of, open_existing, run};
+use super::error::DriverError;
+use super::records::{head_of, open_existing};
+use super::{effects, run};
 use tripwire_core::chain::Chain;
 use tripwire_core::decision::Decision;
 use tripwire_core::input::Input;

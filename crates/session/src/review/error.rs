@@ -19,7 +19,7 @@ pub enum ReviewError {
     #[error("nothing is staged in this workspace")]
     NothingStaged,
     /// The change was never registered.
-    #[error("the change `{}` was not proposed", super::proposal::short(*digest))]
+    #[error("the change `{}` was not proposed", short(*digest))]
     NotProposed {
         /// Its digest.
         digest: Digest,
@@ -27,8 +27,8 @@ pub enum ReviewError {
     /// What is staged now is not what was proposed.
     #[error(
         "the change was edited after it was proposed: `{}` was proposed, `{}` is staged",
-        super::proposal::short(*proposed),
-        super::proposal::short(*staged)
+        short(*proposed),
+        short(*staged)
     )]
     Moved {
         /// What was proposed.
@@ -37,7 +37,7 @@ pub enum ReviewError {
         staged: Digest,
     },
     /// Somebody was first.
-    #[error("the change `{}` was applied already, proposed at {at}", super::proposal::short(*digest))]
+    #[error("the change `{}` was applied already, proposed at {at}", short(*digest))]
     AppliedAlready {
         /// Its digest.
         digest: Digest,
@@ -115,7 +115,6 @@ impl Explain for ReviewError {
     }
 
     fn exit_class(&self) -> ExitClass {
-        use tripwire_sandbox::ApplyError;
         match self {
             // What was not reviewed as it is now is refused.
             Self::NotProposed { .. }
@@ -143,4 +142,10 @@ impl Explain for ReviewError {
             | Self::File(_) => ExitClass::DoesNotHold,
         }
     }
+}
+
+/// The first 16 digits, which people are shown.
+#[must_use]
+pub(super) fn short(digest: Digest) -> String {
+    digest.to_string().chars().take(16).collect()
 }

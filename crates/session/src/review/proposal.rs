@@ -1,6 +1,6 @@
 //! Proposals on disk, one small file each: what was proposed, and what became of it.
 
-use super::error::ReviewError;
+use super::error::{ReviewError, short};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tripwire_core::input::Verdict;
@@ -64,12 +64,6 @@ pub struct Listed {
     pub proposal: Proposal,
     /// Whether it is exactly what is staged now; an approval of anything else is void.
     pub is_staged: bool,
-}
-
-/// The first 16 digits, which people are shown.
-#[must_use]
-pub(super) fn short(digest: Digest) -> String {
-    digest.to_string().chars().take(16).collect()
 }
 
 impl Proposal {

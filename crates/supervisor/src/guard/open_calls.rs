@@ -1,10 +1,10 @@
 //! Calls that were asked for, allowed, and have no result yet: only to one of them a result can belong.
 //!
-//! Whatever runs in the client's tree can call the run's own hook, so a result alone proves nothing. One that nobody
-//! asked for is not taken in, and one that tells of another call than the one that was asked for counts as that one's.
+//! Whatever runs in the client's tree can call the run's own hook, so a result alone proves nothing. One that was not
+//! asked for is not taken in, and one that reports another call than the one that was asked for counts as that one's.
 
 use std::collections::VecDeque;
-use tripwire_clients::hooks::Tool;
+use tripwire_clients::hooks::ToolCall;
 use tripwire_core::record::chain::Digest;
 
 /// Calls that are remembered; a client has few of them open at once, and the oldest were never run.
@@ -22,17 +22,17 @@ pub(super) struct OpenCalls {
 struct OpenCall {
     id: Option<String>,
     name: String,
-    input: Input,
+    input: AskedInput,
 }
 
 /// The arguments that were asked for.
 #[derive(Debug, PartialEq, Eq)]
-enum Input {
+enum AskedInput {
     Whole(String),
     Long(Digest),
 }
 
-impl Input {
+impl AskedInput {
     fn of(text: &str) -> Self {
         if text.len() <= KEPT_BYTES_MAX {
             Self::Whole(text.to_owned())
@@ -43,35 +43,35 @@ impl Input {
 }
 
 impl OpenCall {
-    fn is(&self, tool: &Tool) -> bool {
-        self.id == tool.call_id && self.name == tool.name && self.input == Input::of(&tool.input)
+    fn is(&self, tool: &ToolCall) -> bool {
+        self.id == tool.call_id && self.name == tool.name && self.input == AskedInput::of(&tool.input)
     }
 }
 
 impl OpenCalls {
     /// A hook asks about this call.
-    pub(super) fn ask(&mut self, tool: &Tool) {
+    pub(super) fn ask(&mut self, tool: &ToolCall) {
         if self.calls.len() >= OPEN_MAX {
             self.calls.pop_front();
         }
-        let input = Input::of(&tool.input);
+        let input = AskedInput::of(&tool.input);
         self.calls.push_back(OpenCall { id: tool.call_id.clone(), name: tool.name.clone(), input });
     }
 
     /// Whether exactly this call is open.
-    pub(super) fn has(&self, tool: &Tool) -> bool {
+    pub(super) fn has(&self, tool: &ToolCall) -> bool {
         self.calls.iter().any(|call| call.is(tool))
     }
 
     /// Ends a call and gives it back as it was asked for; nothing if no such call is open. A client that numbers no calls
     /// is believed the tool's name alone, because other people's hooks may have rewritten the arguments.
-    pub(super) fn end(&mut self, tool: &Tool) -> Option<Tool> {
+    pub(super) fn end(&mut self, tool: &ToolCall) -> Option<ToolCall> {
         let exactly = self.calls.iter().position(|call| call.is(tool));
         let named = |call: &OpenCall| call.id == tool.call_id && call.name == tool.name;
         let call = self.calls.remove(exactly.or_else(|| self.calls.iter().position(named))?)?;
         match call.input {
-            Input::Whole(input) => Some(Tool { input, ..tool.clone() }),
-            Input::Long(_) => exactly.map(|_| tool.clone()),
+            AskedInput::Whole(input) => Some(ToolCall { input, ..tool.clone() }),
+            AskedInput::Long(_) => exactly.map(|_| tool.clone()),
         }
     }
 
@@ -85,8 +85,8 @@ impl OpenCalls {
 mod tests {
     use super::*;
 
-    fn tool(id: Option<&str>, input: &str) -> Tool {
-        Tool { name: "Bash".to_owned(), input: input.to_owned(), call_id: id.map(str::to_owned) }
+    fn tool(id: Option<&str>, input: &str) -> ToolCall {
+        ToolCall { name: "Bash".to_owned(), input: input.to_owned(), call_id: id.map(str::to_owned) }
     }
 
     #[test]

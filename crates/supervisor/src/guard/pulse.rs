@@ -8,7 +8,7 @@ use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
 use tripwire_core::units::RunMillis;
-use tripwire_session::driver::{Driver, RecentFinding, Taken};
+use tripwire_session::driver::{Driver, RecentFinding, StepOutcome};
 
 /// Announced calls that are remembered; a client has few of them open at once.
 const ANNOUNCED_MAX: usize = 10_000;
@@ -34,11 +34,11 @@ pub(crate) struct Pulse {
     pub(crate) asked: u64,
     /// Their ids, where the client has any.
     announced: BTreeSet<String>,
-    /// The client's own records, in the order in which hooks named them, each with its length at that moment: what was
+    /// The client's own transcripts, in the order in which hooks named them, each with its length at that moment: what was
     /// written before belongs to an earlier run.
-    pub(crate) records: Vec<(PathBuf, u64)>,
-    /// What the last answer told the client.
-    pub(crate) told: Told,
+    pub(crate) transcripts: Vec<(PathBuf, u64)>,
+    /// What the last answer means for the client's turn.
+    pub(crate) last_answer: LastAnswer,
     /// What the engine said when the agent was let go, if nothing was asked since.
     pub(crate) released: Option<Verification>,
     /// The test run on which the verdict rests, while it is `VERIFIED`.
@@ -47,7 +47,7 @@ pub(crate) struct Pulse {
     pub(crate) over: bool,
 }
 
-/// A test run that the client told of.
+/// A test run that the client reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TestRun {
     /// What was run, in short.
@@ -56,9 +56,9 @@ pub(crate) struct TestRun {
     pub(crate) call: Option<String>,
 }
 
-/// What an answer told the client about its turn.
+/// What an answer means for the client's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum LastAnswer {
     /// To go on, or to do something else.
     GoOn,
     /// To end its turn.
@@ -87,8 +87,8 @@ impl Pulse {
             events: 0,
             asked: 0,
             announced: BTreeSet::new(),
-            records: Vec::new(),
-            told: Told::GoOn,
+            transcripts: Vec::new(),
+            last_answer: LastAnswer::GoOn,
             released: None,
             proof: None,
             over: false,
@@ -111,7 +111,7 @@ impl Pulse {
     }
 
     /// Whether there is nothing left to wait for.
-    pub(super) const fn is_over(&self) -> bool {
+    pub(crate) const fn is_over(&self) -> bool {
         self.over || self.fault.is_some() || self.view.stopped.is_some()
     }
 
@@ -119,8 +119,8 @@ impl Pulse {
         self.events = 0;
         self.asked = 0;
         self.announced.clear();
-        self.records.clear();
-        self.told = Told::GoOn;
+        self.transcripts.clear();
+        self.last_answer = LastAnswer::GoOn;
         self.released = None;
         self.orders = Orders::default();
     }
@@ -128,11 +128,11 @@ impl Pulse {
     /// Notes an event of the client.
     pub(super) fn note(&mut self, call: &HookCall) {
         self.events += 1;
-        let records = call.transcript.iter().chain(call.agent.iter().filter_map(|agent| agent.transcript.as_ref()));
-        for record in records {
-            if !self.records.iter().any(|(known, _)| known == record) {
-                let length = std::fs::metadata(record).map_or(0, |metadata| metadata.len());
-                self.records.push((record.clone(), length));
+        let transcripts = call.transcript.iter().chain(call.agent.iter().filter_map(|agent| agent.transcript.as_ref()));
+        for transcript in transcripts {
+            if !self.transcripts.iter().any(|(known, _)| known == transcript) {
+                let length = std::fs::metadata(transcript).map_or(0, |metadata| metadata.len());
+                self.transcripts.push((transcript.clone(), length));
             }
         }
         match &call.event {
@@ -160,13 +160,13 @@ impl Pulse {
         }
     }
 
-    /// Notes what the client was told.
+    /// Notes what the client was answered.
     pub(super) fn note_reply(&mut self, reply: &Reply) {
-        self.told = if ends_turn(reply) { Told::End } else { Told::GoOn };
+        self.last_answer = if ends_turn(reply) { LastAnswer::End } else { LastAnswer::GoOn };
     }
 
     /// Notes what the engine decided.
-    pub(super) fn publish(&mut self, driver: &Driver, taken: &Taken) {
+    pub(super) fn publish(&mut self, driver: &Driver, taken: &StepOutcome) {
         self.see(driver);
         self.deadline = taken.next_deadline;
         for effect in taken.before.iter().chain([&taken.decision]).flat_map(|decision| &decision.effects) {

@@ -1,6 +1,6 @@
 //! The names inside `.geometry/`, in one place: the seed's and ours.
 
-use crate::session::SessionId;
+use super::session_id::SessionId;
 use std::path::{Path, PathBuf};
 use tripwire_journal::names;
 

@@ -1,4 +1,4 @@
-//! The built-in example: a small broken program in a temporary folder, and a cassette that mends it.
+//! The built-in example: a small broken program in a temporary folder, and a cassette that repairs it.
 //!
 //! It is compiled into the command, so that it plays on a machine that has nothing else, and it never touches the
 //! repository: everything happens in a folder of its own, which stays so that its journal can be looked at.
@@ -52,9 +52,9 @@ impl Example {
     }
 
     /// Says what will happen, plays it, and says how to look at it afterwards.
-    pub(crate) fn told(self, play: impl FnOnce(&Self) -> Result<(Exit, SessionEnd), Problem>) -> Result<Exit, Problem> {
+    pub(crate) fn play(self, run: impl FnOnce(&Self) -> Result<(Exit, SessionEnd), Problem>) -> Result<Exit, Problem> {
         print::say(&format!("{INTRODUCTION}\nIt works in {}\n", self.folder.display()));
-        let (exit, left) = play(&self)?;
+        let (exit, left) = run(&self)?;
         let (work, folder) = (self.folder.join("work"), self.folder.display());
         let telling = left.telling.map_or(0, |decision| decision.get());
         let verbs = [

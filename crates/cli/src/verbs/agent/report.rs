@@ -1,10 +1,10 @@
 //! A session of our own loop as it happens: a story in lines, one line that is rewritten on a terminal, or JSON.
 
 use crate::exit::Exit;
+use crate::parity::AgentParity;
 use crate::print;
 use crate::print::decision::name;
 use crate::print::terminal;
-use crate::verbs::replay::agent::AgentParity;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) enum Shown {
 /// Columns of the line that is rewritten, where the terminal does not say how wide it is.
 const STATUS_COLUMNS: usize = 80;
 /// Letters of a foreign text that the story shows.
-const TOLD_LETTERS: usize = 96;
+const LINE_LETTERS: usize = 96;
 
 /// Prints what happens.
 #[derive(Debug)]
@@ -91,8 +91,8 @@ impl Frontend for Printer {
                 }
             }
             Shown::Live | Shown::Plain => {
-                for told in story(line, status) {
-                    self.print(&told);
+                for text in story(line, status) {
+                    self.print(&text);
                 }
             }
         }
@@ -152,36 +152,39 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
         Line::Iteration { number } => vec![format!("iteration {number}")],
         Line::User { .. } | Line::Recited { .. } => Vec::new(),
         Line::Answer(answer) => answered(answer, status),
-        // The guard's answer to a claim was told just before.
+        // The guard's answer to a claim was printed just before.
         Line::Result(result) if result.tool == FINISH => Vec::new(),
         Line::Result(result) => vec![format!("       {}", came_back(result))],
-        Line::EngineError(failure) => vec![format!("  engine: {}", told(&failure.said))],
+        Line::EngineError(failure) => vec![format!("  engine: {}", one_line(&failure.said))],
         Line::EngineSwitch(switch) => {
-            vec![format!("  switch: {} goes on for {}: {}", switch.to, switch.from, told(&switch.reason))]
+            vec![format!("  switch: {} goes on for {}: {}", switch.to, switch.from, one_line(&switch.reason))]
         }
         Line::Fault { fault, .. } => vec![format!("  guard: {}: sent back for repair", name(&fault.kind))],
-        Line::Refused { what, reason, rule } => vec![format!("  guard: `{what}` refused: {} [{rule}]", told(reason))],
-        Line::Override(told) => vec![match &told.advice {
+        Line::Refused { what, reason, rule } => {
+            vec![format!("  guard: `{what}` refused: {} [{rule}]", one_line(reason))]
+        }
+        Line::Override(order) => vec![match &order.advice {
             Some(_) => "  guard: goes on, with the advisor's words in a typed override".to_owned(),
             None => format!(
                 "  guard: LOOP_OVERRIDE: do not repeat `{}`, seen {}",
-                told.do_not_repeat,
-                counted(told.seen.get(), "time")
+                order.do_not_repeat,
+                counted(order.seen.get(), "time")
             ),
         }],
-        Line::Claim { demand: Some(demand), .. } => vec![format!("  guard: not done yet: {}", told(demand))],
+        Line::Claim { demand: Some(demand), .. } => vec![format!("  guard: not done yet: {}", one_line(demand))],
         Line::Claim { demand: None, verdict } => {
             vec![format!("  guard: released: {}", verdict.as_ref().map(name).unwrap_or_default())]
         }
         Line::Deadlock { deadlock } => vec![format!("  guard: {}: the advisor is asked", name(deadlock))],
-        Line::Advice { engine, text } => vec![format!("  advisor ({engine}): {}", told(text))],
+        Line::Advice { engine, text } => vec![format!("  advisor ({engine}): {}", one_line(text))],
         Line::Review { answer, proposal, .. } => {
             let digest = proposal.map(|digest| digest.to_string()).unwrap_or_default();
             vec![format!("  reviewer: {} {}", name(answer), digest.get(..16).unwrap_or_default())]
         }
         Line::FreshContext => vec!["  guard: the context is full: it begins anew with the briefing".to_owned()],
         Line::IterationEnd { exit_status, interrupt_reason } => {
-            let reason = interrupt_reason.as_deref().map(|reason| format!(": {}", told(reason))).unwrap_or_default();
+            let reason =
+                interrupt_reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
             vec![format!("  iteration ended: {}{reason}", name(exit_status))]
         }
         Line::Resumed => vec!["session taken up again".to_owned()],
@@ -192,13 +195,13 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
 fn head(setup: &Setup) -> Vec<String> {
     let engines: Vec<&str> = setup.engines.iter().map(tripwire_core::label::Label::as_str).collect();
     let advisor = setup.advisor.as_ref().map_or(String::new(), |advisor| format!(", advisor {advisor}"));
-    vec![format!("objective: {}", told(&setup.objective)), format!("engine {}{advisor}", engines.join(", then "))]
+    vec![format!("objective: {}", one_line(&setup.objective)), format!("engine {}{advisor}", engines.join(", then "))]
 }
 
 fn answered(answer: &Answer, status: &Status) -> Vec<String> {
-    let mut lines = vec![format!("{:>3}  agent: {}", status.step.get(), told(&answer.text))];
+    let mut lines = vec![format!("{:>3}  agent: {}", status.step.get(), one_line(&answer.text))];
     lines.extend(answer.work.as_ref().map(worked));
-    lines.extend(answer.calls.iter().map(|call| format!("       {} {}", call.tool, told(&call.arguments))));
+    lines.extend(answer.calls.iter().map(|call| format!("       {} {}", call.tool, one_line(&call.arguments))));
     lines
 }
 
@@ -232,9 +235,9 @@ fn came_back(result: &ResultLine) -> String {
         both.trim_end().lines().last().map(str::to_owned)
     });
     match (shown, result.how) {
-        (Some(last), _) => format!("-> {word}: {}", told(&last)),
+        (Some(last), _) => format!("-> {word}: {}", one_line(&last)),
         (None, CallOutcome::Done) => format!("-> {word}"),
-        (None, _) => format!("-> {word}: {}", told(&result.text)),
+        (None, _) => format!("-> {word}: {}", one_line(&result.text)),
     }
 }
 
@@ -299,9 +302,9 @@ fn next(left: &SessionEnd, printer: &Printer) -> String {
 }
 
 /// A foreign text as one line that fits.
-fn told(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut: String = flat.chars().take(TOLD_LETTERS).collect();
+    let cut: String = flat.chars().take(LINE_LETTERS).collect();
     if cut.len() < flat.len() { format!("{cut}…") } else { cut }
 }
 

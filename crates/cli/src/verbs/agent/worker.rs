@@ -1,26 +1,30 @@
 //! Workers of `tripwire agent`: the clients behind `--engine claude`, under the same supervisor as `tripwire run`.
 //!
 //! What the person's words leave open is set here: the client runs headless, tells its end as a stream, and may edit files
-//! in the workspace by its own rules. Whoever wants it to do more writes the client's own flags.
+//! in the workspace by its own rules. To let it do more, write the client's own flags.
 
 use crate::workspace;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tripwire_agent::engines::Engine;
 use tripwire_agent::engines::worker::{OBJECTIVE_BYTES_MAX, Worker, WorkerEngine, WorkerOrder, WorkerTurn};
-use tripwire_clients::hooks::Client;
+use tripwire_clients::launch::Program;
 use tripwire_core::chain::event::TestResult;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::explain::Explain;
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_session::driver::{Driver, Taken};
-use tripwire_supervisor::{self as supervisor, Ending, Output, Presence, Program, RunError, RunReport, Teller, Wish};
+use tripwire_session::driver::{Driver, StepOutcome};
+use tripwire_supervisor::{
+    self as supervisor, Ending, Notifier, Output, Presence, RunError, RunOptions, RunReport, WatchLimits,
+};
 use tripwire_workspace::Workspace;
 
-/// Why a worker cannot be had; told before anything is made.
+/// Why a worker cannot be used; said before anything is made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkerError {
     /// Its program is not installed.
@@ -71,21 +75,20 @@ pub(crate) enum WorkerError {
     },
 }
 
-impl WorkerError {
-    /// The next step for a person.
-    pub(crate) fn hint(&self) -> String {
+impl Explain for WorkerError {
+    fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::NotFound { .. } => {
                 "install it, or give its path as in `--engine /path/to/claude`; `tripwire doctor` shows what is there"
-                    .to_owned()
+                    .into()
             }
-            Self::Review { .. } => "leave `--review` out, or name a model, as in `--engine anthropic:MODEL`".to_owned(),
-            Self::Record { .. } => "leave `--record` out, or name a model, as in `--engine anthropic:MODEL`".to_owned(),
-            Self::Aside { .. } => "name a model, as in `--advisor anthropic:MODEL`".to_owned(),
+            Self::Review { .. } => "leave `--review` out, or name a model, as in `--engine anthropic:MODEL`".into(),
+            Self::Record { .. } => "leave `--record` out, or name a model, as in `--engine anthropic:MODEL`".into(),
+            Self::Aside { .. } => "name a model, as in `--advisor anthropic:MODEL`".into(),
             Self::Objective { .. } => {
-                "put it into a file of the workspace and say `--objective \"Do what TASK.md says\"`".to_owned()
+                "put it into a file of the workspace and say `--objective \"Do what TASK.md says\"`".into()
             }
-            Self::Setup { .. } => "check that the current folder and this program are still there".to_owned(),
+            Self::Setup { .. } => "check that the current folder and this program are still there".into(),
         }
     }
 }
@@ -139,7 +142,7 @@ struct Supervised {
 
 impl Worker for Supervised {
     fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, String> {
-        match supervisor::run(&self.wish(order), Arc::new(Voice)) {
+        match supervisor::run(&self.options(order), Arc::new(QuietNotifier)) {
             Ok(report) => {
                 crate::verbs::agent::report::aside(&format!(
                     "note: the session that guarded this turn is {}",
@@ -155,7 +158,7 @@ impl Worker for Supervised {
 }
 
 impl Supervised {
-    fn wish(&self, order: &WorkerOrder<'_>) -> Wish {
+    fn options(&self, order: &WorkerOrder<'_>) -> RunOptions {
         let workspace = self.team.workspace.clone();
         let mut settings = self.team.settings.clone();
         let mut set = |path: &str, text: String| settings.push((path.to_owned(), text));
@@ -163,14 +166,14 @@ impl Supervised {
         if let Some(money) = order.money {
             set("money.budget_micro_usd", money.get().max(1).to_string());
         }
-        Wish {
-            command: told(self.program, &self.words, order.prompt),
+        RunOptions {
+            command: command_line(self.program, &self.words, order.prompt),
             client: Some(self.program.client),
             cwd: workspace.root().to_owned(),
             env: self.env.clone(),
             homes: workspace::homes(),
             hidden: workspace::key_home().map(|home| home.folders().to_vec()).unwrap_or_default(),
-            kept: crate::verbs::run::kept(),
+            kept: workspace::read_only(),
             temporary: workspace::temporary(),
             program: self.ours.clone(),
             settings,
@@ -180,48 +183,15 @@ impl Supervised {
             presence: Presence::Headless,
             output: Output::Kept,
             signing: workspace::signing(&workspace),
+            limits: WatchLimits::default(),
             workspace,
         }
     }
 }
 
-/// The whole command line: the person's words, what they leave open, and the prompt where no flag can swallow it.
-fn told(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
-    let own = words.get(program.arguments..).unwrap_or_default();
-    let has = |flags: &[&str]| {
-        let name = |word: &OsString| word.to_string_lossy().split('=').next().unwrap_or_default().to_owned();
-        own.iter().any(|word| flags.contains(&name(word).as_str()))
-    };
-    let mut line = words.to_vec();
-    let mut unless = |flags: &[&str], more: &[&str]| {
-        if !has(flags) {
-            line.extend(more.iter().map(OsString::from));
-        }
-    };
-    match program.client {
-        Client::Claude => {
-            unless(&["-p", "--print"], &["-p"]);
-            unless(&["--output-format"], &["--output-format", "stream-json", "--verbose"]);
-            unless(&["--permission-mode", "--dangerously-skip-permissions"], &["--permission-mode", "acceptEdits"]);
-            // Some of its flags take every word that follows.
-            line.insert(program.arguments, prompt.into());
-        }
-        Client::Codex => {
-            unless(&["exec", "e"], &["exec"]);
-            unless(&["--json"], &["--json"]);
-            unless(&["--skip-git-repo-check"], &["--skip-git-repo-check"]);
-            let sandbox =
-                ["-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "-c", "--config"];
-            unless(&sandbox, &["-s", "workspace-write"]);
-            line.push(prompt.into());
-        }
-        Client::Gemini => {
-            unless(&["-o", "--output-format"], &["--output-format", "stream-json"]);
-            unless(&["--approval-mode", "-y", "--yolo"], &["--approval-mode", "auto_edit"]);
-            line.extend(["-p".into(), prompt.into()]);
-        }
-    }
-    line
+/// The whole command line: the person's words, what they leave open, and the prompt.
+fn command_line(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
+    program.client.adapter().command_line().worker(words, program.arguments, prompt)
 }
 
 /// What a run of the supervisor means for the loop.
@@ -273,15 +243,15 @@ fn not_begun(order: &str) -> WorkerTurn {
 }
 
 /// What the supervisor has to say stands between the lines of the story.
-struct Voice;
+struct QuietNotifier;
 
-impl Teller for Voice {
+impl Notifier for QuietNotifier {
     fn say(&self, line: &str) {
         crate::verbs::agent::report::aside(line);
     }
 
-    fn taken(&self, driver: &Driver, taken: &Taken) {
-        crate::verbs::step::tell(driver, taken);
+    fn taken(&self, driver: &Driver, taken: &StepOutcome) {
+        crate::notify::notify(driver, taken);
     }
 }
 
@@ -291,8 +261,8 @@ mod tests {
 
     fn line(name: &str) -> String {
         let (program, words) = command(name).unwrap();
-        let told = told(program, &words, "PROMPT");
-        told.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        let line = command_line(program, &words, "PROMPT");
+        line.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]

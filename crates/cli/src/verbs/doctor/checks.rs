@@ -1,11 +1,11 @@
 //! What `tripwire doctor` says about the workspace and the machine; nothing is changed.
 
-use crate::verbs::policy::Chosen;
-use crate::verbs::sandbox;
+use crate::policy::PolicyArgs;
+use crate::verbs::doctor::layers;
 use crate::verbs::verify;
 use crate::workspace;
 use tripwire_authority::current;
-use tripwire_clients::checkup::Promise;
+use tripwire_clients::CheckResult;
 use tripwire_core::input::Mode;
 use tripwire_core::policy::{Policy, Profile};
 use tripwire_sandbox::LayerHealth;
@@ -15,46 +15,46 @@ use tripwire_workspace::mode::{self, word};
 use tripwire_workspace::{Workspace, exclude};
 
 /// What is promised in a workspace.
-pub(crate) fn promises(workspace: &Workspace) -> Vec<Promise> {
+pub(crate) fn promises(workspace: &Workspace) -> Vec<CheckResult> {
     let layout = workspace.layout();
     vec![how(layout), policy(layout), permissions(layout), journal(layout), key(workspace), git(workspace)]
 }
 
 /// What is promised about what runs confined.
-pub(crate) fn sandbox() -> Vec<Promise> {
-    let layers = sandbox::layers();
-    let missing: Vec<Promise> = layers
+pub(crate) fn sandbox() -> Vec<CheckResult> {
+    let layers = layers::tried();
+    let missing: Vec<CheckResult> = layers
         .iter()
         .filter(|check| check.health == LayerHealth::Missing)
         .map(|check| {
             let proof = format!("{}; {}", check.detail, check.meaning);
-            Promise::broken(&format!("sandbox.{}", check.layer.name()), proof, check.fix)
+            CheckResult::broken(&format!("sandbox.{}", check.layer.name()), proof, check.fix)
         })
         .collect();
     if missing.is_empty() {
-        return vec![Promise::kept("sandbox", format!("a confined run used all {} layers", layers.len()))];
+        return vec![CheckResult::kept("sandbox", format!("a confined run used all {} layers", layers.len()))];
     }
     missing
 }
 
-fn how(layout: &Layout) -> Promise {
+fn how(layout: &Layout) -> CheckResult {
     match mode::wanted(layout, workspace::state_home().as_deref()) {
-        Mode::Armed => Promise::kept("mode", format!("{}: what the policy refuses is refused", word(Mode::Armed))),
+        Mode::Armed => CheckResult::kept("mode", format!("{}: what the policy refuses is refused", word(Mode::Armed))),
         Mode::Observe => {
             let proof = format!("{}: hooks decide and write down, and refuse only the floor", word(Mode::Observe));
-            Promise::off("mode", proof, "tripwire arm")
+            CheckResult::off("mode", proof, "tripwire arm")
         }
     }
 }
 
-fn policy(layout: &Layout) -> Promise {
+fn policy(layout: &Layout) -> CheckResult {
     let manifest = layout.manifest();
-    match Chosen::of_profile(None).or_manifest(layout).policy(None) {
+    match PolicyArgs::of_profile(None).or_manifest(layout).policy(None) {
         Ok(policy) if manifest.exists() => {
-            Promise::kept("policy", format!("`{}` is read, profile {}", manifest.display(), profile(&policy)))
+            CheckResult::kept("policy", format!("`{}` is read, profile {}", manifest.display(), profile(&policy)))
         }
-        Ok(policy) => Promise::kept("policy", format!("the defaults, profile {}", profile(&policy))),
-        Err(problem) => Promise::broken("policy", problem.to_string(), "tripwire policy check"),
+        Ok(policy) => CheckResult::kept("policy", format!("the defaults, profile {}", profile(&policy))),
+        Err(problem) => CheckResult::broken("policy", problem.to_string(), "tripwire policy check"),
     }
 }
 
@@ -65,59 +65,59 @@ const fn profile(policy: &Policy) -> &'static str {
     }
 }
 
-fn permissions(layout: &Layout) -> Promise {
+fn permissions(layout: &Layout) -> CheckResult {
     let file = layout.policy();
     match current::permissions(layout) {
-        Ok(_) if file.exists() => Promise::kept("permissions", format!("`{}` is read", file.display())),
-        Ok(_) => Promise::kept("permissions", "the built-in ones: there is no `policy.cedar`"),
-        Err(error) => Promise::broken("permissions", error.to_string(), "tripwire policy check"),
+        Ok(_) if file.exists() => CheckResult::kept("permissions", format!("`{}` is read", file.display())),
+        Ok(_) => CheckResult::kept("permissions", "the built-in ones: there is no `policy.cedar`"),
+        Err(error) => CheckResult::broken("permissions", error.to_string(), "tripwire policy check"),
     }
 }
 
-fn journal(layout: &Layout) -> Promise {
-    if let Some(proof) = verify::told_lost(layout) {
-        return Promise::broken("journal", proof, "tripwire verify --all");
+fn journal(layout: &Layout) -> CheckResult {
+    if let Some(proof) = verify::first_lost(layout) {
+        return CheckResult::broken("journal", proof, "tripwire verify --all");
     }
     match views::newest(layout) {
-        Ok(None) => Promise::off("journal", "no session was here yet", ""),
-        Ok(Some(session)) => match verify::told(layout, &session) {
-            Ok(proof) => Promise::kept("journal", proof),
-            Err(proof) => Promise::broken("journal", proof, format!("tripwire verify {session}")),
+        Ok(None) => CheckResult::off("journal", "no session was here yet", ""),
+        Ok(Some(session)) => match verify::in_a_sentence(layout, &session) {
+            Ok(proof) => CheckResult::kept("journal", proof),
+            Err(proof) => CheckResult::broken("journal", proof, format!("tripwire verify {session}")),
         },
-        Err(error) => Promise::broken("journal", error.to_string(), "tripwire verify"),
+        Err(error) => CheckResult::broken("journal", error.to_string(), "tripwire verify"),
     }
 }
 
-/// Whoever works in the workspace must not be able to sign in the person's name.
-fn key(workspace: &Workspace) -> Promise {
+/// An agent that works in the workspace must not be able to sign in the person's name.
+fn key(workspace: &Workspace) -> CheckResult {
     let Some(home) = workspace::key_home() else {
-        return Promise::broken("key", "`HOME` is not set, so journals are not signed", "set HOME");
+        return CheckResult::broken("key", "`HOME` is not set, so journals are not signed", "set HOME");
     };
     let file = home.secret_path();
     let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
     let lies_inside = |path: &std::path::Path| path.starts_with(workspace.root());
     if lies_inside(&file) || folder.is_some_and(|folder| lies_inside(&folder)) {
         let proof = format!("`{}` lies in the workspace, where an agent can take it", file.display());
-        return Promise::broken("key", proof, "set XDG_STATE_HOME to a folder outside of the workspace");
+        return CheckResult::broken("key", proof, "set XDG_STATE_HOME to a folder outside of the workspace");
     }
     if file.exists() {
-        Promise::kept("key", format!("`{}` lies outside of the workspace", file.display()))
+        CheckResult::kept("key", format!("`{}` lies outside of the workspace", file.display()))
     } else {
-        Promise::off("key", "none yet: the first session makes one", "")
+        CheckResult::off("key", "none yet: the first session makes one", "")
     }
 }
 
-fn git(workspace: &Workspace) -> Promise {
+fn git(workspace: &Workspace) -> CheckResult {
     if !workspace.layout().folder().is_dir() {
-        return Promise::off("git", "there is no `.geometry/` yet", "");
+        return CheckResult::off("git", "there is no `.geometry/` yet", "");
     }
     match exclude::is_excluded(workspace.root()) {
-        Ok(Some(true)) => Promise::kept("git", "`.geometry/` is excluded"),
+        Ok(Some(true)) => CheckResult::kept("git", "`.geometry/` is excluded"),
         Ok(Some(false)) => {
             let fix = "echo .geometry/ >> \"$(git rev-parse --git-common-dir)/info/exclude\"";
-            Promise::broken("git", "`.geometry/` is not excluded and can be committed", fix)
+            CheckResult::broken("git", "`.geometry/` is not excluded and can be committed", fix)
         }
-        Ok(None) => Promise::off("git", "the workspace is in no git repository", ""),
-        Err(error) => Promise::broken("git", error.to_string(), "make the file readable"),
+        Ok(None) => CheckResult::off("git", "the workspace is in no git repository", ""),
+        Err(error) => CheckResult::broken("git", error.to_string(), "make the file readable"),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::exit::Exit;
 use crate::print::decision::name;
-use crate::verbs::run::is_proved;
 use serde_json::json;
+use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
 use tripwire_supervisor::{Ending, RunReport, Verified};
@@ -146,4 +146,12 @@ fn span(seconds: u64) -> String {
 
 fn dollars(micro_usd: u64) -> String {
     format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
+}
+
+/// Whether a verdict lets a run end well.
+const fn is_proved(verdict: Verification) -> bool {
+    match verdict {
+        Verification::Verified | Verification::NothingToVerify => true,
+        Verification::Stale | Verification::Failed | Verification::Unverified => false,
+    }
 }

@@ -1,8 +1,8 @@
-//! The options of `tripwire sandbox exec`, and the quick way to read them.
+//! The options of `tripwire sandbox exec`, and the fast path that reads them.
 //!
-//! Describing all options to the parser and asking it costs more than a tenth of a short confined run, so the plain form, in
-//! which every option is spelled out before `--`, is read here. Whatever is not plain goes to the parser, which alone knows
-//! help and complaints.
+//! Describing all verbs and options to the parser and asking it costs more than a tenth of a short confined run, so the
+//! plain form, in which every option is spelled out before `--`, is read here. Everything else goes to the parser, which
+//! alone knows help and complaints.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -10,25 +10,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::limits;
-use crate::verbs::sandbox::report;
+use crate::print::Form;
 use crate::workspace::Acting;
 
 /// Seconds until the whole tree is ended, unless told otherwise.
 const TIMEOUT_SECONDS: f64 = 120.0;
-
-/// How results are printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
-pub(crate) struct Output {
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
-
-impl Output {
-    pub(crate) fn form(self) -> report::Form {
-        if self.json { report::Form::Json } else { report::Form::Text }
-    }
-}
 
 /// Options of `sandbox exec`.
 #[derive(Debug, PartialEq, Args)]
@@ -77,12 +63,12 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) stage: bool,
     /// What a missing layer means.
-    #[arg(long, value_enum, default_value_t = ProfileName::Strict)]
-    pub(crate) profile: ProfileName,
+    #[arg(long, value_enum, default_value_t = SandboxProfile::Strict)]
+    pub(crate) profile: SandboxProfile,
     #[command(flatten)]
     pub(crate) acting: Acting,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) form: Form,
     /// The command.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
@@ -90,7 +76,7 @@ pub(crate) struct ExecArgs {
 
 /// What a missing layer means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileName {
+pub(crate) enum SandboxProfile {
     /// A missing layer means that nothing is run.
     Strict,
     /// Go on without Landlock and without a memory cgroup; unix sockets and debuggers work.
@@ -126,9 +112,9 @@ pub(crate) fn plain(arguments: &[OsString]) -> Option<ExecArgs> {
         disk: given.disk,
         inodes: given.inodes,
         stage: given.stage.is_some(),
-        profile: given.profile.unwrap_or(ProfileName::Strict),
+        profile: given.profile.unwrap_or(SandboxProfile::Strict),
         acting: Acting::default(),
-        output: Output { json: given.json.is_some() },
+        form: Form { json: given.json.is_some() },
         command,
     })
 }
@@ -149,7 +135,7 @@ struct Given {
     disk: Option<u64>,
     inodes: Option<u64>,
     stage: Option<()>,
-    profile: Option<ProfileName>,
+    profile: Option<SandboxProfile>,
     json: Option<()>,
 }
 
@@ -170,7 +156,7 @@ impl Given {
             "--disk" => once(&mut self.disk, read(next, limits::size)?),
             "--inodes" => once(&mut self.inodes, value(next)?.to_str()?.parse().ok()?),
             "--stage" => once(&mut self.stage, ()),
-            "--profile" => once(&mut self.profile, ProfileName::from_str(value(next)?.to_str()?, false).ok()?),
+            "--profile" => once(&mut self.profile, SandboxProfile::from_str(value(next)?.to_str()?, false).ok()?),
             "--json" => once(&mut self.json, ()),
             _ => None,
         }

@@ -1,39 +1,31 @@
 //! What the sandbox verbs print: data on stdout, talk on stderr, one JSON object where asked for.
 
 use std::io;
-use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
 use tripwire_core::explain::Explain as _;
 use tripwire_egress::AllowListError;
 use tripwire_sandbox::{
-    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerCheck, LayerHealth, LayerState, Layers,
-    NotRun, Report, SpecError, StageError,
+    ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerState, Layers, NotRun, Report, SpecError,
+    StageError,
 };
 
 use crate::error::Problem;
-use crate::error::denial::Denial;
-use crate::verbs::sandbox::SandboxExit;
+use crate::exit::Exit;
+use crate::print::Form;
 
 /// The most bytes that a captured stream takes in the JSON text; bytes that are no UTF-8 grow when they are shown.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-/// For people or for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Text,
-    Json,
-}
-
 /// A finished run.
-pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSet, StageError>>) -> ExitCode {
-    match form {
-        Form::Json => {
+pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSet, StageError>>) -> Exit {
+    match form.json {
+        true => {
             out(&json_report(report, staged.as_ref()).to_string());
-            told_armed(report).unwrap_or(SandboxExit::Done).code()
+            left_armed(report).unwrap_or(Exit::Done)
         }
-        Form::Text => {
+        false => {
             write_bytes(&mut io::stdout().lock(), &report.stdout.bytes);
             write_bytes(&mut io::stderr().lock(), &report.stderr.bytes);
             for note in notes(report) {
@@ -47,35 +39,35 @@ pub(crate) fn report(form: Form, report: &Report, staged: Option<Result<ChangeSe
                 let count = counted(changes.changes().len(), "change");
                 talk(&format!("tripwire: staged {count}, digest {}", changes.digest()));
             }
-            if let Some(exit) = told_armed(report) {
-                return exit.code();
+            if let Some(exit) = left_armed(report) {
+                return exit;
             }
             match report.end {
-                End::Exited(code) => ExitCode::from(code),
+                End::Exited(code) => Exit::OfCommand(code),
                 // As shells do.
-                End::Signaled(signal) => ExitCode::from(signal.saturating_add(128)),
+                End::Signaled(signal) => Exit::OfCommand(signal.saturating_add(128)),
                 End::TimedOut => {
                     talk("error: the command ran out of time and was ended\nhint: allow more with `--timeout SECS`");
-                    SandboxExit::WallClock.code()
+                    Exit::Clock
                 }
                 End::Interrupted => {
                     talk("error: the command was interrupted and ended\nhint: run it again");
-                    SandboxExit::WallClock.code()
+                    Exit::Clock
                 }
                 End::OverBudget(budget) => {
                     talk(&format!(
                         "error: the command spent its budget of {0} and was ended\nhint: allow more with `--{0}`",
                         budget.name()
                     ));
-                    SandboxExit::Budget.code()
+                    Exit::Budget
                 }
             }
         }
     }
 }
 
-/// A workspace that may hold something armed is told on stderr in every form, and no such run ends well.
-fn told_armed(report: &Report) -> Option<SandboxExit> {
+/// A workspace that may hold something armed is reported on stderr in every form, and no such run ends well.
+fn left_armed(report: &Report) -> Option<Exit> {
     let left = report.left_armed();
     if left.is_empty() {
         return None;
@@ -86,10 +78,10 @@ fn told_armed(report: &Report) -> Option<SandboxExit> {
     talk(
         "hint: look at these places before you use git or start anything there; `git -C DIR config --list --show-origin`",
     );
-    Some(SandboxExit::GuardBroken)
+    Some(Exit::DoesNotHold)
 }
 
-/// What nobody would see in the output itself: that some of it was cut, or why a process is gone.
+/// What the output itself does not show: that some of it was cut, or why a process is gone.
 fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, stream) in [("output", &report.stdout), ("error output", &report.stderr)] {
@@ -197,12 +189,12 @@ fn layers(layers: &Layers) -> Value {
 }
 
 /// Nothing was run because a layer is missing, or the command cannot be started.
-pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
+pub(crate) fn not_run(form: Form, refused: &NotRun) -> Exit {
     let object = refusal(refused.layer.name(), &refused.cause, &refused.hint, layers(&refused.layers));
     if refused.layer == Layer::Command {
-        // Every layer stands: what was asked for cannot be started.
+        // Every layer is there: what was asked for cannot be started.
         print_refusal(form, object, &refused.cause, &refused.hint);
-        return SandboxExit::Usage.code();
+        return Exit::Usage;
     }
     print_refusal(
         form,
@@ -210,29 +202,29 @@ pub(crate) fn not_run(form: Form, refused: &NotRun) -> ExitCode {
         &format!("layer `{}` is missing: {}", refused.layer.name(), refused.cause),
         &refused.hint,
     );
-    SandboxExit::GuardBroken.code()
+    Exit::DoesNotHold
 }
 
 /// Nothing was run because a host cannot be allowed as it was written.
-pub(crate) fn bad_host(form: Form, error: &AllowListError) -> ExitCode {
+pub(crate) fn bad_host(form: Form, error: &AllowListError) -> Exit {
     let object = refusal("request", &error.to_string(), &error.hint(), json!({}));
     print_refusal(form, object, &error.to_string(), &error.hint());
-    SandboxExit::Usage.code()
+    Exit::Usage
 }
 
 /// Nothing was run because allowed hosts cannot be served.
-pub(crate) fn not_run_for_network(form: Form, cause: &str) -> ExitCode {
+pub(crate) fn not_run_for_network(form: Form, cause: &str) -> Exit {
     let hint = "run without `--allow-host`; the command then has no network";
     let object = refusal("network", cause, hint, json!({"network": {"state": "missing", "detail": cause}}));
     print_refusal(form, object, cause, hint);
-    SandboxExit::GuardBroken.code()
+    Exit::DoesNotHold
 }
 
 /// The request makes no sense.
-pub(crate) fn not_asked_for(form: Form, error: &SpecError) -> ExitCode {
+pub(crate) fn not_asked_for(form: Form, error: &SpecError) -> Exit {
     let object = refusal("request", &error.to_string(), &error.hint(), json!({}));
     print_refusal(form, object, &error.to_string(), &error.hint());
-    SandboxExit::Usage.code()
+    Exit::Usage
 }
 
 fn refusal(layer: &str, cause: &str, hint: &str, layers: Value) -> Value {
@@ -243,17 +235,17 @@ fn refusal(layer: &str, cause: &str, hint: &str, layers: Value) -> Value {
 }
 
 fn print_refusal(form: Form, object: Value, cause: &str, hint: &str) {
-    match form {
-        Form::Json => out(&object.to_string()),
-        Form::Text => talk(&format!("error: not run: {cause}\nhint: {hint}")),
+    match form.json {
+        true => out(&object.to_string()),
+        false => talk(&format!("error: not run: {cause}\nhint: {hint}")),
     }
 }
 
 /// The staged changes.
-pub(crate) fn changes(form: Form, changes: &ChangeSet) -> ExitCode {
+pub(crate) fn changes(form: Form, changes: &ChangeSet) -> Exit {
     let digest = changes.digest().to_string();
-    match form {
-        Form::Json => {
+    match form.json {
+        true => {
             let list: Vec<Value> = changes
                 .changes()
                 .iter()
@@ -261,7 +253,7 @@ pub(crate) fn changes(form: Form, changes: &ChangeSet) -> ExitCode {
                 .collect();
             out(&json!({"schema": 1, "digest": digest, "changes": list}).to_string());
         }
-        Form::Text => {
+        false => {
             for change in changes.changes() {
                 out(&format!(
                     "{:<6} {}  {}",
@@ -273,73 +265,45 @@ pub(crate) fn changes(form: Form, changes: &ChangeSet) -> ExitCode {
             out(&format!("digest {digest}"));
         }
     }
-    SandboxExit::Done.code()
+    Exit::Done
 }
 
 /// The stage is gone.
-pub(crate) fn discarded(form: Form) -> ExitCode {
-    match form {
-        Form::Json => out(&json!({"schema": 1, "discarded": true}).to_string()),
-        Form::Text => talk("tripwire: staged changes discarded"),
+pub(crate) fn discarded(form: Form) -> Exit {
+    match form.json {
+        true => out(&json!({"schema": 1, "discarded": true}).to_string()),
+        false => talk("tripwire: staged changes discarded"),
     }
-    SandboxExit::Done.code()
+    Exit::Done
 }
 
 /// The stage cannot be read.
-pub(crate) fn stage_error(error: &StageError) -> ExitCode {
+pub(crate) fn stage_error(error: &StageError) -> Exit {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
-    SandboxExit::GuardBroken.code()
+    Exit::DoesNotHold
 }
 
 /// The changes were not applied.
-pub(crate) fn apply_error(error: &ApplyError) -> ExitCode {
+pub(crate) fn apply_error(error: &ApplyError) -> Exit {
     talk(&format!("error: {error}\nhint: {}", error.hint()));
     match error {
         ApplyError::Mismatch { .. }
         | ApplyError::Conflict { .. }
         | ApplyError::Protected { .. }
         | ApplyError::Finished
-        | ApplyError::Busy => SandboxExit::Refused.code(),
+        | ApplyError::Busy => Exit::Refused,
         ApplyError::Stage(_) | ApplyError::Write { .. } | ApplyError::Torn { .. } | ApplyError::Recover { .. } => {
-            SandboxExit::GuardBroken.code()
+            Exit::DoesNotHold
         }
     }
 }
 
 /// Permissions or the review gate stand against it; nothing was run or changed.
-pub(crate) fn denied(form: Form, problem: &Problem) -> ExitCode {
-    if let (Form::Json, Problem::Denial(denial)) = (form, problem)
-        && let Denial::Refused(decision) = denial.as_ref()
-    {
+pub(crate) fn denied(form: Form, problem: &Problem) -> Exit {
+    if let (true, Problem::Refused(decision)) = (form.json, problem) {
         out(&crate::session::as_json(decision).to_string());
     }
-    crate::print::problem(problem).into()
-}
-
-/// One line per layer.
-pub(crate) fn doctor(form: Form, checks: &[LayerCheck]) -> ExitCode {
-    let broken = checks.iter().any(|check| check.health == LayerHealth::Missing);
-    match form {
-        Form::Json => {
-            let list: Vec<Value> = checks
-                .iter()
-                .map(|check| {
-                    json!({"layer": check.layer.name(), "state": check.health.name(), "detail": check.detail,
-                           "meaning": check.meaning, "fix": check.fix})
-                })
-                .collect();
-            out(&json!({"schema": 1, "works": !broken, "layers": list}).to_string());
-        }
-        Form::Text => {
-            for check in checks {
-                out(&format!("{:<11} {:<9} {}", check.layer.name(), check.health.name(), check.detail));
-                if check.health == LayerHealth::Missing {
-                    out(&format!("{:21} means: {}\n{:21} fix:   {}", "", check.meaning, "", check.fix));
-                }
-            }
-        }
-    }
-    if broken { SandboxExit::GuardBroken.code() } else { SandboxExit::Done.code() }
+    crate::print::problem(problem)
 }
 
 fn millis(time: std::time::Duration) -> u64 {
@@ -382,10 +346,10 @@ mod armed_tests {
     use std::time::Duration;
     use tripwire_sandbox::{Finding, FindingKind, Profile, Receipt};
 
-    fn told(fate: FindingFate) -> Option<SandboxExit> {
+    fn exit_for(fate: FindingFate) -> Option<Exit> {
         let finding =
             Finding { kind: FindingKind::GitConfig, path: "r/config".into(), action: "tried".to_owned(), fate };
-        told_armed(&Report {
+        left_armed(&Report {
             end: End::Exited(0),
             stdout: Captured::default(),
             stderr: Captured::default(),
@@ -401,7 +365,7 @@ mod armed_tests {
 
     #[test]
     fn box_1_a_run_that_leaves_something_armed_does_not_end_well() {
-        assert_eq!(told(FindingFate::StillArmed), Some(SandboxExit::GuardBroken));
-        assert_eq!(told(FindingFate::Disarmed), None);
+        assert_eq!(exit_for(FindingFate::StillArmed), Some(Exit::DoesNotHold));
+        assert_eq!(exit_for(FindingFate::Disarmed), None);
     }
 }

@@ -6,8 +6,8 @@ use crate::print::{self, Form, Out};
 use crate::workspace;
 use serde_json::{Value, json};
 use std::path::Path;
-use tripwire_clients::hooks::Client;
-use tripwire_clients::transcripts::{self, Judged, Past, Skipped};
+use tripwire_clients::past::{Judged, PastSession, Skipped};
+use tripwire_clients::{Client, transcript_files};
 use tripwire_core::counted::{agreeing, counted};
 use tripwire_core::decision::Level;
 use tripwire_core::policy::Policy;
@@ -19,35 +19,35 @@ const SKIPPED_NAMED_MAX: usize = 5;
 
 /// Judges the transcripts of these clients; of all, if none is named.
 pub(crate) fn run(clients: &[Client], policy: &Policy, form: Form) -> Result<Exit, Problem> {
-    let mut places = transcripts::places(&workspace::homes());
+    let mut places = transcript_files::places(&workspace::homes());
     if places.is_empty() {
         return Err(Problem::NoHome);
     }
     places.retain(|place| clients.is_empty() || clients.contains(&place.client));
-    let mut told = Told { form, out: Out::lock(), sum: Sum::default(), skipped: Vec::new() };
+    let mut output = ScanOutput { form, out: Out::lock(), sum: Sum::default(), skipped: Vec::new() };
     for place in &places {
         let files = place.files();
         if files.is_cut {
             print::say(&format!("note: `{}` holds more than is looked at", place.folder.display()));
         }
         for file in &files.paths {
-            let judged = Past::read(place.client, file).and_then(|past| Ok((past.judge(policy)?, past)));
+            let judged = PastSession::read(place.client, file).and_then(|past| Ok((past.judge(policy)?, past)));
             match judged {
-                Ok((judged, past)) => told.run(&past, &judged)?,
-                Err(why) => told.skip(file, &why)?,
+                Ok((judged, past)) => output.run(&past, &judged)?,
+                Err(why) => output.skip(file, &why)?,
             }
         }
     }
-    if told.sum.runs == 0 && told.skipped.is_empty() {
+    if output.sum.runs == 0 && output.skipped.is_empty() {
         print::say("no transcripts are here; looked in:");
         places.iter().for_each(|place| print::say(&format!("  {:<7} {}", place.client.name(), place.folder.display())));
     }
-    told.end()?;
+    output.end()?;
     Ok(Exit::Done)
 }
 
 /// What is printed, run by run.
-struct Told {
+struct ScanOutput {
     form: Form,
     out: Out,
     sum: Sum,
@@ -70,8 +70,8 @@ struct Sum {
     since_first_repeat: Price,
 }
 
-impl Told {
-    fn run(&mut self, past: &Past, judged: &Judged) -> Result<(), Problem> {
+impl ScanOutput {
+    fn run(&mut self, past: &PastSession, judged: &Judged) -> Result<(), Problem> {
         self.sum.add(past, judged);
         if self.form.json {
             return self.out.line(&line(past, judged).to_string());
@@ -130,7 +130,7 @@ impl Told {
 }
 
 impl Sum {
-    fn add(&mut self, past: &Past, judged: &Judged) {
+    fn add(&mut self, past: &PastSession, judged: &Judged) {
         let levels = &judged.scanned.levels;
         self.runs += 1;
         self.noted += u64::from(levels.note.is_some());
@@ -178,7 +178,7 @@ impl Sum {
 }
 
 /// One transcript as JSON.
-fn line(past: &Past, judged: &Judged) -> Value {
+fn line(past: &PastSession, judged: &Judged) -> Value {
     let scanned = &judged.scanned;
     json!({
         "client": past.client.name(), "session": past.session, "file": past.path, "calls": past.calls(),

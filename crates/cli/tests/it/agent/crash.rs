@@ -2,6 +2,7 @@
 
 use crate::agent::fixture::{AgentFixture, of_kind, shell, untested, until};
 use serde_json::{Value, json};
+use tripwire_testing::sized;
 
 /// Steps that leave a line.
 const STEPS: usize = 4;
@@ -39,7 +40,7 @@ fn a_kill_after_any_number_of_records_loses_nothing_and_repeats_nothing_in_silen
     whole.agent(&answers(), &[]).ended(4);
     let records = whole.journal().len();
     // Every record count would take minutes; these hit each kind of record, in the first step and in later ones.
-    let step = std::env::var("TRIPWIRE_TEST_KILL_STEP").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let step = std::env::var("TRIPWIRE_TEST_KILL_STEP").ok().and_then(|text| text.parse().ok()).unwrap_or(sized(13, 5));
     let places: Vec<usize> = (1..records).step_by(step).chain([12, 13, 14, 15]).collect();
     std::thread::scope(|scope| {
         for half in [0, 1] {

@@ -40,12 +40,12 @@ fn run_1_smoke_1_transcript_determinism() {
     assert!(!text.contains(&session) && !text.contains(one.work().to_str().unwrap()), "{text}");
 }
 
-/// A hundred runs were measured once; so many are enough to see an order that is left to chance.
-const RUNS: usize = 12;
-
 #[test]
 fn run_1_many_runs_of_one_cassette_give_one_transcript() {
-    let runs = std::env::var("TRIPWIRE_TEST_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(RUNS);
+    let runs = std::env::var("TRIPWIRE_TEST_RUNS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(tripwire_testing::sized(4, 12));
     let answers = [
         call("write", json!({"path": "a.txt", "content": "one\ntwo\n"})),
         call("read_file", json!({"path": "a.txt"})),

@@ -86,19 +86,23 @@ fn floor_1_a_clean_repository_with_a_filter_stays_quiet() {
 #[test]
 fn const_5_a_client_that_keeps_its_pipe_open_hears_a_refusal() {
     use std::io::Write as _;
-    for client in ["claude", "codex", "gemini"] {
-        let fixture = fixture(client);
+    let fixtures = ["claude", "codex", "gemini"].map(|client| (client, fixture(client)));
+    let mut waiting = Vec::new();
+    for (client, fixture) in &fixtures {
         let whole = fixture.input("PreToolUse", &shell("ls")).to_string();
         for text in ["", whole.as_str()] {
             let mut command = fixture.command(&["hook", client]);
             let mut child = command.env("TRIPWIRE_HOOK_SECONDS", "1").spawn().unwrap();
             let mut open = child.stdin.take().unwrap();
             open.write_all(text.as_bytes()).unwrap();
-            let output = child.wait_with_output().unwrap();
-            drop(open);
-            assert_eq!(output.status.code(), Some(2), "{output:?}");
-            assert!(String::from_utf8_lossy(&output.stderr).contains("found no answer"), "{output:?}");
+            waiting.push((child, open));
         }
+    }
+    for (child, open) in waiting {
+        let output = child.wait_with_output().unwrap();
+        drop(open);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("found no answer"), "{output:?}");
     }
 }
 
@@ -154,9 +158,9 @@ fn const_5_a_hook_that_is_stuck_refuses_before_its_client_gives_up() {
         assert!(is_refused(&quick), "{quick:?}");
         // git itself reads this file, and waits for whoever never writes to it.
         pipe(&fixture.root().join(".git/info/attributes"));
-        let (output, took) = within(&fixture, client, "8", &call);
+        let (output, took) = within(&fixture, client, "6", &call);
         assert!(is_refused(&output), "{client} after {took:?}: {output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("no answer in 3 s"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no answer in 1 s"), "{output:?}");
         assert!(took < Duration::from_secs(30), "{client}: {took:?}");
     }
 }

@@ -42,6 +42,14 @@ const ANSWER: &str = "answer() { printf '{\"type\":\"assistant\",\"message\":{\"
     \"role\":\"assistant\",\"model\":\"claude-opus-4-5\",\"content\":[],\"usage\":{\"input_tokens\":%s,\
     \"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":0,\"output_tokens\":%s}}}\\n' $1 $2 $3 >> $record; }\n";
 
+/// Rates are not what these tests are about: a full context alone would be throttled for a minute.
+fn without_rates(script: &str) -> RunFixture {
+    let fixture = RunFixture::new(script);
+    std::fs::create_dir_all(fixture.geometry("")).unwrap();
+    std::fs::write(fixture.geometry("MANIFEST.yaml"), "gate:\n  max_tokens_per_minute: 10000000\n").unwrap();
+    fixture
+}
+
 #[test]
 fn ctx_3_a_full_context_goes_on_in_a_fresh_worker_with_the_briefing() {
     let script = format!(
@@ -49,7 +57,7 @@ fn ctx_3_a_full_context_goes_on_in_a_fresh_worker_with_the_briefing() {
            tool 'echo fresh'; finish; exit 0 ;; esac
          begin; tool 'echo one'; answer 1 165000 10; tool 'echo two'; tool 'echo three'; sleep 60"
     );
-    let fixture = RunFixture::new(&script);
+    let fixture = without_rates(&script);
     let ran = fixture.run(&[]);
     ran.ended(0);
     assert_eq!(ran.report["restarts"], 1, "{}", ran.stderr);
@@ -64,7 +72,7 @@ fn ctx_3_a_full_context_goes_on_in_a_fresh_worker_with_the_briefing() {
 #[test]
 fn ctx_2_a_context_with_room_is_left_alone() {
     let script = format!("{ANSWER}begin; tool 'echo one'; answer 1 120000 10; tool 'echo two'; finish; exit 0");
-    let ran = RunFixture::new(&script).run(&[]);
+    let ran = without_rates(&script).run(&[]);
     ran.ended(0);
     assert_eq!(ran.report["restarts"], 0);
     assert_eq!(ran.report["clients"].as_array().unwrap().len(), 1);

@@ -70,18 +70,23 @@ impl Host {
         fs::write(top.join("outside/victim"), "original\n").expect("write");
         fs::write(top.join("home/.ssh/key"), "PWNED-key\n").expect("write");
         fs::write(top.join("outside/startup.sh"), "echo PWNED-startup\n").expect("write");
-        // The build folder may be out of the ordinary user's reach.
-        let binary = top.join("tripwire");
-        copy_program(Path::new(env!("CARGO_BIN_EXE_tripwire")), &binary).expect("copy the binary");
-        fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("mode");
+        // The build folder may be out of the ordinary user's reach. A copy of a debug build is large, a link costs nothing.
+        let (built, binary) = (Path::new(env!("CARGO_BIN_EXE_tripwire")), top.join("tripwire"));
+        if fs::hard_link(built, &binary).is_err() {
+            copy_program(built, &binary).expect("copy the binary");
+            fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("mode");
+        }
         let host = Self { who, top, binary };
         host.shell_on_host(
             "cd ws && git init -q . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m start",
         );
         if who == Who::User && is_root() {
-            let status =
-                Command::new("chown").arg("-R").arg(format!("{SPARE_UID}:{SPARE_UID}")).arg(&host.top).status();
-            assert!(status.expect("chown").success());
+            // Everything but the program, which may be a link to the one that was built.
+            let mut chown = Command::new("chown");
+            chown.arg("-R").arg(format!("{SPARE_UID}:{SPARE_UID}"));
+            chown.args(["ws", "outside", "home", "run"].map(|name| host.top.join(name)));
+            assert!(chown.status().expect("chown").success());
+            std::os::unix::fs::chown(&host.top, Some(SPARE_UID), Some(SPARE_UID)).expect("chown");
         }
         host
     }

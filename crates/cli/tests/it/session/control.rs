@@ -78,7 +78,7 @@ fn an_order_binds_even_when_it_cannot_be_journaled() {
     let place = Place::new();
     place.step(&calls(2)).ended(0);
     fs::write(place.journal("00000001.jsonl"), "rubbish\n").unwrap();
-    place.run(&["stop"]).ended(9).complains("is written and binds, but the act was not journaled");
+    place.run(&["stop"]).ended(9).complains("is written and is enforced, but the act was not journaled");
     assert!(place.geometry("STOP").exists());
 }
 

@@ -4,12 +4,12 @@ use crate::session::fixture::{Place, call, calls, feed};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// As many as the suite can afford on two cores; the bench runs the full 2,000.
-const PROCESSES: usize = 400;
 const AT_ONCE: usize = 16;
 
 #[test]
 fn chain_5_a_storm_of_processes_loses_nothing_and_forks_nothing() {
+    // The bench runs the full 2,000.
+    let processes = tripwire_testing::sized(64, 400);
     let place = Place::new();
     // Rates are not what is tested here.
     place.manifest("gate:\n  max_tool_calls_per_minute: 100000\n  tool_call_warning_threshold: 100000\n");
@@ -20,7 +20,7 @@ fn chain_5_a_storm_of_processes_loses_nothing_and_forks_nothing() {
             scope.spawn(|| {
                 loop {
                     let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= PROCESSES {
+                    if n >= processes {
                         return;
                     }
                     let input = call(&format!("storm-{n}"), &format!("result {n}"));
@@ -40,8 +40,8 @@ fn chain_5_a_storm_of_processes_loses_nothing_and_forks_nothing() {
         .filter_map(|line| line["input"]["what"]["event"]["action"]["signature"].as_str().map(str::to_owned))
         .filter(|signature| signature.contains("storm-"))
         .collect();
-    assert_eq!(seen.len(), PROCESSES, "none lost");
-    place.run(&["verify"]).ended(0).says(&format!("{} records verify", (PROCESSES + 1) * 2 + 1));
+    assert_eq!(seen.len(), processes, "none lost");
+    place.run(&["verify"]).ended(0).says(&format!("{} records verify", (processes + 1) * 2 + 1));
     place.run(&["replay", &place.session()]).ended(0).says("equal");
     place.run(&["log", "--type", "MANUAL_OVERRIDE"]).ended(0);
     assert_eq!(place.run(&["log", "--type", "human"]).ended(0).out, "", "our own writes are not taken for a person's");

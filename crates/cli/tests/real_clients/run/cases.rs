@@ -112,19 +112,23 @@ pub(crate) fn stop_in_the_middle(kind: Kind) {
     }
 }
 
+/// How long the supervisor of a paused run waits for a sign of life of its client.
+const WATCH_SECONDS: u64 = 2;
+
 /// A pause freezes everything, and a resume goes on as if nothing had been.
 pub(crate) fn pause_and_resume(kind: Kind) {
     for (client, user) in some_users(kind) {
         let turns: Vec<Turn> = (0..8).map(|n| shell(format!("./step {n}"))).collect();
         let step = "#!/bin/sh\nsleep 0.1\necho $1 >> steps\n";
         let fixture = RunFixture::new(&client, user, Model::scripted(turns), &[("step", step)]);
-        let child = fixture.start(&[]);
+        let child = fixture.start_watched(&[], WATCH_SECONDS);
         fixture.wait_for_requests(3);
         assert!(fixture.verb(&["pause"]).status().expect("the verb").success());
         std::thread::sleep(Duration::from_millis(800));
         let asked = fixture.model.asked().len();
-        std::thread::sleep(Duration::from_secs(20));
-        assert_eq!(fixture.model.asked().len(), asked, "nothing is asked while everything stands still");
+        // Longer than the supervisor waits for a sign of life of a client that runs.
+        std::thread::sleep(Duration::from_secs(WATCH_SECONDS) + Duration::from_millis(200));
+        assert_eq!(fixture.model.asked().len(), asked, "nothing is asked while the run is paused");
         assert!(fixture.verb(&["resume"]).status().expect("the verb").success());
         let ran = finish(child);
         ran.ended(0);

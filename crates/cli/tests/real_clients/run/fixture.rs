@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_supervisor::WatchLimits;
 use tripwire_testing::write_program;
 
 const TRIPWIRE: &str = env!("CARGO_BIN_EXE_tripwire");
@@ -74,12 +75,23 @@ impl RunFixture {
 
     /// Starts the client under the guard.
     pub(crate) fn start(&self, flags: &[&str]) -> Child {
+        self.run_command(flags).spawn().expect("the supervisor starts")
+    }
+
+    /// The same with a supervisor that waits for signs of life for so many seconds at most.
+    pub(crate) fn start_watched(&self, flags: &[&str], seconds: u64) -> Child {
+        let mut command = self.run_command(flags);
+        command.env(WatchLimits::SECONDS_VARIABLE, seconds.to_string());
+        command.spawn().expect("the supervisor starts")
+    }
+
+    fn run_command(&self, flags: &[&str]) -> Command {
         let plain = self.plain();
         let mut command = self.verb(&["run", "--json"]);
         command.args(flags).arg("--").arg(plain.get_program()).args(plain.get_args());
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("TMPDIR", self.temporary.path());
-        command.spawn().expect("the supervisor starts")
+        command
     }
 
     /// A verb of ours, as the one who runs the client.

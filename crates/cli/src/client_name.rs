@@ -1,0 +1,28 @@
+//! A client's name on the command line, from the registry of clients.
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use std::sync::LazyLock;
+use tripwire_clients::Client;
+
+/// A client that was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClientName(Client);
+
+impl ClientName {
+    /// The client of this name.
+    pub(crate) const fn client(self) -> Client {
+        self.0
+    }
+}
+
+impl ValueEnum for ClientName {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<ClientName>> = LazyLock::new(|| Client::ALL.into_iter().map(ClientName).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.adapter().title()))
+    }
+}

@@ -1,0 +1,88 @@
+//! The policy that a verb runs under, as its flags choose it, and what a rule reads of it.
+
+use crate::error::Problem;
+use clap::{Args, ValueEnum};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tripwire_core::policy::{Policy, Profile, SettingRow};
+use tripwire_core::rules::RuleEntry;
+use tripwire_session::formats::scenario::Header;
+use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::policy_file::{self, Loaded};
+
+/// Which policy a verb runs under.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    /// `strict` reads the documents to the letter, `balanced` (the default) counts on evidence.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<ProfileName>,
+    /// A policy in the form of MANIFEST.yaml.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+}
+
+/// The profiles by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// The documents to the letter.
+    Strict,
+    /// The same ladder, counted on evidence.
+    Balanced,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Strict => Self::Strict,
+            ProfileName::Balanced => Self::Balanced,
+        }
+    }
+}
+
+impl PolicyArgs {
+    /// Only a profile.
+    pub(crate) const fn of_profile(profile: Option<ProfileName>) -> Self {
+        Self { profile, policy: None }
+    }
+
+    /// The same, with the workspace's own manifest where no file is named and it has one.
+    pub(crate) fn or_manifest(&self, layout: &Layout) -> Self {
+        let manifest = || Some(layout.manifest()).filter(|file| file.exists());
+        Self { profile: self.profile, policy: self.policy.clone().or_else(manifest) }
+    }
+
+    /// The policy: the defaults, then the file, then a scenario's head, then the flag.
+    pub(crate) fn policy(&self, head: Option<(&Header, &str)>) -> Result<Policy, Problem> {
+        let mut policy = self.loaded()?.policy;
+        if let Some((header, file)) = head {
+            let wrong = |error| Problem::in_file(format!("{file}: line 1: field `scenario`"), error);
+            for (path, text) in header
+                .profile
+                .iter()
+                .map(|name| ("profile", name))
+                .chain(header.policy.iter().map(|(path, text)| (path.as_str(), text)))
+            {
+                policy.set(path, text).map_err(wrong)?;
+            }
+            policy.check().map_err(wrong)?;
+        }
+        if let Some(profile) = self.profile {
+            policy.profile = profile.into();
+        }
+        policy.check()?;
+        Ok(policy)
+    }
+
+    /// The file with the lines that set something, or the defaults.
+    pub(crate) fn loaded(&self) -> Result<Loaded, Problem> {
+        match &self.policy {
+            Some(file) => Ok(policy_file::load(file)?),
+            None => Ok(Loaded { policy: Policy::default(), lines: BTreeMap::new() }),
+        }
+    }
+}
+
+/// The settings that a rule reads, as they are in force.
+pub(crate) fn in_force(entry: &RuleEntry, policy: &Policy) -> Vec<SettingRow> {
+    policy.rows().into_iter().filter(|row| entry.settings.contains(&row.path)).collect()
+}

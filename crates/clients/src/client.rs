@@ -1,0 +1,51 @@
+//! The clients that we know. Adding one is a folder beside `claude/` and a line in this registry.
+
+use crate::adapter::Adapter;
+use crate::{claude, codex, gemini};
+
+/// The registry: a variant for each client, with the adapter that speaks its dialect.
+macro_rules! registry {
+    ($($(#[$doc:meta])* $client:ident => $adapter:path,)+) => {
+        /// A client whose dialect we speak.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Client {
+            $($(#[$doc])* $client,)+
+        }
+
+        impl Client {
+            /// All of them.
+            pub const ALL: [Self; [$(stringify!($client)),+].len()] = [$(Self::$client),+];
+
+            /// What is special about it.
+            #[must_use]
+            pub fn adapter(self) -> &'static dyn Adapter {
+                match self {
+                    $(Self::$client => &$adapter,)+
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    /// Claude Code.
+    Claude => claude::ClaudeCode,
+    /// Codex CLI.
+    Codex => codex::CodexCli,
+    /// Gemini CLI.
+    Gemini => gemini::GeminiCli,
+}
+
+impl Client {
+    /// The name on the command line and in our records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.adapter().name()
+    }
+
+    /// The client of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.name() == name)
+    }
+}

@@ -1,0 +1,292 @@
+//! Handles one event of a client: inputs to the engine, decisions back, one answer.
+//!
+//! It is the same for a hook process that opens the session itself and for the supervisor, to which hooks hand over what
+//! they got. Nothing here decides.
+
+use super::alive::{self, Life};
+use super::answer::{self, Answer};
+use super::event::{Event, Source};
+use super::figures;
+use super::hook_call::{HookCall, say};
+use super::inputs::{self, CallContext, Verified};
+use super::memory::HookMemory;
+use super::reply::Reply;
+use super::window;
+use crate::homes::Homes;
+use crate::protected::ProtectedPaths;
+use std::time::Duration;
+use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::decision::{Decision, SafetyVeto};
+use tripwire_core::enforcement::EnforcementError;
+use tripwire_core::input::What;
+use tripwire_core::policy::Switch;
+use tripwire_core::rules::Rule;
+use tripwire_fs::file;
+use tripwire_judge as judge;
+use tripwire_session::driver::{Driver, DriverError, StepOutcome};
+use tripwire_session::foreign::Foreign;
+use tripwire_workspace::Workspace;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+
+/// The largest briefing that is put into a fresh context.
+const BRIEFING_BYTES_MAX: u64 = 32 * 1_024;
+
+/// Handles the events of one workspace.
+#[derive(Debug)]
+pub struct HookHandler<'a> {
+    /// The workspace.
+    pub workspace: &'a Workspace,
+    /// The person's folders, for what the agent must not touch.
+    pub homes: &'a Homes,
+    /// The clock.
+    pub clock: fn() -> WallClock,
+}
+
+/// What came of an event.
+#[derive(Debug)]
+pub struct Handled {
+    /// What the hook says.
+    pub reply: Reply,
+    /// What the driver took in, for notifications.
+    pub taken: Vec<StepOutcome>,
+    /// The call is only throttled: after this time it may be asked for again, with [`Attempt::Again`].
+    pub retry_after: Option<Duration>,
+}
+
+/// Whether an event is dealt with for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// It is.
+    First,
+    /// It waited for a throttle; its tokens and its sub-agent were taken in already.
+    Again,
+}
+
+impl HookHandler<'_> {
+    /// Handles one event.
+    ///
+    /// # Errors
+    /// When the engine cannot decide: then the caller has to refuse.
+    pub fn handle(&self, call: &HookCall, driver: &mut Driver, attempt: Attempt) -> Result<Handled, DriverError> {
+        let foreign = Foreign { client: call.client.name(), session: &call.session };
+        let mut notes = foreign.notes(self.workspace.layout())?;
+        let mut memory = HookMemory::read(notes.read());
+        let mut taken = Vec::new();
+        let answer = match &call.event {
+            Event::SessionStarted(source) => {
+                if *source == Source::Resumed {
+                    figures::skip(call, &mut memory);
+                }
+                self.begin(call, *source)?
+            }
+            Event::Compacting => {
+                driver.brief((self.clock)())?;
+                Answer::Pass
+            }
+            Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::Asked(_)
+            | Event::Done(..)
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacted
+            | Event::SessionEnded
+            | Event::Other => {
+                self.decide(call, driver, attempt, HookNotes { memory: &mut memory, taken: &mut taken })?
+            }
+        };
+        notes.write(memory.text().as_bytes())?;
+        let retry_after = taken.last().and_then(|taken| throttled(call, &taken.decision));
+        Ok(Handled { reply: say(call, &answer), taken, retry_after })
+    }
+
+    /// Answers a hook whose steps are not this session's, such as that of a client that the agent started: the
+    /// destructive-command guard, the protected paths, and what holds or stopped the session count for it too. Nothing is taken in. What only a
+    /// throttle of the minute keeps waiting may go on, because the minute is not its own.
+    ///
+    /// # Errors
+    /// When the engine cannot decide: then the caller has to refuse.
+    pub fn opinion(&self, call: &HookCall, driver: &mut Driver) -> Result<Reply, DriverError> {
+        let protected = ProtectedPaths::new(self.workspace, self.homes);
+        let facts = self.facts(call, driver);
+        let context = CallContext { call, root: self.workspace.root(), protected: &protected, facts: &facts };
+        let what = match &call.event {
+            Event::Asked(tool) => context.request(tool, driver),
+            Event::ModelAsked { model } => CallContext::model_request(model, driver.role()),
+            Event::Prompt => What::IterationStarted,
+            Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Done(..)
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other => return Ok(Reply::default()),
+        };
+        let decision = driver.would(what, (self.clock)())?;
+        if decision.safety.allowed || decision.safety.error.is_none() {
+            return Ok(Reply::default());
+        }
+        Ok(say(call, &answer::of(&call.event, &[&decision], &mut Vec::new())))
+    }
+
+    /// What the judge of commands has to know.
+    fn facts(&self, call: &HookCall, driver: &Driver) -> judge::Facts {
+        let facts = judge::Facts {
+            home: self.homes.home.clone(),
+            ..judge::Facts::here(self.workspace.root().to_owned(), call.cwd.clone(), driver.policy())
+        };
+        facts.in_session(self.workspace.layout(), driver.session())
+    }
+
+    /// Takes the event's inputs in and answers from their decisions.
+    fn decide(
+        &self,
+        call: &HookCall,
+        driver: &mut Driver,
+        attempt: Attempt,
+        notes: HookNotes<'_>,
+    ) -> Result<Answer, DriverError> {
+        let HookNotes { memory, taken } = notes;
+        let protected = ProtectedPaths::new(self.workspace, self.homes);
+        let facts = self.facts(call, driver);
+        let context = CallContext { call, root: self.workspace.root(), protected: &protected, facts: &facts };
+        let mut before = Vec::new();
+        let mut newcomers = 0;
+        if attempt == Attempt::First {
+            inputs::note_starter(call, memory);
+            before.extend(inputs::newcomer(call, memory));
+            newcomers = before.len();
+            before.extend(figures::new(call, memory, window::read(self.workspace.layout(), &call.session)));
+        }
+        let Some(last) = self.last_input(&context, driver, memory)?.or_else(|| before.pop()) else {
+            return Ok(Answer::Pass);
+        };
+        taken.push(driver.take_all_now(before, last, self.clock)?);
+        let decisions: Vec<&Decision> =
+            taken.iter().flat_map(|taken| taken.before.iter().chain([&taken.decision])).collect();
+        let turned_away = decisions.iter().any(|decision| decision.safety.rule == Rule::GateAgents);
+        if let Some(agent) = call.agent.as_ref().filter(|_| newcomers > 0 && !turned_away) {
+            memory.let_in(&agent.id);
+        }
+        let answer = answer::of(&call.event, &decisions, &mut memory.remarks);
+        if let Some(event) = hammered(&context, &decisions) {
+            taken.push(driver.take_now(event, self.clock)?);
+        }
+        Ok(answer)
+    }
+
+    /// The input that the event itself is.
+    fn last_input(
+        &self,
+        context: &CallContext<'_>,
+        driver: &Driver,
+        memory: &mut HookMemory,
+    ) -> Result<Option<What>, DriverError> {
+        let call = context.call;
+        Ok(match &call.event {
+            Event::Asked(tool) => Some(context.request(tool, driver)),
+            Event::ModelAsked { model } => {
+                memory.model_requests = memory.model_requests.saturating_add(1);
+                Some(CallContext::model_request(model, driver.role()))
+            }
+            Event::SessionEnded => {
+                self.mark(call, Life::Ended)?;
+                None
+            }
+            Event::Done(tool, outcome) => {
+                let foreign = Foreign { client: call.client.name(), session: &call.session };
+                let mut observer = foreign.observer(self.workspace.layout());
+                let event = context.event(tool, outcome, &mut observer, memory);
+                foreign.keep_observer(self.workspace.layout(), &observer);
+                Some(What::Event(event))
+            }
+            Event::Prompt => {
+                self.mark_if_new(call)?;
+                if let Some(prompt) = call.prompt.as_deref().filter(|_| call.agent.is_none()) {
+                    driver.keep_objective(prompt)?;
+                }
+                memory.person_spoke = true;
+                Some(What::IterationStarted)
+            }
+            Event::Claimed(_) => {
+                // A role that stops on convergence needs the workspace too: three equal ones are convergence.
+                let converges = driver.policy().limits.stop_on_convergence == Switch::On;
+                let verified = driver.view().verdict == Verification::Verified || converges;
+                Some(context.claim(if verified { Verified::SoFar } else { Verified::No }))
+            }
+            Event::Compacted => Some(inputs::compacted()),
+            Event::AgentStarted | Event::AgentEnded | Event::SessionStarted(_) | Event::Compacting | Event::Other => {
+                None
+            }
+        })
+    }
+
+    /// A session begins: the sign of life, and the briefing if the context was compacted.
+    fn begin(&self, call: &HookCall, source: Source) -> Result<Answer, DriverError> {
+        self.mark(call, Life::Alive)?;
+        Ok(match source {
+            Source::Startup | Source::Resumed => Answer::Pass,
+            Source::Compacted => {
+                match file::read_bounded(&self.workspace.layout().mission_briefing(), BRIEFING_BYTES_MAX) {
+                    Ok(bytes) => Answer::Tell(String::from_utf8_lossy(&bytes).into_owned()),
+                    Err(_) => Answer::Pass,
+                }
+            }
+        })
+    }
+
+    /// The sign of life at a prompt, for clients that are set up without a hook at their beginning.
+    fn mark_if_new(&self, call: &HookCall) -> Result<(), DriverError> {
+        if alive::path(self.workspace.layout(), call.client, &call.session).exists() {
+            return Ok(());
+        }
+        self.mark(call, Life::Alive)
+    }
+
+    fn mark(&self, call: &HookCall, life: Life) -> Result<(), DriverError> {
+        Ok(alive::mark(self.workspace.layout(), (call.client, &call.session), life, (self.clock)())?)
+    }
+}
+
+/// What handling an event changes beside the engine.
+struct HookNotes<'a> {
+    memory: &'a mut HookMemory,
+    taken: &'a mut Vec<StepOutcome>,
+}
+
+/// The event of a call that was refused for what it is, and not for when it came.
+fn hammered(context: &CallContext<'_>, decisions: &[&Decision]) -> Option<What> {
+    let Event::Asked(tool) = &context.call.event else { return None };
+    let last = decisions.last()?;
+    match (&last.safety.error, last.safety.allowed) {
+        (Some(EnforcementError::PermissionDenied(_) | EnforcementError::ReviewGating(_)), false) => {
+            Some(What::Event(context.refused(tool, &last.safety.reason)))
+        }
+        (
+            Some(
+                EnforcementError::PermissionDenied(_)
+                | EnforcementError::FloorHeld(_)
+                | EnforcementError::ReviewGating(_)
+                | EnforcementError::WallClockTimeout(_)
+                | EnforcementError::CycleTermination(_)
+                | EnforcementError::GuardFailure(_),
+            )
+            | None,
+            _,
+        ) => None,
+    }
+}
+
+/// How long a throttled call has to wait; none if waiting does not help.
+fn throttled(call: &HookCall, decision: &Decision) -> Option<Duration> {
+    let safety = &decision.safety;
+    let waits = match safety.veto_reason? {
+        SafetyVeto::TokenBudgetExceeded | SafetyVeto::RateLimitExceeded | SafetyVeto::CooldownActive => true,
+        SafetyVeto::RunawayDetected | SafetyVeto::LoopDetected | SafetyVeto::HealthDegraded => false,
+    };
+    let asked = matches!(call.event, Event::Asked(_)) && !safety.allowed && safety.error.is_none();
+    safety.retry_after_ms.filter(|_| waits && asked).map(|wait| Duration::from_millis(wait.get()))
+}

@@ -1,0 +1,107 @@
+//! One call of a hook: which client calls, from where, and what for.
+
+use super::answer::Answer;
+use super::event::{Agent, Event};
+use super::reply::{HookError, Reply};
+use super::wire::{self, HookInput};
+use crate::client::Client;
+use std::path::PathBuf;
+
+/// One call of the hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookCall {
+    /// Who calls.
+    pub client: Client,
+    /// The client's own session; sub-agents share their parent's.
+    pub session: String,
+    /// Where the agent works.
+    pub cwd: PathBuf,
+    /// The client's own record of the session.
+    pub transcript: Option<PathBuf>,
+    /// The sub-agent that acts, if it is not the main one.
+    pub agent: Option<Agent>,
+    /// What happened.
+    pub event: Event,
+    /// What a person said, where somebody speaks.
+    pub prompt: Option<String>,
+}
+
+impl HookCall {
+    /// Whether the engine has anything to say about it; all other events are let pass without a look.
+    #[must_use]
+    pub const fn concerns_the_engine(&self) -> bool {
+        match self.event {
+            Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::Asked(_)
+            | Event::Done(..)
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted => true,
+            Event::Other => false,
+        }
+    }
+}
+
+/// Reads what a client sends to its hook.
+///
+/// # Errors
+/// When it is not JSON of the client's form. Unknown fields are ignored and unknown events are [`Event::Other`].
+pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
+    let input: HookInput<'_> =
+        serde_json::from_slice(bytes).map_err(|error| HookError { problem: error.to_string() })?;
+    let event = client.adapter().event(&input)?;
+    let transcript = input.agent_transcript_path;
+    let agent = input.agent_id.map(|id| Agent { id, transcript });
+    let prompt = input.prompt.and_then(|prompt| serde_json::from_str(prompt.get()).ok());
+    Ok(HookCall {
+        client,
+        session: input.session_id,
+        cwd: input.cwd,
+        transcript: input.transcript_path,
+        agent,
+        event,
+        prompt,
+    })
+}
+
+/// Puts an answer into the client's own words.
+#[must_use]
+pub fn say(call: &HookCall, answer: &Answer) -> Reply {
+    call.client.adapter().reply(&call.event, answer)
+}
+
+/// Whether an event asks for leave to go on, judged also from an input that is not understood as a whole: if nothing
+/// names the event, it does.
+#[must_use]
+pub fn asks_to_go_on(client: Client, input: &[u8]) -> bool {
+    wire::event_name(input).is_none_or(|name| !client.adapter().reporting_events().contains(&name))
+}
+
+/// The answer to an event that could not be decided. What asks to go on is refused (exit code 2 with a reason blocks on
+/// every client); what only reports, or wants to end, is let go with a message: refusing an end would keep an agent busy.
+#[must_use]
+pub fn broken(client: Client, input: &[u8], why: &str) -> Reply {
+    let text = format!("tripwire: the guard is broken: {why}");
+    if asks_to_go_on(client, input) {
+        Reply { stdout: String::new(), stderr: text, exit_code: 2 }
+    } else {
+        Reply::json(&serde_json::json!({ "systemMessage": text }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_reports_is_known_in_a_broken_input_and_everything_else_asks() {
+        assert!(!asks_to_go_on(Client::Claude, br#"{"hook_event_name":"Stop""#));
+        assert!(asks_to_go_on(Client::Codex, br#"{"hook_event_name":"PreToolUse""#));
+        assert!(asks_to_go_on(Client::Gemini, b"nothing"), "what is not known is refused");
+    }
+}

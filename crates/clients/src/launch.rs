@@ -1,0 +1,14 @@
+//! Starting a client for one supervised run: which one a command line starts, its hooks for this run, its output.
+
+pub(crate) mod command_line;
+pub(crate) mod exit_message;
+pub(crate) mod prepare;
+mod program;
+mod prompt;
+pub(crate) mod relaxed;
+
+pub use command_line::{CommandLineForm, KnownBy, PromptPlace, Purpose, WorkerDefault};
+pub use exit_message::{ExitMessage, OutputShows};
+pub use prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient};
+pub use program::Program;
+pub use prompt::{CONTINUE, fallback, replaced};

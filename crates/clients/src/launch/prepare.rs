@@ -1,0 +1,152 @@
+//! A client's hooks for one run only: settings by flag, overrides or a home of the run's own. The person's files stay.
+
+use crate::homes::Homes;
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
+
+/// How long a client waits for a hook, in seconds: as long as a person may keep a run paused. That the hook answers at all
+/// is watched by the supervisor, which does not leave it to the client.
+pub const HOOK_TIMEOUT_SECONDS: u64 = 86_400;
+
+/// Why the hooks could not be arranged: then nothing is started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A file of the run cannot be written, or one of the person's cannot be read.
+    #[error("cannot {action} `{}`: {error}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+    /// Settings that the person chose are not of the client's form.
+    #[error("`{}` is not a settings file of {client}: {problem}", path.display())]
+    Settings {
+        /// The client.
+        client: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The client does not tell the trust marks of its hooks.
+    #[error("codex does not list its hooks: {problem}")]
+    Trust {
+        /// What happened.
+        problem: String,
+    },
+    /// Something switches the client's hooks off.
+    #[error("{by} switches the client's hooks off, so nothing would be guarded")]
+    SwitchedOff {
+        /// The file or the flag.
+        by: String,
+    },
+    /// A word of the command line is not text where it must be.
+    #[error("`{}` is not valid UTF-8", word.display())]
+    NotText {
+        /// The word.
+        word: OsString,
+    },
+}
+
+impl Explain for LaunchError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::File { .. } => "make the file readable and the folder for temporary files writable".into(),
+            Self::Settings { .. } => "fix the file, or leave it out of the command line".into(),
+            Self::Trust { .. } => "check that `codex app-server` starts, and that codex is 0.166 or newer".into(),
+            Self::SwitchedOff { .. } => "take it out; nothing was started".into(),
+            Self::NotText { .. } => "write it with letters that the terminal knows".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::SwitchedOff { .. } => ExitClass::DoesNotHold,
+            Self::File { .. } | Self::Settings { .. } | Self::Trust { .. } | Self::NotText { .. } => {
+                ExitClass::BadInput
+            }
+        }
+    }
+}
+
+/// Where a client runs, and what it runs with.
+#[derive(Debug, Clone, Copy)]
+pub struct LaunchPlace<'a> {
+    /// The folder of the run, which the client's processes may write to.
+    pub run_folder: &'a Path,
+    /// The part of it that they may only read.
+    pub guard_folder: &'a Path,
+    /// The shell line of our hook.
+    pub hook: &'a str,
+    /// Where the client starts.
+    pub cwd: &'a Path,
+    /// The workspace.
+    pub root: &'a Path,
+    /// The environment that the person gave.
+    pub env: &'a [(OsString, OsString)],
+    /// The person's folders.
+    pub homes: &'a Homes,
+}
+
+impl LaunchPlace<'_> {
+    /// A variable of the person's environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsString> {
+        self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+/// A client that is ready to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedClient {
+    /// The whole command line.
+    pub command: Vec<OsString>,
+    /// The whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// What the client's processes may only read, beside the folder of the run.
+    pub read_only: Vec<PathBuf>,
+}
+
+impl PreparedClient {
+    /// Sets a variable of the environment.
+    pub fn set(&mut self, name: &str, value: OsString) {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.into(), value));
+    }
+}
+
+/// A command line, cut where the client's own arguments begin; what stands behind `--` is a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnWords {
+    /// The words before them.
+    pub starter: Vec<String>,
+    /// The client's own.
+    pub own: Vec<String>,
+}
+
+impl OwnWords {
+    /// Cuts a command line at the index of the client's first argument.
+    #[must_use]
+    pub fn of(command: &[OsString], arguments: usize) -> Self {
+        let (starter, own) = command.split_at_checked(arguments).unwrap_or((command, &[]));
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        Self {
+            starter: starter.iter().map(text).collect(),
+            own: own.iter().take_while(|word| *word != "--").map(text).collect(),
+        }
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), LaunchError> {
+    std::fs::write(path, text).map_err(file_error("write", path))
+}
+
+pub(crate) fn file_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> LaunchError {
+    let path = path.to_owned();
+    move |error| LaunchError::File { action, path: path.clone(), error }
+}

@@ -1,0 +1,119 @@
+//! The files and folders that an agent must not write.
+
+use crate::client::Client;
+use crate::homes::{Homes, ProtectedPart};
+use std::path::{Component, Path, PathBuf};
+use tripwire_workspace::Workspace;
+use tripwire_workspace::geometry::layout::FOLDER;
+
+/// What an agent must not write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedPaths {
+    pub(super) entries: Vec<Entry>,
+    pub(super) home: Option<PathBuf>,
+    /// Names of folders that hold something protected.
+    pub(super) folder_names: Vec<&'static str>,
+}
+
+/// One thing that is protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A folder with all that is in it.
+    Folder(PathBuf),
+    /// One file.
+    File(PathBuf),
+    /// `settings*.json` in a folder.
+    Settings(PathBuf),
+}
+
+impl ProtectedPaths {
+    /// What is protected in a workspace and in the person's folders.
+    #[must_use]
+    pub fn new(workspace: &Workspace, homes: &Homes) -> Self {
+        let root = workspace.root();
+        let mut entries = vec![Entry::Folder(workspace.layout().folder().to_owned()), Entry::Folder(root.join(FOLDER))];
+        let mut folder_names = vec![FOLDER];
+        for client in Client::ALL {
+            let home = client.adapter().home();
+            folder_names.push(home.folder);
+            entries.extend(parts(home.in_workspace, root.join(home.folder)));
+            entries.extend(homes.folder(home).into_iter().flat_map(|folder| parts(home.in_home, folder)));
+        }
+        entries.extend(homes.own_state().map(Entry::Folder));
+        Self { entries, home: homes.home.clone(), folder_names }
+    }
+
+    /// Whether a plain absolute path is protected.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        // A `.geometry` anywhere: one that an agent makes in a folder of its own would be a workspace of its own.
+        let guarded = path.components().any(|part| part.as_os_str() == FOLDER);
+        guarded
+            || self.entries.iter().any(|entry| match entry {
+                Entry::Folder(folder) => path.starts_with(folder),
+                Entry::File(file) => path == file,
+                Entry::Settings(folder) => path.parent() == Some(folder) && is_settings(path),
+            })
+    }
+
+    /// Whether a plain absolute path holds something protected: moving it away would take that along.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            Entry::Folder(inner) | Entry::File(inner) => inner.starts_with(path),
+            Entry::Settings(folder) => folder.starts_with(path),
+        })
+    }
+}
+
+fn parts(part: ProtectedPart, folder: PathBuf) -> Vec<Entry> {
+    match part {
+        ProtectedPart::WholeFolder => vec![Entry::Folder(folder)],
+        ProtectedPart::SettingsFiles => vec![Entry::Settings(folder)],
+        ProtectedPart::Files(names) => names.iter().map(|name| Entry::File(folder.join(name))).collect(),
+    }
+}
+
+fn is_settings(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
+        name.starts_with("settings") && Path::new(name).extension().is_some_and(|extension| extension == "json")
+    })
+}
+
+/// Whether a path leads to something protected, as it is written or through symbolic links.
+pub(super) fn is_forbidden(protected: &ProtectedPaths, path: &str, cwd: &Path) -> bool {
+    let plain = plain(&cwd.join(with_home(protected, path)));
+    protected.holds(&plain) || followed(&plain).is_some_and(|path| protected.holds(&path))
+}
+
+/// A path in which `~` stands for the person's home.
+pub(super) fn with_home(protected: &ProtectedPaths, path: &str) -> PathBuf {
+    match (path.strip_prefix("~/").or_else(|| path.strip_prefix("$HOME/")), &protected.home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        (Some(_) | None, _) => PathBuf::from(path),
+    }
+}
+
+/// The path without `.` and `..`.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Where a path really leads: its deepest existing ancestor, resolved, and what does not exist yet below it.
+pub(super) fn followed(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find_map(|ancestor| {
+        let real = ancestor.canonicalize().ok()?;
+        Some(match path.strip_prefix(ancestor) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            Ok(_) | Err(_) => real,
+        })
+    })
+}

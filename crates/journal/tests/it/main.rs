@@ -1,0 +1,4 @@
+//! The journal through its public interface.
+
+mod journal;
+mod storage;

@@ -1,0 +1,179 @@
+//! The steps of one turn: gather, decide on a copy, commit, carry out, sign, write the views.
+
+use super::dir::SessionDir;
+use super::error::DriverError;
+use super::recent::Memo;
+use super::records::entry;
+use super::sign::{self, Signing};
+use super::state::SessionState;
+use super::{authority, briefing, effects, freeze, people, views};
+use crate::body;
+use tripwire_core::chain::gate::Permit;
+use tripwire_core::chain::{Chain, Step};
+use tripwire_core::decision::Decision;
+use tripwire_core::explain::Explain as _;
+use tripwire_core::input::Input;
+use tripwire_core::units::RunMillis;
+use tripwire_journal::storage::Storage;
+use tripwire_journal::{Batch, Durability, Journal, JournalError, Turn};
+use tripwire_workspace::control::{self, Seen};
+use tripwire_workspace::geometry::safety_log::LogError;
+use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::session::SessionId;
+
+/// What one turn gave: the decisions on what people did meanwhile, and on the input itself.
+#[derive(Debug)]
+pub struct StepOutcome {
+    /// The decisions on what was found in the control files and on inputs that came along, oldest first.
+    pub before: Vec<Decision>,
+    /// The decision on the input.
+    pub decision: Decision,
+    /// The right to act, if the input asked for it and was allowed.
+    pub permit: Option<Permit>,
+    /// When the engine wants to be stepped again.
+    pub next_deadline: Option<RunMillis>,
+    /// Notices for a person, in order.
+    pub notices: Vec<String>,
+}
+
+/// The inputs of one turn, what people did first, and what was seen of the control files.
+pub(super) struct Gathered {
+    inputs: Vec<Input>,
+    seen: Seen,
+}
+
+/// Puts what people did since the last turn before this process's own inputs, whose claims are confirmed.
+pub(super) fn gather(
+    dir: SessionDir<'_>,
+    state: &SessionState,
+    own: Vec<Input>,
+    now: WallClock,
+) -> Result<Gathered, DriverError> {
+    let look = control::look(dir.layout, &state.seen, now)?;
+    let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
+    let acts = people::inputs(&look.facts).into_iter().map(|what| Input { at, what });
+    let own = own.into_iter().map(|input| authority::confirm(&state.frozen, input));
+    Ok(Gathered { inputs: acts.chain(own).collect(), seen: look.seen })
+}
+
+/// Steps on a copy of the engine, and the records that say so. Dropped, it has never been.
+pub(super) struct Decided {
+    chain: Chain,
+    memo: Memo,
+    seen: Seen,
+    steps: Vec<Step>,
+    bodies: Vec<String>,
+}
+
+/// Steps a copy of the engine over the inputs.
+pub(super) fn decide_on_copy(
+    state: &SessionState,
+    session: &SessionId,
+    Gathered { inputs, seen }: Gathered,
+) -> Result<Decided, DriverError> {
+    let (mut chain, mut memo) = (state.chain.clone(), state.memo.clone());
+    let (mut steps, mut bodies) = (Vec::with_capacity(inputs.len()), Vec::with_capacity(inputs.len() * 2));
+    for input in &inputs {
+        let step = chain.step(input);
+        let (mut taken, mut decided) = (String::new(), String::new());
+        body::write_input(input, &mut taken)?;
+        body::write_decision(session.as_str(), &step.decision, &mut decided)?;
+        bodies.extend([taken, decided]);
+        memo.note(input, &step.decision);
+        steps.push(step);
+    }
+    Ok(Decided { chain, memo, seen, steps, bodies })
+}
+
+impl Decided {
+    /// Each input with its decision, all in one append behind the records that are known.
+    pub(super) fn batch(&self, known: u64, now: WallClock) -> Batch<'_> {
+        let entries = self.bodies.iter().map(|body| entry(body, now)).collect();
+        Batch { entries, durability: Durability::Synced, after: Some(known) }
+    }
+
+    /// Lets the state follow the copy; `known` comes from the acknowledged append.
+    pub(super) fn commit(self, state: &mut SessionState, known: u64) -> Vec<Step> {
+        let Self { chain, memo, seen, steps, bodies: _ } = self;
+        (state.chain, state.memo, state.seen, state.known) = (chain, memo, seen, known);
+        steps
+    }
+}
+
+/// What carrying the effects out gave, and what is left to do behind the lock.
+pub(super) struct Carried {
+    notices: Vec<String>,
+    damaged_log: Option<LogError>,
+    ended: bool,
+}
+
+/// Carries out the effects that belong to `.geometry/`. The decisions are journaled, so nothing here may undo them.
+pub(super) fn carry_out<S: Storage>(
+    turn: &Turn<'_, S>,
+    dir: SessionDir<'_>,
+    state: &mut SessionState,
+    steps: &[Step],
+    now: WallClock,
+) -> Carried {
+    let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
+    let view = state.chain.view();
+    let work = effects::WorkDone {
+        progress: &state.memo.progress,
+        iterations: view.iterations.get(),
+        iterations_max: state.chain.policy().safety.max_iterations.get(),
+    };
+    let mut performed = effects::perform(dir, &decisions, &work, &mut state.seen, now);
+    if let Err(error) = briefing::write_if_due(turn, dir, &decisions, now) {
+        performed.notices.push(effects::not_written("the briefing", &error));
+    }
+    effects::show_counters(dir.layout, &view, &mut state.seen);
+    let ended = decisions.iter().any(|decision| sign::ends(decision));
+    Carried { notices: performed.notices, damaged_log: performed.damaged_log, ended }
+}
+
+/// Signs a checkpoint where one is due. That none could be signed is a notice; that the records are not those that were
+/// signed before is an error.
+pub(super) fn sign_if_due<S: Storage>(
+    turn: &mut Turn<'_, S>,
+    signing: Option<&Signing>,
+    state: &mut SessionState,
+    carried: &mut Carried,
+) -> Result<(), DriverError> {
+    let Some(signing) = signing.filter(|_| carried.ended || sign::is_due(state.known, state.memo.signed)) else {
+        return Ok(());
+    };
+    match signing.sign(turn) {
+        Ok(size) => state.memo.signed = size,
+        Err(error @ JournalError::Damaged(_)) => return Err(error.into()),
+        Err(error) => carried.notices.push(format!("no checkpoint was signed: {error}; {}", error.hint())),
+    }
+    Ok(())
+}
+
+/// Writes what is made from the whole journal, without the lock: the frozen replay of a session that ended, and a safety log
+/// that was damaged.
+pub(super) fn write_views<S: Storage>(
+    journal: &Journal<S>,
+    dir: SessionDir<'_>,
+    state: &SessionState,
+    Carried { mut notices, damaged_log, ended }: Carried,
+) -> Vec<String> {
+    if ended && let Err(error) = freeze::when_it_ends(journal, dir.layout, dir.session, state.memo.model.as_deref()) {
+        notices.push(format!("the frozen replay was not written: {error}"));
+    }
+    if let Some(error) = damaged_log {
+        // The journal holds what the log lost; a log that cannot be written at all must not stop the guard.
+        notices.push(match views::rebuild_safety_log(dir.layout) {
+            Ok(_) => format!("the safety log was rebuilt from the journal: {error}"),
+            Err(again) => format!("the safety log could not be written: {again}; {}", again.hint()),
+        });
+    }
+    notices
+}
+
+/// The last step is the answer to the input.
+pub(super) fn outcome(mut steps: Vec<Step>, notices: Vec<String>) -> Result<StepOutcome, DriverError> {
+    let last = steps.pop().ok_or(DriverError::Fenced)?;
+    let before = steps.into_iter().map(|step| step.decision).collect();
+    Ok(StepOutcome { before, decision: last.decision, permit: last.permit, next_deadline: last.next_deadline, notices })
+}

@@ -1,0 +1,85 @@
+//! Why nothing was started.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io;
+use tripwire_clients::Client;
+use tripwire_clients::launch::LaunchError;
+use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_fs::file::FileError;
+use tripwire_sandbox::TreeError;
+use tripwire_session::driver::DriverError;
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program is none of the clients.
+    #[error("`{}` is none of the clients that tripwire knows", program.display())]
+    UnknownClient {
+        /// The program.
+        program: OsString,
+    },
+    /// The program is not there.
+    #[error("`{}` is not found", program.display())]
+    NotFound {
+        /// The program.
+        program: OsString,
+    },
+    /// A person's order stands.
+    #[error("`.geometry/{0}` is set: nothing is started")]
+    Blocked(&'static str),
+    /// The client's hooks could not be prepared.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The session cannot be begun.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The client cannot be started.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// The record of the run cannot be written.
+    #[error(transparent)]
+    Record(#[from] FileError),
+    /// The run's own folder, socket or threads cannot be made.
+    #[error("cannot {what}: {error}")]
+    Setup {
+        /// What was tried.
+        what: &'static str,
+        /// The system's answer.
+        error: io::Error,
+    },
+}
+
+impl Explain for RunError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::UnknownClient { .. } => {
+                let names: Vec<_> = Client::ALL.into_iter().map(Client::name).collect();
+                format!(
+                    "start one of {}, or say which of them it is with `--client`; other commands run confined with \
+                     `tripwire sandbox exec`",
+                    names.join(", ")
+                )
+                .into()
+            }
+            Self::NotFound { .. } => "install the client, or give its path".into(),
+            Self::Blocked(_) => "`tripwire resume` takes the order back".into(),
+            Self::Launch(error) => error.hint(),
+            Self::Driver(error) => error.hint(),
+            Self::Tree(error) => error.hint(),
+            Self::Record(error) => error.hint(),
+            Self::Setup { .. } => "make the folder for temporary files writable (`TMPDIR`)".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::UnknownClient { .. } | Self::NotFound { .. } | Self::Tree(_) => ExitClass::BadInput,
+            Self::Launch(error) => error.exit_class(),
+            Self::Blocked("STOP") => ExitClass::Stopped,
+            Self::Blocked(_) => ExitClass::Held,
+            Self::Driver(error) => error.exit_class(),
+            Self::Record(_) | Self::Setup { .. } => ExitClass::DoesNotHold,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! One worker: a client whose hooks are prepared for this run, and its start as one process tree.
+
+use crate::error::RunError;
+use crate::folder::RunFolder;
+use crate::no_hook::NoHookDiagnosis;
+use crate::options::{Output, RunOptions};
+use crate::output_tap::{OutputTap, StderrTail};
+use crate::run_context::RunContext;
+use crate::socket::SOCKET_VARIABLE;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use tripwire_clients::hook_command;
+use tripwire_clients::launch::{LaunchError, LaunchPlace, OwnWords, PreparedClient, Program};
+use tripwire_sandbox::{Tree, TreeSpec, TreeStdio};
+use tripwire_workspace::clock;
+
+/// A client that is ready to be started.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) program: Program,
+    prepared: PreparedClient,
+    /// The person's own command line, for a later restart.
+    pub(crate) command: Vec<OsString>,
+}
+
+/// A worker that was started.
+pub(crate) struct StartedWorker {
+    pub(crate) tree: Tree,
+    pub(crate) output: Option<OutputTap>,
+    pub(crate) stderr: Option<StderrTail>,
+    pub(crate) no_hook: NoHookDiagnosis,
+}
+
+/// Refuses a client whose hooks something switches off: under such a switch nothing would be guarded.
+///
+/// # Errors
+/// When something does.
+pub(crate) fn check_hooks(options: &RunOptions, program: Program, command: &[OsString]) -> Result<(), LaunchError> {
+    let place = LaunchPlace {
+        run_folder: Path::new(""),
+        guard_folder: Path::new(""),
+        hook: "",
+        cwd: &options.cwd,
+        root: options.workspace.root(),
+        env: &options.env,
+        homes: &options.homes,
+    };
+    let words = OwnWords::of(command, program.arguments);
+    let off = program.client.adapter().hooks_switched_off(&place, &words);
+    off.map_or(Ok(()), |by| Err(LaunchError::SwitchedOff { by }))
+}
+
+/// Prepares a client for this run.
+pub(crate) fn prepare(
+    options: &RunOptions,
+    folder: &RunFolder,
+    program: Program,
+    command: &[OsString],
+) -> Result<Worker, LaunchError> {
+    check_hooks(options, program, command)?;
+    let (guard_folder, hook) = (folder.inner(), hook_command::line(folder.program(), program.client.name()));
+    let place = LaunchPlace {
+        run_folder: folder.path(),
+        guard_folder: &guard_folder,
+        hook: &hook,
+        cwd: &options.cwd,
+        root: options.workspace.root(),
+        env: &options.env,
+        homes: &options.homes,
+    };
+    let mut prepared = PreparedClient { command: command.to_vec(), env: options.env.clone(), read_only: Vec::new() };
+    prepared.set(SOCKET_VARIABLE, folder.socket().into_os_string());
+    program.client.adapter().prepare(&place, program.arguments, &mut prepared)?;
+    Ok(Worker { program, prepared, command: command.to_vec() })
+}
+
+impl Worker {
+    /// Starts it.
+    pub(crate) fn start(&self, context: &RunContext<'_>) -> Result<StartedWorker, RunError> {
+        let options = context.options;
+        let client = self.program.client;
+        context.guard.begin_worker();
+        let env = self.prepared.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let mut spec = TreeSpec::new(&self.prepared.command).cwd(&options.cwd).env(env);
+        for path in context.read_only(&self.prepared.read_only) {
+            spec = spec.read_only(&path);
+        }
+        for path in context.hidden() {
+            spec = spec.hidden(&path);
+        }
+        let own = self.command.get(self.program.arguments..).unwrap_or_default();
+        let own: Vec<String> = own.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let (mut output, mut stderr) = (None, None);
+        let tells_end = || client.adapter().output_tells_end(&own) && !std::io::stdout().is_terminal();
+        if options.output == Output::Kept || tells_end() {
+            let setup = |error| RunError::Setup { what: "make a pipe", error };
+            let (reader, writer) = std::io::pipe().map_err(setup)?;
+            output = Some(OutputTap::start(client, reader, options.output).map_err(setup)?);
+            spec = match options.output {
+                Output::Passed => spec.stdio(TreeStdio::Inherit, TreeStdio::Fd(writer.into()), TreeStdio::Inherit),
+                Output::Kept => {
+                    let (complaints, errors) = std::io::pipe().map_err(setup)?;
+                    stderr = Some(StderrTail::start(complaints).map_err(setup)?);
+                    spec.stdio(TreeStdio::Null, TreeStdio::Fd(writer.into()), TreeStdio::Fd(errors.into()))
+                }
+            };
+        }
+        let root = options.workspace.root();
+        let no_hook = NoHookDiagnosis::note(self.program, &self.command, root, &options.homes, clock::now());
+        let no_hook = no_hook.hearing(output.as_ref());
+        Ok(StartedWorker { tree: spec.start()?, output, stderr, no_hook })
+    }
+}
