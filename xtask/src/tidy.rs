@@ -66,8 +66,7 @@ fn check(workspace: &Workspace) -> Report {
     let mut open = Vec::new();
     circles::check(workspace, &mut findings, &mut open);
     type_names::check(workspace, &mut findings, &mut open);
-    // Open until the core's texts have types; then these are findings too.
-    let fields = text_fields::check(workspace, &mut open);
+    let fields = text_fields::check(workspace, &mut findings);
     dependencies::check(workspace, &mut findings);
     changelog::check(workspace, &mut findings);
     dead_files::check(workspace, &mut findings);

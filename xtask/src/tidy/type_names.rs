@@ -12,11 +12,9 @@ use super::rust::{is_test_only, start_line};
 use super::workspace::Workspace;
 
 /// Crates that still have a name twice. A crate leaves this list for good.
-const STILL_OPEN: [&str; 9] = [
-    "crates/agent",
+const STILL_OPEN: [&str; 7] = [
     "crates/cli",
     "crates/clients",
-    "crates/core",
     "crates/journal",
     "crates/observe",
     "crates/session",
