@@ -76,7 +76,7 @@ fn invoke(walker: &mut Walker<'_>, call: &Call, lookup: Lookup) -> Stream {
         BuiltinOutcome::NotBuiltin => {}
         BuiltinOutcome::Done => return output(walker, call),
         BuiltinOutcome::Held(hold) => {
-            walker.report.hold(hold);
+            walker.report.hold(*hold);
             return output(walker, call);
         }
     }
