@@ -110,12 +110,8 @@ pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
         return LineForm::Foreign;
     }
     match line.payload.map(|payload| serde_json::from_str::<CodexPayload<'a>>(payload.get())) {
-        Some(Ok(payload)) => {
-            if read_payload(&line, &payload, items).is_err() {
-                unreadable(text, items);
-            }
-        }
-        Some(Err(_)) => unreadable(text, items),
+        Some(Ok(payload)) if read_payload(&line, &payload, items).is_ok() => {}
+        Some(Ok(_) | Err(_)) => unreadable(text, items),
         None => {}
     }
     LineForm::Known
