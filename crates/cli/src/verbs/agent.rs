@@ -40,7 +40,7 @@ use tripwire_workspace::{Workspace, exclude, test_command};
 /// Work on an objective with our own agent loop: a model asks for tools, the guard decides, the sandbox runs them.
 ///
 /// Every model answer and every tool result is journaled before it is used, so that `tripwire replay` runs the session
-/// again without a model, and `--resume` goes on after a crash. EngineSet: `scripted:FILE` (a cassette), `anthropic:MODEL`,
+/// again without a model, and `--resume` goes on after a crash. Engines: `scripted:FILE` (a cassette), `anthropic:MODEL`,
 /// `openai:MODEL`, `openai-chat:MODEL@URL`, `gemini:MODEL`, `lmstudio:MODEL`, `ollama:MODEL`. Keys come from the
 /// environment. Workers: `claude`, `codex`, `gemini`, alone or with their own flags, do a whole turn themselves under the
 /// supervisor of `tripwire run`; then the loop runs the test command and judges their claim.
