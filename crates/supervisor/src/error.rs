@@ -53,15 +53,12 @@ pub enum RunError {
 impl Explain for RunError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::UnknownClient { .. } => {
-                let names: Vec<_> = Client::ALL.into_iter().map(Client::name).collect();
-                format!(
-                    "start one of {}, or say which of them it is with `--client`; other commands run confined with \
-                     `tripwire sandbox exec`",
-                    names.join(", ")
-                )
-                .into()
-            }
+            Self::UnknownClient { .. } => format!(
+                "start {}, or say which of them it is with `--client`; other commands run confined with \
+                 `tripwire sandbox exec`",
+                one_of_the_clients()
+            )
+            .into(),
             Self::NotFound { .. } => "install the client, or give its path".into(),
             Self::Blocked(_) => "`tripwire resume` takes the order back".into(),
             Self::Launch(error) => error.hint(),
@@ -81,5 +78,15 @@ impl Explain for RunError {
             Self::Driver(error) => error.exit_class(),
             Self::Record(_) | Self::Setup { .. } => ExitClass::DoesNotHold,
         }
+    }
+}
+
+/// The names of all clients, for a sentence: `a, b or c`.
+fn one_of_the_clients() -> String {
+    let names = Client::ALL.map(Client::name);
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }

@@ -55,7 +55,7 @@ fn dirty_1_a_result_that_nobody_asked_for_proves_nothing() {
     let ran = fixture.run(&[]);
     ran.ended(4);
     assert_eq!(ran.report["verdict"], "UNVERIFIED");
-    assert!(ran.stderr.contains("nobody asked for"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("was not asked for"), "{}", ran.stderr);
 
     // The same result under the number of another call counts as that call's.
     let borrowed = r#"event PreToolUse '"tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"f"'
