@@ -241,7 +241,10 @@ fn quote_tokens(attribute: &Attribute) -> TokenStream {
     attribute.meta.require_list().map(|list| list.tokens.clone()).unwrap_or_default()
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "a foreign enum that may grow: what is new has no attributes that name code")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a foreign enum that may grow: what is new has no attributes that name code"
+)]
 fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(it) => &it.attrs,

@@ -175,7 +175,10 @@ impl<'a> Body<'a> {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "a foreign enum that may grow: what is new declares no name that paths use")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a foreign enum that may grow: what is new declares no name that paths use"
+)]
 fn declared_name(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(it) => &it.ident,
