@@ -307,8 +307,9 @@ fn log_1_no_crash_loses_an_acknowledged_record_or_recovers_wrongly() {
 /// A blob that was stored is there after any crash, and a name never leads to other bytes.
 #[test]
 fn mem_1_no_crash_loses_a_stored_blob_or_changes_it() {
-    let mut stored_in_all = 0;
-    for seed in 0..sized(200, 2_000) {
+    let mut stored_in_all: u64 = 0;
+    let disks = sized(200, 2_000);
+    for seed in 0..disks {
         let disk = SimulatedDisk::new(seed);
         let mut random = Random::new(seed);
         let blobs = Blobs::new(disk.clone(), PathBuf::from("/g/blobs"));
@@ -331,9 +332,9 @@ fn mem_1_no_crash_loses_a_stored_blob_or_changes_it() {
                 assert!(found.is_ok_and(|found| found == *bytes), "seed {seed}");
             }
         }
-        stored_in_all += stored.len();
+        stored_in_all += u64::try_from(stored.len()).unwrap();
     }
-    assert!(stored_in_all > 4000, "only {stored_in_all} blobs were stored");
+    assert!(stored_in_all > 2 * disks, "only {stored_in_all} blobs were stored");
 }
 
 /// The seed at which a mutant is caught.
