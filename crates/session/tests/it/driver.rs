@@ -275,7 +275,6 @@ fn log_1_a_full_disk_moves_nothing_and_the_end_of_the_run_is_recorded() {
     let layout = Layout::at(&geometry);
     let mut driver = Driver::begin(&layout, at(0), |_| Ok(())).unwrap();
     take(&mut driver, 1);
-    let (before, records) = (driver.view(), driver.journal().records());
     let ballast = disk.path().join("ballast");
     let mut size = 4 << 20;
     while size > 0 {
@@ -285,19 +284,22 @@ fn log_1_a_full_disk_moves_nothing_and_the_end_of_the_run_is_recorded() {
             size /= 2;
         }
     }
-    driver.take(call("2", "2"), at(2)).unwrap_err();
+    // The journal's last page still has room for some records.
+    let (mut turn, mut before, mut records) = (2, driver.view(), driver.journal().records());
+    while driver.take(call(&turn.to_string(), "2"), at(turn)).is_ok() {
+        (turn, before, records) = (turn + 1, driver.view(), driver.journal().records());
+        assert!(turn < 100, "the disk is full");
+    }
     assert_eq!(driver.view(), before, "the engine follows the journal and not the other way round");
     fs::remove_file(&ballast).unwrap();
-    assert!(driver.take(call("3", "3"), at(3)).is_err(), "a handle that failed is not used again by itself");
+    assert!(driver.take(call("3", "3"), at(turn + 1)).is_err(), "a handle that failed is not used again by itself");
     assert_eq!(driver.view(), before);
     let fault = Fault { cause: Label::cut("the disk was full"), fix: Label::cut("free some space") };
-    let taken = driver.take_last(What::Fault(fault), || at(4)).unwrap();
+    let taken = driver.take_last(What::Fault(fault), || at(turn + 2)).unwrap();
     assert_eq!(kinds(&taken.decision), [FindingKind::GuardFailure]);
-    assert_eq!(
-        driver.journal().records(),
-        records + 2,
-        "the fault and its decision, and nothing of the calls that failed"
-    );
+    // The fault and its decision, before them the cut if a part of a record had been written, and nothing of the calls.
+    let added = driver.journal().records() - records;
+    assert!((2..=3).contains(&added), "{added}");
     let journal = tripwire_session::driver::open_existing(&layout, driver.session()).unwrap();
     let replayed = tripwire_session::replay::session(&journal).unwrap();
     assert!(replayed.first_difference.is_none() && replayed.recorded == replayed.recomputed);
