@@ -11,7 +11,7 @@ use tripwire_workspace::clock;
 use tripwire_workspace::control::{Seen, look};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::{Manifest, store, template};
-use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, SafetyLog};
+use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry, SafetyLog};
 use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
 use tripwire_workspace::hash::workspace_hash;
 
@@ -51,7 +51,7 @@ fn safety_log() -> Outcome {
     let temp = tempfile::tempdir()?;
     let log = SafetyLog::at(&temp.path().join("safety_log.json"));
     let entry = |count: u64| {
-        Entry::new(clock::now(), EventType::SoftLoop, ActionTaken::ContinuedMonitoring).with("count", count)
+        LogEntry::new(clock::now(), EventType::SoftLoop, ActionTaken::ContinuedMonitoring).with("count", count)
     };
     for entries in [0_u64, 100_000] {
         log.rebuild((0..entries).map(entry))?;

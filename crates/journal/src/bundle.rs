@@ -74,7 +74,7 @@ impl Explain for BundleError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct BundleHead {
     key: Option<String>,
     records: u64,
     session: String,
@@ -84,8 +84,8 @@ struct Head {
 /// One line that is not a journal line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Line {
-    Bundle(Head),
+enum BundleLine {
+    Bundle(BundleHead),
     Note { size: u64, text: String },
     Segment(u64),
     Blob { base64: String, sha256: String },
@@ -112,7 +112,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     let place = journal.turn()?.journal().place();
     let paths = journal.paths().clone();
     let mut out = Sealing { out, hash: Sha256::new(), lines: 0 };
-    out.line(&Line::Bundle(Head {
+    out.line(&BundleLine::Bundle(BundleHead {
         key: key.map(ToString::to_string),
         records: place.records(),
         session: paths.session().to_owned(),
@@ -123,7 +123,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     for (number, path) in
         (1..).zip(named(paths.dir(), names::SEGMENT_SUFFIX)?).take_while(|(number, _)| *number <= place.segment)
     {
-        out.line(&Line::Segment(number))?;
+        out.line(&BundleLine::Segment(number))?;
         let file = File::open(&path).map_err(FileError::at(&path, FileAction::Read))?;
         let length = if number == place.segment { place.end } else { u64::MAX };
         let mut reader = BufReader::new(file.take(length));
@@ -135,7 +135,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     }
     for (sha256, pointer) in &pointers {
         let bytes = journal.blobs().get(pointer)?;
-        out.line(&Line::Blob { base64: STANDARD.encode(bytes), sha256: sha256.clone() })?;
+        out.line(&BundleLine::Blob { base64: STANDARD.encode(bytes), sha256: sha256.clone() })?;
     }
     out.seal()?;
     let blobs = u64::try_from(pointers.len()).unwrap_or(u64::MAX);
@@ -149,7 +149,7 @@ fn notes(paths: &SessionPaths, records: u64, out: &mut Sealing<impl Write>) -> R
         let size = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u64>().ok());
         let Some(size) = size.filter(|size| *size <= records) else { continue };
         let text = std::fs::read_to_string(&path).map_err(FileError::at(&path, FileAction::Read))?;
-        out.line(&Line::Note { size, text })?;
+        out.line(&BundleLine::Note { size, text })?;
         count += 1;
     }
     Ok(count)
@@ -193,7 +193,7 @@ struct Sealing<W> {
 }
 
 impl<W: Write> Sealing<W> {
-    fn line(&mut self, line: &Line) -> io::Result<()> {
+    fn line(&mut self, line: &BundleLine) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         self.raw(&text)
@@ -207,7 +207,7 @@ impl<W: Write> Sealing<W> {
     }
 
     fn seal(mut self) -> io::Result<()> {
-        let end = Line::End { lines: self.lines, sha256: hex(self.hash) };
+        let end = BundleLine::End { lines: self.lines, sha256: hex(self.hash) };
         writeln!(self.out, "{}", serde_json::to_string(&end)?)?;
         self.out.flush()
     }
@@ -265,7 +265,7 @@ pub fn unpack(mut reader: impl BufRead) -> Result<Unpacked, BundleError> {
         return Err(no_bundle("it is empty".to_owned()));
     }
     let first = serde_json::from_slice(&line).map_err(|error| no_bundle(error.to_string()))?;
-    let Line::Bundle(head) = first else { return Err(no_bundle("it has no head".to_owned())) };
+    let BundleLine::Bundle(head) = first else { return Err(no_bundle("it has no head".to_owned())) };
     if head.version > VERSION {
         return Err(BundleError::Newer { found: head.version });
     }
@@ -298,7 +298,7 @@ impl Unpacking {
         while read_line(reader, &mut line)? {
             let mark = if line.starts_with(b"{\"b\":") { None } else { serde_json::from_slice(&line).ok() };
             match (mark, &mut self.segment) {
-                (Some(Line::End { lines, sha256 }), _) => {
+                (Some(BundleLine::End { lines, sha256 }), _) => {
                     let whole = lines == self.lines && sha256 == hex(self.seal.clone());
                     problem = (!whole).then(|| "it is not what was exported".to_owned());
                     break;
@@ -319,27 +319,27 @@ impl Unpacking {
         self.segment.take().map_or(Ok(()), |mut segment| segment.flush())
     }
 
-    fn take(&mut self, line: Line) -> Result<(), BundleError> {
+    fn take(&mut self, line: BundleLine) -> Result<(), BundleError> {
         match line {
-            Line::Segment(number) => {
+            BundleLine::Segment(number) => {
                 self.close()?;
                 let path = self.paths.dir().join(names::segment(number));
                 let file = File::create_new(&path).map_err(FileError::at(&path, FileAction::Create))?;
                 self.segment = Some(BufWriter::new(file));
             }
-            Line::Note { size, text } => {
+            BundleLine::Note { size, text } => {
                 let folder = self.paths.dir().join(names::CHECKPOINTS);
                 make(&folder)?;
                 let path = folder.join(names::note(size));
                 std::fs::write(&path, text).map_err(FileError::at(&path, FileAction::Create))?;
             }
-            Line::Blob { base64, sha256: _ } => {
+            BundleLine::Blob { base64, sha256: _ } => {
                 // Stored under the digest of what is there: a changed blob is missing under the name that was promised.
                 if let Ok(bytes) = STANDARD.decode(base64) {
                     Blobs::new(Disk, self.paths.blobs().to_owned()).put(&bytes)?;
                 }
             }
-            Line::Bundle(_) | Line::End { .. } => {}
+            BundleLine::Bundle(_) | BundleLine::End { .. } => {}
         }
         Ok(())
     }

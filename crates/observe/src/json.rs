@@ -22,7 +22,7 @@ pub(super) enum Json<'a> {
 impl<'a> Json<'a> {
     /// Reads a whole text; nothing if it is not JSON.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let mut reader = Reader { rest: text };
+        let mut reader = JsonReader { rest: text };
         let value = reader.value(DEPTH_MAX)?;
         reader.space();
         reader.rest.is_empty().then_some(value)
@@ -121,11 +121,11 @@ fn quote(out: &mut String, text: &str) {
     out.push('"');
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn space(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
     }
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
             return Some(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER));
         }
         let Some(after) = self.rest.strip_prefix("\\u") else { return Some(char::REPLACEMENT_CHARACTER) };
-        let mut ahead = Reader { rest: after };
+        let mut ahead = JsonReader { rest: after };
         let second = ahead.hex4()?;
         if !(0xdc00..0xe000).contains(&second) {
             // It is a character of its own, and must not vanish with the half before it.

@@ -40,10 +40,10 @@ const DEPTH_MAX: u8 = 8;
 
 /// All command lines of a call, each once.
 pub(super) fn of(tool: &str, arguments: &Arguments<'_>) -> Vec<String> {
-    let mut found = Found { reader: Reader::of(tool), lines: Vec::new() };
+    let mut found = FoundLines { reader: CodeReader::of(tool), lines: Vec::new() };
     match arguments {
         Arguments::Json(json) => found.value(json, DEPTH_MAX),
-        Arguments::Plain(_) if found.reader == Reader::Shell => {
+        Arguments::Plain(_) if found.reader == CodeReader::Shell => {
             found.add(arguments.command().map(alloc::borrow::Cow::into_owned));
         }
         Arguments::Plain(_) => {}
@@ -53,7 +53,7 @@ pub(super) fn of(tool: &str, arguments: &Arguments<'_>) -> Vec<String> {
 
 /// How much of a tool's arguments is a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reader {
+enum CodeReader {
     /// It is a shell under one of its names.
     Shell,
     /// Its name says that it runs something.
@@ -64,7 +64,7 @@ enum Reader {
     Any,
 }
 
-impl Reader {
+impl CodeReader {
     fn of(tool: &str) -> Self {
         let name = Name::of(tool);
         match tools::kind(tool) {
@@ -87,12 +87,12 @@ impl Reader {
     }
 }
 
-struct Found {
-    reader: Reader,
+struct FoundLines {
+    reader: CodeReader,
     lines: Vec<String>,
 }
 
-impl Found {
+impl FoundLines {
     fn add(&mut self, line: Option<String>) {
         // A patch is the text of files; its lines are nobody's commands.
         let line = line.filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("*** Begin Patch"));
@@ -112,7 +112,7 @@ impl Found {
                 }
             }
             Json::List(items) => {
-                if depth == DEPTH_MAX && self.reader == Reader::Shell {
+                if depth == DEPTH_MAX && self.reader == CodeReader::Shell {
                     self.add(list_command(items));
                 }
                 items.iter().for_each(|item| self.value(item, deeper));
@@ -142,11 +142,11 @@ impl Found {
 }
 
 /// The line as its interpreter gets it: code is no shell's, and a call may name another interpreter.
-fn interpreted(field: &str, text: &str, reader: Reader, beside: &[(String, Json<'_>)]) -> String {
+fn interpreted(field: &str, text: &str, reader: CodeReader, beside: &[(String, Json<'_>)]) -> String {
     let named = beside.iter().find(|(name, _)| plain(name) == "shell").and_then(|(_, value)| value.text());
     match named.filter(|shell| !shell.trim().is_empty() && !shell.contains(' ') && !is_shell(shell)) {
         Some(other) => format!("{other} -c {}", quoted(text)),
-        None if field == "code" && reader != Reader::Shell => format!("python3 -c {}", quoted(text)),
+        None if field == "code" && reader != CodeReader::Shell => format!("python3 -c {}", quoted(text)),
         None => text.to_owned(),
     }
 }

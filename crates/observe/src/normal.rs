@@ -172,7 +172,7 @@ impl Normal {
     }
 
     /// A word of hex digits that a machine made up; its letters before the first digit are taken back.
-    fn generated_id(&mut self, tail: &[u8], before: usize, word: usize) -> Option<volatile::Found> {
+    fn generated_id(&mut self, tail: &[u8], before: usize, word: usize) -> Option<volatile::VolatileWord> {
         let start = self.out.len().saturating_sub(before);
         let head = self.out.get(start..)?;
         let found = volatile::generated_id(head, tail, word)?;

@@ -55,14 +55,14 @@ impl Command {
 
 /// Splits a command line into its simple commands.
 pub(super) fn commands(line: &str) -> Vec<Command> {
-    let mut reader = Reader { rest: line, ..Reader::default() };
+    let mut reader = WordReader { rest: line, ..WordReader::default() };
     while reader.done.len() < COMMANDS_MAX && reader.step() {}
     reader.end(Joint::End);
     reader.done
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct WordReader<'a> {
     rest: &'a str,
     done: Vec<Command>,
     words: Vec<Word>,
@@ -81,7 +81,7 @@ enum Redirect {
     HereDocument,
 }
 
-impl Reader<'_> {
+impl WordReader<'_> {
     /// Takes the next character; false at the end.
     fn step(&mut self) -> bool {
         let mut characters = self.rest.chars();

@@ -4,7 +4,7 @@ use super::normal::{Volatility, is_word};
 
 /// A volatile part: how many bytes it covers and what stands for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct VolatileWord {
     /// Bytes covered.
     pub(super) length: usize,
     /// What is written instead.
@@ -12,8 +12,8 @@ pub(super) struct Found {
 }
 
 /// A volatile part that starts at a digit which starts a word; `before` is the text written so far.
-pub(super) fn at_word(tail: &[u8], before: &[u8], volatility: Volatility) -> Option<Found> {
-    let found = |length: usize, marker| Some(Found { length, marker });
+pub(super) fn at_word(tail: &[u8], before: &[u8], volatility: Volatility) -> Option<VolatileWord> {
+    let found = |length: usize, marker| Some(VolatileWord { length, marker });
     let number = digits(tail);
     let whole = |length: &usize| ends_word(tail, *length);
     // The byte behind the digits says which shapes are possible; most numbers are none of them.
@@ -56,7 +56,7 @@ const ID_HEX_MIN: usize = 12;
 const CONTENT_HEX: [usize; 2] = [40, 64];
 
 /// A generated id of which `head` is already written and `word` bytes of `tail` are to come.
-pub(super) fn generated_id(head: &[u8], tail: &[u8], word: usize) -> Option<Found> {
+pub(super) fn generated_id(head: &[u8], tail: &[u8], word: usize) -> Option<VolatileWord> {
     let mine = tail.get(..word)?;
     let hex = |part: &[u8]| part.iter().all(u8::is_ascii_hexdigit);
     if !hex(head) || !hex(mine) {
@@ -65,11 +65,11 @@ pub(super) fn generated_id(head: &[u8], tail: &[u8], word: usize) -> Option<Foun
     let length = head.len().saturating_add(word);
     if length == 8 {
         let rest = uuid_rest(tail.get(word..)?)?;
-        return Some(Found { length: word.saturating_add(rest), marker: "<id>" });
+        return Some(VolatileWord { length: word.saturating_add(rest), marker: "<id>" });
     }
     let letters = head.iter().chain(mine).any(u8::is_ascii_alphabetic);
     (length >= ID_HEX_MIN && letters && !CONTENT_HEX.contains(&length))
-        .then_some(Found { length: word, marker: "<id>" })
+        .then_some(VolatileWord { length: word, marker: "<id>" })
 }
 
 /// How many digits stand at the start.

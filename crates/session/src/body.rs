@@ -120,10 +120,10 @@ impl SessionBody {
     /// Never for a head made by [`Self::new`].
     pub fn text(&self) -> Result<String, CanonicalError> {
         #[derive(Serialize)]
-        struct Body<'a> {
+        struct SessionLine<'a> {
             session: &'a SessionBody,
         }
-        canonical::to_string(&Body { session: self })
+        canonical::to_string(&SessionLine { session: self })
     }
 }
 
@@ -141,10 +141,10 @@ pub fn event_text(input: &Input) -> Result<String, CanonicalError> {
 /// When a figure is out of the range of JSON integers; decoding has checked that it is not.
 pub fn write_input(input: &Input, text: &mut String) -> Result<(), CanonicalError> {
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct InputLine<'a> {
         input: &'a Input,
     }
-    canonical::write(&Body { input }, text)
+    canonical::write(&InputLine { input }, text)
 }
 
 /// Writes the body of what our own loop learnt.
@@ -153,10 +153,10 @@ pub fn write_input(input: &Input, text: &mut String) -> Result<(), CanonicalErro
 /// When a figure is out of the range of JSON integers.
 pub fn write_run(record: &RunRecord, text: &mut String) -> Result<(), CanonicalError> {
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct RunLine<'a> {
         run: &'a RunRecord,
     }
-    canonical::write(&Body { run: record }, text)
+    canonical::write(&RunLine { run: record }, text)
 }
 
 /// Writes the body of a decision.
@@ -165,10 +165,10 @@ pub fn write_run(record: &RunRecord, text: &mut String) -> Result<(), CanonicalE
 /// When a figure is out of the range of JSON integers.
 pub fn write_decision(run_id: &str, decision: &Decision, text: &mut String) -> Result<(), CanonicalError> {
     #[derive(Serialize)]
-    struct Body<'a> {
+    struct DecisionLine<'a> {
         decision: DecisionRecord<'a>,
     }
-    canonical::write(&Body { decision: DecisionRecord::new(run_id, decision) }, text)
+    canonical::write(&DecisionLine { decision: DecisionRecord::new(run_id, decision) }, text)
 }
 
 /// The last record of a recording: without it a whole file looks like one that was cut off.
@@ -186,10 +186,10 @@ impl EndBody {
     /// When the count is out of the range of JSON integers.
     pub fn text(&self) -> Result<String, CanonicalError> {
         #[derive(Serialize)]
-        struct Body<'a> {
+        struct EndLine<'a> {
             end: &'a EndBody,
         }
-        canonical::to_string(&Body { end: self })
+        canonical::to_string(&EndLine { end: self })
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Executed {
     /// What it wrote to its standard error.
     pub stderr: Stream,
     /// How it ended.
-    pub end: Ended,
+    pub end: CommandEnd,
     /// What it planted for other programs to trip over, and what was done with it.
     pub planted: Vec<String>,
 }
@@ -51,7 +51,7 @@ pub struct Stream {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum CommandEnd {
     /// By itself, with this code.
     Exited(i32),
     /// By a signal.

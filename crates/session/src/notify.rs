@@ -53,7 +53,7 @@ fn message(session: &str, decision: &Decision) -> Option<String> {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum NotifyEnd {
     /// By itself.
     ByItself,
     /// It was killed, with everything that it started and that stayed in its process group.
@@ -64,7 +64,7 @@ pub enum Ended {
 ///
 /// # Errors
 /// When it is empty or cannot be started.
-pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<Ended> {
+pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<NotifyEnd> {
     let mut words = command.split_whitespace();
     let program = words.next().ok_or(io::ErrorKind::InvalidInput)?;
     let kept = KEPT.into_iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
@@ -81,7 +81,7 @@ pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<Ended> {
     let begun = Instant::now();
     while begun.elapsed() < limit {
         if child.try_wait()?.is_some() {
-            return Ok(Ended::ByItself);
+            return Ok(NotifyEnd::ByItself);
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -90,7 +90,7 @@ pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<Ended> {
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
     }
     child.wait()?;
-    Ok(Ended::Killed)
+    Ok(NotifyEnd::Killed)
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         let out = dir.path().join("out");
         let command = format!("{} {}", script(&dir, "printf '%s' \"$3\" > \"$1\""), out.display());
         let message = "held; $(touch x) `id` \"quoted\"";
-        assert_eq!(run(&format!("{command} two"), message, TIME_MAX).unwrap(), Ended::ByItself);
+        assert_eq!(run(&format!("{command} two"), message, TIME_MAX).unwrap(), NotifyEnd::ByItself);
         assert_eq!(std::fs::read_to_string(out).unwrap(), message);
     }
 
@@ -121,7 +121,7 @@ mod tests {
         let begun = Instant::now();
         let out = dir.path().join("late");
         let command = script(&dir, &format!("(sleep 2; touch {}) & sleep 60", out.display()));
-        assert_eq!(run(&command, "m", Duration::from_millis(200)).unwrap(), Ended::Killed);
+        assert_eq!(run(&command, "m", Duration::from_millis(200)).unwrap(), NotifyEnd::Killed);
         assert!(begun.elapsed() < Duration::from_secs(30));
         std::thread::sleep(Duration::from_millis(2_300));
         assert!(!out.exists(), "its child went with it");

@@ -145,7 +145,7 @@ fn again(records: &mut impl Bodies) -> Result<Replayed, ReplayError> {
 
 /// One decision that another policy would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct DecisionChange {
     /// Under the recorded policy.
     pub before: Decision,
     /// Under the other one.
@@ -157,7 +157,7 @@ pub struct Change {
 ///
 /// # Errors
 /// When the file does not verify or is no recording.
-pub fn under(reader: impl BufRead, other: &Policy, tell: impl FnMut(&Change)) -> Result<u64, ReplayError> {
+pub fn under(reader: impl BufRead, other: &Policy, tell: impl FnMut(&DecisionChange)) -> Result<u64, ReplayError> {
     compare(&mut Records::new(reader), other, tell)
 }
 
@@ -168,12 +168,16 @@ pub fn under(reader: impl BufRead, other: &Policy, tell: impl FnMut(&Change)) ->
 pub fn session_under<S: Storage>(
     journal: &Journal<S>,
     other: &Policy,
-    tell: impl FnMut(&Change),
+    tell: impl FnMut(&DecisionChange),
 ) -> Result<u64, ReplayError> {
     compare(&mut JournalBodies::new(journal), other, tell)
 }
 
-fn compare(records: &mut impl Bodies, other: &Policy, mut tell: impl FnMut(&Change)) -> Result<u64, ReplayError> {
+fn compare(
+    records: &mut impl Bodies,
+    other: &Policy,
+    mut tell: impl FnMut(&DecisionChange),
+) -> Result<u64, ReplayError> {
     let (_, chain) = begin(records)?;
     let mut runs = TwoPolicies { before: chain, after: Chain::new(other.clone())? };
     let mut inputs = 0;
@@ -203,13 +207,14 @@ impl TwoPolicies {
 
     /// Gives one input to both; tells whether what the gate lets through, the veto, the intent, or the strictest level
     /// of the findings would change.
-    pub fn input(&mut self, input: &Input) -> Option<Change> {
-        let change = Change { before: self.before.step(input).decision, after: self.after.step(input).decision };
+    pub fn input(&mut self, input: &Input) -> Option<DecisionChange> {
+        let change =
+            DecisionChange { before: self.before.step(input).decision, after: self.after.step(input).decision };
         differs(&change).then_some(change)
     }
 }
 
-fn differs(change: &Change) -> bool {
+fn differs(change: &DecisionChange) -> bool {
     let seen = |decision: &Decision| {
         let safety = &decision.safety;
         (safety.allowed, safety.veto_reason, decision.intent.intent, decision.level())

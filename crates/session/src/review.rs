@@ -10,7 +10,7 @@ mod proposal;
 
 pub use answer::AnswerError;
 pub use error::ReviewError;
-pub use proposal::{Listed, Proposal, State};
+pub use proposal::{ListedProposal, Proposal, State};
 
 use crate::driver::Driver;
 use crate::execution;
@@ -82,7 +82,7 @@ impl Gate {
     ///
     /// # Errors
     /// When the folder of the proposals cannot be read.
-    pub fn proposals(&self) -> Result<Vec<Listed>, ReviewError> {
+    pub fn proposals(&self) -> Result<Vec<ListedProposal>, ReviewError> {
         let staged = self.staged().ok().map(|changes| changes.digest());
         proposal::list(&self.layout, staged)
     }

@@ -63,7 +63,7 @@ impl RunRecord {
 
 /// The part of a record that says how to read the rest.
 #[derive(Deserialize)]
-struct Form {
+struct RecordVersion {
     version: u32,
 }
 
@@ -158,7 +158,7 @@ pub fn look(layout: &Layout, session: &SessionId) -> Result<Option<SeenRecord>, 
         ReadError::from(FileError::at(&path, FileAction::Read)(cause))
     };
     // The version alone first: a newer record may have another form.
-    let Form { version } = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
+    let RecordVersion { version } = serde_json::from_slice(&bytes).map_err(|error| unreadable(error.into()))?;
     if version > RunRecord::VERSION {
         let why = format!("its version {version} is newer than {}, which this program reads", RunRecord::VERSION);
         return Err(unreadable(why.into()));

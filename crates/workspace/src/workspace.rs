@@ -143,7 +143,7 @@ impl Workspace {
     pub fn locate(start: &Path, places: &Places) -> Result<Self, WorkspaceError> {
         let root = find_root(start)?;
         let layout = Layout::at(&root.join(FOLDER));
-        if inspect(layout.folder())? == Presence::Missing && may_write(&root).is_err() {
+        if inspect(layout.folder())? == FolderState::Missing && may_write(&root).is_err() {
             let layout = Layout::at(&outside(&root, places)?);
             inspect(layout.folder())?;
             return Ok(Self { root, layout, state: StatePlace::InStateHome });
@@ -187,7 +187,7 @@ fn find_root(start: &Path) -> Result<PathBuf, WorkspaceError> {
         return Err(none(io::ErrorKind::NotADirectory.into()));
     }
     for folder in start.ancestors() {
-        if inspect(&folder.join(FOLDER))? == Presence::Folder {
+        if inspect(&folder.join(FOLDER))? == FolderState::Folder {
             return Ok(folder.to_owned());
         }
     }
@@ -196,17 +196,17 @@ fn find_root(start: &Path) -> Result<PathBuf, WorkspaceError> {
 
 /// Whether a `.geometry` is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presence {
+enum FolderState {
     Missing,
     Folder,
 }
 
 /// Looks at a `.geometry` and refuses what is no plain, writable folder of this user.
-fn inspect(path: &Path) -> Result<Presence, WorkspaceError> {
+fn inspect(path: &Path) -> Result<FolderState, WorkspaceError> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(Presence::Missing);
+            return Ok(FolderState::Missing);
         }
         Err(cause) => return Err(FileError::at(path, FileAction::Inspect)(cause).into()),
     };
@@ -222,7 +222,7 @@ fn inspect(path: &Path) -> Result<Presence, WorkspaceError> {
         return Err(WorkspaceError::ForeignOwner { path: path(), owner });
     }
     may_write(&path()).map_err(|cause| WorkspaceError::NotWritable { path: path(), cause })?;
-    Ok(Presence::Folder)
+    Ok(FolderState::Folder)
 }
 
 /// Asks the system whether files may be made in a folder, without making one.

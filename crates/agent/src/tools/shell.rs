@@ -10,7 +10,7 @@ use std::time::Duration;
 use tripwire_core::chain::event::ErrorClass;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::input::Permission;
-use tripwire_session::execution::{Ended, ExecutionError, Stream, Work};
+use tripwire_session::execution::{CommandEnd, ExecutionError, Stream, Work};
 use tripwire_session::memory::{MemoryStore, Visibility};
 
 /// The most bytes of one stream that are shown.
@@ -116,11 +116,14 @@ impl Tool for Shell {
         let verbatim = [(stdout.differs, "stdout", executed.stdout), (stderr.differs, "stderr", executed.stderr)];
         let output = Output {
             exit_code: match executed.end {
-                Ended::Exited(code) => Some(code),
-                Ended::Signaled(_) | Ended::TimedOut | Ended::Interrupted | Ended::OverBudget(_) => None,
+                CommandEnd::Exited(code) => Some(code),
+                CommandEnd::Signaled(_)
+                | CommandEnd::TimedOut
+                | CommandEnd::Interrupted
+                | CommandEnd::OverBudget(_) => None,
             },
             end: how(executed.end),
-            timed_out: executed.end == Ended::TimedOut,
+            timed_out: executed.end == CommandEnd::TimedOut,
             stdout: stdout.shown,
             stderr: stderr.shown,
             stdout_bytes: stdout.total,
@@ -148,37 +151,37 @@ fn program() -> &'static str {
     if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" }
 }
 
-fn how(end: Ended) -> HowEnded {
+fn how(end: CommandEnd) -> HowEnded {
     match end {
-        Ended::Exited(_) => HowEnded::Exited,
-        Ended::Signaled(_) => HowEnded::Signaled,
-        Ended::TimedOut => HowEnded::TimedOut,
-        Ended::Interrupted => HowEnded::Interrupted,
-        Ended::OverBudget(_) => HowEnded::OverBudget,
+        CommandEnd::Exited(_) => HowEnded::Exited,
+        CommandEnd::Signaled(_) => HowEnded::Signaled,
+        CommandEnd::TimedOut => HowEnded::TimedOut,
+        CommandEnd::Interrupted => HowEnded::Interrupted,
+        CommandEnd::OverBudget(_) => HowEnded::OverBudget,
     }
 }
 
-fn end(end: Ended) -> ToolEnd {
+fn end(end: CommandEnd) -> ToolEnd {
     match end {
-        Ended::Exited(code) => ToolEnd::Exited(code),
+        CommandEnd::Exited(code) => ToolEnd::Exited(code),
         // As shells count it.
-        Ended::Signaled(signal) => ToolEnd::Exited(signal.saturating_add(128)),
-        Ended::TimedOut => ToolEnd::Broken(ErrorClass::Timeout),
+        CommandEnd::Signaled(signal) => ToolEnd::Exited(signal.saturating_add(128)),
+        CommandEnd::TimedOut => ToolEnd::Broken(ErrorClass::Timeout),
         // It ran, and did not come to its end.
-        Ended::Interrupted | Ended::OverBudget(_) => ToolEnd::Broken(ErrorClass::NonZeroExit),
+        CommandEnd::Interrupted | CommandEnd::OverBudget(_) => ToolEnd::Broken(ErrorClass::NonZeroExit),
     }
 }
 
-fn notes(end: Ended, limit: Duration, planted: &[String]) -> Vec<String> {
+fn notes(end: CommandEnd, limit: Duration, planted: &[String]) -> Vec<String> {
     let mut notes: Vec<String> = planted.iter().map(|text| format!("planted file found: {text}")).collect();
     match end {
-        Ended::Exited(_) => {}
-        Ended::Signaled(signal) => notes.push(format!("ended by signal {signal}")),
-        Ended::TimedOut => {
+        CommandEnd::Exited(_) => {}
+        CommandEnd::Signaled(signal) => notes.push(format!("ended by signal {signal}")),
+        CommandEnd::TimedOut => {
             notes.push(format!("the command did not end within {} ms and was ended", limit.as_millis()));
         }
-        Ended::Interrupted => notes.push("the command was interrupted and ended".to_owned()),
-        Ended::OverBudget(budget) => notes.push(format!("the command spent its budget of {budget} and was ended")),
+        CommandEnd::Interrupted => notes.push("the command was interrupted and ended".to_owned()),
+        CommandEnd::OverBudget(budget) => notes.push(format!("the command spent its budget of {budget} and was ended")),
     }
     notes
 }

@@ -21,7 +21,7 @@ use tripwire_journal::{Journal, Options};
 use tripwire_session::driver::open_existing;
 use tripwire_session::formats::recording::is_recording;
 use tripwire_session::formats::stream::Inputs;
-use tripwire_session::replay::{self, Change, ReplayError, Replayed, TwoPolicies, TwoRuns};
+use tripwire_session::replay::{self, DecisionChange, ReplayError, Replayed, TwoPolicies, TwoRuns};
 use tripwire_session::transcript::Compared;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
@@ -124,7 +124,7 @@ fn of_journal(
 /// Prints the decisions that another policy would change, as they are found.
 fn changes(
     args: &ReplayArgs,
-    compare: impl FnOnce(&mut dyn FnMut(&Change)) -> Result<u64, Problem>,
+    compare: impl FnOnce(&mut dyn FnMut(&DecisionChange)) -> Result<u64, Problem>,
 ) -> Result<Exit, Problem> {
     let mut changes = Changes { json: args.json, out: Out::lock(), count: 0, printed: Ok(()) };
     let inputs = compare(&mut |change| changes.tell(change))?;
@@ -186,7 +186,7 @@ struct Changes {
 }
 
 impl Changes {
-    fn tell(&mut self, change: &Change) {
+    fn tell(&mut self, change: &DecisionChange) {
         self.count += 1;
         if self.printed.is_ok() {
             self.printed = self.out.line(&if self.json { as_json(change) } else { in_words(change) });
@@ -234,7 +234,7 @@ fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, 
     }
 }
 
-fn in_words(change: &Change) -> String {
+fn in_words(change: &DecisionChange) -> String {
     let tell = |decision: &Decision| {
         let safety = &decision.safety;
         let answer = if safety.allowed { "allowed" } else { safety.reason.as_ref() };
@@ -244,7 +244,7 @@ fn in_words(change: &Change) -> String {
     format!("decision {}: {} -> {}", change.before.i, tell(&change.before), tell(&change.after))
 }
 
-fn as_json(change: &Change) -> String {
+fn as_json(change: &DecisionChange) -> String {
     let tell = |decision: &Decision| {
         serde_json::json!({
             "allowed": decision.safety.allowed, "vetoReason": decision.safety.veto_reason,

@@ -14,7 +14,7 @@ use tripwire_authority::Who;
 use tripwire_core::counted::counted;
 use tripwire_core::input::Verdict;
 use tripwire_core::record::chain::Digest;
-use tripwire_session::review::{AnswerError, Gate, Listed, Proposal, ReviewError, answer::ANSWER_BYTES_MAX};
+use tripwire_session::review::{AnswerError, Gate, ListedProposal, Proposal, ReviewError, answer::ANSWER_BYTES_MAX};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
@@ -113,7 +113,7 @@ fn show(args: &ReviewShowArgs) -> Result<Exit, Problem> {
     let listed = gate(&workspace).proposals()?;
     let mut out = Out::lock();
     if let Some(text) = &args.digest {
-        let Listed { proposal, is_staged } = one(&listed, text)?;
+        let ListedProposal { proposal, is_staged } = one(&listed, text)?;
         let words = || {
             format!(
                 "{}{}",
@@ -123,7 +123,7 @@ fn show(args: &ReviewShowArgs) -> Result<Exit, Problem> {
         };
         out.line(&if args.form.json { as_json(proposal, Some(*is_staged)).to_string() } else { words() })?;
     } else {
-        for Listed { proposal, is_staged } in &listed {
+        for ListedProposal { proposal, is_staged } in &listed {
             let mark = if *is_staged { "  (staged now)" } else { "" };
             out.line(&if args.form.json {
                 as_json(proposal, Some(*is_staged)).to_string()
@@ -185,9 +185,9 @@ fn digest(gate: &Gate, text: &str) -> Result<Digest, Problem> {
     }
 }
 
-fn one<'a>(listed: &'a [Listed], text: &str) -> Result<&'a Listed, Problem> {
-    let fits = |listed: &&Listed| text.len() >= 4 && listed.proposal.digest.to_string().starts_with(text);
-    let found: Vec<&Listed> = listed.iter().filter(fits).collect();
+fn one<'a>(listed: &'a [ListedProposal], text: &str) -> Result<&'a ListedProposal, Problem> {
+    let fits = |listed: &&ListedProposal| text.len() >= 4 && listed.proposal.digest.to_string().starts_with(text);
+    let found: Vec<&ListedProposal> = listed.iter().filter(fits).collect();
     match found.as_slice() {
         [only] => Ok(only),
         [] | [..] => Err(ReviewError::NoSuchDigest { text: text.to_owned(), count: found.len() }.into()),

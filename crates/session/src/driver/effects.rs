@@ -16,7 +16,7 @@ use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::store;
 use tripwire_workspace::geometry::manifest::{Bit, Live, Manifest};
 use tripwire_workspace::geometry::reports::{BlockerReport, Checkpoint, Report as File};
-use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType, LogError, SafetyLog};
+use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry, LogError, SafetyLog};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
 use tripwire_workspace::session::SessionId;
@@ -171,8 +171,8 @@ fn blocker(session: &SessionId, decision: &Decision, strictest: Option<&Finding>
 }
 
 /// The entry of a finding, for those that the safety log has a name for.
-pub(super) fn log_entry(decision: &Decision, finding: &Finding, now: WallClock) -> Option<Entry> {
-    let mut entry = Entry::new(now, event_type(finding.kind)?, action_taken(decision, finding))
+pub(super) fn log_entry(decision: &Decision, finding: &Finding, now: WallClock) -> Option<LogEntry> {
+    let mut entry = LogEntry::new(now, event_type(finding.kind)?, action_taken(decision, finding))
         .with("rule", finding.rule.id())
         .with("reason", finding.reason.as_str())
         .with("index", decision.i.get());

@@ -48,7 +48,7 @@ pub fn write<S: Storage>(
     let mut policy_hash = String::new();
     let mut prompt_hash = UNKNOWN.to_owned();
     let failure = Cell::new(None);
-    for record in Records::new(journal, &failure) {
+    for record in FrozenRecords::new(journal, &failure) {
         let wrong = |problem: String| DriverError::Record { index: record.index, problem };
         let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
         if let Some(head) = body.session {
@@ -88,20 +88,20 @@ fn fail_if(failure: &Cell<Option<DriverError>>) -> Result<(), DriverError> {
 }
 
 /// The records of a journal one by one; trouble ends them and is left in the cell.
-struct Records<'a, S: Storage> {
+struct FrozenRecords<'a, S: Storage> {
     journal: &'a Journal<S>,
     place: Place,
     page: std::vec::IntoIter<Record>,
     failure: &'a Cell<Option<DriverError>>,
 }
 
-impl<'a, S: Storage> Records<'a, S> {
+impl<'a, S: Storage> FrozenRecords<'a, S> {
     fn new(journal: &'a Journal<S>, failure: &'a Cell<Option<DriverError>>) -> Self {
         Self { journal, place: journal.beginning(), page: Vec::new().into_iter(), failure }
     }
 }
 
-impl<S: Storage> Iterator for Records<'_, S> {
+impl<S: Storage> Iterator for FrozenRecords<'_, S> {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
@@ -125,7 +125,7 @@ fn inputs<'a, S: Storage>(
     journal: &'a Journal<S>,
     failure: &'a Cell<Option<DriverError>>,
 ) -> impl Iterator<Item = serde_json::Value> + 'a {
-    Records::new(journal, failure).filter_map(|record| {
+    FrozenRecords::new(journal, failure).filter_map(|record| {
         let body: ReadBody<'_> = serde_json::from_str(&record.body).ok()?;
         serde_json::from_str(body.input?.get()).ok()
     })
@@ -133,13 +133,13 @@ fn inputs<'a, S: Storage>(
 
 /// The trajectory in the seed's words: the state is the reported mode, the action what came in.
 struct Steps<'a, S: Storage> {
-    records: Records<'a, S>,
+    records: FrozenRecords<'a, S>,
     state: String,
     action: Option<(u64, String)>,
 }
 
 #[derive(Deserialize)]
-struct Decided {
+struct FrozenDecision {
     activity: Activity,
     safety: Safety,
 }
@@ -157,7 +157,7 @@ struct Safety {
 
 impl<'a, S: Storage> Steps<'a, S> {
     fn new(journal: &'a Journal<S>, failure: &'a Cell<Option<DriverError>>) -> Self {
-        Self { records: Records::new(journal, failure), state: "START".to_owned(), action: None }
+        Self { records: FrozenRecords::new(journal, failure), state: "START".to_owned(), action: None }
     }
 }
 
@@ -172,8 +172,8 @@ impl<S: Storage> Iterator for Steps<'_, S> {
                 self.action = Some((record.index, in_short(&input.what)));
             }
             let Some(decision) = body.decision else { continue };
-            let decided = serde_json::from_str::<Decided>(decision.get()).ok();
-            if let (Some(Decided { activity, safety }), Some((index, action))) = (decided, self.action.take()) {
+            let decided = serde_json::from_str::<FrozenDecision>(decision.get()).ok();
+            if let (Some(FrozenDecision { activity, safety }), Some((index, action))) = (decided, self.action.take()) {
                 let next_state = match safety.allowed {
                     true => activity.mode.clone(),
                     false => format!("{}, refused: {}", activity.mode, safety.reason),

@@ -10,7 +10,7 @@ use tripwire_core::run::record::{FaultKind, RUN_VERSION, RunRecord};
 use tripwire_core::run::{LoopEffect, Run, RunInput};
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Storage;
-use tripwire_workspace::geometry::safety_log::{ActionTaken, Entry, EventType};
+use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// Records that are read at once.
@@ -80,18 +80,18 @@ fn relearn(run: &mut Option<Run>, record: &RunRecord, chain: &Chain) -> Result<V
 
 /// What the safety log says of a view, if it is one of its types.
 #[must_use]
-pub fn log_entry(view: &LoopEffect, at: WallClock) -> Option<Entry> {
+pub fn log_entry(view: &LoopEffect, at: WallClock) -> Option<LogEntry> {
     let LoopEffect::Line(line) = view else { return None };
     if let Line::Fault { call, fault } = line {
         let kind = match fault.kind {
             FaultKind::UnknownTool => EventType::UnknownTool,
             FaultKind::ValidationError => EventType::ValidationError,
         };
-        let entry = Entry::new(at, kind, ActionTaken::Blocked);
+        let entry = LogEntry::new(at, kind, ActionTaken::Blocked);
         return Some(entry.with("call", call.as_str()).with("reason", fault.text.as_str()));
     }
     if let Line::EngineSwitch(switched) = line {
-        let entry = Entry::new(at, EventType::EngineSwitch, ActionTaken::ContinuedMonitoring);
+        let entry = LogEntry::new(at, EventType::EngineSwitch, ActionTaken::ContinuedMonitoring);
         let entry = entry.with("from", switched.from.as_str()).with("to", switched.to.as_str());
         return Some(entry.with("reason", switched.reason.as_str()));
     }

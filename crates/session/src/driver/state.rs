@@ -84,7 +84,7 @@ pub(super) struct StateFile {
 
 /// The same, borrowed from what a process knows.
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenState<'a> {
     version: u32,
     records: u64,
     hash: Digest,
@@ -122,7 +122,7 @@ impl SessionState {
     /// every hook ten times as much. Not synced: what a crash or a power cut leaves half written does not fit its seal,
     /// and then the journal gives it again. `hash` is that of the last record that was taken in.
     pub(super) fn save(&self, dir: SessionDir<'_>, hash: Digest) -> Result<(), StateError> {
-        let written = Written {
+        let written = WrittenState {
             version: VERSION,
             records: self.known,
             hash,

@@ -9,7 +9,7 @@ use tripwire_core::input::Input;
 use tripwire_journal::Journal;
 use tripwire_journal::storage::Storage;
 use tripwire_workspace::geometry::layout::Layout;
-use tripwire_workspace::geometry::safety_log::{Entry, SafetyLog};
+use tripwire_workspace::geometry::safety_log::{LogEntry, SafetyLog};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
 
@@ -84,7 +84,7 @@ pub fn replay<S: Storage>(
 /// # Errors
 /// When a journal does not verify or the log cannot be written.
 pub fn rebuild_safety_log(layout: &Layout) -> Result<u64, DriverError> {
-    let mut entries: Vec<(u64, Entry)> = Vec::new();
+    let mut entries: Vec<(u64, LogEntry)> = Vec::new();
     for session in sessions(layout)? {
         let journal = open_existing(layout, &session)?;
         replay(&journal, |_, decision, at| {

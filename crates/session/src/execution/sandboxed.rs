@@ -4,7 +4,7 @@
 //! sandbox can hang as well (a dead network disk, a tree without end): whoever waits gets an answer soon after the
 //! deadline, and what has not started by then never will.
 
-use super::{Ended, Executed, ExecutionError, Executor, Stream, Work, spend};
+use super::{CommandEnd, Executed, ExecutionError, Executor, Stream, Work, spend};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -219,25 +219,25 @@ fn run_until(spec: Sandbox, own: &Interrupt, outer: &Interrupt, limit: Duration)
     }
 }
 
-fn ended(report: &Report) -> Ended {
+fn ended(report: &Report) -> CommandEnd {
     match report.end {
-        tripwire_sandbox::End::Exited(code) => Ended::Exited(i32::from(code)),
-        tripwire_sandbox::End::Signaled(signal) => Ended::Signaled(i32::from(signal)),
-        tripwire_sandbox::End::TimedOut => Ended::TimedOut,
-        tripwire_sandbox::End::Interrupted => Ended::Interrupted,
-        tripwire_sandbox::End::OverBudget(budget) => Ended::OverBudget(budget.name()),
+        tripwire_sandbox::End::Exited(code) => CommandEnd::Exited(i32::from(code)),
+        tripwire_sandbox::End::Signaled(signal) => CommandEnd::Signaled(i32::from(signal)),
+        tripwire_sandbox::End::TimedOut => CommandEnd::TimedOut,
+        tripwire_sandbox::End::Interrupted => CommandEnd::Interrupted,
+        tripwire_sandbox::End::OverBudget(budget) => CommandEnd::OverBudget(budget.name()),
     }
 }
 
 /// A command that ran and failed is the agent's business; one that was cut off broke the execution.
-fn status(end: Ended, report: &Report) -> ExecutionStatus {
+fn status(end: CommandEnd, report: &Report) -> ExecutionStatus {
     match end {
-        Ended::TimedOut => ExecutionStatus::Failed,
-        Ended::Interrupted | Ended::OverBudget(_) => ExecutionStatus::Partial,
-        Ended::Exited(_) | Ended::Signaled(_) if report.stdout.truncated() || report.stderr.truncated() => {
+        CommandEnd::TimedOut => ExecutionStatus::Failed,
+        CommandEnd::Interrupted | CommandEnd::OverBudget(_) => ExecutionStatus::Partial,
+        CommandEnd::Exited(_) | CommandEnd::Signaled(_) if report.stdout.truncated() || report.stderr.truncated() => {
             ExecutionStatus::Partial
         }
-        Ended::Exited(_) | Ended::Signaled(_) => ExecutionStatus::Success,
+        CommandEnd::Exited(_) | CommandEnd::Signaled(_) => ExecutionStatus::Success,
     }
 }
 

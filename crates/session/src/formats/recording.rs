@@ -103,7 +103,7 @@ pub struct Records<R> {
 }
 
 #[derive(Deserialize)]
-struct Record<'a> {
+struct RecordedLine<'a> {
     #[serde(borrow)]
     b: &'a RawValue,
     h: Digest,
@@ -127,7 +127,8 @@ impl<R: BufRead> Records<R> {
         }
         let index = self.index;
         let no_record = |problem: String| ReadError::NoRecord { index, problem };
-        let record: Record<'_> = serde_json::from_slice(&self.buffer).map_err(|error| no_record(error.to_string()))?;
+        let record: RecordedLine<'_> =
+            serde_json::from_slice(&self.buffer).map_err(|error| no_record(error.to_string()))?;
         let problem = if record.i != index {
             Some("its index is not the next one")
         } else if record.p != self.previous {
@@ -149,7 +150,7 @@ impl<R: BufRead> Records<R> {
 /// Whether a first line is that of a recording, and not of a plain stream of events.
 #[must_use]
 pub fn is_recording(first_line: &[u8]) -> bool {
-    serde_json::from_slice::<Record<'_>>(first_line).is_ok()
+    serde_json::from_slice::<RecordedLine<'_>>(first_line).is_ok()
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub enum AnswerError {
 }
 
 /// One of the words where it stands.
-struct Found {
+struct FoundVerdict {
     verdict: Verdict,
     at: usize,
     whole: bool,
@@ -97,7 +97,7 @@ const fn name(verdict: Verdict) -> &'static str {
     }
 }
 
-fn find(text: &str) -> Vec<Found> {
+fn find(text: &str) -> Vec<FoundVerdict> {
     let mut found = Vec::new();
     for verdict in [Verdict::Approved, Verdict::Rejected] {
         for (at, word) in text.match_indices(name(verdict)) {
@@ -106,7 +106,7 @@ fn find(text: &str) -> Vec<Found> {
             let joins = |letter: char| letter.is_alphanumeric() || letter == '_';
             let hyphen = before == Some('-') && text.get(..at.saturating_sub(1)).is_some_and(ends_in_letter);
             let whole = !before.is_some_and(joins) && !behind.is_some_and(joins) && !hyphen;
-            found.push(Found { verdict, at, whole });
+            found.push(FoundVerdict { verdict, at, whole });
         }
     }
     found
@@ -178,7 +178,7 @@ fn open_fence(before: &str) -> bool {
 /// Whether the word's line says more than the word. Any other word on the line can take it back, and nobody can list all
 /// of those: only a label before it, and marks of emphasis, of a list and of an end, are no more. What is rejected may be
 /// followed by the reason.
-fn is_qualified(text: &str, found: &Found) -> bool {
+fn is_qualified(text: &str, found: &FoundVerdict) -> bool {
     const LABELS: [&str; 8] =
         ["verdict", "decision", "final verdict", "final decision", "my verdict", "my decision", "review", "result"];
     let left = text.get(..found.at).and_then(|before| before.rsplit('\n').next()).unwrap_or_default();

@@ -59,7 +59,7 @@ impl State {
 
 /// A proposal in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedProposal {
     /// The proposal.
     pub proposal: Proposal,
     /// Whether it is exactly what is staged now; an approval of anything else is void.
@@ -108,7 +108,7 @@ pub(super) fn find(layout: &Layout, digest: Digest) -> Result<Option<Proposal>, 
 }
 
 /// All proposals, newest first.
-pub(super) fn list(layout: &Layout, staged: Option<Digest>) -> Result<Vec<Listed>, ReviewError> {
+pub(super) fn list(layout: &Layout, staged: Option<Digest>) -> Result<Vec<ListedProposal>, ReviewError> {
     let folder = layout.reviews();
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -120,7 +120,7 @@ pub(super) fn list(layout: &Layout, staged: Option<Digest>) -> Result<Vec<Listed
         let path = entry.map_err(FileError::at(&folder, FileAction::Read))?.path();
         if path.extension().is_some_and(|kind| kind == "json") {
             let proposal = read(path)?;
-            found.push(Listed { is_staged: Some(proposal.digest) == staged, proposal });
+            found.push(ListedProposal { is_staged: Some(proposal.digest) == staged, proposal });
         }
     }
     found.sort_by(|a, b| (&b.proposal.at, b.proposal.digest).cmp(&(&a.proposal.at, a.proposal.digest)));

@@ -94,7 +94,7 @@ pub enum ActionTaken {
 
 /// One entry of the log; the order of the fields is the seed's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// When, as `2026-02-28T15:30:00Z`.
     pub timestamp: String,
     /// What happened.
@@ -106,7 +106,7 @@ pub struct Entry {
     pub action_taken: ActionTaken,
 }
 
-impl Entry {
+impl LogEntry {
     /// An entry without details yet.
     #[must_use]
     pub fn new(at: WallClock, event: EventType, action_taken: ActionTaken) -> Self {
@@ -177,7 +177,7 @@ impl SafetyLog {
     }
 
     /// Adds one entry with one write; makes the file if there is none.
-    pub fn append(&self, entry: &Entry) -> Result<(), LogError> {
+    pub fn append(&self, entry: &LogEntry) -> Result<(), LogError> {
         let line = encode(entry)?;
         let file = self.locked(Lock::Exclusive)?;
         let length = self.check_end(&file)?;
@@ -197,11 +197,11 @@ impl SafetyLog {
     }
 
     /// Reads all entries and checks the whole file.
-    pub fn read(&self) -> Result<Vec<Entry>, LogError> {
+    pub fn read(&self) -> Result<Vec<LogEntry>, LogError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Shape {
-            events: Vec<Entry>,
+            events: Vec<LogEntry>,
         }
         let file = self.locked(Lock::Shared)?;
         let mut text = String::new();
@@ -215,7 +215,7 @@ impl SafetyLog {
     }
 
     /// Writes the log anew from the journal's entries, whatever stands there; readers see the old or the new file.
-    pub fn rebuild(&self, entries: impl IntoIterator<Item = Entry>) -> Result<u64, LogError> {
+    pub fn rebuild(&self, entries: impl IntoIterator<Item = LogEntry>) -> Result<u64, LogError> {
         // Whoever waits for the old file's lock finds, once it has it, that the name moved on, and opens again.
         let _old = self.locked(Lock::Exclusive)?;
         let mut draft = Draft::new(&self.path, FileMode::PRIVATE)?;
@@ -279,7 +279,7 @@ impl SafetyLog {
             return Err(self.damaged("its end is cut or was edited"));
         };
         let empty = length == bytes_of(HEAD).saturating_add(bytes_of(TAIL));
-        if empty || serde_json::from_slice::<Entry>(&last).is_ok() {
+        if empty || serde_json::from_slice::<LogEntry>(&last).is_ok() {
             Ok(length)
         } else {
             Err(self.damaged("its last entry is cut or was edited"))
@@ -326,7 +326,7 @@ enum Lock {
 }
 
 /// One entry as one line.
-fn encode(entry: &Entry) -> Result<String, LogError> {
+fn encode(entry: &LogEntry) -> Result<String, LogError> {
     let line = serde_json::to_string(entry).unwrap_or_default();
     if line.len() > ENTRY_BYTES_MAX {
         return Err(LogError::TooLarge { bytes: line.len() });

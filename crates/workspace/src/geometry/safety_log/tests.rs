@@ -3,8 +3,8 @@
 use super::*;
 use tripwire_testing::{TestDir, tiny_disk};
 
-fn entry(count: u64) -> Entry {
-    Entry::new(WallClock::from_epoch_ms(1_772_292_600_000), EventType::SoftLoop, ActionTaken::ContinuedMonitoring)
+fn entry(count: u64) -> LogEntry {
+    LogEntry::new(WallClock::from_epoch_ms(1_772_292_600_000), EventType::SoftLoop, ActionTaken::ContinuedMonitoring)
         .with("signature", "Edit(file=holographic_encoder.py)")
         .with("count", count)
 }
