@@ -65,7 +65,7 @@ fn check(workspace: &Workspace) -> Report {
     sockets::check(workspace, &mut findings);
     let mut open = Vec::new();
     circles::check(workspace, &mut findings, &mut open);
-    type_names::check(workspace, &mut findings, &mut open);
+    type_names::check(workspace, &mut findings);
     let fields = text_fields::check(workspace, &mut findings);
     dependencies::check(workspace, &mut findings);
     changelog::check(workspace, &mut findings);

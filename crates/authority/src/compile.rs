@@ -3,8 +3,9 @@
 //! Two resources are of one class if they are, or lie below, the same names of the policies. For each name there are
 //! two classes (the name itself and what is below it), and one for everything that lies below none of them.
 
+use super::attribute::Attribute;
 use super::error::{AuthorityError, AuthorityProblem};
-use super::role::{Attribute, Attributes, Roles};
+use super::role::{Attributes, Roles};
 use super::source::Source;
 use super::table::{Answers, Cell, Cells, Kind, Permissions, RoleRow};
 use cedar_policy::{

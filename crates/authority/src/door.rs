@@ -3,8 +3,8 @@
 //! Every door (driver, hooks, own loop, memory, sandbox) asks here and hands the answer to the engine as a fact; the
 //! engine alone refuses. An action may need several permissions; the first that is missing is the one that is named.
 
+use super::attribute::Attribute;
 use super::error::{AuthorityError, AuthorityProblem};
-use super::role::Attribute;
 use super::table::{Permissions, Who};
 use std::path::{Path, PathBuf};
 use tripwire_core::input::{Authority, Grant, IdentityFact, Permission};

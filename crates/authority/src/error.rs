@@ -61,7 +61,7 @@ impl Explain for AuthorityError {
             }
             AuthorityProblem::UnknownRole { known, .. } => format!("use one of {known}, or add it to `roles`").into(),
             AuthorityProblem::UnknownAttribute { .. } => {
-                let names: Vec<_> = super::Attribute::ALL.iter().map(|attribute| attribute.name()).collect();
+                let names: Vec<_> = super::attribute::Attribute::ALL.iter().map(|attribute| attribute.name()).collect();
                 format!("use {}", names.join(", ")).into()
             }
             AuthorityProblem::RoleName { .. } => "use letters, digits, `_` and `-`, at most 64".into(),

@@ -1,8 +1,9 @@
 //! The examples that a policy file carries: each is tried at every load, and one that does not hold refuses the file.
 
+use super::attribute::Attribute;
 use super::compile::{self, Principal};
 use super::error::{AuthorityError, AuthorityProblem};
-use super::role::{Attribute, Attributes, Roles};
+use super::role::{Attributes, Roles};
 use super::source::{Annotated, Source, Wanted};
 use super::table::Kind;
 use std::collections::BTreeSet;

@@ -3,6 +3,7 @@
 //!
 //! Cedar is used here and at no other time: parsing policies costs a millisecond, and a hook has not got one.
 
+mod attribute;
 mod compile;
 pub mod current;
 mod door;
@@ -14,9 +15,10 @@ mod source;
 mod subset;
 mod table;
 
+pub use attribute::Attribute;
 pub use door::{Confinement, Need, Surroundings, Writing, needs};
 pub use error::{AuthorityError, AuthorityProblem};
-pub use role::{Attribute, Attributes, DEFAULT_ROLE, Roles, built_in, of_manifest};
+pub use role::{Attributes, DEFAULT_ROLE, Roles, built_in, of_manifest};
 pub use source::{DEFAULT as DEFAULT_POLICIES, write_if_missing};
 pub use table::{Permissions, Who};
 

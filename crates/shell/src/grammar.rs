@@ -1,8 +1,8 @@
 //! The grammar: lists, pipelines, compounds, simple commands, redirections.
 
 use super::dollar::quoted;
-use super::heredoc::{Expands, Pending, Tabs};
 use super::lexer::{Lexer, is_meta};
+use super::pending::{Expands, Pending, Tabs};
 use super::{Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Sense, Simple, SyntaxError, Wait};
 use alloc::borrow::ToOwned as _;
 use alloc::format;

@@ -1,7 +1,7 @@
 //! The characters of a command line: blanks, quotes, and the edges of words.
 
 use super::{Flow, Piece, Quote, Script, SyntaxError, Word};
-use crate::heredoc::Pending;
+use crate::pending::Pending;
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;

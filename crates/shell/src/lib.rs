@@ -14,6 +14,7 @@ pub mod glob;
 mod grammar;
 mod heredoc;
 mod lexer;
+mod pending;
 
 use alloc::borrow::ToOwned as _;
 use alloc::rc::Rc;

@@ -11,19 +11,8 @@ use super::reach::{child_files, child_folder};
 use super::rust::{is_test_only, start_line};
 use super::workspace::Workspace;
 
-/// Crates that still have a name twice. A crate leaves this list for good.
-const STILL_OPEN: [&str; 7] = [
-    "crates/cli",
-    "crates/clients",
-    "crates/journal",
-    "crates/observe",
-    "crates/session",
-    "crates/supervisor",
-    "crates/workspace",
-];
-
-/// Every second type of one name; those of crates that are known to have some go to `open`.
-pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>, open: &mut Vec<Finding>) {
+/// Every second type of one name.
+pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     let stand_ins = stand_ins(ws);
     let mut seen: BTreeMap<(&str, String), String> = BTreeMap::new();
     for source in ws.production().filter(|source| !stand_ins.contains(&source.path)) {
@@ -34,8 +23,7 @@ pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>, open: &mut Vec<
             let key = (source.package_folder(), name);
             if let Some(first) = seen.get(&key) {
                 let message = format!("`{}` is a type in {first} already; name each after what it is", key.1);
-                let list = if STILL_OPEN.contains(&key.0) { &mut *open } else { &mut *findings };
-                list.push(source.finding(span, Rule::TypeName, message));
+                findings.push(source.finding(span, Rule::TypeName, message));
             } else {
                 seen.insert(key, here);
             }
@@ -96,7 +84,7 @@ mod tests {
     use super::*;
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        printed(&member_files(files), |ws, findings| check(ws, findings, &mut Vec::new()))
+        printed(&member_files(files), check)
     }
 
     const LIBRARY: (&str, &str) = ("crates/a/src/lib.rs", "//! x\nmod b;\nstruct Line;\n");

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::EntryKind;
+use super::entry::EntryKind;
 
 /// No system answers this number by itself.
 pub(super) const LINK_ON_THE_WAY: i32 = i32::MAX;

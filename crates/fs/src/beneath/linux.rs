@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::EntryKind;
+use super::entry::EntryKind;
 
 /// A folder held open; everything is found from here.
 #[derive(Debug)]
