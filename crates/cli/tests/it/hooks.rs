@@ -7,6 +7,7 @@ mod claude;
 mod dialects;
 mod figures;
 mod fixture;
+mod pushes;
 mod reach;
 mod statusline;
 mod supervised;
