@@ -3,6 +3,7 @@
 //! `cargo mutants` lists every mutant and runs the chosen ones; here only the choice is made, from a seed that is printed, so
 //! that a run can be repeated.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::{fmt, io};
@@ -70,11 +71,31 @@ pub fn choose(mut names: Vec<String>, seed: u64, count: usize) -> Vec<String> {
 /// Runs the chosen mutants; the tool prints which were caught, missed or timed out.
 pub fn run(root: &Path, chosen: &[String]) -> Result<ExitStatus, MutantsError> {
     let mut command = tool(root);
-    command.args(["--no-shuffle", "--caught", "--unviable", "--timeout", TIMEOUT_SECONDS, "--output", OUTPUT]);
+    command.args([
+        "--profile",
+        "mutants",
+        "--no-shuffle",
+        "--caught",
+        "--unviable",
+        "--timeout",
+        TIMEOUT_SECONDS,
+        "--output",
+        OUTPUT,
+    ]);
     for name in chosen {
         command.arg("--re").arg(exactly(name));
     }
+    // `--re` does not reach the mutants that delete a field of a struct (cargo-mutants 27.1): without these lines each run
+    // would take all of them, in every file.
+    for file in files(chosen) {
+        command.args(["--file", file]);
+    }
     command.status().map_err(MutantsError::Tool)
+}
+
+/// The files of the chosen mutants, each once.
+fn files(chosen: &[String]) -> BTreeSet<&str> {
+    chosen.iter().filter_map(|name| name.split_once(':')).map(|(file, _)| file).collect()
 }
 
 fn tool(root: &Path) -> Command {
@@ -136,6 +157,13 @@ mod tests {
         assert_eq!(first, choose(backwards, 7, 10));
         assert_eq!(first.len(), 10);
         assert_ne!(first, choose(names(100), 8, 10));
+    }
+
+    #[test]
+    fn the_files_of_the_chosen_are_named_once() {
+        let chosen = ["a/b.rs:1:2: replace f with g", "a/b.rs:9:1: delete !", "c.rs:3:3: replace + with -"];
+        let chosen: Vec<String> = chosen.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(files(&chosen).into_iter().collect::<Vec<_>>(), ["a/b.rs", "c.rs"]);
     }
 
     #[test]

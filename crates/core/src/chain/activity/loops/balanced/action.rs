@@ -1,4 +1,4 @@
-//! SAME ACTION: the same call whatever it returned; ordinary when polling or testing, so it is a note and no more.
+//! LOOP-2.action: the same call whatever it returned; ordinary when polling or testing, so it is a note and no more.
 
 use super::rung::{Basis, Reached, RuleView};
 use crate::decision::Level;

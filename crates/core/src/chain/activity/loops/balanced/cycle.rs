@@ -1,4 +1,4 @@
-//! CYCLE: a sequence of two to eight calls with their results goes round and round.
+//! LOOP-2.cycle: a sequence of two to eight calls with their results goes round and round.
 
 use super::history::PastCall;
 use super::rung::{Basis, Reached, RuleView};

@@ -1,4 +1,4 @@
-//! ECHO: a near-equal call again, and its result says nothing but what was put into it.
+//! LOOP-2.echo: a near-equal call again, and its result says nothing but what was put into it.
 
 use super::history::{CallMark, History};
 use super::reword::resembles;

@@ -1,4 +1,4 @@
-//! SAME ERROR and SAME KIND OF ERROR: the agent varies its arguments and hits the same wall.
+//! LOOP-2.error and LOOP-2.kind: the agent varies its arguments and hits the same wall.
 
 use super::history::SPAN;
 use super::history::{History, PastCall};

@@ -1,4 +1,4 @@
-//! FAILING: errors in a row, or most of the last calls failed, whatever the errors say.
+//! LOOP-2.failing: errors in a row, or most of the last calls failed, whatever the errors say.
 
 use super::history::End;
 use super::rung::{Basis, Reached, RuleView};

@@ -1,4 +1,4 @@
-//! PAGING: calls in a row that differ only in a number; most end by themselves, so it is a note and no more.
+//! LOOP-2.paging: calls in a row that differ only in a number; most end by themselves, so it is a note and no more.
 
 use super::history::PastCall;
 use super::rung::{Basis, Reached, RuleView};

@@ -1,4 +1,4 @@
-//! REPEAT: the same call with the same result again and again, while nothing was changed in between.
+//! LOOP-2.repeat: the same call with the same result again and again, while nothing was changed in between.
 
 use super::history::SPAN;
 use super::rung::{Basis, Reached, RuleView};

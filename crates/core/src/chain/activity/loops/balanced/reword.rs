@@ -1,4 +1,4 @@
-//! REWORD: a question is asked again in other words, and the answer brings less than half new words.
+//! LOOP-2.reword: a question is asked again in other words, and the answer brings less than half new words.
 
 use super::history::SPAN;
 use super::history::{CallMark, History};

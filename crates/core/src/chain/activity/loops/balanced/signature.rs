@@ -1,4 +1,4 @@
-//! SIGNATURE: calls in a row with one signature; the seed's INFINITE_LOOP count, which on evidence is only a note.
+//! LOOP-1.signature under `balanced`: calls in a row with one signature; the seed's INFINITE_LOOP count, which on evidence is only a note.
 
 use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;

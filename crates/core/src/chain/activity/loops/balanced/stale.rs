@@ -1,4 +1,4 @@
-//! STALE: results in a row that bring next to nothing new; a hint that the agent walks in circles, never more.
+//! LOOP-2.stale: results in a row that bring next to nothing new; a hint that the agent walks in circles, never more.
 
 use super::rung::{Basis, Reached, RuleView};
 use super::streak::Streak;

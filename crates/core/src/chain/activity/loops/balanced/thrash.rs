@@ -1,4 +1,4 @@
-//! THRASH: one edit after the other fails.
+//! LOOP-2.thrash: one edit after the other fails.
 
 use super::history::End;
 use super::rung::{Basis, Reached, RuleView};
