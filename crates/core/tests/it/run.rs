@@ -1,15 +1,8 @@
-//! Our own loop as a machine: the real chain decides, a script stands for the world, time is simulated.
+//! Our own loop as a machine: the real chain decides, a script replaces the world, time is simulated.
 
-// The attribute tells clippy that helpers of tests may unwrap, too.
-#[cfg(test)]
-mod bed;
-#[cfg(test)]
 mod calls;
-#[cfg(test)]
 mod endings;
-#[cfg(test)]
 mod engines;
-#[cfg(test)]
+mod fixture;
 mod replays;
-#[cfg(test)]
 mod workers;

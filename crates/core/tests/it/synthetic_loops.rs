@@ -1,13 +1,13 @@
 //! Made-up sessions, drawn from seeds: every kind of loop is overridden within a stated number of calls, and no kind of
-//! healthy work is held. They stand in for recorded sessions, which are other people's and are not copied here.
+//! healthy work is held. They replace recorded sessions, which are other people's and are not copied here.
 
-// The attribute tells clippy that helpers of tests may unwrap, too.
-#[cfg(test)]
-mod synthetic;
+mod healthy;
+mod looping;
+mod session;
 
-use synthetic::healthy::{self, Healthy};
-use synthetic::looping::{self, Looping};
-use synthetic::{Dice, Session};
+use healthy::Healthy;
+use looping::Looping;
+use session::{Dice, Session};
 
 /// Sessions per kind. Each is another draw of tools, files, words, fillers and numbers.
 const SEEDS: u64 = 60;

@@ -1,6 +1,6 @@
 //! The rules of `balanced` one by one: each fires where it must and stays quiet close by.
 
-use crate::bed::{Bed, call, edit, failed, holds, injects, stops, work};
+use crate::fixture::{ChainFixture, call, edit, failed, holds, injects, stops, work};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain};
 use tripwire_core::decision::{ActivityMode, Decision, Level};
 use tripwire_core::effect::{HoldReason, StopReason};
@@ -35,17 +35,17 @@ fn question(n: u64, words: &[usize], new: u16) -> AgentEvent {
 
 #[test]
 fn loop_2_repeat_counts_an_unknown_result_but_never_holds_it() {
-    let mut bed = Bed::balanced();
+    let mut fixture = ChainFixture::balanced();
     let lost = |_| AgentEvent { output_hash: None, result_digest: None, ..call("page_down(...)", "{}", "") };
-    let decisions = bed.events(12, lost);
+    let decisions = fixture.events(12, lost);
     assert!(injects(&decisions[2]) && decisions.iter().all(|decision| decision.safety.allowed));
 }
 
 #[test]
 fn loop_2_repeat_lets_a_wait_come_twice_as_often_and_never_stops_it() {
-    let mut bed = Bed::balanced();
+    let mut fixture = ChainFixture::balanced();
     let wait = |_| AgentEvent { flags: Flags::default().with(Flag::Wait), ..call("Bash(cmd=sleep 9)", "s", "running") };
-    let decisions = bed.events(12, wait);
+    let decisions = fixture.events(12, wait);
     assert!(!decisions[..5].iter().any(injects) && injects(&decisions[5]));
     assert!(!holds(&decisions[8], HoldReason::Loop) && holds(&decisions[9], HoldReason::Loop));
     assert!(!decisions.iter().any(|decision| stops(decision, StopReason::SystemError)));
@@ -54,9 +54,9 @@ fn loop_2_repeat_lets_a_wait_come_twice_as_often_and_never_stops_it() {
 #[test]
 fn loop_2_cycle_is_overridden_in_the_third_turn_then_held_then_stopped() {
     for period in 2..=8_u64 {
-        let mut bed = Bed::balanced();
+        let mut fixture = ChainFixture::balanced();
         let step = |n: u64| call(&format!("click({})", n % period), &format!("c{}", n % period), "page");
-        let decisions = bed.events(period * 5, step);
+        let decisions = fixture.events(period * 5, step);
         let overridden = decisions.iter().position(injects).unwrap();
         let held = decisions.iter().position(|decision| holds(decision, HoldReason::Loop)).unwrap();
         assert!((overridden as u64) < period * 3 && overridden < held, "{period}: {overridden} {held}");
@@ -67,26 +67,26 @@ fn loop_2_cycle_is_overridden_in_the_third_turn_then_held_then_stopped() {
 
 #[test]
 fn loop_2_cycle_with_moving_results_is_none() {
-    let mut bed = Bed::balanced();
+    let mut fixture = ChainFixture::balanced();
     let step = |n: u64| call(&format!("click({})", n % 3), &format!("c{}", n % 3), &format!("page {n}"));
-    let decisions = bed.events(30, step);
+    let decisions = fixture.events(30, step);
     assert_eq!(first(&decisions, Rule::LoopCycle, Level::Note), None);
     assert!(decisions.iter().all(|decision| decision.safety.allowed && !injects(decision)));
 }
 
 #[test]
 fn loop_2_edit_and_undo_is_no_progress() {
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(12, |n| edit(n % 2));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(12, |n| edit(n % 2));
     assert!(decisions.iter().any(|decision| holds(decision, HoldReason::Loop)), "the same two edits go round");
-    let mut bed = Bed::balanced();
-    assert!(bed.events(30, edit).iter().all(|decision| decision.safety.allowed && !injects(decision)));
+    let mut fixture = ChainFixture::balanced();
+    assert!(fixture.events(30, edit).iter().all(|decision| decision.safety.allowed && !injects(decision)));
 }
 
 #[test]
 fn loop_2_error_climbs_with_other_arguments_each_time() {
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(8, |n| error(n, "no such module"));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(8, |n| error(n, "no such module"));
     assert_eq!(first(&decisions, Rule::LoopError, Level::Note), Some(2));
     assert_eq!(first(&decisions, Rule::LoopError, Level::Override), Some(3));
     assert_eq!(first(&decisions, Rule::LoopError, Level::Hold), Some(4));
@@ -95,54 +95,54 @@ fn loop_2_error_climbs_with_other_arguments_each_time() {
 
 #[test]
 fn loop_2_error_counts_one_turn_once_and_a_persons_word_ends_it() {
-    let mut bed = Bed::balanced();
+    let mut fixture = ChainFixture::balanced();
     let parallel = |n| AgentEvent { turn_id: Label::new("one"), ..error(n, "cancelled") };
-    assert!(bed.events(10, parallel).iter().all(|decision| decision.safety.allowed && !injects(decision)));
-    let mut bed = Bed::balanced();
+    assert!(fixture.events(10, parallel).iter().all(|decision| decision.safety.allowed && !injects(decision)));
+    let mut fixture = ChainFixture::balanced();
     let told = |n| AgentEvent { user_turn: n % 2 == 0, ..error(n, "no such module") };
-    assert!(bed.events(12, told).iter().all(|decision| !injects(decision)));
+    assert!(fixture.events(12, told).iter().all(|decision| !injects(decision)));
 }
 
 #[test]
 fn loop_2_kind_is_overridden_at_five_and_different_kinds_are_not() {
     let of_kind = |n: u64, kind: &str| AgentEvent { error_kind: Label::new(kind), ..error(n, &format!("quoted {n}")) };
     let mixed = |n: u64, kind: &str| if n % 3 == 2 { work(n) } else { of_kind(n, kind) };
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(8, |n| mixed(n, "not found"));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(8, |n| mixed(n, "not found"));
     assert_eq!(first(&decisions, Rule::LoopErrorKind, Level::Override), Some(6));
     assert!(decisions.iter().all(|decision| decision.safety.allowed));
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(8, |n| mixed(n, &format!("kind {n}")));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(8, |n| mixed(n, &format!("kind {n}")));
     assert_eq!(first(&decisions, Rule::LoopErrorKind, Level::Override), None);
 }
 
 #[test]
 fn loop_2_failing_is_noted_at_three_and_overridden_at_five_in_a_row() {
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(5, |n| error(n, &format!("crash {n}")));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(5, |n| error(n, &format!("crash {n}")));
     assert_eq!(first(&decisions, Rule::LoopFailing, Level::Note), Some(2));
     assert_eq!(first(&decisions, Rule::LoopFailing, Level::Override), Some(4));
-    let mut bed = Bed::balanced();
+    let mut fixture = ChainFixture::balanced();
     let now_and_then = |n: u64| if n % 3 == 2 { work(n) } else { error(n, &format!("crash {n}")) };
-    assert_eq!(first(&bed.events(9, now_and_then), Rule::LoopFailing, Level::Override), None);
+    assert_eq!(first(&fixture.events(9, now_and_then), Rule::LoopFailing, Level::Override), None);
 }
 
 #[test]
 fn loop_2_failing_is_also_overridden_at_eight_of_twelve() {
-    let mut bed = Bed::balanced();
+    let mut fixture = ChainFixture::balanced();
     let mostly = |n: u64| if n % 4 == 3 { work(n) } else { error(n, &format!("crash {n}")) };
-    assert_eq!(first(&bed.events(12, mostly), Rule::LoopFailing, Level::Override), Some(9));
+    assert_eq!(first(&fixture.events(12, mostly), Rule::LoopFailing, Level::Override), Some(9));
 }
 
 #[test]
 fn loop_2_thrash_counts_changes_that_fail_and_not_those_that_work() {
     let change =
         |n: u64| AgentEvent { flags: Flags::default().with(Flag::Change), ..error(n, &format!("does not apply {n}")) };
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(10, |n| if n % 2 == 0 { change(n) } else { work(n) });
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(10, |n| if n % 2 == 0 { change(n) } else { work(n) });
     assert_eq!(first(&decisions, Rule::LoopThrash, Level::Override), Some(8));
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(12, |n| if n % 2 == 0 { change(n) } else { edit(n) });
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(12, |n| if n % 2 == 0 { change(n) } else { edit(n) });
     assert_eq!(first(&decisions, Rule::LoopThrash, Level::Override), None);
 }
 
@@ -150,8 +150,8 @@ fn loop_2_thrash_counts_changes_that_fail_and_not_those_that_work() {
 fn loop_2_reword_needs_shared_words_and_an_answer_with_little_news() {
     let topic = [1, 2, 3, 4, 5, 6];
     let run = |words: fn(u64) -> [usize; 6], new: u16| {
-        let mut bed = Bed::balanced();
-        let decisions = bed.events(5, |n| question(n, &words(n), new));
+        let mut fixture = ChainFixture::balanced();
+        let decisions = fixture.events(5, |n| question(n, &words(n), new));
         assert!(decisions.iter().all(|decision| decision.safety.allowed));
         (first(&decisions, Rule::LoopReword, Level::Note), first(&decisions, Rule::LoopReword, Level::Override))
     };
@@ -164,9 +164,9 @@ fn loop_2_reword_needs_shared_words_and_an_answer_with_little_news() {
 #[test]
 fn loop_2_echo_needs_a_result_of_the_calls_own_words() {
     let run = |gain: Gain| {
-        let mut bed = Bed::balanced();
+        let mut fixture = ChainFixture::balanced();
         let printed = |n: u64| AgentEvent { flags: Flags::default(), gain: Some(gain), ..question(n, &[1, 2, 3], 0) };
-        let decisions = bed.events(4, printed);
+        let decisions = fixture.events(4, printed);
         (first(&decisions, Rule::LoopEcho, Level::Note), first(&decisions, Rule::LoopEcho, Level::Override))
     };
     assert_eq!(run(Gain { echo: 12, new: 1, total: 20 }), (Some(1), Some(2)));
@@ -177,8 +177,8 @@ fn loop_2_echo_needs_a_result_of_the_calls_own_words() {
 
 #[test]
 fn loop_2_soft_evidence_is_no_looping_and_costs_no_health() {
-    let mut bed = Bed::balanced();
-    let decisions = bed.events(6, |n| question(n, &[1, 2, 3, 4], 0));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(6, |n| question(n, &[1, 2, 3, 4], 0));
     assert!(decisions.iter().any(injects));
     assert!(decisions.iter().all(|decision| decision.activity.mode == ActivityMode::Working));
     let before = &decisions[0].safety.health;
@@ -195,7 +195,7 @@ fn loop_2_notes_of_same_calls_stale_results_pages_and_signatures_let_everything_
         AgentEvent { action, ..read }
     };
     let noted = |rule: Rule, make: &dyn Fn(u64) -> AgentEvent| {
-        let decisions = Bed::balanced().events(12, make);
+        let decisions = ChainFixture::balanced().events(12, make);
         assert!(decisions.iter().all(|decision| decision.safety.allowed && !injects(decision)), "{}", rule.id());
         first(&decisions, rule, Level::Note)
     };
@@ -212,9 +212,9 @@ fn loop_2_notes_of_same_calls_stale_results_pages_and_signatures_let_everything_
 
 #[test]
 fn loop_2_every_alarm_of_balanced_names_its_events() {
-    let mut bed = Bed::balanced();
-    let mut all = bed.events(9, |n| error(n, &format!("crash {n}")));
-    all.extend(bed.events(9, |n| question(n, &[1, 2, 3, 4], 0)));
+    let mut fixture = ChainFixture::balanced();
+    let mut all = fixture.events(9, |n| error(n, &format!("crash {n}")));
+    all.extend(fixture.events(9, |n| question(n, &[1, 2, 3, 4], 0)));
     for finding in all.iter().flat_map(|decision| &decision.findings) {
         assert!(!finding.evidence.is_empty() && finding.reason.contains("(events "), "{finding:?}");
     }
@@ -224,11 +224,11 @@ fn loop_2_every_alarm_of_balanced_names_its_events() {
 fn prog_1_failures_count_only_while_no_person_speaks() {
     use tripwire_core::input::What;
     let held = |user_turn: bool| {
-        let mut bed = Bed::balanced();
-        bed.event(edit(0));
+        let mut fixture = ChainFixture::balanced();
+        fixture.event(edit(0));
         (1..8).any(|n| {
-            let begun = bed.tell(What::IterationStarted);
-            bed.event(AgentEvent { user_turn, ..work(n) });
+            let begun = fixture.tell(What::IterationStarted);
+            fixture.event(AgentEvent { user_turn, ..work(n) });
             holds(&begun, HoldReason::NoProgress)
         })
     };

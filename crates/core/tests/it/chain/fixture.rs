@@ -1,4 +1,4 @@
-//! A test bed: one chain, a simulated clock, and short ways to say what happened.
+//! One chain with a simulated clock, and short ways to say what happened.
 
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
 use tripwire_core::chain::{Chain, Step};
@@ -10,13 +10,13 @@ use tripwire_core::policy::Policy;
 use tripwire_core::units::{Count, RunMillis, Tokens};
 
 /// One session under test. Every input comes `pace` milliseconds after the one before.
-pub(crate) struct Bed {
+pub(crate) struct ChainFixture {
     pub(crate) chain: Chain,
     pub(crate) at: u64,
     pub(crate) pace: u64,
 }
 
-impl Bed {
+impl ChainFixture {
     /// A session under the given settings.
     pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
         Self { chain: Chain::new(policy(settings)).unwrap(), at: 0, pace: 5_000 }

@@ -1,6 +1,6 @@
 //! The state: the same after a pause as without one, bound to version and policy, bounded in size.
 
-use crate::bed::{Bed, action, call, failed, policy, request, work};
+use crate::fixture::{ChainFixture, action, call, failed, policy, request, work};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass};
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::input::{AdvisorReply, Claim, Compaction, HumanAct, Input, ReviewVerdict, Verdict, What};
@@ -61,9 +61,9 @@ fn chain_3_a_session_taken_up_again_decides_as_if_it_had_never_paused() {
 
 #[test]
 fn chain_3_a_state_of_another_version_or_a_damaged_one_is_refused() {
-    let mut bed = Bed::balanced();
-    bed.events(5, work);
-    let snapshot = bed.chain.snapshot().unwrap();
+    let mut fixture = ChainFixture::balanced();
+    fixture.events(5, work);
+    let snapshot = fixture.chain.snapshot().unwrap();
     let mut newer = snapshot.clone();
     newer[0] += 1;
     let refused = Chain::restore(&newer).unwrap_err();
@@ -74,7 +74,7 @@ fn chain_3_a_state_of_another_version_or_a_damaged_one_is_refused() {
     for damaged in [b"".as_slice(), &snapshot[..snapshot.len() / 2], &snapshot[..snapshot.len() - 1], &longer] {
         assert!(matches!(Chain::restore(damaged), Err(SnapshotError::Damaged(_))), "{} bytes", damaged.len());
     }
-    assert_eq!(Chain::restore(&snapshot), Ok(bed.chain));
+    assert_eq!(Chain::restore(&snapshot), Ok(fixture.chain));
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn chain_6_the_state_stays_within_16_kb_however_long_the_session() {
 #[test]
 fn chain_6_the_state_does_not_grow_with_the_length() {
     let size_after = |events: u64| {
-        let mut bed = Bed::balanced();
-        bed.events(events, work);
-        bed.chain.snapshot().unwrap().len()
+        let mut fixture = ChainFixture::balanced();
+        fixture.events(events, work);
+        fixture.chain.snapshot().unwrap().len()
     };
     let (short, long) = (size_after(500), size_after(5_000));
     assert!(long < short + 256, "{short} then {long}");

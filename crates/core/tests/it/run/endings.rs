@@ -1,6 +1,6 @@
 //! How iterations and sessions end: steps, wall clocks, holds, people, the advisor, the reviewer.
 
-use crate::bed::{Bed, Reply, call, edit, finish, policy, read, setup, test_run};
+use crate::fixture::{RunFixture, Reply, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Deadlock, ExitStatus, HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, What};
@@ -10,9 +10,9 @@ use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{OnHold, ReviewAnswer, Setup};
 use tripwire_core::run::{Next, Saying};
 
-fn ends(bed: &Bed) -> Vec<ExitStatus> {
+fn ends(fixture: &RunFixture) -> Vec<ExitStatus> {
     let end = |line: &Line| if let Line::IterationEnd { exit_status, .. } = line { Some(*exit_status) } else { None };
-    bed.lines.iter().filter_map(end).collect()
+    fixture.lines.iter().filter_map(end).collect()
 }
 
 /// Edits that never repeat, so that only the caps can end them.
@@ -22,13 +22,13 @@ fn edits() -> impl Iterator<Item = Reply> {
 
 #[test]
 fn term_1_the_step_cap_ends_the_iteration_and_the_next_begins_with_the_recitation() {
-    let (bed, ending) = Bed::played(edits().take(12).chain([finish()]));
+    let (fixture, ending) = RunFixture::played(edits().take(12).chain([finish()]));
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
-    assert_eq!(ends(&bed), [ExitStatus::MaxSteps, ExitStatus::Completed]);
+    assert_eq!(ends(&fixture), [ExitStatus::MaxSteps, ExitStatus::Completed]);
     let second =
-        bed.lines.iter().position(|line| matches!(line, Line::Iteration { number } if number.get() == 2)).unwrap();
+        fixture.lines.iter().position(|line| matches!(line, Line::Iteration { number } if number.get() == 2)).unwrap();
     let recited = |line: &Line| matches!(line, Line::User { text } if text.contains("Last completed step"));
-    assert!(bed.lines[second..second + 3].iter().any(recited), "{:?}", &bed.lines[second..second + 3]);
+    assert!(fixture.lines[second..second + 3].iter().any(recited), "{:?}", &fixture.lines[second..second + 3]);
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn term_1_ten_steps_with_parallel_calls_are_one_iteration() {
         ];
         Reply::Calls(PAIRS[n].iter().map(|args| ("read_file", *args)).collect())
     };
-    let (bed, ending) = Bed::played((0..9).map(two).chain([finish()]));
+    let (fixture, ending) = RunFixture::played((0..9).map(two).chain([finish()]));
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
-    assert_eq!((bed.executed.len(), ends(&bed)), (18, vec![ExitStatus::Completed]));
+    assert_eq!((fixture.executed.len(), ends(&fixture)), (18, vec![ExitStatus::Completed]));
 }
 
 #[test]
@@ -57,9 +57,9 @@ fn iter_1_without_an_iteration_left_it_ends_and_a_checkpoint_waits() {
     let mut policy = policy();
     policy.set("safety.max_iterations", "1").unwrap();
     policy.set("limits.max_steps", "3").unwrap();
-    let mut bed = Bed::new(setup(), policy, edits().take(9));
-    assert_eq!(bed.play(), Ending::OutOfIterations);
-    assert_eq!(bed.executed.len(), 3);
+    let mut fixture = RunFixture::new(setup(), policy, edits().take(9));
+    assert_eq!(fixture.play(), Ending::OutOfIterations);
+    assert_eq!(fixture.executed.len(), 3);
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn term_1_the_sessions_wall_clock_stops_it_whatever_else_is_due() {
     let mut policy = policy();
     policy.set("limits.max_session_runtime_ms", "20000").unwrap();
     policy.set("limits.max_steps", "2").unwrap();
-    let mut bed = Bed::new(setup(), policy, edits().take(30));
-    assert_eq!(bed.play(), Ending::Stopped { reason: StopReason::WallClock });
+    let mut fixture = RunFixture::new(setup(), policy, edits().take(30));
+    assert_eq!(fixture.play(), Ending::Stopped { reason: StopReason::WallClock });
 }
 
 #[test]
@@ -76,41 +76,41 @@ fn term_1_an_iterations_wall_clock_ends_it_with_timeout_and_not_with_max_steps()
     let mut policy = policy();
     policy.set("limits.max_steps", "1").unwrap();
     policy.set("limits.max_runtime_hours", "1").unwrap();
-    let mut bed = Bed::new(setup(), policy, edits().take(3).chain([finish()]));
-    while bed.asked.is_empty() {
-        bed.advance();
+    let mut fixture = RunFixture::new(setup(), policy, edits().take(3).chain([finish()]));
+    while fixture.asked.is_empty() {
+        fixture.advance();
     }
-    bed.pass(3_600_000);
-    let _ending = bed.play();
-    assert_eq!(ends(&bed).first(), Some(&ExitStatus::Timeout), "{:?}", ends(&bed));
+    fixture.pass(3_600_000);
+    let _ending = fixture.play();
+    assert_eq!(ends(&fixture).first(), Some(&ExitStatus::Timeout), "{:?}", ends(&fixture));
 }
 
 #[test]
 fn term_1_a_person_comes_before_the_wall_clock() {
-    let mut bed = Bed::new(setup(), policy(), edits().take(30));
-    while bed.asked.len() < 2 {
-        bed.advance();
+    let mut fixture = RunFixture::new(setup(), policy(), edits().take(30));
+    while fixture.asked.len() < 2 {
+        fixture.advance();
     }
-    bed.put(What::Human(HumanAct::Stop));
-    assert_eq!(bed.play(), Ending::Stopped { reason: StopReason::StoppedByPerson });
-    assert_eq!(ends(&bed), [ExitStatus::Interrupted]);
+    fixture.put(What::Human(HumanAct::Stop));
+    assert_eq!(fixture.play(), Ending::Stopped { reason: StopReason::StoppedByPerson });
+    assert_eq!(ends(&fixture), [ExitStatus::Interrupted]);
 }
 
 #[test]
 fn ctrl_1_a_pause_waits_and_goes_on_where_it_was() {
-    let mut bed = Bed::new(setup(), policy(), [read(0), read(1), finish()]);
-    while bed.executed.is_empty() {
-        bed.advance();
+    let mut fixture = RunFixture::new(setup(), policy(), [read(0), read(1), finish()]);
+    while fixture.executed.is_empty() {
+        fixture.advance();
     }
-    bed.put(What::Human(HumanAct::Pause));
-    while !matches!(bed.run.next(), Next::AwaitPerson(_)) {
-        bed.advance();
+    fixture.put(What::Human(HumanAct::Pause));
+    while !matches!(fixture.run.next(), Next::AwaitPerson(_)) {
+        fixture.advance();
     }
-    bed.put(What::Tick);
-    assert_eq!(bed.run.next(), Next::AwaitPerson(HoldReason::Paused));
-    bed.put(What::Human(HumanAct::Resume));
-    assert!(matches!(bed.play(), Ending::Completed { .. }));
-    assert_eq!(bed.executed.len(), 2);
+    fixture.put(What::Tick);
+    assert_eq!(fixture.run.next(), Next::AwaitPerson(HoldReason::Paused));
+    fixture.put(What::Human(HumanAct::Resume));
+    assert!(matches!(fixture.play(), Ending::Completed { .. }));
+    assert_eq!(fixture.executed.len(), 2);
 }
 
 /// Cycles of two calls with the same results: a proven loop.
@@ -124,26 +124,26 @@ fn with_advisor() -> Setup {
 
 #[test]
 fn run_5_a_held_loop_does_not_go_on_without_the_advisor() {
-    let mut bed = Bed::new(with_advisor(), policy(), circle());
-    bed.advice = None;
-    let ending = bed.play();
+    let mut fixture = RunFixture::new(with_advisor(), policy(), circle());
+    fixture.advice = None;
+    let ending = fixture.play();
     assert_eq!(ending, Ending::Held { reason: HoldReason::Loop });
-    assert!(bed.lines.iter().any(|line| matches!(line, Line::Deadlock { deadlock: Deadlock::HardLoop })));
+    assert!(fixture.lines.iter().any(|line| matches!(line, Line::Deadlock { deadlock: Deadlock::HardLoop })));
 }
 
 #[test]
 fn run_5_the_advisors_words_travel_in_the_typed_override_and_the_loop_goes_on() {
     let circle: Vec<Reply> = circle().collect();
-    let mut bed = Bed::new(with_advisor(), policy(), circle);
-    bed.advice = Some("read the failing test first");
-    while !bed.lines.iter().any(|line| matches!(line, Line::Advice { .. })) {
-        assert_eq!(bed.advance(), None);
+    let mut fixture = RunFixture::new(with_advisor(), policy(), circle);
+    fixture.advice = Some("read the failing test first");
+    while !fixture.lines.iter().any(|line| matches!(line, Line::Advice { .. })) {
+        assert_eq!(fixture.advance(), None);
     }
-    let asked = bed.asked.len();
-    while bed.asked.len() == asked {
-        assert_eq!(bed.advance(), None);
+    let asked = fixture.asked.len();
+    while fixture.asked.len() == asked {
+        assert_eq!(fixture.advance(), None);
     }
-    let told = bed.conversation.iter().rev().find_map(|saying| match saying {
+    let told = fixture.conversation.iter().rev().find_map(|saying| match saying {
         Saying::User(text) => Some(text.clone()),
         Saying::Model(_) | Saying::Results(_) => None,
     });
@@ -153,21 +153,21 @@ fn run_5_the_advisors_words_travel_in_the_typed_override_and_the_loop_goes_on() 
 
 #[test]
 fn run_5_without_an_advisor_a_held_loop_ends_for_a_person() {
-    let mut bed = Bed::new(setup(), policy(), circle());
-    assert_eq!(bed.play(), Ending::Held { reason: HoldReason::Loop });
-    let asked = bed.asked.len();
+    let mut fixture = RunFixture::new(setup(), policy(), circle());
+    assert_eq!(fixture.play(), Ending::Held { reason: HoldReason::Loop });
+    let asked = fixture.asked.len();
     assert!(asked < 40, "{asked}");
 }
 
 #[test]
 fn on_a_terminal_a_hold_waits_for_the_person() {
-    let mut bed = Bed::new(Setup { patience: OnHold::Wait, ..setup() }, policy(), circle());
-    while !matches!(bed.run.next(), Next::AwaitPerson(_)) {
-        assert_eq!(bed.advance(), None);
+    let mut fixture = RunFixture::new(Setup { patience: OnHold::Wait, ..setup() }, policy(), circle());
+    while !matches!(fixture.run.next(), Next::AwaitPerson(_)) {
+        assert_eq!(fixture.advance(), None);
     }
-    assert_eq!(bed.run.next(), Next::AwaitPerson(HoldReason::Loop));
-    bed.put(What::Human(HumanAct::Resume));
-    assert!(matches!(bed.run.next(), Next::Take(_)));
+    assert_eq!(fixture.run.next(), Next::AwaitPerson(HoldReason::Loop));
+    fixture.put(What::Human(HumanAct::Resume));
+    assert!(matches!(fixture.run.next(), Next::Take(_)));
 }
 
 #[test]
@@ -175,34 +175,34 @@ fn prog_1_two_failed_iterations_ask_the_advisor_and_its_words_reach_the_model() 
     let mut policy = policy();
     policy.set("limits.max_steps", "2").unwrap();
     policy.set("limits.editing_objective", "true").unwrap();
-    let mut bed = Bed::new(with_advisor(), policy, (0..4).map(read).chain([edit(), test_run(), finish()]));
-    bed.advice = Some("edit sum.sh");
-    let _ending = bed.play();
-    assert!(bed.lines.iter().any(|line| matches!(line, Line::Deadlock { deadlock: Deadlock::NoProgress })));
+    let mut fixture = RunFixture::new(with_advisor(), policy, (0..4).map(read).chain([edit(), test_run(), finish()]));
+    fixture.advice = Some("edit sum.sh");
+    let _ending = fixture.play();
+    assert!(fixture.lines.iter().any(|line| matches!(line, Line::Deadlock { deadlock: Deadlock::NoProgress })));
     let advised = |line: &Line| matches!(line, Line::Override(told) if told.advice == Label::new("edit sum.sh"));
-    assert!(bed.lines.iter().any(advised));
+    assert!(fixture.lines.iter().any(advised));
 }
 
 #[test]
 fn ctx_2_at_80_per_cent_the_context_begins_anew_with_the_briefing() {
-    let (bed, ending) = Bed::played([read(0), Reply::Full(165_000), read(1), finish()]);
+    let (fixture, ending) = RunFixture::played([read(0), Reply::Full(165_000), read(1), finish()]);
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
-    assert_eq!(bed.briefings, 1);
-    let Saying::User(first) = &bed.conversation[0] else { panic!("{:?}", bed.conversation) };
+    assert_eq!(fixture.briefings, 1);
+    let Saying::User(first) = &fixture.conversation[0] else { panic!("{:?}", fixture.conversation) };
     assert!(first.contains("make the tests pass") && first.contains("Read .geometry/MISSION_BRIEFING.md and continue"));
 }
 
 #[test]
 fn ctx_2_beyond_85_per_cent_no_call_runs_before_the_context_was_begun_anew() {
-    let (bed, ending) = Bed::played([Reply::Full(175_000), read(1), finish()]);
+    let (fixture, ending) = RunFixture::played([Reply::Full(175_000), read(1), finish()]);
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
-    assert_eq!(bed.executed, [r#"read_file {"path":"b"}"#]);
+    assert_eq!(fixture.executed, [r#"read_file {"path":"b"}"#]);
 }
 
 #[test]
 fn ctx_2_below_75_per_cent_nothing_happens() {
-    let (bed, _) = Bed::played([Reply::Full(140_000), finish()]);
-    assert_eq!(bed.briefings, 0);
+    let (fixture, _) = RunFixture::played([Reply::Full(140_000), finish()]);
+    assert_eq!(fixture.briefings, 0);
 }
 
 fn with_reviewer() -> Setup {
@@ -211,18 +211,18 @@ fn with_reviewer() -> Setup {
 
 #[test]
 fn review_1_only_an_approved_change_is_applied() {
-    let mut bed = Bed::new(with_reviewer(), policy(), [edit(), test_run(), finish(), edit(), test_run(), finish()]);
-    bed.review.extend([ReviewAnswer::Rejected, ReviewAnswer::Approved]);
-    assert_eq!(bed.play(), Ending::Completed { verdict: Verification::Verified });
-    assert_eq!(bed.executed.iter().filter(|done| *done == "apply").count(), 1);
+    let mut fixture = RunFixture::new(with_reviewer(), policy(), [edit(), test_run(), finish(), edit(), test_run(), finish()]);
+    fixture.review.extend([ReviewAnswer::Rejected, ReviewAnswer::Approved]);
+    assert_eq!(fixture.play(), Ending::Completed { verdict: Verification::Verified });
+    assert_eq!(fixture.executed.iter().filter(|done| *done == "apply").count(), 1);
     let words = |line: &Line| matches!(line, Line::User { text } if text.contains("the reviewer's words"));
-    assert!(bed.lines.iter().any(words), "the model hears why it was rejected");
+    assert!(fixture.lines.iter().any(words), "the model hears why it was rejected");
 }
 
 #[test]
 fn review_1_an_unclear_answer_applies_nothing() {
-    let mut bed = Bed::new(with_reviewer(), policy(), [edit(), test_run(), finish()]);
-    bed.review.push_back(ReviewAnswer::Unclear);
-    let _ending = bed.play();
-    assert!(bed.executed.iter().all(|done| done != "apply"), "{:?}", bed.executed);
+    let mut fixture = RunFixture::new(with_reviewer(), policy(), [edit(), test_run(), finish()]);
+    fixture.review.push_back(ReviewAnswer::Unclear);
+    let _ending = fixture.play();
+    assert!(fixture.executed.iter().all(|done| done != "apply"), "{:?}", fixture.executed);
 }

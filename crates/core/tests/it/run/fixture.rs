@@ -41,7 +41,7 @@ pub(crate) enum Reply {
 
 /// A session with a scripted world.
 #[derive(Debug)]
-pub(crate) struct Bed {
+pub(crate) struct RunFixture {
     pub(crate) run: Run,
     chain: Chain,
     now: u64,
@@ -130,10 +130,10 @@ pub(crate) fn read(n: usize) -> Reply {
 /// How far a run may go before the test itself is at fault.
 const MOVES_MAX: usize = 20_000;
 
-impl Bed {
+impl RunFixture {
     pub(crate) fn new(setup: Setup, policy: Policy, replies: impl IntoIterator<Item = Reply>) -> Self {
         let (run, views) = Run::new(setup, &policy);
-        let mut bed = Self {
+        let mut fixture = Self {
             run,
             chain: Chain::new(policy).unwrap(),
             now: 0,
@@ -149,15 +149,15 @@ impl Bed {
             waited: Vec::new(),
             asked: Vec::new(),
         };
-        bed.show(views);
-        bed
+        fixture.show(views);
+        fixture
     }
 
     /// Runs a script under the usual policy to its end.
     pub(crate) fn played(replies: impl IntoIterator<Item = Reply>) -> (Self, Ending) {
-        let mut bed = Self::new(setup(), policy(), replies);
-        let ending = bed.play();
-        (bed, ending)
+        let mut fixture = Self::new(setup(), policy(), replies);
+        let ending = fixture.play();
+        (fixture, ending)
     }
 
     /// Runs to the end.

@@ -1,6 +1,6 @@
 //! The same facts again: the same transcript, from the start, from any state, and after a crash at any moment.
 
-use crate::bed::{Bed, Journaled, Reply, call, edit, finish, policy, read, setup, test_run};
+use crate::fixture::{RunFixture, Journaled, Reply, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::chain::Chain;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{CallOutcome, OnHold, RunRecord};
@@ -30,12 +30,12 @@ fn lines(views: Vec<LoopEffect>, text: &mut String) {
 
 #[test]
 fn run_1_a_journal_run_again_gives_the_same_transcript_byte_for_byte() {
-    let (bed, _) = Bed::played(story());
+    let (fixture, _) = RunFixture::played(story());
     let (mut run, views) = Run::new(setup(), &policy());
     let mut chain = Chain::new(policy()).unwrap();
     let mut text = String::new();
     lines(views, &mut text);
-    for record in &bed.journal {
+    for record in &fixture.journal {
         // Written down and taken up again after every record, as a process that dies each time would.
         let kept = serde_json::to_string(&run).unwrap();
         run = serde_json::from_str(&kept).unwrap();
@@ -53,67 +53,67 @@ fn run_1_a_journal_run_again_gives_the_same_transcript_byte_for_byte() {
             &mut text,
         );
     }
-    assert_eq!(text, bed.transcript());
+    assert_eq!(text, fixture.transcript());
 }
 
 #[test]
 fn run_1_two_runs_of_one_script_are_equal_and_another_answer_is_not() {
-    let (one, two) = (Bed::played(story()).0, Bed::played(story()).0);
+    let (one, two) = (RunFixture::played(story()).0, RunFixture::played(story()).0);
     assert_eq!(one.transcript(), two.transcript());
-    let other = Bed::played(story().into_iter().skip(1)).0;
+    let other = RunFixture::played(story().into_iter().skip(1)).0;
     assert_ne!(one.transcript(), other.transcript());
 }
 
 #[test]
 fn run_1_the_transcript_holds_no_time() {
-    let mut slow = Bed::new(setup(), policy(), story());
+    let mut slow = RunFixture::new(setup(), policy(), story());
     loop {
         slow.pass(7);
         if slow.advance().is_some() {
             break;
         }
     }
-    assert_eq!(slow.transcript(), Bed::played(story()).0.transcript());
+    assert_eq!(slow.transcript(), RunFixture::played(story()).0.transcript());
 }
 
 #[test]
 fn a_call_that_was_started_before_a_crash_is_told_as_unknown_and_not_run_again() {
-    let mut bed = Bed::new(setup(), policy(), [edit(), finish()]);
-    while !matches!(bed.run.next(), Next::Execute(_)) {
-        bed.advance();
+    let mut fixture = RunFixture::new(setup(), policy(), [edit(), finish()]);
+    while !matches!(fixture.run.next(), Next::Execute(_)) {
+        fixture.advance();
     }
-    bed.learn(RunRecord::Started);
-    bed.learn(RunRecord::Resumed(OnHold::Leave));
-    let _ending = bed.play();
-    assert!(bed.executed.is_empty(), "{:?}", bed.executed);
+    fixture.learn(RunRecord::Started);
+    fixture.learn(RunRecord::Resumed(OnHold::Leave));
+    let _ending = fixture.play();
+    assert!(fixture.executed.is_empty(), "{:?}", fixture.executed);
     let told = |line: &Line| matches!(line, Line::Result(result) if result.how == CallOutcome::Unknown && result.text.contains("result unknown (interrupted)"));
-    assert!(bed.lines.iter().any(told));
+    assert!(fixture.lines.iter().any(told));
 }
 
 #[test]
 fn a_call_that_was_only_permitted_is_asked_for_again() {
-    let mut bed = Bed::new(setup(), policy(), [read(0), finish()]);
-    while !matches!(bed.run.next(), Next::Execute(_)) {
-        bed.advance();
+    let mut fixture = RunFixture::new(setup(), policy(), [read(0), finish()]);
+    while !matches!(fixture.run.next(), Next::Execute(_)) {
+        fixture.advance();
     }
-    bed.learn(RunRecord::Resumed(OnHold::Leave));
-    let _ending = bed.play();
-    assert_eq!(bed.executed.len(), 1);
+    fixture.learn(RunRecord::Resumed(OnHold::Leave));
+    let _ending = fixture.play();
+    assert_eq!(fixture.executed.len(), 1);
 }
 
 #[test]
 fn a_crash_between_any_two_records_loses_nothing_and_repeats_nothing() {
-    let whole = Bed::played(story()).0;
+    let whole = RunFixture::played(story()).0;
     for crash in 0..whole.journal.len() {
-        let mut bed = Bed::new(setup(), policy(), story());
+        let mut fixture = RunFixture::new(setup(), policy(), story());
         let mut ended = false;
-        while bed.journal.len() < crash && !ended {
-            ended = bed.advance().is_some();
+        while fixture.journal.len() < crash && !ended {
+            ended = fixture.advance().is_some();
         }
-        bed.learn(RunRecord::Resumed(OnHold::Leave));
+        fixture.learn(RunRecord::Resumed(OnHold::Leave));
         if !ended {
-            let _ending = bed.play();
+            let _ending = fixture.play();
         }
-        assert_eq!(bed.executed, whole.executed, "crash after {crash} records");
+        assert_eq!(fixture.executed, whole.executed, "crash after {crash} records");
     }
 }

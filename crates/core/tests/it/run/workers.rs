@@ -1,6 +1,6 @@
 //! Workers in the chain of engines: their ends are read, their holds are never overruled (RUN-4, RUN-5).
 
-use crate::bed::{Bed, Reply, finish, policy, setup};
+use crate::fixture::{RunFixture, Reply, finish, policy, setup};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
@@ -22,21 +22,21 @@ fn alone(advisor: Option<&str>) -> Setup {
     }
 }
 
-fn played(setup: Setup, replies: impl IntoIterator<Item = Reply>) -> (Bed, Ending) {
-    let mut bed = Bed::new(setup, policy(), replies);
-    let ending = bed.play();
-    (bed, ending)
+fn played(setup: Setup, replies: impl IntoIterator<Item = Reply>) -> (RunFixture, Ending) {
+    let mut fixture = RunFixture::new(setup, policy(), replies);
+    let ending = fixture.play();
+    (fixture, ending)
 }
 
-fn is_told(bed: &Bed, words: &str) -> bool {
-    bed.conversation.iter().any(|saying| matches!(saying, Saying::User(text) if text.contains(words)))
+fn is_told(fixture: &RunFixture, words: &str) -> bool {
+    fixture.conversation.iter().any(|saying| matches!(saying, Saying::User(text) if text.contains(words)))
 }
 
 #[test]
 fn run_4_a_workers_claim_goes_the_way_of_every_claim_and_its_session_stays_out_of_the_transcript() {
-    let (bed, ending) = played(alone(None), [worked(WorkEnd::Finished)]);
+    let (fixture, ending) = played(alone(None), [worked(WorkEnd::Finished)]);
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
-    assert!(bed.transcript().contains("\"work\"") && !bed.transcript().contains("auto-2026"), "{}", bed.transcript());
+    assert!(fixture.transcript().contains("\"work\"") && !fixture.transcript().contains("auto-2026"), "{}", fixture.transcript());
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn run_4_without_another_engine_the_loop_ends_as_its_worker_did() {
         stopped(StopReason::Runaway),
         stopped(StopReason::StoppedByPerson),
     ] {
-        let (bed, ending) = played(alone(None), [reply, finish()]);
+        let (fixture, ending) = played(alone(None), [reply, finish()]);
         assert_eq!(ending, expected);
-        assert_eq!(bed.asked.len(), 1, "{expected:?}: nobody is asked again");
+        assert_eq!(fixture.asked.len(), 1, "{expected:?}: nobody is asked again");
     }
 }
 
@@ -62,15 +62,15 @@ fn run_4_without_another_engine_the_loop_ends_as_its_worker_did() {
 fn run_4_a_stop_that_persists_takes_the_next_engine_and_says_so() {
     let two = Setup { workers: vec![setup().engines[0].clone()], ..setup() };
     let two = Setup { advisor: None, ..two };
-    let (bed, ending) = played(two.clone(), [worked(WorkEnd::Held(HoldReason::Loop)), finish()]);
+    let (fixture, ending) = played(two.clone(), [worked(WorkEnd::Held(HoldReason::Loop)), finish()]);
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
-    assert_eq!(bed.asked, [0, 1]);
-    assert!(bed.lines.iter().any(|line| matches!(line, Line::EngineSwitch(_))));
-    assert!(is_told(&bed, "A worker before you ended early"));
+    assert_eq!(fixture.asked, [0, 1]);
+    assert!(fixture.lines.iter().any(|line| matches!(line, Line::EngineSwitch(_))));
+    assert!(is_told(&fixture, "A worker before you ended early"));
     // What a person or the budget holds is no reason to try somebody else.
     for reason in [HoldReason::Money, HoldReason::GuardFailure, HoldReason::Paused] {
-        let (bed, ending) = played(two.clone(), [worked(WorkEnd::Held(reason)), finish()]);
-        assert_eq!((ending, bed.asked.len()), (Ending::Held { reason }, 1));
+        let (fixture, ending) = played(two.clone(), [worked(WorkEnd::Held(reason)), finish()]);
+        assert_eq!((ending, fixture.asked.len()), (Ending::Held { reason }, 1));
     }
 }
 
@@ -85,33 +85,33 @@ fn run_4_a_provider_without_room_parks_the_session_and_a_broken_client_ends_it()
 #[test]
 fn run_5_a_held_worker_is_advised_once_and_a_second_hold_ends_the_loop() {
     let held = || worked(WorkEnd::Held(HoldReason::Loop));
-    let mut bed = Bed::new(alone(Some("scripted:other")), policy(), [held(), finish()]);
-    bed.advice = Some("try the other door");
-    assert!(matches!(bed.play(), Ending::Completed { .. }));
-    assert!(is_told(&bed, "LOOP_OVERRIDE") && is_told(&bed, "try the other door"));
-    let mut bed = Bed::new(alone(Some("scripted:other")), policy(), [held(), held(), finish()]);
-    bed.advice = Some("try the other door");
-    assert_eq!(bed.play(), Ending::Held { reason: HoldReason::Loop });
-    assert_eq!(bed.asked.len(), 2);
+    let mut fixture = RunFixture::new(alone(Some("scripted:other")), policy(), [held(), finish()]);
+    fixture.advice = Some("try the other door");
+    assert!(matches!(fixture.play(), Ending::Completed { .. }));
+    assert!(is_told(&fixture, "LOOP_OVERRIDE") && is_told(&fixture, "try the other door"));
+    let mut fixture = RunFixture::new(alone(Some("scripted:other")), policy(), [held(), held(), finish()]);
+    fixture.advice = Some("try the other door");
+    assert_eq!(fixture.play(), Ending::Held { reason: HoldReason::Loop });
+    assert_eq!(fixture.asked.len(), 2);
 }
 
 #[test]
 fn run_5_a_held_worker_does_not_go_on_without_advice() {
     for advice in [None, Some("  ")] {
         let held = worked(WorkEnd::Held(HoldReason::NoProgress));
-        let mut bed = Bed::new(alone(Some("scripted:other")), policy(), [held, finish()]);
-        bed.advice = advice;
-        assert_eq!(bed.play(), Ending::Held { reason: HoldReason::NoProgress }, "{advice:?}");
-        assert_eq!(bed.asked.len(), 1, "{advice:?}");
+        let mut fixture = RunFixture::new(alone(Some("scripted:other")), policy(), [held, finish()]);
+        fixture.advice = advice;
+        assert_eq!(fixture.play(), Ending::Held { reason: HoldReason::NoProgress }, "{advice:?}");
+        assert_eq!(fixture.asked.len(), 1, "{advice:?}");
     }
 }
 
 #[test]
 fn run_4_a_worker_that_a_crash_interrupted_is_not_begun_again_in_silence() {
-    let mut bed = Bed::new(alone(None), policy(), [finish()]);
-    while !matches!(bed.run.next(), Next::Ask { .. }) {
-        assert_eq!(bed.advance(), None, "it does not end before it asks");
+    let mut fixture = RunFixture::new(alone(None), policy(), [finish()]);
+    while !matches!(fixture.run.next(), Next::Ask { .. }) {
+        assert_eq!(fixture.advance(), None, "it does not end before it asks");
     }
-    bed.learn(RunRecord::Resumed(tripwire_core::run::record::OnHold::Leave));
-    assert!(is_told(&bed, "A worker before you ended early") && is_told(&bed, "killed"));
+    fixture.learn(RunRecord::Resumed(tripwire_core::run::record::OnHold::Leave));
+    assert!(is_told(&fixture, "A worker before you ended early") && is_told(&fixture, "killed"));
 }

@@ -1,6 +1,6 @@
 //! Healthy work: what agents do all day and must be able to do (SPEC §4.3), in its repetitive forms.
 
-use super::{Call, Dice, Session, bad, good};
+use super::session::{Call, Dice, Session, bad, good};
 
 /// A kind of healthy work.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Loops: the shapes in which agents get stuck, with the number of calls within which each must be overridden.
 
-use super::{Call, Dice, Session, bad, good};
+use super::session::{Call, Dice, Session, bad, good};
 
 /// A kind of loop.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,5 @@
 //! The generator: dice with a seed, a vocabulary, and a session that remembers when which level fired.
 
-pub(crate) mod healthy;
-pub(crate) mod looping;
-
 use tripwire_core::chain::Chain;
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::decision::Level;
