@@ -1,6 +1,6 @@
 //! The id of a session: `auto-YYYY-MM-DD-HHMMSS[-n]`, after the wall clock at its start.
 
-use super::wall_clock::WallClock;
+use crate::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -94,7 +94,7 @@ impl From<SessionId> for String {
     }
 }
 
-/// The form of the stamp inside an id; a digit stands for any digit.
+/// The form of the stamp inside an id; a `0` means any digit.
 const STAMP: &str = "0000-00-00-000000";
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Modes, dwell times, intensity and intent.
 
-use crate::fixture::{ChainFixture, call, plain, work};
+use super::fixture::{ChainFixture, call, plain, work};
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::decision::{ActivityMode, Intensity, Intent};
 use tripwire_core::input::What;

@@ -1,6 +1,6 @@
 //! The rules of `balanced` one by one: each fires where it must and stays quiet close by.
 
-use crate::fixture::{ChainFixture, call, edit, failed, holds, injects, stops, work};
+use super::fixture::{ChainFixture, call, edit, failed, holds, injects, stops, work};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain};
 use tripwire_core::decision::{ActivityMode, Decision, Level};
 use tripwire_core::effect::{HoldReason, StopReason};

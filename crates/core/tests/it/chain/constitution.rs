@@ -1,6 +1,6 @@
 //! What holds before all other rules: nothing is taken for granted, control comes first, the rules stay as they are.
 
-use crate::fixture::{ChainFixture, action, edit, failed, plain, policy, request, tests, work};
+use super::fixture::{ChainFixture, action, edit, failed, plain, policy, request, tests, work};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, TestResult};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, Intent, SafetyVeto};

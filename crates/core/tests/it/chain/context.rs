@@ -1,6 +1,6 @@
 //! The context gate and compactions that lead nowhere.
 
-use crate::fixture::{ChainFixture, action, causes, edit, found, holds, kinds, quiet, work};
+use super::fixture::{ChainFixture, action, causes, edit, found, holds, kinds, quiet, work};
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::decision::{Decision, FindingKind};
 use tripwire_core::effect::{Deadlock, Effect, HoldReason};

@@ -1,6 +1,8 @@
 //! No progress, claims, the iteration cap, step caps and wall clocks.
 
-use crate::fixture::{ChainFixture, action, causes, edit, failed, found, holds, iteration_ends, kinds, quiet, tests, work};
+use super::fixture::{
+    ChainFixture, action, causes, edit, failed, found, holds, iteration_ends, kinds, quiet, tests, work,
+};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass, TestResult};
 use tripwire_core::chain::gate::dirty_bits::{MUST_RUN_TESTS, TESTS_FAILING, Verification};
 use tripwire_core::decision::{Decision, FindingKind, Intent};
@@ -222,7 +224,9 @@ fn term_1_the_iterations_wall_clock_cuts_at_eight_hours() {
     fixture.at = began + 8 * HOUR;
     let refused = fixture.ask(action("Read(x)", "1"));
     assert!(matches!(refused.decision.safety.error, Some(EnforcementError::WallClockTimeout(_))));
-    assert!(fixture.tell(What::IterationStarted).safety.allowed && fixture.ask(action("Read(x)", "1")).permit.is_some());
+    assert!(
+        fixture.tell(What::IterationStarted).safety.allowed && fixture.ask(action("Read(x)", "1")).permit.is_some()
+    );
 }
 
 #[test]

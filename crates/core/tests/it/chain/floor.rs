@@ -1,6 +1,6 @@
 //! The floor of irreversible commands: it binds in every mode, is no evidence of a loop, and yields to a person once.
 
-use crate::fixture::{ChainFixture, action, kinds, request};
+use super::fixture::{ChainFixture, action, kinds, request};
 use tripwire_core::decision::FindingKind;
 use tripwire_core::enforcement::EnforcementError;
 use tripwire_core::input::{FloorFact, HumanAct, Mode, Request, What};

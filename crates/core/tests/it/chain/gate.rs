@@ -1,6 +1,6 @@
 //! Vetoes, budgets, cooldown, runaway, money and the tree of agents.
 
-use crate::fixture::{ChainFixture, action, call, causes, found, holds, kinds, plain, quiet, request, stops, work};
+use super::fixture::{ChainFixture, action, call, causes, found, holds, kinds, plain, quiet, request, stops, work};
 use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::decision::{ActivityMode, Decision, FindingKind, Intent, SafetyVeto};
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
@@ -133,7 +133,7 @@ fn gate_3_a_further_veto_starts_the_cooldown_anew() {
 #[test]
 fn gate_5_the_token_budget_shrinks_with_health() {
     let mut fixture = ChainFixture::balanced();
-    let timeouts = |n: u64| crate::fixture::failed(work(n), tripwire_core::chain::event::ErrorClass::Timeout);
+    let timeouts = |n: u64| super::fixture::failed(work(n), tripwire_core::chain::event::ErrorClass::Timeout);
     let hurt = fixture.events(2, timeouts).pop().unwrap();
     assert_eq!(hurt.safety.health, Ratio::from_per_mille(900));
     assert_eq!(hurt.safety.remaining_budget, Tokens::new(45_000 - 200));
@@ -291,7 +291,10 @@ fn gate_8_known_agents_of_a_full_tree_go_on() {
     assert!(fixture.events(24, |n| by(&format!("agent-{}", n % 12), None, 100 + n)).iter().all(quiet));
     assert!(fixture.event(work(999)).safety.allowed, "the main agent does not count");
     assert!(!fixture.event(by("one too many", None, 1_000)).safety.allowed);
-    assert!(fixture.event(by("agent-3", None, 1_001)).safety.allowed, "one that was refused does not shut out the others");
+    assert!(
+        fixture.event(by("agent-3", None, 1_001)).safety.allowed,
+        "one that was refused does not shut out the others"
+    );
     assert!(!fixture.event(by("one too many", None, 1_002)).safety.allowed, "and stays refused itself");
 }
 

@@ -1,6 +1,6 @@
 //! Health: what it costs, what it means, how it comes back.
 
-use crate::fixture::{ChainFixture, action, call, causes, failed, found, quiet, stops, work};
+use super::fixture::{ChainFixture, action, call, causes, failed, found, quiet, stops, work};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
 use tripwire_core::decision::{ActivityMode, Decision, FindingKind, Intent, SafetyVeto};

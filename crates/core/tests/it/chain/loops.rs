@@ -1,6 +1,8 @@
 //! The ladder: exact, signature, similarity, holds and how they end.
 
-use crate::fixture::{ChainFixture, action, call, causes, edit, failed, found, holds, injects, kinds, plain, quiet, stops, work};
+use super::fixture::{
+    ChainFixture, action, call, causes, edit, failed, found, holds, injects, kinds, plain, quiet, stops, work,
+};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass};
 use tripwire_core::decision::{ActivityMode, Decision, FindingKind, Intent, Level, SafetyVeto};
 use tripwire_core::effect::{Deadlock, Effect, HoldReason, Sameness, StopReason};

@@ -1,6 +1,8 @@
 //! People's controls, authority, permits, observe mode and what happens when the guard itself breaks.
 
-use crate::fixture::{ChainFixture, action, call, causes, found, holds, injects, kinds, plain, quiet, request, stops, work};
+use super::fixture::{
+    ChainFixture, action, call, causes, found, holds, injects, kinds, plain, quiet, request, stops, work,
+};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass};
 use tripwire_core::decision::{Decision, FindingKind, Intent};
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
@@ -192,7 +194,7 @@ fn ctrl_1_observe_sees_loops_budgets_and_broken_tools_and_acts_on_none() {
     let mut fixture = observed(&[]);
     assert!(fixture.events(3, |_| plain(60_000, 90)).iter().all(only_watched));
     let mut fixture = observed(&[]);
-    assert!(fixture.events(30, |n| crate::fixture::failed(work(n), ErrorClass::Timeout)).iter().all(only_watched));
+    assert!(fixture.events(30, |n| super::fixture::failed(work(n), ErrorClass::Timeout)).iter().all(only_watched));
 }
 
 #[test]
@@ -200,7 +202,7 @@ fn ctrl_1_observe_refuses_no_request_injects_nothing_and_sends_nobody_back() {
     let mut fixture = observed(&[("limits.max_steps", "2"), ("limits.max_agents", "0")]);
     let step = fixture.step(What::Request(Request { authority: None, ..read() }));
     assert!(step.permit.is_some() && step.decision.safety.reason.contains("permission denied"));
-    assert!(fixture.events(6, crate::fixture::edit).iter().all(only_watched), "neither the step cap");
+    assert!(fixture.events(6, super::fixture::edit).iter().all(only_watched), "neither the step cap");
     let child = AgentEvent { agent_id: Label::new("child"), ..work(9) };
     assert!(only_watched(&fixture.event(child)), "nor the tree");
     let full = AgentEvent { context_tokens: Some(Tokens::new(190_000)), ..work(10) };

@@ -1,6 +1,6 @@
 //! The state: the same after a pause as without one, bound to version and policy, bounded in size.
 
-use crate::fixture::{ChainFixture, action, call, failed, policy, request, work};
+use super::fixture::{ChainFixture, action, call, failed, policy, request, work};
 use tripwire_core::chain::event::{AgentEvent, ErrorClass};
 use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::input::{AdvisorReply, Claim, Compaction, HumanAct, Input, ReviewVerdict, Verdict, What};

@@ -1,6 +1,6 @@
 //! One step after the other: calls, their faults, their errors, the recitation.
 
-use crate::fixture::{RunFixture, Reply, call, edit, finish, policy, read, setup, test_run};
+use super::fixture::{Reply, RunFixture, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::StopReason;
 use tripwire_core::run::Saying;
@@ -131,7 +131,8 @@ fn loop_1_strict_counts_the_calls_of_steps_that_the_model_opens() {
 
 #[test]
 fn an_unfinished_turn_is_answered_whole_when_the_session_ends() {
-    let mut fixture = RunFixture::new(setup(), policy(), [Reply::Calls(vec![("edit", "no json"), ("edit", "no json")])]);
+    let mut fixture =
+        RunFixture::new(setup(), policy(), [Reply::Calls(vec![("edit", "no json"), ("edit", "no json")])]);
     let _ending = fixture.play();
     let results = fixture.conversation.iter().filter(|saying| matches!(saying, Saying::Results(_))).count();
     assert_eq!(results, 1);

@@ -1,6 +1,6 @@
 //! How iterations and sessions end: steps, wall clocks, holds, people, the advisor, the reviewer.
 
-use crate::fixture::{RunFixture, Reply, call, edit, finish, policy, read, setup, test_run};
+use super::fixture::{Reply, RunFixture, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Deadlock, ExitStatus, HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, What};
@@ -211,7 +211,8 @@ fn with_reviewer() -> Setup {
 
 #[test]
 fn review_1_only_an_approved_change_is_applied() {
-    let mut fixture = RunFixture::new(with_reviewer(), policy(), [edit(), test_run(), finish(), edit(), test_run(), finish()]);
+    let mut fixture =
+        RunFixture::new(with_reviewer(), policy(), [edit(), test_run(), finish(), edit(), test_run(), finish()]);
     fixture.review.extend([ReviewAnswer::Rejected, ReviewAnswer::Approved]);
     assert_eq!(fixture.play(), Ending::Completed { verdict: Verification::Verified });
     assert_eq!(fixture.executed.iter().filter(|done| *done == "apply").count(), 1);

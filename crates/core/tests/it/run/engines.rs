@@ -1,6 +1,6 @@
 //! Engines that fail: again, the next one, later, or nobody (RUN-4).
 
-use crate::fixture::{RunFixture, Journaled, Reply, finish, policy, read, setup, spent};
+use super::fixture::{Journaled, Reply, RunFixture, finish, policy, read, setup, spent};
 use tripwire_core::chain::Chain;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
@@ -22,7 +22,8 @@ fn alone() -> Setup {
 #[test]
 fn run_4_an_overload_that_persists_takes_the_next_engine_and_says_so() {
     let overloaded = || fails(FailureKind::Overloaded);
-    let (fixture, ending) = RunFixture::played([overloaded(), overloaded(), overloaded(), overloaded(), read(0), finish()]);
+    let (fixture, ending) =
+        RunFixture::played([overloaded(), overloaded(), overloaded(), overloaded(), read(0), finish()]);
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
     assert_eq!((switches(&fixture), fixture.asked.last()), (1, Some(&1)));
     assert_eq!(fixture.waited, [1_000, 2_000, 4_000]);

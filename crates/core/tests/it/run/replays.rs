@@ -1,6 +1,6 @@
 //! The same facts again: the same transcript, from the start, from any state, and after a crash at any moment.
 
-use crate::fixture::{RunFixture, Journaled, Reply, call, edit, finish, policy, read, setup, test_run};
+use super::fixture::{Journaled, Reply, RunFixture, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::chain::Chain;
 use tripwire_core::run::line::Line;
 use tripwire_core::run::record::{CallOutcome, OnHold, RunRecord};

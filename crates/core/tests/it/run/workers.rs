@@ -1,6 +1,6 @@
 //! Workers in the chain of engines: their ends are read, their holds are never overruled (RUN-4, RUN-5).
 
-use crate::fixture::{RunFixture, Reply, finish, policy, setup};
+use super::fixture::{Reply, RunFixture, finish, policy, setup};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
@@ -36,7 +36,11 @@ fn is_told(fixture: &RunFixture, words: &str) -> bool {
 fn run_4_a_workers_claim_goes_the_way_of_every_claim_and_its_session_stays_out_of_the_transcript() {
     let (fixture, ending) = played(alone(None), [worked(WorkEnd::Finished)]);
     assert!(matches!(ending, Ending::Completed { .. }), "{ending:?}");
-    assert!(fixture.transcript().contains("\"work\"") && !fixture.transcript().contains("auto-2026"), "{}", fixture.transcript());
+    assert!(
+        fixture.transcript().contains("\"work\"") && !fixture.transcript().contains("auto-2026"),
+        "{}",
+        fixture.transcript()
+    );
 }
 
 #[test]

@@ -1,0 +1,48 @@
+//! The journal: the truth of a session, as an append-only file that survives crashes and shows every change.
+//!
+//! An append is one write under the session's lock, synced before anything with consequences. [`Journal::open`] reads
+//! `HEAD` and the bytes behind it, never the whole journal; [`verify::verify`] reads everything. A torn tail is cut and
+//! the next record says so; anything else that does not verify is damage and is refused with the first bad index.
+//! Several processes may append to one session: each looks at what the others wrote when it has
+//! taken the lock.
+
+mod batch;
+pub mod blob;
+pub mod bundle;
+pub mod checkpoint;
+pub mod error;
+mod head;
+mod journal;
+pub mod keys;
+mod limits;
+pub mod line;
+mod merkle;
+pub mod names;
+pub mod note;
+mod paths;
+pub mod payload;
+mod read;
+mod recover;
+mod segment;
+pub mod session_id;
+pub mod storage;
+mod turn;
+pub mod verify;
+pub mod wall_clock;
+
+pub use batch::{Ack, Append, Batch, Durability, Entry, Fenced, Options};
+pub use error::{Damage, DamageCause, JournalError};
+pub use head::Place;
+pub use journal::Journal;
+pub use line::{Cut, LineFault, Tail, Times};
+pub use paths::SessionPaths;
+pub use read::{Page, Record};
+pub use session_id::SessionId;
+pub use turn::Turn;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tampering;
+#[cfg(test)]
+mod test_disk;
