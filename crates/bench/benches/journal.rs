@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use tripwire_journal::note::Signer;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::verify::{Trust, verify};
-use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
+use tripwire_journal::wall_clock::WallClock;
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionId, SessionPaths};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;
     let body = format!("{{\"filler\":\"{}\",\"n\":1}}", "x".repeat(370));
-    let mut journal = open(temp.path(), "small")?;
+    let mut journal = open(temp.path(), SMALL)?;
     let mut synced = Vec::new();
     for _ in 0..SYNCED {
         synced.push(timed(|| append(&mut journal, &body, 2, Durability::Synced))?);
@@ -29,13 +30,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut opened = Vec::new();
     for _ in 0..SYNCED {
         opened.push(timed(|| {
-            let mut journal = open(temp.path(), "small")?;
+            let mut journal = open(temp.path(), SMALL)?;
             append(&mut journal, &body, 2, Durability::Synced)
         })?);
     }
     print("open and append, synced (a hook)", &mut opened);
 
-    let mut long = open(temp.path(), "long")?;
+    let mut long = open(temp.path(), LONG_SESSION)?;
     let start = Instant::now();
     while long.records() < LONG {
         append(&mut long, &body, BATCH, Durability::Grouped)?;
@@ -50,11 +51,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("next checkpoint, 100 records later: {} us", next.as_micros());
     let mut reopened = Vec::new();
     for _ in 0..100 {
-        reopened.push(timed(|| open(temp.path(), "long").map(|_journal| ()))?);
+        reopened.push(timed(|| open(temp.path(), LONG_SESSION).map(|_journal| ()))?);
     }
     print("opening it", &mut reopened);
     std::fs::remove_file(long.paths().dir().join("HEAD"))?;
-    let without = timed(|| open(temp.path(), "long").map(|_journal| ()))?;
+    let without = timed(|| open(temp.path(), LONG_SESSION).map(|_journal| ()))?;
     println!("opening it without HEAD: {} us", without.as_micros());
     let start = Instant::now();
     let report = verify(&Disk, long.paths(), &Trust::default())?;
@@ -68,8 +69,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn open(dir: &Path, session: &str) -> Result<Journal<Disk>, JournalError> {
-    Journal::open(Disk, SessionPaths::new(dir, session)?, Options::default())
+fn open(dir: &Path, session: u32) -> Result<Journal<Disk>, JournalError> {
+    let session = SessionId::nth(WallClock::from_epoch_ms(0), session);
+    Journal::open(Disk, SessionPaths::new(dir, &session), Options::default())
 }
 
 fn append(journal: &mut Journal<Disk>, body: &str, count: usize, durability: Durability) -> Result<(), JournalError> {
@@ -98,3 +100,7 @@ const SYNCED: usize = 500;
 const GROUPED: usize = 20_000;
 const LONG: u64 = 1_000_000;
 const BATCH: usize = 1_000;
+
+/// The numbers of the two sessions.
+const SMALL: u32 = 1;
+const LONG_SESSION: u32 = 2;

@@ -74,10 +74,10 @@ fn event(n: u64) -> What {
 fn long_session(layout: &Layout) {
     let start = WallClock::from_epoch_ms(clock::now().epoch_ms() - 1_000_000_000);
     let driver = Driver::begin(layout, start, |_| Ok(())).unwrap();
-    let session = driver.session().to_string();
+    let session = driver.session().clone();
     let mut chain = Chain::new(driver.policy().clone()).unwrap();
     drop(driver);
-    let paths = SessionPaths::new(layout.folder(), &session).unwrap();
+    let paths = SessionPaths::new(layout.folder(), &session);
     let mut journal = Journal::open(Disk, paths, Options::default()).unwrap();
     let mut inputs = 0;
     while journal.records() < RECORDS {
@@ -87,7 +87,7 @@ fn long_session(layout: &Layout) {
             let step = chain.step(&input);
             let (mut one, mut two) = (String::new(), String::new());
             body::write_input(&input, &mut one).unwrap();
-            body::write_decision(&session, &step.decision, &mut two).unwrap();
+            body::write_decision(session.as_str(), &step.decision, &mut two).unwrap();
             for text in [one, two] {
                 entries.push(Entry {
                     body: Cow::Owned(text),

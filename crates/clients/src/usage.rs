@@ -27,9 +27,9 @@ pub struct SessionUsage {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     inside: bool,
     /// The newest answers, with what was counted for each.
-    answers: Vec<(Fingerprint, [u64; 6])>,
+    answers: Vec<(Fingerprint, CountedTokens)>,
     /// The whole thread so far, for clients that count it up.
-    total: [u64; 6],
+    total: CountedTokens,
     /// Which answer asked for which call.
     calls: Vec<(Fingerprint, Fingerprint)>,
     /// Calls whose answer is not complete yet.
@@ -91,11 +91,11 @@ pub fn count_line(line: &str, items: &[Item<'_>], usage: &mut SessionUsage) -> O
     figures
 }
 
-/// What a call cost about, where the client's record cannot be read: four bytes to a token, at the highest known price.
+/// What a call cost about, where the client's record cannot be read: by its size, at the highest known price.
 #[must_use]
 pub fn estimate(input: &str, output: &str) -> Figures {
-    let tokens = |text: &str| Tokens::new(u64::try_from(text.len().div_ceil(4)).unwrap_or(u64::MAX));
-    let tokens = Usage { fresh_input: tokens(output), output: tokens(input), ..Usage::default() };
+    let (fresh_input, output) = (Tokens::estimate(output.len()), Tokens::estimate(input.len()));
+    let tokens = Usage { fresh_input, output, ..Usage::default() };
     Figures {
         tokens,
         cost: prices::cost("", &tokens).micro_usd,
@@ -174,27 +174,32 @@ impl Count<'_> {
     /// Takes in an answer that may have been told before, in part or as a whole.
     fn answer(&mut self, answer: &AnswerFigures<'_>) {
         let id = fingerprint(answer);
-        let counted = array(&answer.tokens);
+        let counted = answer.tokens;
         let known = self.usage.answers.iter_mut().find(|(known, _)| *known == id);
         let before = match known {
-            Some((_, before)) => std::mem::replace(before, max(*before, counted)),
+            Some((_, known)) => {
+                let before = known.0;
+                known.0 = before.with(counted, Tokens::max);
+                before
+            }
             None => {
-                self.usage.answers.push((id, counted));
-                [0; 6]
+                self.usage.answers.push((id, CountedTokens(counted)));
+                Usage::default()
             }
         };
-        self.count(answer, minus(counted, before));
+        self.count(answer, counted.with(before, Tokens::minus));
     }
 
     /// Takes in an answer whose figures cannot be read: its own size, and the conversation before it, at the highest
     /// known price. An answer that cannot be read must never count as nothing.
     fn unreadable(&mut self, line: &str, bytes: u64) {
-        /// The largest context that is taken for granted.
-        const CONTEXT_TOKENS_MAX: u64 = 200_000;
+        /// The largest context that is assumed.
+        const CONTEXT_TOKENS_MAX: Tokens = Tokens::new(200_000);
+        let estimate = |bytes: u64| Tokens::estimate(usize::try_from(bytes).unwrap_or(usize::MAX));
         let model = self.usage.model.clone();
         let tokens = Usage {
-            fresh_input: Tokens::new(self.usage.offset.div_ceil(4).min(CONTEXT_TOKENS_MAX)),
-            output: Tokens::new(bytes.div_ceil(4)),
+            fresh_input: estimate(self.usage.offset).min(CONTEXT_TOKENS_MAX),
+            output: estimate(bytes),
             ..Usage::default()
         };
         let (id, named) = (Some(line.into()), Some("an answer that cannot be read".into()));
@@ -204,29 +209,27 @@ impl Count<'_> {
 
     /// Takes in the tokens of a whole thread, which only grow.
     fn total(&mut self, answer: &AnswerFigures<'_>) {
-        let counted = array(&answer.tokens);
-        let before = self.usage.total;
-        self.usage.total = max(before, counted);
-        self.count(answer, minus(counted, before));
+        let before = self.usage.total.0;
+        self.usage.total = CountedTokens(before.with(answer.tokens, Tokens::max));
+        self.count(answer, answer.tokens.with(before, Tokens::minus));
     }
 
-    fn count(&mut self, answer: &AnswerFigures<'_>, new: [u64; 6]) {
-        if new == [0; 6] {
+    fn count(&mut self, answer: &AnswerFigures<'_>, new: Usage) {
+        if new == Usage::default() {
             return;
         }
         if let Some(model) = &answer.model {
             self.usage.model = Some(model.to_string());
         }
         let model = self.usage.model.clone().unwrap_or_default();
-        let tokens = classes(new);
-        let cost = prices::cost(&model, &tokens);
+        let cost = prices::cost(&model, &new);
         let window = self.usage.window.map(Tokens::new).or_else(|| prices::window(&model));
         let before = self.figures.take();
         let (sum, spent, basis) = before
             .as_ref()
             .map_or((Usage::default(), MicroUsd::ZERO, PriceBasis::Listed), |f| (f.tokens, f.cost, f.basis));
         self.figures = Some(Figures {
-            tokens: classes(plus(array(&sum), new)),
+            tokens: sum.with(new, Tokens::plus),
             cost: spent.plus(cost.micro_usd),
             basis: if cost.basis == PriceBasis::HighestKnown { cost.basis } else { basis },
             context: answer.context.or_else(|| before.and_then(|before| before.context)),
@@ -241,47 +244,23 @@ fn fingerprint(answer: &AnswerFigures<'_>) -> Fingerprint {
     Fingerprint::of(answer.id.as_deref().unwrap_or_default().as_bytes())
 }
 
-const fn array(tokens: &Usage) -> [u64; 6] {
-    [
-        tokens.fresh_input.get(),
-        tokens.cache_read.get(),
-        tokens.cache_write.get(),
-        tokens.cache_write_long.get(),
-        tokens.output.get(),
-        tokens.reasoning.get(),
-    ]
-}
+/// Tokens by class, written as six bare numbers: every hook reads and writes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "[u64; 6]", into = "[u64; 6]")]
+struct CountedTokens(Usage);
 
-const fn classes(counts: [u64; 6]) -> Usage {
-    let [fresh, read, write, long, output, reasoning] = counts;
-    Usage {
-        fresh_input: Tokens::new(fresh),
-        cache_read: Tokens::new(read),
-        cache_write: Tokens::new(write),
-        cache_write_long: Tokens::new(long),
-        output: Tokens::new(output),
-        reasoning: Tokens::new(reasoning),
+impl From<[u64; 6]> for CountedTokens {
+    fn from(counts: [u64; 6]) -> Self {
+        let [fresh_input, cache_read, cache_write, cache_write_long, output, reasoning] = counts.map(Tokens::new);
+        Self(Usage { fresh_input, cache_read, cache_write, cache_write_long, output, reasoning })
     }
 }
 
-fn with(one: [u64; 6], other: [u64; 6], join: impl Fn(u64, u64) -> u64) -> [u64; 6] {
-    let mut joined = one;
-    for (value, other) in joined.iter_mut().zip(other) {
-        *value = join(*value, other);
+impl From<CountedTokens> for [u64; 6] {
+    fn from(CountedTokens(usage): CountedTokens) -> Self {
+        let Usage { fresh_input, cache_read, cache_write, cache_write_long, output, reasoning } = usage;
+        [fresh_input, cache_read, cache_write, cache_write_long, output, reasoning].map(Tokens::get)
     }
-    joined
-}
-
-fn minus(from: [u64; 6], what: [u64; 6]) -> [u64; 6] {
-    with(from, what, u64::saturating_sub)
-}
-
-fn plus(one: [u64; 6], other: [u64; 6]) -> [u64; 6] {
-    with(one, other, u64::saturating_add)
-}
-
-fn max(one: [u64; 6], other: [u64; 6]) -> [u64; 6] {
-    with(one, other, u64::max)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod gate;
 mod inputs;
 pub(crate) mod intent;
 mod snapshot;
+mod turn;
 mod view;
 
 pub use snapshot::SnapshotError;
@@ -22,9 +23,9 @@ use self::activity::progress::Progress;
 use self::activity::{ActivityEngine, ActivityReading};
 use self::gate::{Permit, SafetyGate};
 use self::intent::Session;
+use self::turn::{Source, Turn};
 use crate::decision::{Decision, Draft, FindingKind};
 use crate::effect::Effect;
-use crate::enforcement::EnforcementError;
 use crate::input::{Input, Place, What};
 use crate::label::Fingerprint;
 use crate::limits::CLOCK_STEP_BACK_MS_MAX;
@@ -63,34 +64,6 @@ pub struct Step {
     pub permit: Option<Permit>,
     /// When the engine wants to be stepped again even if nothing happens.
     pub next_deadline: Option<RunMillis>,
-}
-
-/// One input on its way through the chain.
-pub(crate) struct Turn<'a> {
-    pub(crate) place: Place,
-    pub(crate) draft: Draft,
-    pub(crate) reading: ActivityReading,
-    /// A refusal that is not a veto, with the rule that refused.
-    pub(crate) refusal: Option<(Rule, EnforcementError)>,
-    pub(crate) source: Source,
-    pub(crate) what: &'a What,
-}
-
-/// What kind of input it is, as far as the gate cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// The agent did something.
-    Event,
-    /// The agent asks to do something.
-    Request,
-    /// Anything else.
-    Other,
-}
-
-impl Turn<'_> {
-    pub(crate) fn is_event(&self) -> bool {
-        self.source == Source::Event
-    }
 }
 
 impl Chain {

@@ -345,7 +345,7 @@ impl Draft {
     }
 }
 
-/// What a loop rule remembers about the last alarm, so that one alarm is told once and not at every event.
+/// What a loop rule remembers about the last alarm, so that one alarm is reported once and not at every event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Raised {
     /// What it was about.

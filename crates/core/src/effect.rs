@@ -149,7 +149,7 @@ impl StopReason {
     }
 }
 
-/// What the advisor is told the deadlock is.
+/// The kind of deadlock that the advisor is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Deadlock {

@@ -1,9 +1,11 @@
 //! Refusals that are not vetoes: typed errors with the rule, the cause and the next command (GATE-6).
 
 use crate::effect::{HoldReason, StopReason};
+use crate::explain::{ExitClass, Explain};
 use crate::label::Label;
 use crate::rules::Rule;
 use crate::text::Reason;
+use alloc::borrow::Cow;
 use alloc::string::ToString;
 use serde::Serialize;
 
@@ -19,7 +21,7 @@ pub enum EnforcementError {
     /// The review is missing, rejected or of another change.
     #[error(transparent)]
     ReviewGating(ReviewGatingError),
-    /// The command would destroy what nobody gets back.
+    /// The command would destroy what cannot be restored.
     #[error(transparent)]
     FloorHeld(FloorHeldError),
     /// The session is over or held.
@@ -111,6 +113,26 @@ impl EnforcementError {
     }
 }
 
+impl Explain for EnforcementError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Owned(self.fix().into_string())
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::FloorHeld(_) | Self::CycleTermination(CycleTerminationError::Held(_)) => ExitClass::Held,
+            Self::CycleTermination(CycleTerminationError::Stopped(StopReason::StoppedByPerson)) => ExitClass::Stopped,
+            Self::GuardFailure(_) => ExitClass::DoesNotHold,
+            Self::PermissionDenied(_)
+            | Self::ReviewGating(_)
+            | Self::WallClockTimeout(_)
+            | Self::CycleTermination(CycleTerminationError::Stopped(_) | CycleTerminationError::MaxSteps) => {
+                ExitClass::Refused
+            }
+        }
+    }
+}
+
 /// The role lacks a permission, or came without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error(
@@ -123,7 +145,7 @@ pub struct PermissionDeniedError {
     pub role: Label,
 }
 
-/// The command would destroy what nobody gets back; a person may let it pass once.
+/// The command would destroy what cannot be restored; a person may let it pass once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("held: {reason} [{rule}]; to allow this once, a person runs: tripwire allow --once {code}")]
 pub struct FloorHeldError {
@@ -131,7 +153,7 @@ pub struct FloorHeldError {
     pub code: Label,
     /// What it would destroy.
     pub reason: Label,
-    /// The rule of the floor that it breaks.
+    /// The rule about destructive commands that it breaks.
     pub rule: Label,
 }
 
@@ -155,7 +177,7 @@ pub struct ReviewGatingError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewProblem {
-    /// Nobody answered.
+    /// There is no answer.
     #[error("missing")]
     Missing,
     /// The answer was no.

@@ -1,8 +1,8 @@
-//! What a person is told beside an error's own message: the next step, and how a command ends with it.
+//! What a person reads beside an error's own message: the next step, and how a command ends with it.
 
 use alloc::borrow::Cow;
 
-/// An error that says what to do about it. Every public error type of ours is one, so that no door has to match on the
+/// An error that says what to do about it. Every public error type of ours is one, so that no caller has to match on the
 /// variants of another crate's errors.
 pub trait Explain: core::error::Error {
     /// The next step, as a sentence with the command to type; lower case, no full stop.

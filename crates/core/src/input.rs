@@ -18,7 +18,7 @@ pub struct Input {
     pub what: What,
 }
 
-/// Everything that can be told to the engine.
+/// Everything that the engine takes in.
 #[expect(clippy::large_enum_variant, reason = "nearly every input is an event; boxing it would cost each of them")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,7 +60,7 @@ pub struct Request {
     /// Who asks and what the policies said; without it the answer is `PermissionDenied`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<Authority>,
-    /// What the judge of commands found, where the command would destroy what nobody gets back.
+    /// What the judge of commands found, where the command would destroy what cannot be restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<FloorFact>,
     /// The digest of the change that would be applied, where a review is required.
@@ -71,7 +71,7 @@ pub struct Request {
     pub reserve_micro_usd: Option<MicroUsd>,
 }
 
-/// A command that would destroy what nobody gets back: found outside, held here (FLOOR-1).
+/// A command that would destroy what cannot be restored: found outside, held here (FLOOR-1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FloorFact {
@@ -81,7 +81,7 @@ pub struct FloorFact {
     pub digest: Digest,
     /// What it would destroy, in words for a person.
     pub reason: Label,
-    /// The rule of the floor that it breaks.
+    /// The rule about destructive commands that it breaks.
     pub rule: Label,
 }
 
@@ -133,7 +133,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// All that a policy can grant, for tables and tests; controlling the guard is granted to nobody.
+    /// All that a policy can grant, for tables and tests; no policy grants control of the guard.
     pub const ALL: [Self; 7] = [
         Self::CanExecuteTasks,
         Self::CanEditSource,
@@ -200,7 +200,7 @@ pub enum HumanAct {
     AllowOnce(Label),
     /// Let decisions bind, or only watch.
     SetMode(Mode),
-    /// Mend what broke the guard: clears that hold, and no other.
+    /// What broke the guard is fixed: clears that hold, and no other.
     MendGuard,
     /// Something else that is only written down, such as an edit of a figure that the engine measures itself.
     Other(Label),
@@ -223,7 +223,7 @@ pub enum Mode {
     /// Decisions bind.
     #[default]
     Armed,
-    /// Decisions are taken and logged; only people's controls, explicit budgets and the floor bind.
+    /// Decisions are taken and logged; only people's controls, explicit budgets and holds of destructive commands bind.
     Observe,
 }
 
@@ -346,7 +346,7 @@ pub struct EngineSwitched {
     pub reason: Label,
 }
 
-/// Where in the session an input or decision stands.
+/// The place of an input or decision in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Place {
     /// The input's index.

@@ -1,7 +1,7 @@
 //! The frozen policy: every threshold of the engine, with its default, its bounds and the document it comes from.
 //!
 //! One definition per setting (in [`settings`]) yields the field, the default, `policy show`, `policy check`, the
-//! reference and the manifest. A policy is checked when it is loaded and its hash stands in the session's first
+//! reference and the manifest. A policy is checked when it is loaded and its hash is in the session's first
 //! record; nothing can change it afterwards.
 
 mod list;
@@ -79,7 +79,7 @@ impl Policy {
         }
     }
 
-    /// Sets the role of the agent, where somebody named one.
+    /// Sets the role of the agent, where one was named.
     ///
     /// # Errors
     /// When the name is too long.

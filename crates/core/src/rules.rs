@@ -81,7 +81,7 @@ pub enum Rule {
     Control,
     /// What is out of the agent's reach.
     Reach,
-    /// The floor of irreversible commands.
+    /// The hold of commands that destroy what cannot be restored.
     Floor,
     /// Permissions.
     Permission,

@@ -127,12 +127,12 @@ impl Run {
             RunInput::Record(record) => self.take_record(record, &mut views),
             RunInput::Decided(what, decision) if is_answer(what) => {
                 let reading = DecisionReading::of(decision);
-                self.absorb(&reading, &mut views);
+                self.due.absorb(decision, &self.phase, &mut views);
                 self.answered(&reading, &mut views);
             }
             RunInput::Decided(_, decision) | RunInput::Noticed(decision) => {
                 let reading = DecisionReading::of(decision);
-                self.absorb(&reading, &mut views);
+                self.due.absorb(decision, &self.phase, &mut views);
                 self.noticed(&reading, &mut views);
             }
         }
@@ -142,7 +142,7 @@ impl Run {
     /// What to do now.
     #[must_use]
     pub fn next(&self) -> Next {
-        // INVARIANT: the phases that need a turn are entered with one, so the model request never stands in for them.
+        // INVARIANT: the phases that need a turn are entered with one, so the model request is never asked in their place.
         let or_ask = |next: Option<Next>| next.unwrap_or(Next::Take(LoopRequest::ModelRequest));
         match &self.phase {
             Phase::Taking(asked) => or_ask(self.request(asked).map(Next::Take)),
@@ -266,8 +266,8 @@ impl Run {
         if is_first {
             self.due.words.insert(0, objective_words(&self.setup.objective));
         } else {
-            self.recite(views);
-            self.due.words.insert(0, self.recital());
+            self.write_todo(views);
+            self.due.words.insert(0, self.progress_words());
         }
         self.speak(views);
         // Inside of the first step, so that it is no step of its own.
@@ -348,7 +348,7 @@ impl Run {
             self.due.fresh_context = true;
             return self.go_on(views);
         }
-        // Whoever paused it is about to come back; for everything else somebody would have to be called.
+        // The person who paused it is about to come back; every other hold would need a person who is not there.
         if reason == HoldReason::Paused || self.setup.patience == OnHold::Wait {
             self.phase = Phase::Holding(reason);
             return;
@@ -358,13 +358,13 @@ impl Run {
 
     fn finish(&mut self, ending: Ending, views: &mut Vec<LoopEffect>) {
         self.close_turn(views);
-        self.recite(views);
+        self.write_todo(views);
         views.push(LoopEffect::Line(Line::End(ending.clone())));
         self.phase = Phase::Done(ending);
     }
 
     /// Rewrites `todo.md` (RUN-3).
-    fn recite(&self, views: &mut Vec<LoopEffect>) {
+    fn write_todo(&self, views: &mut Vec<LoopEffect>) {
         views.push(LoopEffect::Line(Line::Recited { steps: self.steps }));
         views.push(LoopEffect::Recite(Recitation {
             objective: self.setup.objective.clone(),
@@ -376,7 +376,7 @@ impl Run {
     }
 
     /// The recitation as the model hears it.
-    fn recital(&self) -> Instruction {
+    fn progress_words(&self) -> Instruction {
         let word = |step: &Option<StepSummary>| step.clone().unwrap_or_else(|| "(none)".into());
         format!(
             "{}\n\nProgress: {} steps, iteration {}.\nLast completed step: {}\nNext step: {}",
@@ -389,8 +389,8 @@ impl Run {
         .into()
     }
 
-    /// Another process goes on from here. What was awaited is awaited again, except a call that had begun: nobody knows
-    /// what it did, and it is never done twice in silence.
+    /// Another process goes on from here. What was awaited is awaited again, except a call that had begun:
+    /// what it did is unknown, and it is never repeated silently.
     fn resume(&mut self, views: &mut Vec<LoopEffect>) {
         views.push(LoopEffect::Line(Line::Resumed));
         match self.phase.clone() {

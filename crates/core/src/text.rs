@@ -1,6 +1,6 @@
 //! Texts with a meaning: what a tool is called is no argument, and what a model said is no reason.
 //!
-//! Their written form is the bare text. None is bounded here, because each carries what somebody outside wrote and the
+//! Their written form is the bare text. None is bounded here, because each carries text from outside and the
 //! reader at the edge has bounded it; what the engine itself remembers is a [`crate::label::Label`].
 
 use alloc::borrow::{Cow, ToOwned};
@@ -110,11 +110,11 @@ text!(
     SystemPrompt
 );
 text!(
-    /// What the model is told to do.
+    /// An instruction to the model.
     Instruction
 );
 text!(
-    /// What a person is told.
+    /// A message to a person.
     Notice
 );
 text!(

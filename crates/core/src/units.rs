@@ -124,10 +124,11 @@ impl Count {
 }
 
 impl Tokens {
-    /// Bytes of text that one token is taken for: rather few, so that the estimate is rather high.
+    /// Bytes of text that are counted as one token. English prose has about four; code, JSON and other languages have
+    /// fewer, and an estimate that a budget counts with must rather be too high.
     const ESTIMATE_BYTES: usize = 3;
 
-    /// The tokens of a text whose provider gave no figure. Silence must not be free, so this rounds up.
+    /// The tokens of a text whose provider gave no figure. A missing figure must not count as nothing, so this rounds up.
     #[must_use]
     pub fn estimate(bytes: usize) -> Self {
         Self::new(u64::try_from(bytes.div_ceil(Self::ESTIMATE_BYTES)).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! What one answer of a model used: the one type for it, whoever asked and wherever the figures were read.
+//! What one answer of a model used: the one type for it, for every client and engine.
 
 use crate::units::Tokens;
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,19 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Joins each class with the same class of another figure.
+    #[must_use]
+    pub fn with(self, other: Self, join: impl Fn(Tokens, Tokens) -> Tokens) -> Self {
+        Self {
+            cache_read: join(self.cache_read, other.cache_read),
+            cache_write: join(self.cache_write, other.cache_write),
+            cache_write_long: join(self.cache_write_long, other.cache_write_long),
+            fresh_input: join(self.fresh_input, other.fresh_input),
+            output: join(self.output, other.output),
+            reasoning: join(self.reasoning, other.reasoning),
+        }
+    }
+
     /// Everything that went in; it decides whether the price of a long context holds.
     #[must_use]
     pub const fn input(&self) -> Tokens {

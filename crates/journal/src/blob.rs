@@ -19,7 +19,7 @@ pub const INLINE_BYTES_MAX: usize = 64 * 1024;
 /// Larger things are refused, so that reading one cannot exhaust the memory.
 pub const BLOB_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// How the body of a record begins that stands for a blob; no other body may.
+/// How the body of a record begins that points to a blob; no other body may.
 pub(crate) const POINTER_PREFIX: &str = "{\"$blob\":";
 
 /// The blobs of a workspace.
@@ -70,7 +70,7 @@ impl<S: Storage> Blobs<S> {
     /// # Errors
     /// I/O trouble, or more bytes than a blob may have.
     pub fn put(&self, bytes: &[u8]) -> Result<BlobPointer, JournalError> {
-        let pointer = BlobPointer { bytes: super::offset(bytes.len()), sha256: Digest::of(bytes) };
+        let pointer = BlobPointer { bytes: storage::offset(bytes.len()), sha256: Digest::of(bytes) };
         if bytes.len() > BLOB_BYTES_MAX {
             return Err(refused(&pointer, "larger than 256 MiB"));
         }

@@ -5,10 +5,13 @@
 //! still unpacked as far as it goes, so that the first bad record can be named.
 
 use crate::blob::{BlobPointer, Blobs};
+use crate::error::JournalError;
+use crate::journal::Journal;
 use crate::names;
 use crate::note::Verifier;
+use crate::paths::SessionPaths;
+use crate::session_id::SessionId;
 use crate::storage::Disk;
-use crate::{Journal, JournalError, SessionPaths};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -77,7 +80,7 @@ impl Explain for BundleError {
 struct BundleHead {
     key: Option<String>,
     records: u64,
-    session: String,
+    session: SessionId,
     version: u32,
 }
 
@@ -115,7 +118,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     out.line(&BundleLine::Bundle(BundleHead {
         key: key.map(ToString::to_string),
         records: place.records(),
-        session: paths.session().to_owned(),
+        session: paths.session().clone(),
         version: VERSION,
     }))?;
     let checkpoints = notes(&paths, place.records(), &mut out)?;
@@ -217,9 +220,9 @@ impl<W: Write> Sealing<W> {
 #[derive(Debug)]
 pub struct Unpacked {
     folder: PathBuf,
-    session: String,
+    session: SessionId,
     records: u64,
-    /// The key that the bundle says its checkpoints were signed with. Whether it is the right one, only another way tells.
+    /// The key that the bundle says its checkpoints were signed with. Whether it is the right one must be known from elsewhere.
     pub key: Option<Verifier>,
     /// What is wrong with the bundle as a file.
     pub problem: Option<String>,
@@ -227,10 +230,8 @@ pub struct Unpacked {
 
 impl Unpacked {
     /// Where the journal lies.
-    ///
-    /// # Errors
-    /// When the session's name cannot be one.
-    pub fn paths(&self) -> Result<SessionPaths, JournalError> {
+    #[must_use]
+    pub fn paths(&self) -> SessionPaths {
         SessionPaths::new(&self.folder, &self.session)
     }
 
@@ -276,7 +277,7 @@ pub fn unpack(mut reader: impl BufRead) -> Result<Unpacked, BundleError> {
         key: head.key.as_deref().and_then(Verifier::parse),
         problem: None,
     };
-    let mut unpacking = Unpacking { paths: unpacked.paths()?, segment: None, seal: Sha256::new(), lines: 1 };
+    let mut unpacking = Unpacking { paths: unpacked.paths(), segment: None, seal: Sha256::new(), lines: 1 };
     unpacking.seal.update(&line);
     unpacked.problem = unpacking.all(&mut reader)?;
     Ok(unpacked)
@@ -357,7 +358,7 @@ fn make(folder: &Path) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// A folder that nobody else had before, and nobody else may look into.
+/// A fresh folder that only this user may look into.
 fn fresh_folder() -> Result<PathBuf, BundleError> {
     use std::os::unix::fs::DirBuilderExt as _;
     static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 use tripwire_core::record::canonical;
 
 use super::error::{Damage, DamageCause, JournalError};
+use super::head::Place;
+use super::journal::Journal;
 use super::merkle::Frontier;
 use super::note::{Checkpoint, SignedCheckpoint, Signer};
-use super::{Journal, Place, SessionPaths, Turn};
+use super::paths::SessionPaths;
+use super::turn::Turn;
 use crate::names;
 use crate::storage::{self, Storage};
 
@@ -38,7 +41,7 @@ impl<S: Storage> Turn<'_, S> {
         self.sync()?;
         let result = self.journal.sign(signer, witness);
         if let Err(JournalError::Io { .. }) = result {
-            self.journal.health = super::Health::Poisoned;
+            self.journal.poison();
         }
         result
     }

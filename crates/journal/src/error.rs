@@ -45,9 +45,6 @@ pub enum JournalError {
         /// The newest version that is understood here.
         known: u64,
     },
-    /// A session name that could leave its directory or confuse a reader.
-    #[error("`{0}` is not a session name: use letters, digits, dots, dashes and underscores")]
-    SessionName(String),
     /// There is no journal of this session.
     #[error("there is no session `{0}` here")]
     NoSession(String),
@@ -114,11 +111,9 @@ impl Explain for JournalError {
                 "run `tripwire verify` for the whole picture; restore the journal from a copy or start a new session"
                     .into()
             }
-            Self::Poisoned => "run the same command again: opening the journal anew recovers it".into(),
+            Self::Poisoned => "run the same command again: opening the journal again recovers it".into(),
             Self::Newer { .. } => "use the newer tripwire that wrote the file".into(),
-            Self::SessionName(_) | Self::NoSession(_) => {
-                "run `tripwire status` to see the sessions of this workspace".into()
-            }
+            Self::NoSession(_) => "run `tripwire status` to see the sessions of this workspace".into(),
             Self::Entry { .. } | Self::BatchTooLarge { .. } | Self::Canonical(_) => {
                 "nothing was written; report this as a bug with the command that led to it".into()
             }
@@ -136,7 +131,7 @@ impl Explain for JournalError {
     fn exit_class(&self) -> ExitClass {
         match self {
             // A session that was never there is a wrong name.
-            Self::NoSession(_) | Self::SessionName(_) => ExitClass::BadInput,
+            Self::NoSession(_) => ExitClass::BadInput,
             // Everything else is a journal that cannot be trusted or used now.
             Self::Io { .. }
             | Self::Locked { .. }

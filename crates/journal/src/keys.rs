@@ -1,6 +1,6 @@
 //! Where the signing key lives: outside every workspace, readable by its owner alone.
 //!
-//! What an agent can write, it can rewrite. The journal is in its reach where hooks stand alone; the key, and the last
+//! What an agent can write, it can rewrite. The journal is in its reach where only hooks watch it; the key, and the last
 //! checkpoint of each session beside it, are not.
 
 use std::ffi::OsStr;
@@ -12,9 +12,10 @@ use tripwire_fs::bounded;
 
 use tripwire_core::record::chain::Digest;
 
-use super::SessionPaths;
 use super::error::JournalError;
 use super::note::{Signer, Verifier};
+use super::paths::SessionPaths;
+use super::session_id::SessionId;
 use super::verify::Trust;
 use crate::names;
 use crate::storage::{Disk, Storage as _};
@@ -144,8 +145,8 @@ impl KeyHome {
         self.dir.join("witness").join(format!("{}-{place}.note", paths.session()))
     }
 
-    /// The sessions of a `.geometry` directory for which this person's key vouched, and whose journals are gone: whoever
-    /// deletes a whole journal leaves nothing behind that could be verified, except this.
+    /// The sessions of a `.geometry` directory for which this person's key vouched, and whose journals are gone: of a
+    /// journal that was deleted whole, this is all that is left to verify.
     #[must_use]
     pub fn lost(&self, geometry: &Path) -> Vec<(String, PathBuf)> {
         let notes = std::fs::read_dir(self.dir.join("witness")).into_iter().flatten().filter_map(Result::ok);
@@ -153,7 +154,7 @@ impl KeyHome {
             .filter_map(|note| {
                 let file = note.file_name().into_string().ok()?;
                 let (session, _) = file.strip_suffix(".note")?.rsplit_once('-')?;
-                let paths = SessionPaths::new(geometry, session).ok()?;
+                let paths = SessionPaths::new(geometry, &SessionId::parse(session).ok()?);
                 let ours = self.witness(&paths) == note.path();
                 (ours && !paths.dir().join(names::segment(1)).exists()).then(|| (session.to_owned(), note.path()))
             })

@@ -71,7 +71,7 @@ impl SignedCheckpoint {
         Some(Self { checkpoint, text: format!("{text}\n"), signatures })
     }
 
-    /// What the note says, whoever said it.
+    /// What the note says, without a check of its signature.
     #[must_use]
     pub const fn unverified(&self) -> &Checkpoint {
         &self.checkpoint

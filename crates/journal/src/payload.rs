@@ -21,7 +21,7 @@ pub enum Payload {
     Binary {
         /// Their base64 form.
         base64: String,
-        /// Always false: the flag that tells a reader why this is not text.
+        /// Always false: it shows a reader that this is not text.
         utf8: bool,
     },
     /// Bytes that are too large for a line.

@@ -3,9 +3,12 @@
 use tripwire_core::record::chain::Digest;
 
 use super::error::{Damage, DamageCause, JournalError};
+use super::head::Place;
+use super::journal::Journal;
+use super::limits::LINE_BYTES_MAX;
 use super::line::{self, Line, Tail, Times};
-use super::{Journal, LINE_BYTES_MAX, Place, offset, segment};
-use crate::storage::{self, OpenMode, Storage};
+use super::names;
+use crate::storage::{self, OpenMode, Storage, offset};
 
 /// A record as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +83,7 @@ impl<S: Storage> Journal<S> {
         let damage = |fault| Damage::new(line.index, DamageCause::Line(fault));
         Ok(Record {
             index: line.index,
-            body: self.blobs.resolve(line.body)?,
+            body: self.blobs().resolve(line.body)?,
             hash: line.hash,
             previous: line.previous,
             times: line.times().map_err(damage)?,
@@ -159,8 +162,8 @@ impl<S: Storage> Journal<S> {
             return Ok(None);
         }
         let line = line::parse(first).map_err(|_fault| {
-            let name = segment::name(number);
-            JournalError::io("read", &self.paths.dir.join(name), std::io::ErrorKind::InvalidData.into())
+            let name = names::segment(number);
+            JournalError::io("read", &self.paths.dir().join(name), std::io::ErrorKind::InvalidData.into())
         })?;
         Ok(Some(Tail { hash: line.previous, index: line.index }))
     }

@@ -1,6 +1,6 @@
 //! What a process does when it takes the lock: finds the end of the journal, and repairs what a crash left there.
 //!
-//! Three things are told apart. Valid records behind the durable place are kept. An invalid end that nothing proves to
+//! There are three cases. Valid records behind the durable place are kept. An invalid end that nothing proves to
 //! have been durable is torn and is cut. Everything else is damage and is refused. If a synced append was begun and not
 //! seen to end, the bytes behind the durable place are written again in place before they are trusted: after a failed
 //! sync they can be read and yet may never reach the disk, and cutting them could lose what was acknowledged.
@@ -14,8 +14,23 @@ use super::error::{Damage, DamageCause, JournalError};
 use super::head::{self, Head, Place, State};
 use super::line::{self, Cut, Tail};
 use super::segment::{self, LineCheck, Scan};
-use super::{BATCH_BYTES_MAX, LINE_BYTES_MAX, SEGMENT_BYTES, SessionPaths, View, offset};
-use crate::storage::{self, OpenMode, Storage};
+use crate::limits::{BATCH_BYTES_MAX, LINE_BYTES_MAX, SEGMENT_BYTES};
+use crate::names;
+use crate::paths::SessionPaths;
+use crate::storage::{self, OpenMode, Storage, offset};
+
+/// What this handle knows about the files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    /// The end of the journal.
+    pub(crate) place: Place,
+    /// The end of what is known to be durable.
+    pub(crate) durable: Place,
+    /// The sequence number of `HEAD` when it was last read or written.
+    pub(crate) sequence: u64,
+    /// A cut that no record mentions yet.
+    pub(crate) cut: Option<Cut>,
+}
 
 /// One look at the files, under the lock.
 pub(super) struct Recovery<'journal, S> {
@@ -81,7 +96,7 @@ impl<S: Storage> Recovery<'_, S> {
         Ok(())
     }
 
-    /// Whether nobody wrote since this view was made: the common case, which must stay cheap.
+    /// Whether no process wrote since this view was made: the common case, which must stay cheap.
     fn is_current(&self, view: &View, head: Option<&Head>) -> Result<bool, JournalError> {
         let is_same = head.is_some_and(|head| {
             head.sequence == view.sequence && head.place == view.durable && head.state == State::Clean
@@ -103,7 +118,7 @@ impl<S: Storage> Recovery<'_, S> {
     /// The number of the last segment; a first or a just announced one is made.
     fn last_segment(&self, head: Option<&Head>) -> Result<u64, JournalError> {
         let names =
-            self.storage.list(&self.paths.dir).map_err(|error| JournalError::io("list", &self.paths.dir, error))?;
+            self.storage.list(self.paths.dir()).map_err(|error| JournalError::io("list", self.paths.dir(), error))?;
         let missing =
             |name: String, index| JournalError::from(Damage::new(index, DamageCause::SegmentMissing { name }));
         let last = match segment::numbers(&names) {
@@ -117,13 +132,13 @@ impl<S: Storage> Recovery<'_, S> {
         let is_new = head.is_none_or(|head| head.place.end == 0);
         if announced <= last {
             if is_new {
-                // Whoever made the file may have failed before its name was durable.
+                // The process that made the file may have failed before its name was durable.
                 sync_names(self.storage, self.paths)?;
             }
             return Ok(last);
         }
         if announced > last + 1 || !is_new {
-            let name = segment::name(last + 1);
+            let name = names::segment(last + 1);
             let index = self.first_missing(&name)?;
             return Err(missing(name, index));
         }
@@ -205,7 +220,7 @@ impl<S: Storage> Recovery<'_, S> {
             }
             let length = usize::try_from(size - place.end).unwrap_or(usize::MAX);
             if length > SEGMENT_READ_MAX {
-                let cause = DamageCause::SegmentTooLarge { name: segment::name(place.segment) };
+                let cause = DamageCause::SegmentTooLarge { name: names::segment(place.segment) };
                 return Err(Damage::new(place.tail.index, cause).into());
             }
             let bytes = self.read(place.segment, place.end, length)?;
@@ -302,7 +317,7 @@ pub(super) fn create_segment<S: Storage>(storage: &S, paths: &SessionPaths, numb
 }
 
 fn sync_names<S: Storage>(storage: &S, paths: &SessionPaths) -> Result<(), JournalError> {
-    storage.sync_dir(&paths.dir).map_err(|error| JournalError::io("sync", &paths.dir, error))
+    storage.sync_dir(paths.dir()).map_err(|error| JournalError::io("sync", paths.dir(), error))
 }
 
 /// The first record that `HEAD` and the files do not agree on.

@@ -7,18 +7,13 @@ use crate::names;
 /// How a line is checked against the chain.
 pub(crate) type LineCheck = for<'text> fn(&'text [u8], &Tail) -> Result<Line<'text>, LineFault>;
 
-/// The file name of a segment, counted from one.
-pub(crate) fn name(number: u64) -> String {
-    names::segment(number)
-}
-
 /// The numbers of the segments among some file names; they must be 1, 2, 3 … without a hole.
-pub(crate) fn numbers(names: &[String]) -> Result<u64, String> {
-    let mut numbers: Vec<u64> = names.iter().filter_map(|text| parse_name(text)).collect();
+pub(crate) fn numbers(files: &[String]) -> Result<u64, String> {
+    let mut numbers: Vec<u64> = files.iter().filter_map(|text| parse_name(text)).collect();
     numbers.sort_unstable();
     for (expected, found) in (1_u64..).zip(&numbers) {
         if expected != *found {
-            return Err(name(expected));
+            return Err(names::segment(expected));
         }
     }
     Ok(u64::try_from(numbers.len()).unwrap_or(u64::MAX))
@@ -31,7 +26,7 @@ pub(crate) fn before(name: &str) -> u64 {
 
 fn parse_name(text: &str) -> Option<u64> {
     let number = text.strip_suffix(names::SEGMENT_SUFFIX)?.parse().ok()?;
-    (name(number) == text).then_some(number)
+    (names::segment(number) == text).then_some(number)
 }
 
 /// How far a piece of a segment verifies.
@@ -163,10 +158,10 @@ mod tests {
 
     #[test]
     fn segment_numbers_have_no_holes() {
-        let names = |list: &[u64]| list.iter().copied().map(name).collect::<Vec<_>>();
-        assert_eq!(numbers(&names(&[1, 2, 3])), Ok(3));
-        assert_eq!(numbers(&names(&[1, 3])), Err(name(2)));
-        assert_eq!(numbers(&names(&[2])), Err(name(1)));
+        let files = |list: &[u64]| list.iter().copied().map(names::segment).collect::<Vec<_>>();
+        assert_eq!(numbers(&files(&[1, 2, 3])), Ok(3));
+        assert_eq!(numbers(&files(&[1, 3])), Err(names::segment(2)));
+        assert_eq!(numbers(&files(&[2])), Err(names::segment(1)));
         assert_eq!(numbers(&["HEAD".to_owned(), "1.jsonl".to_owned()]), Ok(0));
     }
 }

@@ -13,13 +13,15 @@ use super::line;
 use super::note::Signer;
 use super::segment::LineCheck;
 use super::verify::{Trust, verify};
-use super::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
+use super::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionId, SessionPaths};
 use crate::storage::simulated::{Faults, Random, SimulatedDisk};
+use crate::test_disk::TestDisk;
+use crate::wall_clock::WallClock;
 use tripwire_testing::sized;
 
 mod mutants;
 
-use mutants::{Mutant, TestDisk, unchecked};
+use mutants::{Mutant, unchecked};
 
 /// What a journal may and must hold.
 #[derive(Default)]
@@ -88,7 +90,7 @@ impl Events {
 
 /// One machine's life.
 struct Life {
-    disk: TestDisk,
+    disk: TestDisk<Mutant>,
     paths: SessionPaths,
     options: Options,
     check: LineCheck,
@@ -105,8 +107,8 @@ impl Life {
         // Signing is slow, so only some machines do it.
         let signer = random.chance(30).then(|| Signer::from_seed("sim", &[3; 32]));
         Self {
-            disk: TestDisk { inner: SimulatedDisk::new(seed), mutant },
-            paths: SessionPaths::new(Path::new("/g"), "s").unwrap(),
+            disk: TestDisk { inner: SimulatedDisk::new(seed), change: mutant },
+            paths: SessionPaths::new(Path::new("/g"), &SessionId::first(WallClock::from_epoch_ms(0))),
             options: Options { segment_bytes: 1200, ..Options::default() },
             check: match mutant {
                 Mutant::ChainUnchecked => unchecked,
@@ -134,7 +136,7 @@ impl Life {
             self.disk.inner.reboot();
             self.model.visible.clone_from(&self.model.durable);
         }
-        self.check_in_peace()
+        self.check_at_the_end()
     }
 
     /// One time between two power cuts: processes come, append, fail and come again.
@@ -181,7 +183,7 @@ impl Life {
         Ok(())
     }
 
-    fn open(&self) -> Result<Option<Journal<TestDisk>>, String> {
+    fn open(&self) -> Result<Option<Journal<TestDisk<Mutant>>>, String> {
         let opened = Journal::open_checked_by(self.disk.clone(), self.paths.clone(), self.options.clone(), self.check);
         match opened {
             Ok(journal) => Ok(Some(journal)),
@@ -190,7 +192,7 @@ impl Life {
         }
     }
 
-    fn bodies(&self, journal: &Journal<TestDisk>) -> Result<Option<Vec<String>>, String> {
+    fn bodies(&self, journal: &Journal<TestDisk<Mutant>>) -> Result<Option<Vec<String>>, String> {
         match journal.read(journal.beginning(), usize::MAX) {
             Ok(page) => Ok(Some(page.records.into_iter().map(|record| record.body).collect())),
             Err(JournalError::Io { .. }) => Ok(None),
@@ -199,9 +201,9 @@ impl Life {
     }
 
     /// After the last reboot nothing fails any more: now everything must hold, and verification must agree.
-    fn check_in_peace(&mut self) -> Result<(), String> {
-        let journal = self.open()?.ok_or("the journal does not open in peace")?;
-        let found = self.bodies(&journal)?.ok_or("unreadable in peace")?;
+    fn check_at_the_end(&mut self) -> Result<(), String> {
+        let journal = self.open()?.ok_or("the journal does not open after the last reboot")?;
+        let found = self.bodies(&journal)?.ok_or("unreadable after the last reboot")?;
         let count = found.len();
         self.model.compare(found)?;
         let trust = Trust { verifier: self.signer.as_ref().map(Signer::verifier), witness: Some(self.witness.clone()) };
@@ -218,7 +220,7 @@ fn step(
     model: &mut Model,
     random: &mut Random,
     events: &mut Events,
-    writer: &mut Journal<TestDisk>,
+    writer: &mut Journal<TestDisk<Mutant>>,
 ) -> Result<bool, String> {
     let durability = if random.chance(600) { Durability::Synced } else { Durability::Grouped };
     let bodies: Vec<String> = (0..=random.below(3)).map(|_| model.body(random)).collect();
@@ -255,7 +257,9 @@ fn step(
             }
             Ok(true)
         }
-        Ok(Append::Fenced(_)) if after == Some(expected as u64) => Err("fenced although nobody else wrote".to_owned()),
+        Ok(Append::Fenced(_)) if after == Some(expected as u64) => {
+            Err("fenced although no other process wrote".to_owned())
+        }
         Ok(Append::Fenced(_)) => {
             events.fenced += 1;
             Ok(true)

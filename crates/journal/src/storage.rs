@@ -133,7 +133,12 @@ pub fn read_range<S: Storage>(storage: &S, file: &S::File, offset: u64, length: 
     Ok(bytes)
 }
 
-/// Puts new contents under a name at once: whoever reads it, after whatever crash, finds the old or the new file.
+/// Sizes of things in memory are far below 2^64.
+pub(crate) fn offset(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+/// Puts new contents under a name at once: a reader finds the old or the new file, after any crash.
 ///
 /// The caller must be the only writer of this name, for instance by holding the session's lock.
 ///

@@ -3,17 +3,48 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::head::{self, Head, State};
-use super::{
-    Ack, Append, BATCH_BYTES_MAX, Batch, Durability, Fenced, Journal, JournalError, Place, Times, line, offset, recover,
-};
-use crate::storage::{OpenMode, Storage};
+use crate::batch::{Ack, Append, Batch, Durability, Fenced};
+use crate::error::JournalError;
+use crate::head::{self, Head, Place, State};
+use crate::journal::{Journal, lock};
+use crate::limits::BATCH_BYTES_MAX;
+use crate::line::{self, Times};
+use crate::recover::{self, Recovery};
+use crate::storage::{OpenMode, Storage, offset};
 
 /// The session's lock, held: what this process sees is all there is until the turn is dropped.
 #[derive(Debug)]
 pub struct Turn<'journal, S: Storage> {
     pub(super) journal: &'journal mut Journal<S>,
     pub(super) lock: S::Lock,
+}
+
+impl<S: Storage> Journal<S> {
+    /// Appends a batch.
+    ///
+    /// # Errors
+    /// Nothing was written: the batch is not acceptable, the lock is taken, the journal is damaged, or the handle is
+    /// poisoned. What may have been written is [`Append::Unknown`].
+    pub fn append(&mut self, batch: &Batch<'_>) -> Result<Append, JournalError> {
+        // Blobs and checks come before the lock, so that no other process waits for them.
+        let bodies = self.prepare(&batch.entries)?;
+        self.turn()?.append_prepared(batch, &bodies)
+    }
+
+    /// Takes the lock and looks at what others wrote, for a caller that must read and append without anyone between.
+    ///
+    /// # Errors
+    /// The lock is taken, the journal is damaged, or the handle is poisoned.
+    pub fn turn(&mut self) -> Result<Turn<'_, S>, JournalError> {
+        self.ensure_sound()?;
+        let lock = lock(&self.storage, &self.paths, &self.options)?;
+        let recovery = Recovery { storage: &self.storage, paths: &self.paths, check: self.check };
+        match recovery.run(&lock, Some(&self.view)) {
+            Ok(view) => self.view = view,
+            Err(error) => return Err(self.poisoned_by(error)),
+        }
+        Ok(Turn { journal: self, lock })
+    }
 }
 
 impl<S: Storage> Turn<'_, S> {
@@ -151,7 +182,7 @@ impl<S: Storage> Turn<'_, S> {
         let next = Place::start_of(place.segment + 1, place.tail);
         self.journal.view.place = next;
         self.journal.view.durable = next;
-        // `HEAD` first: whoever comes after a crash in between makes the file.
+        // `HEAD` first: after a crash in between, the next process makes the file.
         self.write_head(State::Clean)?;
         recover::create_segment(&self.journal.storage, &self.journal.paths, next.segment)
     }

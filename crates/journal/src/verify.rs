@@ -9,17 +9,19 @@ use super::blob::{BlobPointer, Blobs};
 use super::checkpoint;
 use super::error::{Damage, DamageCause, JournalError};
 use super::head::{self, Head};
+use super::limits::LOCK_WAIT;
 use super::line::{self, Line, Tail};
 use super::merkle::Frontier;
 use super::note::{Checkpoint, Verifier};
+use super::paths::SessionPaths;
 use super::recover::SEGMENT_READ_MAX;
-use super::{Options, SessionPaths, offset, segment};
-use crate::storage::{self, OpenMode, Storage};
+use super::{names, segment};
+use crate::storage::{self, OpenMode, Storage, offset};
 
 /// Whose checkpoints count, and where the last one is kept a second time.
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
-    /// The key that signed them. Without one roots are compared but nobody vouches for them.
+    /// The key that signed them. Without one roots are compared but no signature is checked.
     pub verifier: Option<Verifier>,
     /// The copy outside the workspace.
     pub witness: Option<PathBuf>,
@@ -98,7 +100,7 @@ pub fn verify<S: Storage + Clone>(storage: &S, paths: &SessionPaths, trust: &Tru
         last_hash: walker.tail.hash,
         records: walker.tail.index,
         segments: offset(snapshot.sizes.len()),
-        session: paths.session().to_owned(),
+        session: paths.session().to_string(),
         torn_bytes,
     })
 }
@@ -114,7 +116,7 @@ impl Snapshot {
     fn take<S: Storage>(storage: &S, paths: &SessionPaths) -> Result<Self, JournalError> {
         let head_path = paths.head();
         let lock = match storage.open(&head_path, OpenMode::Read) {
-            Ok(_there) => match storage.lock(&head_path, Options::default().lock_wait) {
+            Ok(_there) => match storage.lock(&head_path, LOCK_WAIT) {
                 Ok(lock) => Some(lock),
                 // A read-only copy has no writers to wait for.
                 Err(error) if is_read_only(&error) => None,
@@ -250,7 +252,7 @@ impl<S: Storage> Walker<'_, S> {
             let scan = segment::scan(&bytes, tail, line::check, |line, raw| self.take(line, raw))?;
             self.tail = scan.tail;
             if length > SEGMENT_READ_MAX {
-                let name = segment::name(number);
+                let name = names::segment(number);
                 self.found(DamageCause::SegmentTooLarge { name });
                 return Ok(0);
             }
@@ -270,7 +272,7 @@ impl<S: Storage> Walker<'_, S> {
         Ok(0)
     }
 
-    /// Takes a valid line in: its blob, the tree, and whoever made a promise about it.
+    /// Takes a valid line in: its blob, the tree, and the promises about it.
     fn take(&mut self, line: &Line<'_>, raw: &[u8]) -> Result<(), JournalError> {
         if let Some(pointer) = BlobPointer::from_body(line.body) {
             match self.blobs.get(&pointer) {

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use tripwire_journal::note::Signer;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::verify::{Trust, verify};
-use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionPaths};
+use tripwire_journal::wall_clock::WallClock;
+use tripwire_journal::{Append, Batch, Durability, Entry, Journal, JournalError, Options, SessionId, SessionPaths};
 
 type Outcome = Result<(), Box<dyn Error>>;
 type Test = fn() -> Outcome;
@@ -76,7 +77,7 @@ fn run_all(filters: &[&str]) -> Outcome {
 
 fn open(dir: &Path) -> Result<Journal<Disk>, JournalError> {
     let options = Options { host: "test".into(), segment_bytes: SEGMENT_BYTES, lock_wait: Duration::from_secs(30) };
-    Journal::open(Disk, SessionPaths::new(dir, "s")?, options)
+    Journal::open(Disk, SessionPaths::new(dir, &SessionId::first(WallClock::from_epoch_ms(0))), options)
 }
 
 fn append(journal: &mut Journal<Disk>, body: &str, after: Option<u64>) -> Result<u64, String> {
@@ -290,7 +291,7 @@ impl Reference {
         ensure!(found.len() == self.files.len(), blame("there are other files"),);
         let trust =
             Trust { verifier: Some(Signer::from_seed("test", &[9; 32]).verifier()), witness: Some(witness(&dir)) };
-        let report = verify(&Disk, &SessionPaths::new(&dir, "s")?, &trust)?;
+        let report = verify(&Disk, &SessionPaths::new(&dir, &SessionId::first(WallClock::from_epoch_ms(0))), &trust)?;
         ensure!(report.holds() && report.records == RECORDS, blame("it does not verify"),);
         fs::remove_dir_all(&dir)?;
         Ok(interrupted.status)

@@ -9,6 +9,6 @@ pub mod manifest;
 pub mod replay_file;
 pub mod reports;
 pub mod safety_log;
-pub mod session_id;
-pub mod wall_clock;
 pub mod yaml_edit;
+
+pub use tripwire_journal::{session_id, wall_clock};

@@ -100,7 +100,7 @@ impl Explain for GitError {
 /// A work tree to ask.
 pub struct Repository {
     root: PathBuf,
-    /// Settings that stand above the repository's own, as names and values.
+    /// Settings that override the repository's own, as names and values.
     overrides: Vec<(OsString, &'static str)>,
 }
 
@@ -206,7 +206,7 @@ fn collect(mut child: Child) -> Result<Answer, Trouble> {
     let (sender, finished) = std::sync::mpsc::channel();
     let stderr =
         std::thread::spawn(move || err.map_or(Ok(Vec::new()), |err| bounded::read_beginning(err, COMPLAINT_BYTES_MAX)));
-    // A receiver that gave up at its deadline no longer listens; then there is nothing to tell.
+    // A receiver that gave up at its deadline no longer listens; then there is nothing to send.
     std::thread::spawn(move || {
         let stdout = out.map_or(Ok(Vec::new()), |out| bounded::read_whole(out, OUTPUT_BYTES_MAX));
         sender.send(stdout).ok()

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A digest and how much it stands for.
+/// A digest and how much it covers.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct WorkspaceHash {
     /// SHA-256, in hexadecimal.
@@ -49,7 +49,7 @@ pub fn workspace_hash(root: &Path) -> Result<WorkspaceHash, GitError> {
     }
 }
 
-/// The walk that stands in for git.
+/// The walk where there is no git.
 fn walk(root: &Path) -> WorkspaceHash {
     let mut contents = Contents::new("walk", WALK_CAPS);
     contents.tree(root);
@@ -271,7 +271,7 @@ pub(super) mod tests {
         std::fs::write(dir.path().join(".git/info/attributes"), "* filter=evil.x\n").unwrap();
         let set = |key: &str, value: &str| git(dir.path(), &["config", key, value]);
         set("filter.evil.x.clean", trap);
-        // As many bytes as before: git tells a change of the size without reading the file.
+        // As many bytes as before: git notices a change of the size without reading the file.
         std::fs::write(dir.path().join("a"), "two").unwrap();
         git(dir.path(), &["status"]);
         assert!(sprung.exists(), "the trap works: plain git runs it");

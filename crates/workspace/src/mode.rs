@@ -34,7 +34,7 @@ impl Choice {
         &self.0
     }
 
-    /// What was chosen; nothing if nobody did.
+    /// What was chosen; nothing if no mode was.
     #[must_use]
     pub fn read(&self) -> Option<Mode> {
         match file::read_bounded(&self.0, BYTES_MAX) {
@@ -57,7 +57,7 @@ impl Choice {
     }
 }
 
-/// The mode's word, as it stands in the file and as people are told.
+/// The mode's word, as it is in the file and as people read it.
 #[must_use]
 pub const fn word(mode: Mode) -> &'static str {
     match mode {

@@ -11,11 +11,11 @@ pub(super) type FileId = (u64, u64);
 const STREAMS: [&str; 2] = ["1", "2"];
 /// The flag of a descriptor that this process opened for itself, in the form of `fdinfo`.
 const CLOSE_ON_EXEC: u32 = 0o2_000_000;
-/// The bits that tell how a descriptor was opened; all others than reading write.
+/// The bits that say how a descriptor was opened; all others than reading write.
 const ACCESS: u32 = 0o3;
 
 /// Every regular file that this process has open for writing. A descriptor that it inherited beside the standard ones
-/// does not count: whoever started it could hide a change behind it.
+/// does not count: the program that started it could hide a change behind it.
 pub(super) fn own_outputs() -> Vec<FileId> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     entries.filter(|entry| writes(&entry.file_name().to_string_lossy())).filter_map(|entry| id(&entry.path())).collect()

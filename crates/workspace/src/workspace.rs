@@ -53,7 +53,7 @@ impl Places {
 /// Why there is no workspace to work in.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// `.geometry` is a symbolic link, so that whoever set it decides where the records go.
+    /// `.geometry` is a symbolic link, so that the one who set it decides where the records go.
     #[error("`{}` is a symbolic link", path.display())]
     Symlink {
         /// The link.
@@ -62,7 +62,7 @@ pub enum WorkspaceError {
     /// `.geometry` is no folder.
     #[error("`{}` is not a folder", path.display())]
     NotAFolder {
-        /// What stands there.
+        /// What is there.
         path: PathBuf,
     },
     /// `.geometry` is there but may not be written: the guard could not keep its records.

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
         if let Some(problem) = &unpacked.problem {
             print::say(&format!("warning: {}: {problem}; see `tripwire verify`", print::name(&args.file)));
         }
-        let journal = Journal::open_existing(Disk, unpacked.paths()?, Options::default())?;
+        let journal = Journal::open_existing(Disk, unpacked.paths(), Options::default())?;
         let exit = of_journal(args, &journal, other.as_ref(), None)?;
         return Ok(if unpacked.problem.is_some() { Exit::DoesNotHold } else { exit });
     }
@@ -114,7 +114,7 @@ fn of_journal(
     other: Option<&Policy>,
     transcript: Option<&Compared>,
 ) -> Result<Exit, Problem> {
-    let wrong = |error| Problem::in_file(print::name(Path::new(journal.paths().session())), error);
+    let wrong = |error| Problem::in_file(print::name(Path::new(journal.paths().session().as_str())), error);
     match other {
         Some(other) => changes(args, |tell| replay::session_under(journal, other, tell).map_err(wrong)),
         None => parity(args, &replay::session(journal).map_err(wrong)?, transcript),

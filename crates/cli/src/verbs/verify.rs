@@ -129,7 +129,7 @@ pub(crate) fn in_a_sentence(layout: &Layout, session: &SessionId) -> Result<Stri
 }
 
 fn of_session(layout: &Layout, session: &SessionId, named: Option<&Verifier>) -> Result<Verified, Problem> {
-    let paths = SessionPaths::new(layout.folder(), session.as_str())?;
+    let paths = SessionPaths::new(layout.folder(), session);
     if !paths.dir().is_dir() {
         return Err(JournalError::NoSession(session.to_string()).into());
     }
@@ -155,7 +155,7 @@ fn of_bundle(file: &Path, named: Option<&Verifier>) -> Result<Verified, Problem>
         (None, None) => KeyFrom::Nowhere,
     };
     let trust = Trust { verifier: named.or(unpacked.key.as_ref()).cloned(), witness: None };
-    let report = verify(&Disk, &unpacked.paths()?, &trust)?;
+    let report = verify(&Disk, &unpacked.paths(), &trust)?;
     let short = report.holds() && report.records < unpacked.records();
     let missing = short.then(|| format!("{} exported", counted(unpacked.records(), "record")));
     Ok(Verified { report, key, problem: unpacked.problem.clone().or(missing) })

@@ -25,7 +25,7 @@ fn gate_8_claudes_blocks_of_one_answer_count_once_and_the_caches_apart() {
     let mut record = SessionUsage::default();
     let lines = ["{\"type\":\"user\"}", "broken \"usage\"", first.as_str(), second.as_str()];
     let figures = read_lines(Client::Claude, &lines, &mut record).unwrap();
-    assert_eq!(array(&figures.tokens), [10, 500_000, 300, 200, 60, 40]);
+    assert_eq!(<[u64; 6]>::from(CountedTokens(figures.tokens)), [10, 500_000, 300, 200, 60, 40]);
     assert_eq!(figures.context, Some(Tokens::new(500_510)));
     assert_eq!(figures.basis, PriceBasis::Listed);
     assert_eq!(record.answer_of("t1"), record.answer_of("t2"), "parallel calls are one step");
@@ -33,7 +33,7 @@ fn gate_8_claudes_blocks_of_one_answer_count_once_and_the_caches_apart() {
     assert_eq!(read_lines(Client::Claude, &lines, &mut record), None, "told again, nothing is new");
     let more = usage.replace("\"output_tokens\":100", "\"output_tokens\":130");
     let figures = read_lines(Client::Claude, &[&claude("m1", "t1", &more)], &mut record).unwrap();
-    assert_eq!(array(&figures.tokens), [0, 0, 0, 0, 30, 0], "only what the answer gained");
+    assert_eq!(<[u64; 6]>::from(CountedTokens(figures.tokens)), [0, 0, 0, 0, 30, 0], "only what the answer gained");
 }
 
 #[test]
@@ -80,12 +80,16 @@ fn gate_8_codexs_thread_counts_by_what_it_grew() {
         r#"{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":1000,"cached_input_tokens":500,"output_tokens":10,"reasoning_output_tokens":2},"last_token_usage":{"input_tokens":1000},"model_context_window":258400}}}"#,
     ];
     let figures = read_lines(Client::Codex, &lines, &mut record).unwrap();
-    assert_eq!(array(&figures.tokens), [500, 500, 0, 0, 8, 2], "the same total told twice counts once");
+    assert_eq!(
+        <[u64; 6]>::from(CountedTokens(figures.tokens)),
+        [500, 500, 0, 0, 8, 2],
+        "the same total told twice counts once"
+    );
     assert_eq!((figures.context, figures.window), (Some(Tokens::new(1_000)), Some(Tokens::new(258_400))));
     assert_eq!(record.exit_code_of("c1"), Some(3));
     assert!(record.answer_of("c1").is_some());
     let figures = read_lines(Client::Codex, &[&codex_record(3_000, 2_000)], &mut record).unwrap();
-    assert_eq!(array(&figures.tokens), [1_000, 1_000, 0, 0, 16, 4]);
+    assert_eq!(<[u64; 6]>::from(CountedTokens(figures.tokens)), [1_000, 1_000, 0, 0, 16, 4]);
     assert_eq!(figures.model, "gpt-5-codex");
 }
 
@@ -96,11 +100,15 @@ fn gate_8_geminis_rewritten_lines_count_once() {
     let set = format!("{{\"$set\":{{\"messages\":[{line}]}}}}");
     let mut record = SessionUsage::default();
     let figures = read_lines(Client::Gemini, &[line, &set, &again], &mut record).unwrap();
-    assert_eq!(array(&figures.tokens), [500, 1_000, 0, 0, 25, 7]);
+    assert_eq!(<[u64; 6]>::from(CountedTokens(figures.tokens)), [500, 1_000, 0, 0, 25, 7]);
     assert_eq!(figures.context, Some(Tokens::new(1_500)));
     let other = line.replace("\"a\"", "\"b\"");
     let figures = read_lines(Client::Gemini, &[&other], &mut record).unwrap();
-    assert_eq!(array(&figures.tokens), [500, 1_000, 0, 0, 25, 7], "another answer counts again");
+    assert_eq!(
+        <[u64; 6]>::from(CountedTokens(figures.tokens)),
+        [500, 1_000, 0, 0, 25, 7],
+        "another answer counts again"
+    );
 }
 
 #[test]
@@ -135,10 +143,10 @@ fn gate_8_figures_in_any_spelling_count_and_never_as_nothing() {
     let codex =
         codex_record(1_000, 1_000).replace("\"cache_write_input_tokens\":0", "\"cache_write_input_tokens\":null");
     let figures = read_lines(Client::Codex, &[&codex], &mut SessionUsage::default()).unwrap();
-    assert_eq!(array(&figures.tokens), [500, 500, 0, 0, 8, 2]);
+    assert_eq!(<[u64; 6]>::from(CountedTokens(figures.tokens)), [500, 500, 0, 0, 8, 2]);
     let gemini = r#"{"type":"gemini","tokens":{"input":1500.0,"output":25,"cached":null,"thoughts":7},"model":"gemini-2.5-pro"}"#;
     let figures = read_lines(Client::Gemini, &[gemini], &mut SessionUsage::default()).unwrap();
-    assert_eq!(array(&figures.tokens), [1_500, 0, 0, 0, 25, 7]);
+    assert_eq!(<[u64; 6]>::from(CountedTokens(figures.tokens)), [1_500, 0, 0, 0, 25, 7]);
 }
 
 #[test]

@@ -4,7 +4,10 @@ pub(crate) mod intensity;
 pub(crate) mod loops;
 pub(crate) mod progress;
 pub(crate) mod similarity;
+mod surroundings;
 pub(crate) mod tempo;
+
+pub(crate) use self::surroundings::{NewStep, Sign, Surroundings};
 
 use self::intensity::IntensityState;
 use self::loops::{Alarm, LoopState};
@@ -12,10 +15,9 @@ use self::similarity::{Alike, Seen, SimilarityState};
 use self::tempo::TempoState;
 use super::event::AgentEvent;
 use crate::decision::{ActivityMode, ActivityState, Finding, Intensity, Level};
-use crate::input::Place;
 use crate::policy::{Policy, Profile};
 use crate::text::Reason;
-use crate::units::{Price, Ratio, RunMillis, Tokens};
+use crate::units::{Ratio, RunMillis};
 use serde::{Deserialize, Serialize};
 
 /// What the activity engine remembers.
@@ -41,7 +43,7 @@ pub(crate) struct ActivityEngine {
 pub(crate) struct ActivityReading {
     /// The strictest loop alarm that holds now.
     pub(crate) alarm: Option<Alarm>,
-    /// A lesser alarm that was climbed to at the same time and is only told (`strict`: each count on its own).
+    /// A lesser alarm that was climbed to at the same time and is only reported (`strict`: each count on its own).
     pub(crate) beside: Option<Finding>,
     /// The proof that the last outputs are all alike, where that alone counts (ACT-1, `strict`).
     pub(crate) similar: Option<Alike>,
@@ -53,52 +55,6 @@ pub(crate) struct ActivityReading {
     pub(crate) flipped: Sign,
     /// How near the strongest alarm is, from 0 to 1 (INTENT-2).
     pub(crate) suspicion: Ratio,
-}
-
-/// Whether something was seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Sign {
-    /// It was not.
-    #[default]
-    Absent,
-    /// It was.
-    Present,
-}
-
-impl From<bool> for Sign {
-    fn from(seen: bool) -> Self {
-        if seen { Self::Present } else { Self::Absent }
-    }
-}
-
-impl Sign {
-    /// Whether it was seen.
-    pub(crate) fn is_present(self) -> bool {
-        self == Self::Present
-    }
-}
-
-/// What else an event needs to be judged.
-pub(crate) struct Surroundings {
-    /// Index and time.
-    pub(crate) place: Place,
-    /// Spent before this event.
-    pub(crate) spent: Price,
-    /// Whether this event opens a new step.
-    pub(crate) new_step: NewStep,
-    /// Tokens in the sliding minute, this event included.
-    pub(crate) minute_tokens: Tokens,
-    /// The share of recent calls that failed.
-    pub(crate) error_rate: Ratio,
-}
-
-/// Whether an event begins a step or belongs to the one before (parallel calls of one turn).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NewStep {
-    /// It begins one.
-    Yes,
-    /// It belongs to the step before.
-    No,
 }
 
 impl ActivityEngine {

@@ -129,6 +129,12 @@ impl AgentEvent {
     pub fn failed(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Error)
     }
+
+    /// Whether the infrastructure failed and not the agent: retrying is right, so it never counts as a loop (LOOP-3).
+    #[must_use]
+    pub fn is_infrastructure_error(&self) -> bool {
+        self.outcome.is_some_and(|outcome| outcome.error_class == Some(ErrorClass::Infrastructure))
+    }
 }
 
 /// What an agent did, or asks to do.
@@ -169,7 +175,7 @@ impl Action {
         })
     }
 
-    /// The signature's identity; without one, the tool's name stands in for it, as the seed's `Tool(...)` does.
+    /// The signature's identity; without one, the tool's name is used, as the seed's `Tool(...)` does.
     #[must_use]
     pub fn signed(&self) -> Fingerprint {
         self.signature.as_ref().unwrap_or(&self.tool).fingerprint()
@@ -294,7 +300,7 @@ pub enum Flag {
     Change,
     /// It asked a question in plain words.
     Ask,
-    /// Nothing came back: a message, or a call whose end nobody saw.
+    /// Nothing came back: a message, or a call whose end was not seen.
     Silent,
     /// All that it changed is plain text, which no test could check.
     Text,

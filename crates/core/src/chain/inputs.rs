@@ -1,5 +1,6 @@
 //! What each kind of input does to the state, before the gate judges.
 
+use super::Chain;
 use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
 use super::event::{AgentEvent, Flag};
 use super::feedback::ExecutionResult;
@@ -7,7 +8,7 @@ use super::gate::context::Tier;
 use super::gate::dirty_bits::{ClaimAnswer, Verification, test_prompt};
 use super::gate::iterations::{Begin, Ended};
 use super::gate::{identity, permission};
-use super::{Chain, Turn};
+use super::turn::Turn;
 use crate::decision::FindingKind;
 use crate::effect::{
     Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, Sameness, StopReason, SwitchReason,
@@ -121,7 +122,7 @@ impl Chain {
             turn.note(FindingKind::PermissionDenied, Rule::Reach, &text);
         }
         let gate = &mut self.state.gate;
-        // A refusal that does not bind while only observing must not hide the floor, which does.
+        // A refusal that does not bind while only observing must not hide the hold of a destructive command, which does.
         if let Some(fact) = &request.floor
             && (turn.refusal.is_none() || !gate.is_armed())
             && let Err(error) = gate.floor.check(fact, turn.place.at)

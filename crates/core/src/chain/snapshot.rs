@@ -1,11 +1,13 @@
-//! The state as bytes: versioned, with the policy it stands under, bounded in size (CHAIN-3, CHAIN-6).
+//! The state as bytes: versioned, with the policy that it is under, bounded in size (CHAIN-3, CHAIN-6).
 //!
 //! Positional, not JSON: a hook reads and writes it on the path of every tool call. Its meaning hangs on the order of the
 //! fields, so a change of any type in it is a new [`STATE_VERSION`]; a test holds the bytes of a known state.
 
 use super::{Chain, State};
+use crate::explain::{ExitClass, Explain};
 use crate::limits::STATE_VERSION;
 use crate::policy::Policy;
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,20 @@ pub enum SnapshotError {
     BadPolicy(String),
 }
 
+impl Explain for SnapshotError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Self::Version { .. } => "use the program that wrote it, or rebuild the state from the journal",
+            Self::Damaged(_) => "rebuild the state from the journal: remove it and run the same command again",
+            Self::BadPolicy(_) => "list all settings with `tripwire policy show`",
+        })
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
+    }
+}
+
 #[derive(Serialize)]
 struct Written<'a> {
     version: u32,
@@ -46,7 +62,7 @@ struct Read {
 }
 
 impl Chain {
-    /// Writes down the state and the policy it stands under.
+    /// Writes down the state and its policy.
     ///
     /// # Errors
     /// When it has no form; never for a chain that was stepped.
@@ -55,7 +71,7 @@ impl Chain {
         postcard::to_allocvec(&written).map_err(|error| SnapshotError::Damaged(error.to_string()))
     }
 
-    /// Takes up a state where it was left. Whoever keeps a snapshot sees to it that it comes back as it was written.
+    /// Takes up a state where it was left. The caller keeps the bytes unchanged: they are not sealed here.
     ///
     /// # Errors
     /// When it is of another version, damaged, or under a policy that contradicts itself: then nothing is guessed.

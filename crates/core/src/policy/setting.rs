@@ -1,7 +1,8 @@
 //! How one setting is read, printed and bounded.
 
+use crate::explain::Explain;
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::format;
 use alloc::string::{String, ToString};
 use serde::de::Error as _;
@@ -15,6 +16,12 @@ pub struct SettingError {
     pub text: String,
     /// What is allowed.
     pub expected: &'static str,
+}
+
+impl Explain for SettingError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed("list all settings with `tripwire policy show`")
+    }
 }
 
 impl SettingError {

@@ -114,7 +114,7 @@ settings! {
         source_dirs: List = List::new("."), "phase 0: permission enforcement";
         /// Operations that need a checksum on the gold-standard list and an authorized role.
         critical_operations: List = List::new("git push"), "SPEC §8.3";
-        /// Branches to which a push is critical; `*` stands for anything.
+        /// Branches to which a push is critical; `*` matches anything.
         protected_branches: List = List::new("main,master,release/*"), "SPEC §8.3";
         /// Files whose contents are the agent's prompt.
         prompt_files: List = List::new("CLAUDE.md,AGENTS.md,GEMINI.md"), "geometry: agentic identity";
@@ -176,7 +176,7 @@ settings! {
     }
     /// System health.
     Health health {
-        /// Below it the agent is paused and a person told.
+        /// Below it the agent is paused and a person notified.
         soft_suspend_threshold: Ratio = Ratio::from_per_mille(600), "master spec §5.1";
         /// Below it everything stops; only a person's restart clears it.
         hard_stop_threshold: Ratio = Ratio::from_per_mille(300), "master spec §5.1";
@@ -234,10 +234,10 @@ settings! {
     Money money {
         /// The budget; off means that money is counted and not limited.
         budget_micro_usd: Limit<MicroUsd> = Limit::Off, "SPEC §3 GATE-8";
-        /// The share at which the agent is told.
+        /// The share at which the agent is warned.
         warning_share: Ratio = Ratio::from_per_mille(800), "SPEC §3 GATE-8";
     }
-    /// Who is told.
+    /// Who is notified.
     Notify notify {
         /// A command that is run with the message as its last argument on a soft suspend, a hold or a stop; empty: none.
         command: Text = Text::new(""), "SPEC §13";

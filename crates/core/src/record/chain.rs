@@ -3,6 +3,8 @@
 //! `h = SHA-256(tag, JCS{"b":body,"i":index,"p":previous})`. Wall clock, host and durations stay outside, so the same
 //! inputs give the same hash on every machine.
 
+use crate::explain::Explain;
+use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Debug, Display};
 use core::str::FromStr;
@@ -19,7 +21,7 @@ pub fn genesis(domain: &str) -> Digest {
     Digest::of_parts([GENESIS_TAG, domain.as_bytes()])
 }
 
-/// The hash of one record. `body` must be canonical text already: it is hashed as it stands.
+/// The hash of one record. `body` must be canonical text already: it is hashed as it is.
 ///
 /// # Errors
 /// An index that canonical JSON cannot hold; at a million records a second that is 285 years away.
@@ -144,6 +146,12 @@ impl FromStr for Digest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is 64 lower-case hexadecimal digits")]
 pub struct DigestError;
+
+impl Explain for DigestError {
+    fn hint(&self) -> Cow<'_, str> {
+        Cow::Borrowed("copy the digest whole, as `sha256sum` prints it")
+    }
+}
 
 impl Serialize for Digest {
     /// Hexadecimal text in JSON, bare bytes in a snapshot.

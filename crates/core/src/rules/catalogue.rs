@@ -3,6 +3,7 @@
 mod activity;
 mod constitution;
 mod endings;
+mod entry;
 mod gate;
 mod loops;
 mod own_loop;
@@ -10,28 +11,9 @@ mod people;
 mod records;
 mod sandbox;
 
-use alloc::string::String;
+pub use self::entry::RuleEntry;
 
-/// One rule, explained so that a person who meets its name in a decision knows what to do with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RuleEntry {
-    /// Its name, as decisions, findings and tests carry it.
-    pub id: &'static str,
-    /// In a few words.
-    pub title: &'static str,
-    /// What it does, in plain sentences.
-    pub what: &'static str,
-    /// From which point on it acts, in words.
-    pub threshold: &'static str,
-    /// The policy settings behind that point, as dotted paths; their values in force stand in `Policy::rows`.
-    pub settings: &'static [&'static str],
-    /// The document that asks for it.
-    pub source: &'static str,
-    /// A case in which it fires.
-    pub fires: &'static str,
-    /// A case, close to it, in which it does not.
-    pub quiet: &'static str,
-}
+use alloc::string::String;
 
 /// The families, in the order of the specification.
 const FAMILIES: [&[RuleEntry]; 9] = [

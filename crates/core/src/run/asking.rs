@@ -51,7 +51,7 @@ impl Run {
         self.after_spending(Asker::Model, failure, views);
     }
 
-    /// What a question used in vain is told to the chain before anything else follows from it: budgets must not be blind
+    /// What a question used without an answer goes to the chain before anything else follows from it: budgets must not be blind
     /// to it.
     pub(super) fn after_spending(&mut self, asker: Asker, failure: &EngineFailure, views: &mut Vec<LoopEffect>) {
         if failure.spent.is_some() {

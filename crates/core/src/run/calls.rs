@@ -187,13 +187,13 @@ impl Run {
         self.steps = self.steps.next();
         let every = self.rules.recite_every.get();
         if every > 0 && self.steps.get().checked_rem(every) == Some(0) {
-            self.recite(views);
-            self.due.words.push(self.recital());
+            self.write_todo(views);
+            self.due.words.push(self.progress_words());
         }
         self.go_on(views);
     }
 
-    /// Says the results of the turn; calls that were not reached are told so, because every call needs an answer.
+    /// Says the results of the turn; calls that were not reached get that as their result, because every call needs an answer.
     pub(super) fn close_turn(&mut self, views: &mut Vec<LoopEffect>) {
         let turn = core::mem::take(&mut self.turn);
         let ModelTurn { answer, mut answers, advice, reviewed, .. } = turn;

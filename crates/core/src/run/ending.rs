@@ -39,7 +39,7 @@ pub enum Ending {
     },
     /// The last iteration ended by its steps or its wall clock.
     OutOfIterations,
-    /// A provider limits the rate, and nobody else can answer.
+    /// A provider limits the rate, and no other engine can answer.
     Parked {
         /// How long it asked to wait, where it said so.
         #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -75,7 +75,7 @@ pub struct Position<'a> {
     pub failures: Count,
     /// What the work touches.
     pub matter: Matter,
-    /// How the context stands.
+    /// The state of the context.
     pub context: Context,
 }
 
@@ -117,7 +117,7 @@ pub enum Fallback {
         /// How long that takes, where it is known.
         retry_after: Option<RunMillis>,
     },
-    /// Nobody can answer.
+    /// No engine can answer.
     GiveUp,
 }
 

@@ -1,6 +1,6 @@
 //! The lines of the transcript: a view of the journal without times, durations and session ids (RUN-1).
 //!
-//! Every line is made by the machine from what it was told, so the same answers and results give the same bytes.
+//! Every line is made by the machine from its inputs, so the same answers and results give the same bytes.
 
 use super::ending::Ending;
 use super::record::{Answer, CallFault, CallOutcome, EngineFailure, ReviewAnswer, Setup};
@@ -57,7 +57,7 @@ pub enum Line {
     Override(LoopOverride),
     /// The claim to be done was answered.
     Claim {
-        /// What the model is told to do first; none when it was released.
+        /// What the model has to do first; none when it was released.
         #[serde(skip_serializing_if = "Option::is_none")]
         demand: Option<Instruction>,
         /// What is proved about the work, when it was released.

@@ -81,7 +81,7 @@ pub struct Recitation {
 pub enum Next {
     /// Put this before the chain.
     Take(LoopRequest),
-    /// Ask this engine with the conversation as it stands.
+    /// Ask this engine with the conversation so far.
     Ask {
         /// Its place in the list.
         engine: usize,

@@ -1,11 +1,15 @@
 //! What the machine remembers between two facts; all of it is bounded.
 
-use super::CallAnswer;
 use super::ending::Ending;
+use super::line::Line;
+use super::moves::{CallAnswer, LoopEffect};
 use super::record::{Answer, EngineFailure, Returned, Reviewed, Spoken, WorkEnd};
-use crate::effect::{Deadlock, HoldReason, SwitchReason};
+use crate::decision::Decision;
+use crate::effect::{Deadlock, Effect, HoldReason, SwitchReason};
+use crate::record::canonical;
 use crate::text::Instruction;
 use crate::units::RunMillis;
+use alloc::format;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +52,7 @@ pub(super) enum Asker {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Asked {
     Iteration,
-    /// What a question used in vain, and whose question it was.
+    /// What a question used without an answer, and whose question it was.
     Spent(Asker),
     ModelRequest,
     ModelEvent,
@@ -73,7 +77,7 @@ pub(super) struct ModelTurn {
     pub(super) result: Option<Returned>,
     /// What the model will see.
     pub(super) answers: Vec<CallAnswer>,
-    /// The failure at hand, while the chain is told what it used.
+    /// The failure at hand, while the chain takes in what it used.
     #[serde(default)]
     pub(super) failed: Option<EngineFailure>,
     /// What the advisor said.
@@ -87,17 +91,55 @@ pub(super) struct ModelTurn {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Due {
     pub(super) advisor: Option<Deadlock>,
-    /// An advisor was asked in vain: asking again would be a loop of our own.
+    /// An advisor gave no answer: asking again would be a loop of our own.
     pub(super) advice_failed: bool,
-    /// The deadlock is a worker's own: its hold stands in another session, so the machine hands on the advice itself.
+    /// The deadlock is a worker's own: its hold is in another session, so the machine hands on the advice itself.
     #[serde(default)]
     pub(super) worker_stuck: Option<WorkEnd>,
     pub(super) fresh_context: bool,
     /// The context was begun anew and no answer has come since.
     pub(super) just_fresh: bool,
     pub(super) switch: Option<SwitchReason>,
-    /// What the model is told with the next turn.
+    /// What the next turn says to the model.
     pub(super) words: Vec<Instruction>,
     /// The iteration is over, as the chain said.
     pub(super) iteration_over: bool,
 }
+
+impl Due {
+    /// Notes what a decision asks for; it is done between two steps.
+    pub(super) fn absorb(&mut self, decision: &Decision, phase: &Phase, views: &mut Vec<LoopEffect>) {
+        for effect in &decision.effects {
+            match effect {
+                Effect::Inject(constraint) => {
+                    views.push(LoopEffect::Line(Line::Override(constraint.clone())));
+                    let typed = canonical::to_string(constraint).unwrap_or_default();
+                    self.words.push(format!("LOOP_OVERRIDE {typed}").into());
+                }
+                // The answer to a claim is the result of that call.
+                Effect::Prompt(_) if *phase == Phase::Taking(Asked::Claim) => {}
+                Effect::Prompt(text) => self.words.push(text.clone()),
+                Effect::WarnContext => self.words.push(CONTEXT_WARNING.into()),
+                Effect::Compact => self.fresh_context = true,
+                Effect::AskAdvisor(deadlock) => self.advisor = Some(*deadlock),
+                Effect::SwitchEngine(reason) => self.switch = Some(*reason),
+                Effect::EndIteration(end) => {
+                    views.push(LoopEffect::Line(Line::IterationEnd {
+                        exit_status: end.exit_status,
+                        interrupt_reason: end.interrupt_reason.clone(),
+                    }));
+                    self.iteration_over = true;
+                }
+                Effect::Hold(_)
+                | Effect::Stop(_)
+                | Effect::Kill
+                | Effect::WriteReport(_)
+                | Effect::Notify(_)
+                | Effect::WakeAt(_) => {}
+            }
+        }
+    }
+}
+
+/// The instruction at the first tier of the context gate.
+const CONTEXT_WARNING: &str = "The context is nearly full: keep results short. At 80 % it begins anew with a briefing.";

@@ -1,16 +1,11 @@
-//! A decision as the loop reads it: how the session stands, and what is due.
+//! A decision as the loop reads it: the state of the session, and what is due.
 
-use super::line::Line;
-use super::phase::{Asked, Phase};
-use super::{LoopEffect, Run};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::decision::{Decision, SafetyVeto};
 use crate::effect::{Effect, ExitStatus, HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError};
 use crate::text::Reason;
 use crate::units::RunMillis;
-use alloc::format;
-use alloc::vec::Vec;
 
 /// Whether the session may go on at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,41 +120,3 @@ fn standing(decision: &Decision) -> SessionStanding {
         ) => SessionStanding::Open,
     }
 }
-
-impl Run {
-    /// Notes what a decision asks for; it is done between two steps.
-    pub(super) fn absorb(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
-        for effect in &reading.decision.effects {
-            match effect {
-                Effect::Inject(told) => {
-                    views.push(LoopEffect::Line(Line::Override(told.clone())));
-                    let typed = crate::record::canonical::to_string(told).unwrap_or_default();
-                    self.due.words.push(format!("LOOP_OVERRIDE {typed}").into());
-                }
-                // The answer to a claim is the result of that call.
-                Effect::Prompt(_) if self.phase == Phase::Taking(Asked::Claim) => {}
-                Effect::Prompt(text) => self.due.words.push(text.clone()),
-                Effect::WarnContext => self.due.words.push(CONTEXT_WARNING.into()),
-                Effect::Compact => self.due.fresh_context = true,
-                Effect::AskAdvisor(deadlock) => self.due.advisor = Some(*deadlock),
-                Effect::SwitchEngine(reason) => self.due.switch = Some(*reason),
-                Effect::EndIteration(end) => {
-                    views.push(LoopEffect::Line(Line::IterationEnd {
-                        exit_status: end.exit_status,
-                        interrupt_reason: end.interrupt_reason.clone(),
-                    }));
-                    self.due.iteration_over = true;
-                }
-                Effect::Hold(_)
-                | Effect::Stop(_)
-                | Effect::Kill
-                | Effect::WriteReport(_)
-                | Effect::Notify(_)
-                | Effect::WakeAt(_) => {}
-            }
-        }
-    }
-}
-
-/// What the model is told at the first tier of the context gate.
-const CONTEXT_WARNING: &str = "The context is nearly full: keep results short. At 80 % it begins anew with a briefing.";

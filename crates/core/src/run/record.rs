@@ -28,7 +28,7 @@ pub enum RunRecord {
     Failed(EngineFailure),
     /// A call was checked against the registry.
     Checked(Checked),
-    /// A permitted call begins; without a result behind it nobody knows what it did.
+    /// A permitted call begins; without a result after it, what it did is unknown.
     Started,
     /// A call came back.
     Returned(Returned),
@@ -88,7 +88,7 @@ pub struct Setup {
 pub enum OnHold {
     /// A person sits in front of it: wait for them.
     Wait,
-    /// Nobody does: end, and say what is needed to go on.
+    /// No person does: end, and say what is needed to go on.
     Leave,
 }
 
@@ -187,7 +187,7 @@ pub struct EngineFailure {
     pub retry_after_ms: Option<RunMillis>,
     /// The whole sentence, without any key.
     pub said: Reason,
-    /// What the question used although no answer came of it; none where nothing was used, or nobody can know.
+    /// What the question used although no answer came of it; none where nothing was used, or it cannot be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
 }
@@ -198,7 +198,7 @@ pub struct EngineFailure {
 pub struct Spent {
     /// The engine.
     pub engine: Label,
-    /// Whether a part of the figures was estimated, because the provider told none.
+    /// Whether a part of the figures was estimated, because the provider gave none.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub estimated: bool,
     /// The model's own name.

@@ -41,7 +41,7 @@ pub(super) fn without_session(answer: &Answer) -> Answer {
     shown
 }
 
-/// A worker's turn as an answer that was not had; what it used is told with its turn.
+/// A worker's turn as an answer that was not had; what it used is counted with its turn.
 fn no_answer(engine: &Label, kind: FailureKind, said: Reason) -> EngineFailure {
     EngineFailure { engine: engine.clone(), kind, retry_after_ms: None, said, spent: None }
 }
@@ -127,7 +127,7 @@ impl Run {
         }
     }
 
-    /// Whoever is asked next hears that it does not begin at the beginning.
+    /// The next engine is informed that work was done before it.
     fn tell_successor(&mut self, why: &str, views: &mut Vec<LoopEffect>) {
         self.due.words.push(format!("{SUCCESSOR_WORDS} ({why})").into());
         self.speak(views);
@@ -139,15 +139,15 @@ impl Run {
         let Some(spoken) = self.turn.advice.as_ref().filter(|spoken| !spoken.text.trim().is_empty()) else {
             return self.stop_persists(end, views);
         };
-        let told = LoopOverride {
+        let constraint = LoopOverride {
             advice: Some(Label::cut(spoken.text.trim())),
             do_not_repeat: Label::cut("the approach that led into the loop"),
             result: Sameness::Unknown,
             seen: Count::ZERO,
             workspace: Sameness::Unknown,
         };
-        let typed = crate::record::canonical::to_string(&told).unwrap_or_default();
-        views.push(LoopEffect::Line(Line::Override(told)));
+        let typed = crate::record::canonical::to_string(&constraint).unwrap_or_default();
+        views.push(LoopEffect::Line(Line::Override(constraint)));
         self.due.words.push(format!("LOOP_OVERRIDE {typed}").into());
         self.go_on(views);
     }
@@ -161,6 +161,6 @@ impl Run {
     }
 }
 
-/// What is said to whoever goes on where a worker was stopped.
+/// The instruction to the engine that goes on after a stopped worker.
 const SUCCESSOR_WORDS: &str =
     "A worker before you ended early. Look at the workspace as it stands, then go on with the objective.";

@@ -2,12 +2,11 @@
 //! so none of them needs a switch in the journal itself.
 
 use std::io;
-use std::path::Path;
-use std::time::Duration;
 
 use super::super::line::{self, Line, LineFault, Tail};
+use crate::storage::Storage;
 use crate::storage::simulated::SimulatedDisk;
-use crate::storage::{OpenMode, Storage};
+use crate::test_disk::DiskChange;
 
 /// What is broken on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,75 +18,20 @@ pub(super) enum Mutant {
     SyncRetried,
 }
 
-/// The simulated disk with three of the mutants in it.
-#[derive(Debug, Clone)]
-pub(super) struct TestDisk {
-    pub(super) inner: SimulatedDisk,
-    pub(super) mutant: Mutant,
-}
-
-impl Storage for TestDisk {
-    type File = <SimulatedDisk as Storage>::File;
-    type Lock = <SimulatedDisk as Storage>::Lock;
-
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir(dir)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-
-    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Self::File> {
-        self.inner.open(path, mode)
-    }
-
-    fn size(&self, file: &Self::File) -> io::Result<u64> {
-        self.inner.size(file)
-    }
-
-    fn read_at(&self, file: &Self::File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.inner.read_at(file, offset, buffer)
-    }
-
-    fn append(&self, file: &Self::File, bytes: &[u8]) -> io::Result<usize> {
-        self.inner.append(file, bytes)
-    }
-
-    fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> io::Result<usize> {
-        self.inner.write_at(file, offset, bytes)
-    }
-
-    fn truncate(&self, file: &Self::File, size: u64) -> io::Result<()> {
-        let size = match self.mutant {
-            Mutant::CutTooMuch => size.saturating_sub(1),
-            Mutant::None | Mutant::SyncRemoved | Mutant::ChainUnchecked | Mutant::SyncRetried => size,
-        };
-        self.inner.truncate(file, size)
-    }
-
-    fn sync(&self, file: &Self::File) -> io::Result<()> {
-        match self.mutant {
-            Mutant::SyncRemoved => Ok(()),
-            Mutant::SyncRetried => self.inner.sync(file).or_else(|_error| self.inner.sync(file)),
-            Mutant::None | Mutant::CutTooMuch | Mutant::ChainUnchecked => self.inner.sync(file),
+impl DiskChange for Mutant {
+    fn truncated_size(&self, size: u64) -> u64 {
+        match self {
+            Self::CutTooMuch => size.saturating_sub(1),
+            Self::None | Self::SyncRemoved | Self::ChainUnchecked | Self::SyncRetried => size,
         }
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-
-    fn lock(&self, path: &Path, wait: Duration) -> io::Result<Self::Lock> {
-        self.inner.lock(path, wait)
+    fn sync(&self, disk: &SimulatedDisk, file: &<SimulatedDisk as Storage>::File) -> io::Result<()> {
+        match self {
+            Self::SyncRemoved => Ok(()),
+            Self::SyncRetried => disk.sync(file).or_else(|_error| disk.sync(file)),
+            Self::None | Self::CutTooMuch | Self::ChainUnchecked => disk.sync(file),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The real disk, through the standard library; flock and fdatasync are what the journal's promises stand on.
+//! The real disk, through the standard library; flock and fdatasync are what the journal's promises rest on.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -136,7 +136,7 @@ fn regular(metadata: &std::fs::Metadata) -> io::Result<()> {
     }
 }
 
-/// No symbolic link, and no waiting for whoever might open the other end of a named pipe.
+/// No symbolic link, and no waiting for the other end of a named pipe.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
@@ -144,7 +144,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Journals hold prompts and outputs: they are nobody else's business.
+/// Journals hold prompts and outputs: no other user may read them.
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 

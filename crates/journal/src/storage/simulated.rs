@@ -14,26 +14,17 @@ use std::time::Duration;
 
 use super::{OpenMode, Storage};
 
+mod faults;
 mod random;
 mod world;
 
+pub use faults::Faults;
 pub use random::Random;
 use world::{Change, DirChange, World};
 
 /// A simulated disk; clones share it, as processes share a machine.
 #[derive(Debug, Clone)]
 pub struct SimulatedDisk(Rc<RefCell<World>>);
-
-/// What goes wrong, and when.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Faults {
-    /// Power fails during this operation, counted from the moment the faults are set.
-    pub power_cut_after: Option<u64>,
-    /// How many of a thousand operations fail with an I/O error.
-    pub error_per_mille: u32,
-    /// How many of a thousand writes meet a full disk.
-    pub full_per_mille: u32,
-}
 
 impl SimulatedDisk {
     /// An empty disk whose accidents all follow from the seed.

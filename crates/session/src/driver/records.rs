@@ -14,7 +14,7 @@ use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
 
 pub(super) fn create_journal(layout: &Layout, session: &SessionId) -> Result<Journal<Disk>, DriverError> {
-    let paths = SessionPaths::new(layout.folder(), session.as_str())?;
+    let paths = SessionPaths::new(layout.folder(), session);
     Ok(Journal::open(Disk, paths, Options { host: host_name(), ..Options::default() })?)
 }
 
@@ -23,7 +23,7 @@ pub(super) fn create_journal(layout: &Layout, session: &SessionId) -> Result<Jou
 /// # Errors
 /// When there is no such session, or its journal does not verify at its end.
 pub fn open_existing(layout: &Layout, session: &SessionId) -> Result<Journal<Disk>, DriverError> {
-    let paths = SessionPaths::new(layout.folder(), session.as_str())?;
+    let paths = SessionPaths::new(layout.folder(), session);
     Ok(Journal::open_existing(Disk, paths, Options { host: host_name(), ..Options::default() })?)
 }
 

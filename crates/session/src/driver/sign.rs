@@ -37,8 +37,8 @@ impl Signing {
 
     /// Whether the key ever vouched for a session of this name in this `.geometry` folder, be its journal there or gone.
     pub(super) fn has_signed(&self, layout: &Layout, session: &SessionId) -> bool {
-        let paths = SessionPaths::new(layout.folder(), session.as_str());
-        paths.is_ok_and(|paths| self.home.witness(&paths).symlink_metadata().is_ok())
+        let paths = SessionPaths::new(layout.folder(), session);
+        self.home.witness(&paths).symlink_metadata().is_ok()
     }
 
     /// Signs everything that stands in the journal and says how many records that is.

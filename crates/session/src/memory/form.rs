@@ -1,6 +1,6 @@
 //! The forms that a content can take: what a caller made of it, and how its bytes lie on disk.
 
-use super::ENTRY_BYTES_MAX;
+use super::error::ENTRY_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 /// A compressed form that loses something; the original stays.

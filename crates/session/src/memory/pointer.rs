@@ -1,15 +1,15 @@
 //! Pointers into the memory store: `mem:sha256:` and 64 hexadecimal digits.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt;
 use tripwire_core::explain::Explain;
+use tripwire_core::record::chain::Digest;
 
 /// The address of a content: the digest of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Pointer([u8; 32]);
+pub struct Pointer(Digest);
 
 /// A text that is no pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ impl Pointer {
     /// The pointer of a content.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        Self(Digest::of(bytes))
     }
 
     /// Reads a full pointer.
@@ -42,27 +42,13 @@ impl Pointer {
 
     /// Reads the digits of a full pointer: lower case, so that one content has one name.
     pub(super) fn from_hex(hex: &str) -> Result<Self, PointerError> {
-        let wrong = || PointerError { text: hex.to_owned() };
-        let digit = |byte: u8| match byte {
-            b'0'..=b'9' => Some(byte - b'0'),
-            b'a'..=b'f' => Some(byte - b'a' + 10),
-            _ => None,
-        };
-        let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
-        let mut digest = [0; 32];
-        if pairs.len() != digest.len() || !rest.is_empty() {
-            return Err(wrong());
-        }
-        for (byte, [high, low]) in digest.iter_mut().zip(pairs) {
-            *byte = digit(*high).zip(digit(*low)).map(|(high, low)| high << 4 | low).ok_or_else(wrong)?;
-        }
-        Ok(Self(digest))
+        hex.parse().map(Self).map_err(|_error| PointerError { text: hex.to_owned() })
     }
 
     /// The digits.
     #[must_use]
     pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.0.to_string()
     }
 }
 
@@ -75,7 +61,7 @@ pub(super) fn prefix(text: &str) -> Result<String, PointerError> {
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{}", self.hex())
+        write!(f, "{SCHEME}{}", self.0)
     }
 }
 

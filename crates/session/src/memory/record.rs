@@ -1,8 +1,8 @@
 //! The record beside a content: who may see it, and which contents are compressed forms of which.
 
+use super::error::{FORMS_MAX, MemoryError};
 use super::form::{Form, Visibility};
 use super::pointer::Pointer;
-use super::{FORMS_MAX, MemoryError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
 //! Exact bytes or a clear error, in every case.
 
 use super::*;
+use tripwire_core::explain::Explain as _;
 use tripwire_testing::{TestDir, as_ordinary_user, tiny_disk};
 
 fn store(dir: &TestDir) -> MemoryStore {

@@ -100,7 +100,7 @@ fn replay_1_an_input_that_a_crash_left_alone_is_decided_by_the_next_process_and_
     let place = place();
     let mut driver = Driver::begin(&place.layout, at(0), |_| Ok(())).unwrap();
     driver.take(What::Tick, at(1)).unwrap();
-    let paths = SessionPaths::new(place.layout.folder(), driver.session().as_str()).unwrap();
+    let paths = SessionPaths::new(place.layout.folder(), driver.session());
     let mut journal = Journal::open(Disk, paths, Options::default()).unwrap();
     let act = What::Human(HumanAct::Other(Label::cut("said and not heard")));
     let mut text = String::new();
@@ -148,7 +148,7 @@ fn log_4_a_bundle_carries_blobs_and_checkpoints_and_verifies_elsewhere() {
     let signing = Signing::new(home.clone(), place.folder.path().join("work"));
     let mut driver = Driver::begin(&place.layout, at(0), |_| Ok(())).unwrap().signed_by(Some(signing));
     driver.take(What::Tick, at(1)).unwrap();
-    let paths = SessionPaths::new(place.layout.folder(), driver.session().as_str()).unwrap();
+    let paths = SessionPaths::new(place.layout.folder(), driver.session());
     let mut journal = Journal::open(Disk, paths, Options::default()).unwrap();
     append(&mut journal, format!("{{\"large\":\"{}\"}}", "x".repeat(100_000)));
     let key = home.verifier().unwrap().unwrap();
@@ -160,7 +160,7 @@ fn log_4_a_bundle_carries_blobs_and_checkpoints_and_verifies_elsewhere() {
     let verified = |bytes: &[u8]| {
         let unpacked = bundle::unpack(bytes).unwrap();
         let trust = Trust { verifier: unpacked.key.clone(), witness: None };
-        let report = verify(&Disk, &unpacked.paths().unwrap(), &trust).unwrap();
+        let report = verify(&Disk, &unpacked.paths(), &trust).unwrap();
         (report.first_bad_index, report.checkpoints_trusted >= 1, unpacked.problem.clone())
     };
     assert_eq!(verified(&bytes), (None, true, None));

@@ -1,8 +1,23 @@
 //! The difference between two versions of a manifest, as facts in a fixed order.
 
-use super::{Accepted, ControlFact, Counter, ManifestBit};
-use crate::geometry::manifest::{Bit, Live};
-use std::collections::BTreeSet;
+use super::fact::{ControlFact, Counter, ManifestBit};
+use crate::geometry::manifest::{Bit, Live, Manifest};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The parts of a manifest that edits are compared against.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Accepted {
+    pub(super) live: Live,
+    settings: BTreeMap<String, String>,
+}
+
+impl Accepted {
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        let settings = manifest.settings().into_iter().map(|scalar| (scalar.path, scalar.text)).collect();
+        Self { live: manifest.live().clone(), settings }
+    }
+}
 
 /// Lists every edit between two accepted manifests: counters, bits, the rest of the live part, then drift.
 pub(super) fn edits(before: &Accepted, after: &Accepted, facts: &mut Vec<ControlFact>) {

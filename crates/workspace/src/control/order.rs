@@ -25,7 +25,7 @@ impl Order {
         }
     }
 
-    /// Gives the order. One that stands already keeps its author's words.
+    /// Gives the order. One that is there already keeps its author's words.
     pub fn give(self, layout: &Layout, note: &Note) -> Result<Given, FileError> {
         let mut draft = Draft::new(&self.path(layout), FileMode::PRIVATE)?;
         draft.write(note.text().as_bytes())?;
@@ -80,7 +80,7 @@ impl Note {
             .collect()
     }
 
-    /// Reads what an order's file says. Nothing can go wrong: whatever stands there, the order holds.
+    /// Reads what an order's file says. Nothing can go wrong: whatever the file holds, the order is in force.
     pub(super) fn read(path: &Path) -> Self {
         let bytes = file::read_bounded(path, NOTE_BYTES_MAX).unwrap_or_default();
         let mut note = Self::default();

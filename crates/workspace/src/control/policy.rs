@@ -1,24 +1,26 @@
-//! The policy file after the session began: an edit is told as drift and never applied.
+//! The policy file after the session began: an edit is reported as drift and never applied.
 
-use super::{ControlError, ControlFact, Mark, stat};
+use super::fact::ControlFact;
+use super::mark::{Mark, stat};
 use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use tripwire_core::record::chain::Digest;
-use tripwire_fs::file::read_bounded;
+use tripwire_fs::file::{FileError, read_bounded};
 
 /// What was last seen of the policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct SeenPolicy {
     frozen: Option<Digest>,
     mark: Option<Mark>,
-    told: Option<String>,
+    #[serde(rename = "told")]
+    reported: Option<String>,
 }
 
 impl SeenPolicy {
     /// A session that froze this file has seen no edit yet.
     pub(super) fn frozen(digest: Option<Digest>) -> Self {
-        Self { frozen: digest, mark: None, told: None }
+        Self { frozen: digest, mark: None, reported: None }
     }
 }
 
@@ -28,7 +30,7 @@ pub(super) fn look(
     now: WallClock,
     seen: &mut SeenPolicy,
     facts: &mut Vec<ControlFact>,
-) -> Result<(), ControlError> {
+) -> Result<(), FileError> {
     let Some(frozen) = seen.frozen else { return Ok(()) };
     let mark = stat(path)?.map(|metadata| Mark::of(&metadata, now));
     if let (Some(mark), Some(before)) = (&mark, &seen.mark)
@@ -44,14 +46,14 @@ pub(super) fn look(
         Err(_) if there => Some("unreadable".to_owned()),
         Err(_) => Some("(removed)".to_owned()),
     };
-    if found != seen.told {
+    if found != seen.reported {
         let back = || format!("sha256:{frozen}");
         facts.push(ControlFact::SettingDrift {
             path: NAME.to_owned(),
-            from: Some(seen.told.take().unwrap_or_else(back)),
+            from: Some(seen.reported.take().unwrap_or_else(back)),
             to: Some(found.clone().unwrap_or_else(|| format!("sha256:{frozen} (as frozen)"))),
         });
-        seen.told = found;
+        seen.reported = found;
     }
     Ok(())
 }
@@ -66,24 +68,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn const_6_an_edit_of_the_policy_file_is_told_once_and_so_is_its_taking_back() {
+    fn const_6_an_edit_of_the_policy_file_is_reported_once_and_so_is_its_taking_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
         let mut seen = SeenPolicy::frozen(Some(Digest::of(b"one")));
         let mut now = 1_790_000_000_000;
-        let mut told = |seen: &mut SeenPolicy| {
+        let mut drifts = |seen: &mut SeenPolicy| {
             let mut facts = Vec::new();
             now += 1_000;
             look(&path, WallClock::from_epoch_ms(now), seen, &mut facts).unwrap();
             facts.len()
         };
         std::fs::write(&path, "one").unwrap();
-        assert_eq!((told(&mut seen), told(&mut seen)), (0, 0));
+        assert_eq!((drifts(&mut seen), drifts(&mut seen)), (0, 0));
         std::fs::write(&path, "two, edited").unwrap();
-        assert_eq!((told(&mut seen), told(&mut seen)), (1, 0));
+        assert_eq!((drifts(&mut seen), drifts(&mut seen)), (1, 0));
         std::fs::remove_file(&path).unwrap();
-        assert_eq!((told(&mut seen), told(&mut seen)), (1, 0));
+        assert_eq!((drifts(&mut seen), drifts(&mut seen)), (1, 0));
         std::fs::write(&path, "one").unwrap();
-        assert_eq!((told(&mut seen), told(&mut seen)), (1, 0));
+        assert_eq!((drifts(&mut seen), drifts(&mut seen)), (1, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! `MANIFEST.yaml`: the seed's counters, bits and thresholds as typed values, and our own sections as scalar paths.
 //!
-//! Reading is strict, because a key that nobody reads is a limit that does not hold: an unknown key, a wrong type or
-//! a key that stands twice refuses the whole file with line and fix. A key that is missing has the seed's default.
+//! Reading is strict, because a key that is not read is a limit that does not hold: an unknown key, a wrong type or
+//! a key that is there twice refuses the whole file with line and fix. A key that is missing has the seed's default.
 //! The known keys are the seed's and those of the engine's table of settings.
 
 pub mod error;
@@ -79,7 +79,7 @@ impl Manifest {
         entries.iter().map(role).collect()
     }
 
-    /// The text as it stands in the file.
+    /// The text of the file.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -354,7 +354,7 @@ fn wrong_type(path: &str, node: &Node, expected: &'static str) -> Wrong {
     (node.line, ManifestProblem::WrongType { key: path.to_owned(), found, expected })
 }
 
-/// Whether a value may stand under a key of this kind.
+/// Whether a value may be under a key of this kind.
 fn fits(kind: Kind, node: &Node) -> bool {
     match kind {
         Kind::Count => whole(node).is_some_and(|number| number <= COUNT_MAX),

@@ -78,7 +78,7 @@ pub enum EventType {
 pub enum ActionTaken {
     /// Noted, and let go on.
     ContinuedMonitoring,
-    /// The agent was told to run the tests.
+    /// The agent was asked to run the tests.
     InjectedTestPrompt,
     /// The agent was given a typed constraint.
     InjectedOverride,
@@ -214,9 +214,9 @@ impl SafetyLog {
         serde_json::from_str::<Shape>(&text).map(|shape| shape.events).map_err(|error| self.damaged(&error.to_string()))
     }
 
-    /// Writes the log anew from the journal's entries, whatever stands there; readers see the old or the new file.
+    /// Rewrites the log from the journal's entries, whatever it holds; readers see the old or the new file.
     pub fn rebuild(&self, entries: impl IntoIterator<Item = LogEntry>) -> Result<u64, LogError> {
-        // Whoever waits for the old file's lock finds, once it has it, that the name moved on, and opens again.
+        // A process that waits for the old file's lock finds, once it has it, that the name moved on, and opens again.
         let _old = self.locked(Lock::Exclusive)?;
         let mut draft = Draft::new(&self.path, FileMode::PRIVATE)?;
         draft.write(HEAD.as_bytes())?;

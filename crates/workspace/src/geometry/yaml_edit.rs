@@ -1,6 +1,6 @@
 //! Sets single values in a YAML text and leaves every other byte as a person wrote it.
 //!
-//! The text is never printed anew from a tree. An edit replaces the bytes of one value, or adds one line, and is then
+//! The text is never printed from a tree. An edit replaces the bytes of one value, or adds one line, and is then
 //! proved: reading the result must give exactly the old document with this one value changed. Otherwise the edit is
 //! refused and the text stays as it was.
 
@@ -45,7 +45,7 @@ impl Edit {
 /// Why a text was left as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// The text cannot be read as it stands.
+    /// The text cannot be read as it is.
     #[error("line {}: {problem}", line.map_or_else(|| "unknown".to_owned(), |line| line.to_string()))]
     Unreadable {
         /// The line to blame, where known.
@@ -53,14 +53,14 @@ pub enum EditError {
         /// What is wrong.
         problem: ManifestProblem,
     },
-    /// Something stands under the path that a single value must not replace.
+    /// Something is under the path that a single value must not replace.
     #[error("`{path}` on line {line} holds {found}, which a single value must not replace")]
     NotAValue {
         /// The path.
         path: &'static str,
         /// Its line.
         line: u64,
-        /// What stands there.
+        /// What is there.
         found: &'static str,
     },
     /// The key is missing and its section is written in one line, where adding is not safe.
@@ -135,7 +135,7 @@ fn splice(text: &str, root: &Node, edit: &Edit) -> Result<Splice, EditError> {
     for (depth, key) in keys.iter().enumerate() {
         match node.entries().iter().find(|entry| entry.key == *key) {
             Some(entry) => (node, owner) = (&entry.node, Some(entry)),
-            None => return insert(text, (node, owner), keys.get(depth..).unwrap_or_default(), edit),
+            None => return insert(text, InsertionPoint { node, owner }, keys.get(depth..).unwrap_or_default(), edit),
         }
     }
     owner.map_or(Err(EditError::NotExact { path: edit.path }), |entry| replace(text, entry, edit))
@@ -224,9 +224,16 @@ fn closing_bracket(text: &str, from: usize) -> Option<usize> {
     }
 }
 
+/// Where a missing key belongs: the section, and the entry that the section is the value of; none for the root.
+#[derive(Clone, Copy)]
+struct InsertionPoint<'a> {
+    node: &'a Node,
+    owner: Option<&'a Entry>,
+}
+
 /// Adds a missing key, and the sections above it that are missing too, behind the last line of where it belongs.
-fn insert(text: &str, place: (&Node, Option<&Entry>), keys: &[&str], edit: &Edit) -> Result<Splice, EditError> {
-    let (node, owner) = place;
+fn insert(text: &str, place: InsertionPoint<'_>, keys: &[&str], edit: &Edit) -> Result<Splice, EditError> {
+    let InsertionPoint { node, owner } = place;
     let no_room = || EditError::NoRoom { path: edit.path, line: owner.map_or(node.line, |entry| entry.line) };
     let (indent, at) = match (&node.value, owner) {
         (Value::Map(entries), _) => {

@@ -3,22 +3,23 @@
 //! [`strict`] counts to the letter of the documents. [`balanced`] counts on evidence: the same action with the same
 //! result while nothing else moves. Both look at a bounded number of the newest calls, so every event costs the same.
 
+mod alarm;
 pub(crate) mod balanced;
 pub(crate) mod strict;
 pub(crate) mod window;
 
+pub(crate) use self::alarm::Alarm;
+
+use self::alarm::{Candidate, Proof};
 use self::balanced::Balanced;
 use self::window::Window;
 use super::Surroundings;
-use crate::chain::event::{Action, AgentEvent, ErrorClass, Flag};
-use crate::decision::{Evidence, Finding, FindingKind, Level, Raised};
-use crate::effect::Sameness;
+use crate::chain::event::{Action, AgentEvent, Flag};
+use crate::decision::{Finding, FindingKind, Level, Raised};
 use crate::label::Fingerprint;
 use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
-use crate::text::{Reason, SignatureText};
-use crate::units::{Count, EventIndex, Price};
-use alloc::string::String;
+use crate::units::Price;
 use serde::{Deserialize, Serialize};
 
 /// What the ladder remembers.
@@ -28,62 +29,16 @@ pub(crate) struct LoopState {
     balanced: Balanced,
     /// What `strict` remembers; empty in `balanced`.
     window: Window,
-    /// The last alarm that was told, so that it is told once per level and not at every event.
+    /// The last alarm that was reported, so that it is reported once per level and not at every event.
     raised: Raised,
-    /// The last lesser alarm that was told beside a stricter one.
+    /// The last lesser alarm that was reported beside a stricter one.
     beside: Raised,
     /// What an override forbade; repeating it is what stops the session.
     overridden: Option<Fingerprint>,
 }
 
-/// One alarm: which rule, how far up the ladder, and the proof.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Alarm {
-    pub(crate) level: Level,
-    pub(crate) kind: FindingKind,
-    pub(crate) rule: Rule,
-    pub(crate) count: Count,
-    /// What repeats: alarms with the same key are one alarm.
-    pub(crate) key: Fingerprint,
-    pub(crate) evidence: Evidence,
-    pub(crate) price: Price,
-    pub(crate) reason: Reason,
-    pub(crate) signature: SignatureText,
-    /// Whether the same came back each time.
-    pub(crate) result: Sameness,
-    /// Whether the workspace moved meanwhile, as far as edits and installs show.
-    pub(crate) workspace: Sameness,
-    /// Whether this alarm has just climbed a rung, and must be told.
-    pub(crate) news: super::Sign,
-}
-
-/// A rung that a rule has reached: cheap to make, so that the quiet path builds no texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Candidate<P = Proof> {
-    pub(crate) level: Level,
-    pub(crate) kind: FindingKind,
-    pub(crate) rule: Rule,
-    /// How often.
-    pub(crate) count: u32,
-    /// What repeats.
-    pub(crate) key: Fingerprint,
-    /// Which calls prove it.
-    pub(crate) proof: P,
-    /// How the reason goes on after the count: `identical actions in a row`.
-    pub(crate) words: &'static str,
-}
-
-/// Which calls of the window prove a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Proof {
-    /// Those with the same exact action among the newest.
-    Exact(usize),
-    /// Those with the same signature among the newest.
-    Signature(usize),
-}
-
 impl LoopState {
-    /// Takes in one event and gives the strictest alarm that holds now, and a lesser one that is to be told beside it.
+    /// Takes in one event and gives the strictest alarm that holds now, and a lesser one that is to be reported beside it.
     pub(crate) fn observe(
         &mut self,
         policy: &Policy,
@@ -111,7 +66,7 @@ impl LoopState {
         self.window.push(action, event, around);
         let (candidate, lesser) = strict::judge(policy, &self.window);
         let spent = around.spent.plus(event.price());
-        let beside = lesser.and_then(|lesser| self.tell_beside(&lesser, action, spent));
+        let beside = lesser.and_then(|lesser| self.report_beside(&lesser, action, spent));
         let Some(candidate) = candidate else {
             // The run was broken: the next one is overridden again before anything is stopped.
             if self.raised.level == Some(Level::Override) {
@@ -127,8 +82,8 @@ impl LoopState {
         if candidate.level == Level::Override {
             self.overridden = Some(candidate.key);
         }
-        let told = self.raised.key == candidate.key && self.raised.level >= Some(candidate.level);
-        if told {
+        let reported = self.raised.key == candidate.key && self.raised.level >= Some(candidate.level);
+        if reported {
             return Alarm::silent(candidate);
         }
         self.raised = Raised { key: candidate.key, level: Some(candidate.level) };
@@ -137,11 +92,11 @@ impl LoopState {
         alarm
     }
 
-    /// A note that a stricter alarm would hide is told once all the same. Overrides and holds are not: what is told
-    /// is also done, and the strictest answer is what is done.
-    fn tell_beside(&mut self, lesser: &Candidate, action: &Action, spent: Price) -> Option<Finding> {
-        let told = [self.raised, self.beside].into_iter().any(|told| told.key == lesser.key && told.level.is_some());
-        if told || lesser.level > Level::Note {
+    /// A note that a stricter alarm would hide is reported once all the same. Overrides and holds are not: what is
+    /// reported is also done, and the strictest answer is what is done.
+    fn report_beside(&mut self, lesser: &Candidate, action: &Action, spent: Price) -> Option<Finding> {
+        let reported = [self.raised, self.beside].into_iter().any(|one| one.key == lesser.key && one.level.is_some());
+        if reported || lesser.level > Level::Note {
             return None;
         }
         self.beside = Raised { key: lesser.key, level: Some(lesser.level) };
@@ -189,61 +144,4 @@ impl LoopState {
 fn opens_epoch(event: &AgentEvent) -> bool {
     let moved = event.flags.has(Flag::Edit) || event.flags.has(Flag::Install);
     event.user_turn || (moved && !event.failed())
-}
-
-/// Infrastructure errors are not loops: retrying is right (LOOP-3).
-pub(crate) fn is_infrastructure(event: &AgentEvent) -> bool {
-    event.outcome.is_some_and(|outcome| outcome.error_class == Some(ErrorClass::Infrastructure))
-}
-
-/// Writes `3, 4, 5` and, for many, `3, 4, 5 … 19`.
-pub(super) fn push_indices(text: &mut String, indices: &[EventIndex]) {
-    use core::fmt::Write as _;
-    const SHOWN: usize = 5;
-    for (place, index) in indices.iter().enumerate() {
-        let last = place.saturating_add(1) == indices.len();
-        let written = match (place < SHOWN, last) {
-            (true, _) if place == 0 => write!(text, "{index}"),
-            (true, _) => write!(text, ", {index}"),
-            (false, true) => write!(text, " … {index}"),
-            (false, false) => Ok(()),
-        };
-        if written.is_err() {
-            return; // Writing into a String cannot fail; a shorter reason would be the only harm.
-        }
-    }
-}
-
-impl Alarm {
-    /// An alarm that was told before: its level still counts, its words are not built again.
-    fn silent<P>(candidate: &Candidate<P>) -> Self {
-        Self {
-            level: candidate.level,
-            kind: candidate.kind,
-            rule: candidate.rule,
-            count: Count::new(candidate.count),
-            key: candidate.key,
-            evidence: Evidence::default(),
-            price: Price::default(),
-            reason: Reason::default(),
-            signature: SignatureText::default(),
-            result: Sameness::Unknown,
-            workspace: Sameness::Unknown,
-            news: super::Sign::Absent,
-        }
-    }
-
-    /// The alarm as a finding of the decision.
-    pub(crate) fn finding(&self) -> Finding {
-        Finding {
-            count: self.count,
-            evidence: self.evidence.clone(),
-            kind: self.kind,
-            level: self.level,
-            price: self.price,
-            reason: self.reason.clone(),
-            rule: self.rule,
-            signature: self.signature.clone(),
-        }
-    }
 }

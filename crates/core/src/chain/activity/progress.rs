@@ -64,7 +64,7 @@ impl Progress {
         if event.flags.has(Flag::Build) {
             self.build_failed = failed.then_some(index);
         }
-        if failed && !super::loops::is_infrastructure(event) {
+        if failed && !event.is_infrastructure_error() {
             let error = event.error_digest.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
             if error.is_some() && error == self.last_error {
                 self.repeated_error = Some(index);
@@ -109,7 +109,7 @@ impl Progress {
     }
 
     /// A person spoke between two iterations (`balanced`): they saw how the last one ended and chose to go on. What
-    /// counts are failures in a row that nobody looked at; three questions in a row change no file and are no trouble.
+    /// counts are failures in a row without a look at them; three questions in a row change no file and are no trouble.
     pub(crate) const fn person_spoke(&mut self) {
         self.failures = Count::ZERO;
     }

@@ -33,7 +33,7 @@ pub(crate) struct SimilarityState {
     spent_before: Price,
 }
 
-/// Where an output stands: its event, and what the session had spent before it.
+/// The place of an output: its event, and what the session had spent before it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
     pub(crate) index: EventIndex,
@@ -47,7 +47,7 @@ pub(crate) struct Alike {
     pub(crate) evidence: Evidence,
     /// Spent since the first repeat.
     pub(crate) price: Price,
-    /// Whether the window has just filled, and it must be told.
+    /// Whether the window has just filled, and it must be reported.
     pub(crate) news: Sign,
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum Crossed {
 }
 
 impl Crossed {
-    /// What the refused agent is told.
+    /// The answer to the refused agent.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Depth => "a free level: sub-agents are nested too deep (limits.max_agent_depth)",

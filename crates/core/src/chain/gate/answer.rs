@@ -1,10 +1,11 @@
 //! The one answer of the gate, with its reason, rule, evidence and price.
 
+use super::budget;
 use super::iterations::Ended;
+use super::state::SafetyGate;
 use super::veto::{self, VetoSet};
-use super::{SafetyGate, budget};
 use crate::chain::activity::loops::Alarm;
-use crate::chain::{Source, Turn};
+use crate::chain::turn::{Source, Turn};
 use crate::decision::{Evidence, Level, SafetyDecision, SafetyVeto};
 use crate::effect::{HoldReason, StopReason};
 use crate::enforcement::{CycleTerminationError, EnforcementError, GuardFailureError, WallClockTimeoutError};
@@ -243,7 +244,7 @@ fn binds(hold: HoldReason, policy: &Policy) -> bool {
     hold != HoldReason::GuardFailure || policy.gate.on_guard_failure == OnGuardFailure::Hold
 }
 
-/// In observe mode only an explicit budget, a wall clock, the floor and what protects a person's controls refuse;
+/// In observe mode only an explicit budget, a wall clock, the guard against destructive commands and what protects a person's controls refuse;
 /// everything else is merely noted.
 const fn binding_of_refusal(rule: Rule) -> Binding {
     match rule {

@@ -2,19 +2,19 @@
 
 use super::health::Condition;
 use super::iterations::Ended;
-use super::money::Purse;
+use super::money::BudgetState;
+use super::state::SafetyGate;
 use super::veto::VetoSet;
-use super::{SafetyGate, budget, rate};
-use crate::chain::Turn;
+use super::{budget, rate};
 use crate::chain::activity::loops::Alarm;
-use crate::decision::{Evidence, Finding, FindingKind, Level, SafetyVeto};
+use crate::chain::turn::Turn;
+use crate::decision::{FindingKind, Level, SafetyVeto};
 use crate::effect::{Deadlock, Effect, ExitStatus, HoldReason, IterationEnd, LoopOverride, StopReason};
 use crate::input::Report;
 use crate::label::Label;
 use crate::policy::{Policy, Profile};
 use crate::rules::Rule;
-use crate::text::{Reason, SignatureText};
-use crate::units::{Count, Price};
+use crate::text::Reason;
 use alloc::borrow::ToOwned;
 use alloc::format;
 
@@ -129,16 +129,16 @@ impl SafetyGate {
     /// Money binds in observe mode too: a budget is a person's explicit word.
     fn act_on_money(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
         match self.money.look(&policy.money) {
-            Purse::Full => {
+            BudgetState::Within => {
                 self.standing.clear(HoldReason::Money);
             }
-            Purse::Warn(left) => {
+            BudgetState::Warn(left) => {
                 self.standing.clear(HoldReason::Money);
                 let text = format!("{left} micro-dollars are left of the budget: wrap up");
                 turn.note(FindingKind::BudgetWarning, Rule::GateMoney, &text);
                 turn.draft.cause(Effect::Prompt(text.into()));
             }
-            Purse::Empty => {
+            BudgetState::UsedUp => {
                 if self.standing.hold(HoldReason::Money) {
                     turn.note(FindingKind::BudgetWarning, Rule::GateMoney, "the money budget is used up");
                     turn.draft.cause(Effect::Hold(HoldReason::Money));
@@ -227,22 +227,6 @@ impl SafetyGate {
         let new = self.warned & mask(warning) == 0;
         self.warned |= mask(warning);
         new
-    }
-}
-
-impl Turn<'_> {
-    /// Adds a plain note about this input.
-    pub(crate) fn note(&mut self, kind: FindingKind, rule: Rule, reason: &str) {
-        self.draft.find(Finding {
-            count: Count::ZERO,
-            evidence: Evidence::one(self.place.index),
-            kind,
-            level: Level::Note,
-            price: Price::default(),
-            reason: reason.to_owned().into(),
-            rule,
-            signature: SignatureText::default(),
-        });
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) enum Tier {
     /// Room enough.
     #[default]
     Roomy,
-    /// The agent is told.
+    /// The agent is warned.
     Warning,
     /// The briefing is written and the worker restarted.
     Mandatory,
@@ -27,7 +27,7 @@ pub(crate) struct ContextState {
     percent: Count,
     compactions: Count,
     workspace: Fingerprint,
-    /// The window that was last told: later figures may come without one.
+    /// The window that was last reported: later figures may come without one.
     window: Option<Tokens>,
 }
 

@@ -48,7 +48,7 @@ pub enum Verification {
     Stale,
     /// They failed.
     Failed,
-    /// They were not run, or nobody knows what they said.
+    /// They were not run, or their result is not known.
     Unverified,
     /// No code was changed: there is nothing to verify.
     NothingToVerify,

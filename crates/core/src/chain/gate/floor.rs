@@ -1,4 +1,4 @@
-//! The floor: a command that destroys what nobody gets back waits for a person, in every mode (FLOOR-1).
+//! A command that destroys what cannot be restored waits for a person, in every mode (FLOOR-1).
 //!
 //! The judge outside finds the fact; here it is held. A person may let exactly one held command pass once: the allowance
 //! is bound to the full digest of the command and its folder, so that another command with the same short code stays
@@ -45,7 +45,7 @@ pub(crate) enum Allowed {
     Once,
     /// No command that waits has this code.
     NothingWaits,
-    /// Two different commands have it, and nobody can say which was meant.
+    /// Two different commands have it, and it is not known which was meant.
     Ambiguous,
 }
 

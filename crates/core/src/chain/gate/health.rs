@@ -23,7 +23,7 @@ impl Default for HealthState {
 pub(crate) enum Condition {
     /// Nothing to do.
     Good,
-    /// Paused, a person is told.
+    /// Paused, a person is notified.
     SoftSuspend,
     /// Everything ends; only a person's restart clears it.
     HardStop,

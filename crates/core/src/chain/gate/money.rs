@@ -1,4 +1,4 @@
-//! Money for the whole agent tree of a session: told at 80 %, held when it is used up (GATE-8).
+//! Money for the whole agent tree of a session: warned at 80 %, held when it is used up (GATE-8).
 
 use crate::policy;
 use crate::units::{MicroUsd, Price};
@@ -12,15 +12,15 @@ pub(crate) struct MoneyState {
     warned: bool,
 }
 
-/// How the budget stands.
+/// How much of the budget is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purse {
+pub(crate) enum BudgetState {
     /// Nothing to say.
-    Full,
-    /// The agent is to be told, once.
+    Within,
+    /// The agent is to be warned, once.
     Warn(MicroUsd),
     /// Used up.
-    Empty,
+    UsedUp,
 }
 
 impl MoneyState {
@@ -45,18 +45,18 @@ impl MoneyState {
         money.budget_micro_usd.get().map(|budget| budget.plus(self.raised))
     }
 
-    /// Looks into the purse; a warning is given once.
-    pub(crate) fn look(&mut self, money: &policy::Money) -> Purse {
-        let Some(budget) = self.budget(money) else { return Purse::Full };
+    /// Compares what was spent with the budget; a warning is given once.
+    pub(crate) fn look(&mut self, money: &policy::Money) -> BudgetState {
+        let Some(budget) = self.budget(money) else { return BudgetState::Within };
         if self.spent.micro_usd >= budget {
-            return Purse::Empty;
+            return BudgetState::UsedUp;
         }
         let warn_at = MicroUsd::new(money.warning_share.share_of(budget.get()));
         if self.spent.micro_usd >= warn_at && !self.warned {
             self.warned = true;
-            return Purse::Warn(budget.minus(self.spent.micro_usd));
+            return BudgetState::Warn(budget.minus(self.spent.micro_usd));
         }
-        Purse::Full
+        BudgetState::Within
     }
 
     /// Whether a reservation still fits.
@@ -79,21 +79,21 @@ mod tests {
     #[test]
     fn gate_8_money_warns_once_at_80_per_cent_and_ends_at_100() {
         let money = policy::Money { budget_micro_usd: Limit::At(MicroUsd::new(1_000)), ..policy::Money::default() };
-        assert_eq!(spent(799).look(&money), Purse::Full);
+        assert_eq!(spent(799).look(&money), BudgetState::Within);
         let mut state = spent(800);
-        assert_eq!(state.look(&money), Purse::Warn(MicroUsd::new(200)));
-        assert_eq!(state.look(&money), Purse::Full);
-        assert_eq!(spent(1_000).look(&money), Purse::Empty);
+        assert_eq!(state.look(&money), BudgetState::Warn(MicroUsd::new(200)));
+        assert_eq!(state.look(&money), BudgetState::Within);
+        assert_eq!(spent(1_000).look(&money), BudgetState::UsedUp);
         assert!(spent(900).fits(&money, MicroUsd::new(100)));
         assert!(!spent(900).fits(&money, MicroUsd::new(101)));
     }
 
     #[test]
     fn gate_8_without_a_budget_money_is_only_counted_and_a_raise_gives_room() {
-        assert_eq!(spent(1_000_000).look(&policy::Money::default()), Purse::Full);
+        assert_eq!(spent(1_000_000).look(&policy::Money::default()), BudgetState::Within);
         let money = policy::Money { budget_micro_usd: Limit::At(MicroUsd::new(1_000)), ..policy::Money::default() };
         let mut state = spent(1_000);
         state.raise(MicroUsd::new(500));
-        assert_ne!(state.look(&money), Purse::Empty);
+        assert_ne!(state.look(&money), BudgetState::UsedUp);
     }
 }

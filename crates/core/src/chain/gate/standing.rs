@@ -3,14 +3,14 @@
 use crate::effect::{HoldReason, StopReason};
 use serde::{Deserialize, Serialize};
 
-/// Holds and the end. Several holds may stand at once; each is cleared by its own act.
+/// Holds and the end. Several holds may be in force at once; each is cleared by its own act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Standing {
     stopped: Option<StopReason>,
     holds: u16,
 }
 
-/// Every hold; the first that stands is the one that is named.
+/// Every hold; the first in force is the one that is named.
 const ORDER: [HoldReason; 9] = [
     HoldReason::GuardFailure,
     HoldReason::Paused,
@@ -53,7 +53,7 @@ impl Standing {
         ORDER.into_iter().find(|reason| self.is_held_for(*reason))
     }
 
-    /// Whether one hold stands.
+    /// Whether one hold is in force.
     pub(crate) const fn is_held_for(self, reason: HoldReason) -> bool {
         self.holds & bit(reason) != 0
     }
@@ -86,7 +86,7 @@ mod tests {
     fn each_hold_is_cleared_by_itself_and_the_end_only_by_a_restart() {
         let mut standing = Standing::default();
         assert!(standing.hold(HoldReason::Loop));
-        assert!(!standing.hold(HoldReason::Loop), "told once");
+        assert!(!standing.hold(HoldReason::Loop), "reported once");
         assert!(standing.hold(HoldReason::Paused));
         assert!(standing.clear(HoldReason::Paused));
         assert_eq!(standing.held(), Some(HoldReason::Loop));

@@ -10,16 +10,9 @@ use serde::ser::{
     SerializeTupleVariant,
 };
 
-use super::{CanonicalError, Member, Name, Writer, escape, key};
-
-impl Writer<'_> {
-    /// Opens the one-member object around the content of an enum variant.
-    pub(super) fn open_variant(&mut self, variant: &'static str) {
-        self.out.push('{');
-        self.string(variant);
-        self.out.push(':');
-    }
-}
+use super::error::CanonicalError;
+use super::key;
+use super::writer::{Member, Name, Writer, escape};
 
 /// What follows the closing bracket: a variant's content sits in an object of its own.
 #[derive(Clone, Copy)]

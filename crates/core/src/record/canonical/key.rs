@@ -7,7 +7,8 @@ use core::fmt::{Display, Write as _};
 use serde::Serialize;
 use serde::ser::Impossible;
 
-use super::{CanonicalError, number};
+use super::error::CanonicalError;
+use super::number;
 
 /// Compares two names by their UTF-16 code units.
 ///

@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString};
 
-use super::{CanonicalError, INTEGER_LIMIT};
+use super::error::{CanonicalError, INTEGER_LIMIT};
 
 /// Writes an unsigned integer below the limit.
 pub(super) fn unsigned(value: u64, out: &mut String) -> Result<(), CanonicalError> {

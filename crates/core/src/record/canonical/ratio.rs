@@ -8,7 +8,8 @@ use alloc::string::{String, ToString};
 use serde::Serialize;
 use serde::ser::Impossible;
 
-use super::{CanonicalError, RATIO_LIMIT, number};
+use super::error::{CanonicalError, RATIO_LIMIT};
+use super::number;
 
 /// Accepts one integer and writes it as a decimal; everything else is an error.
 pub(super) struct Millionths<'out>(pub(super) &'out mut String);

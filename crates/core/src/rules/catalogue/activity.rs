@@ -1,6 +1,6 @@
 //! Activity and intent: what the agent is doing and what the engine makes of it.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// ACT and INTENT.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! The constitution and the chain: what holds everywhere.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// CONST and CHAIN.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! Progress, dirty bits, iterations, wall clocks and the context gate: how work ends.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// PROG, DIRTY, ITER, TERM and CTX.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! The gate: vetoes, budgets, waits, health and money.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// GATE.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! The loop ladder.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// LOOP.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! Our own agent loop: prompt, transcript, memory, tools, engines.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// RUN, MEM and TOOL.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! People's controls and authority.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// CTRL, PERM, REVIEW and IDENT.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! Journal, logs and replay.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// LOG and REPLAY.
 pub(super) const ENTRIES: &[RuleEntry] = &[

@@ -1,6 +1,6 @@
 //! The sandbox.
 
-use super::RuleEntry;
+use super::entry::RuleEntry;
 
 /// BOX.
 pub(super) const ENTRIES: &[RuleEntry] = &[

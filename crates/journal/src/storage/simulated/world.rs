@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Faults, Random};
+use super::faults::Faults;
+use super::random::Random;
 
 /// The whole machine: every file as processes see it and as the disk has it.
 #[derive(Debug)]

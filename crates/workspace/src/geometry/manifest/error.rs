@@ -29,7 +29,7 @@ pub enum ManifestProblem {
         /// The reader's words.
         problem: String,
     },
-    /// One key stands twice, so that nobody can tell which value is meant.
+    /// One key is there twice, so that it is not clear which value is meant.
     #[error("the key `{key}` stands twice")]
     DuplicateKey {
         /// The key.
@@ -48,9 +48,9 @@ pub enum ManifestProblem {
     WrongType {
         /// The dotted path.
         key: String,
-        /// What stands there.
+        /// What is there.
         found: String,
-        /// What may stand there.
+        /// What may be there.
         expected: &'static str,
     },
     /// The whole document is no mapping.

@@ -2,7 +2,7 @@
 
 use tripwire_core::policy::Policy;
 
-/// What may stand under a key of the seed.
+/// What may be under a key of the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A whole number from 0 to [`COUNT_MAX`].
@@ -79,13 +79,13 @@ pub(crate) const SEED_KEYS: &[Key] = &[
     key("identity.authorized_roles", Kind::Texts, Role::Frozen),
 ];
 
-/// Sections that other parts of the system own; what may stand inside is known to them.
+/// Sections that other parts of the system own; what may be inside is known to them.
 const OPEN_SECTIONS: &[&str] = &["engines", "sandbox", "notify"];
 
 /// The section of the roles; its keys are names of a person's choice.
 pub(crate) const ROLES: &str = "roles";
 
-/// Every path that may stand in a manifest, the seed's and the engine's.
+/// Every path that may be in a manifest, the seed's and the engine's.
 pub(crate) struct Table {
     paths: Vec<&'static str>,
 }

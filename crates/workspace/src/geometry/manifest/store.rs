@@ -11,7 +11,7 @@ use tripwire_fs::lock::FileLock;
 /// Why a manifest was not written; the file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
-    /// The manifest that stands there is not accepted.
+    /// The manifest that is there is not accepted.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// The edit could not be made without touching more than its value.
@@ -22,7 +22,7 @@ pub enum UpdateError {
         /// Why not.
         cause: EditError,
     },
-    /// Someone else wrote the file since it was read; the caller reads again and decides anew.
+    /// Someone else wrote the file since it was read; the caller reads and decides again.
     #[error("`{}` was changed by someone else meanwhile", file.display())]
     ChangedMeanwhile {
         /// The manifest.
@@ -53,7 +53,7 @@ impl Explain for UpdateError {
     }
 }
 
-/// Sets values in the manifest that was read before, and gives back the manifest as it then stands on disk.
+/// Sets values in the manifest that was read before, and gives back the manifest as it then is on disk.
 ///
 /// The write is refused when the file no longer holds what `read` was made from, even when the change lands between
 /// the last look and the rename: the two files are swapped and the displaced one is compared.
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(dir.path().join("MANIFEST.yaml")).unwrap(), template::FRESH);
     }
 
-    /// Two writers that each count up by reading and updating: no count is lost, whoever wins a round.
+    /// Two writers that each count up by reading and updating: no count is lost, in whichever order they write.
     #[test]
     fn two_writers_at_once_lose_no_update() {
         let dir = TestDir::new();
@@ -181,7 +181,7 @@ mod tests {
                 scope.spawn(|| {
                     start.wait();
                     // The moment differs from round to round, to hit every step of the update.
-                    std::thread::sleep(std::time::Duration::from_micros(round * 37 % 4_000));
+                    (0..round * 61).for_each(|_| std::thread::yield_now());
                     std::fs::rename(dir.path().join("theirs"), &file).unwrap();
                 });
             });

@@ -10,7 +10,7 @@ use serde_saphyr::{Location, Spanned};
 use std::fmt;
 use std::ops::Range;
 
-/// A value and where it stands.
+/// A value and its place in the text.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     /// The value.
@@ -21,7 +21,7 @@ pub(crate) struct Node {
     pub(crate) line: u64,
 }
 
-/// The kinds of values. Numbers stay text: what they mean is decided by the key that they stand under.
+/// The kinds of values. Numbers stay text: what they mean is decided by their key.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     /// `null`, `~` or nothing.
@@ -79,7 +79,7 @@ fn explain(error: &serde_saphyr::Error) -> (Option<u64>, ManifestProblem) {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error {
         return (line, ManifestProblem::DuplicateKey { key: key.clone().unwrap_or_default() });
     }
-    // The reader repeats the place in its words; ours stands in front already.
+    // The reader repeats the place in its words; ours is in front already.
     let problem = first_line.trim_start_matches("error: ");
     let problem =
         problem.split_once(": ").filter(|(place, _)| place.starts_with("line ")).map_or(problem, |(_, it)| it);

@@ -153,19 +153,20 @@ fn log_2_appends_wait_for_a_rebuild_and_land_in_the_new_file() {
     let dir = TestDir::new();
     let log = log(&dir);
     log.append(&entry(0)).unwrap();
+    let halfway = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
-        let (log, (seen, wait)) = (&log, std::sync::mpsc::channel());
-        scope.spawn(move || {
+        scope.spawn(|| {
             log.rebuild((0..100).map(|count| {
                 if count == 50 {
-                    seen.send(()).unwrap();
-                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    halfway.wait();
+                    // Time for the append to reach the lock.
+                    (0..1_000).for_each(|_| std::thread::yield_now());
                 }
                 entry(count)
             }))
             .unwrap();
         });
-        wait.recv().unwrap();
+        halfway.wait();
         log.append(&entry(100)).unwrap();
     });
     assert_eq!(log.read().unwrap().len(), 101);

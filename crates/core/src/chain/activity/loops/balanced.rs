@@ -24,8 +24,8 @@ use self::history::{PastCall, SPAN};
 use self::memory::Memory;
 pub(super) use self::rung::Basis;
 use self::rung::{Reached, RuleView};
-use super::{Alarm, Candidate, Surroundings};
-use crate::chain::activity::Sign;
+use super::alarm::{Alarm, Candidate, push_indices};
+use crate::chain::activity::{Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::{Evidence, FindingKind, Level, Raised};
 use crate::effect::Sameness;
@@ -46,7 +46,7 @@ const RULES: usize = 12;
 pub(crate) struct Balanced {
     memory: Memory,
     /// What each rule has reported in this epoch, so that a rung is reported once.
-    told: [Raised; RULES],
+    reported: [Raised; RULES],
     /// The call and result that the repeat rule has overridden: bringing it once more in a row ends the session.
     overridden: Option<Fingerprint>,
     /// Whether any override was given in this epoch; nothing is held before.
@@ -61,7 +61,7 @@ impl Balanced {
             self.forget_reported();
         }
         self.memory.history.note_turn(around.new_step);
-        if super::is_infrastructure(event) {
+        if event.is_infrastructure_error() {
             return None; // A retry after 429, 503 or 529 says nothing about the agent (LOOP-3).
         }
         let action = event.action.as_ref()?;
@@ -75,7 +75,7 @@ impl Balanced {
     }
 
     fn forget_reported(&mut self) {
-        (self.told, self.overridden, self.warned) = ([Raised::default(); RULES], None, false);
+        (self.reported, self.overridden, self.warned) = ([Raised::default(); RULES], None, false);
     }
 
     fn judge(&mut self, policy: &Policy, action: &Action, spent: Price, parallel: Sign) -> Option<Alarm> {
@@ -113,14 +113,14 @@ impl Balanced {
         let mut overridden = self.overridden;
         for (place, mut reached) in all {
             if reached.level >= Level::Hold && !self.warned {
-                // No rung is skipped: the agent is told before anything waits.
+                // No rung is skipped: the agent is warned before anything waits.
                 (reached.level, reached.kind) = (Level::Override, FindingKind::LoopOverride);
             }
             if matches!(reached.rule, Rule::LoopRepeat | Rule::LoopExact) {
                 overridden = Some(newest.pair);
             }
-            let told = self.told.get(place).copied().unwrap_or_default();
-            let news = Sign::from(told.key != reached.key || told.level < Some(reached.level));
+            let reported = self.reported.get(place).copied().unwrap_or_default();
+            let news = Sign::from(reported.key != reached.key || reported.level < Some(reached.level));
             let rank = |level: Level, news: Sign| (level, news.is_present());
             if best.as_ref().is_none_or(|(_, top, fresh)| rank(reached.level, news) > rank(top.level, *fresh)) {
                 best = Some((place, reached, news));
@@ -129,9 +129,11 @@ impl Balanced {
         let (place, reached, news) = best?;
         self.overridden = overridden;
         self.warned |= reached.level >= Level::Override;
-        if let Some(told) = self.told.get_mut(place) {
-            *told =
-                Raised { key: reached.key, level: told.level.filter(|_| !news.is_present()).max(Some(reached.level)) };
+        if let Some(reported) = self.reported.get_mut(place) {
+            *reported = Raised {
+                key: reached.key,
+                level: reported.level.filter(|_| !news.is_present()).max(Some(reached.level)),
+            };
         }
         if !news.is_present() && reached.level < Level::Hold {
             return Some(Alarm::silent(&reached));
@@ -174,7 +176,7 @@ impl Balanced {
             Basis::Entries(marked) => {
                 let entries: Vec<&PastCall> = self.memory.history.marked(marked);
                 let indices: Vec<EventIndex> = entries.iter().map(|entry| entry.index).collect();
-                super::push_indices(&mut reason, &indices);
+                push_indices(&mut reason, &indices);
                 // The first call was no repeat yet: the price counts from the second.
                 let before = entries.get(1).or_else(|| entries.first()).map(|entry| entry.spent).unwrap_or_default();
                 (indices, before, sameness(&entries))

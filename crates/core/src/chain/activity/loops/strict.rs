@@ -1,12 +1,12 @@
 //! The documents to the letter: exact repeats of guardrails, signature counts of Geometry, each on its own.
 
+use super::alarm::{Candidate, Proof};
 use super::window::{SeenCall, Window};
-use super::{Candidate, Proof};
 use crate::decision::{FindingKind, Level};
 use crate::policy::Policy;
 use crate::rules::Rule;
 
-/// The candidates of both counts, the strictest first: each count stands on its own (LOOP-2).
+/// The candidates of both counts, the strictest first: each count is independent (LOOP-2).
 pub(crate) fn judge(policy: &Policy, window: &Window) -> (Option<Candidate>, Option<Candidate>) {
     let Some(newest) = window.newest() else { return (None, None) };
     match (exact(policy, window, newest), signature(policy, window, newest)) {

@@ -1,7 +1,7 @@
 //! What `strict` looks back on: the newest calls, each as a handful of fingerprints, and the run of identical ones.
 
-use super::{Alarm, Candidate, Proof, Surroundings};
-use crate::chain::activity::{NewStep, Sign};
+use super::alarm::{Alarm, Candidate, Proof, push_indices};
+use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent};
 use crate::decision::Evidence;
 use crate::effect::Sameness;
@@ -45,7 +45,7 @@ pub(crate) struct Window {
     calls: Ring<SeenCall, WINDOW_EVENTS>,
     epoch: u32,
     turn: u32,
-    /// How many identical actions stand in a row, counted in steps.
+    /// How many identical actions came in a row, counted in steps.
     exact_run: u32,
 }
 
@@ -62,7 +62,7 @@ impl Window {
     pub(crate) fn push(&mut self, action: &Action, event: &AgentEvent, around: &Surroundings) {
         // A retry after an infrastructure error says nothing about the action: its result counts as unknown (LOOP-3).
         let result = match &event.error_digest {
-            _ if super::is_infrastructure(event) => Fingerprint::NONE,
+            _ if event.is_infrastructure_error() => Fingerprint::NONE,
             Some(digest) if event.failed() => digest.fingerprint(),
             Some(_) | None => event.result_fingerprint(),
         };
@@ -101,7 +101,7 @@ impl Window {
         self.calls.newest_first().take(depth)
     }
 
-    /// How many identical actions stand in a row.
+    /// How many identical actions came in a row.
     pub(crate) const fn exact_run(&self) -> u32 {
         self.exact_run
     }
@@ -120,7 +120,7 @@ impl Window {
         // The first call was no repeat yet: the price counts from the second.
         let before = calls.get(1).or_else(|| calls.first()).map(|call| call.spent).unwrap_or_default();
         let mut reason = alloc::format!("{} {} (events ", candidate.count, candidate.words);
-        super::push_indices(&mut reason, &indices);
+        push_indices(&mut reason, &indices);
         reason.push(')');
         Alarm {
             level: candidate.level,

@@ -25,7 +25,7 @@ pub(super) enum End {
     Good,
     /// It failed.
     Failed,
-    /// Nobody knows: neither a success nor a failure.
+    /// Unknown: neither a success nor a failure.
     Unknown,
 }
 
@@ -128,13 +128,13 @@ impl PastCall {
 
     pub(super) fn of(history: &History, action: &Action, event: &AgentEvent, around: &Surroundings) -> Self {
         let failed = event.failed();
-        let told = match (&event.error_digest, event.result_fingerprint()) {
+        let result = match (&event.error_digest, event.result_fingerprint()) {
             (Some(digest), result) if failed && !result.is_some() => digest.fingerprint(),
             (Some(_) | None, result) => result,
         };
-        let known = told.is_some() && !event.flags.has(Flag::Silent);
+        let known = result.is_some() && !event.flags.has(Flag::Silent);
         let result = match (known, failed) {
-            (true, _) => told,
+            (true, _) => result,
             (false, true) => Fingerprint::of(b"an error without a text"),
             (false, false) => Fingerprint::of(b"nothing came back"),
         };

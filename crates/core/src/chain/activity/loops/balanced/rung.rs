@@ -3,7 +3,7 @@
 use super::history::{History, PastCall};
 use super::streak::Start;
 use crate::chain::activity::Sign;
-use crate::chain::activity::loops::Candidate;
+use crate::chain::activity::loops::alarm::Candidate;
 use crate::decision::{FindingKind, Level};
 use crate::label::Fingerprint;
 use crate::policy::Policy;

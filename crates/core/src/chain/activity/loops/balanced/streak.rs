@@ -1,6 +1,6 @@
 //! Where a run of events began, and how long it is.
 
-use super::super::Surroundings;
+use crate::chain::activity::Surroundings;
 use crate::units::{EventIndex, Price};
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,108 @@
+//! What a rule of the ladder answers with: a candidate while it counts, an alarm once its proof is written out.
+
+use crate::chain::activity::Sign;
+use crate::decision::{Evidence, Finding, FindingKind, Level};
+use crate::effect::Sameness;
+use crate::label::Fingerprint;
+use crate::rules::Rule;
+use crate::text::{Reason, SignatureText};
+use crate::units::{Count, EventIndex, Price};
+use alloc::string::String;
+
+/// One alarm: which rule, how far up the ladder, and the proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Alarm {
+    pub(crate) level: Level,
+    pub(crate) kind: FindingKind,
+    pub(crate) rule: Rule,
+    pub(crate) count: Count,
+    /// What repeats: alarms with the same key are one alarm.
+    pub(crate) key: Fingerprint,
+    pub(crate) evidence: Evidence,
+    pub(crate) price: Price,
+    pub(crate) reason: Reason,
+    pub(crate) signature: SignatureText,
+    /// Whether the same came back each time.
+    pub(crate) result: Sameness,
+    /// Whether the workspace moved meanwhile, as far as edits and installs show.
+    pub(crate) workspace: Sameness,
+    /// Whether this alarm has just climbed a rung, and must be reported.
+    pub(crate) news: Sign,
+}
+
+/// A rung that a rule has reached: cheap to make, so that the quiet path builds no texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Candidate<P = Proof> {
+    pub(crate) level: Level,
+    pub(crate) kind: FindingKind,
+    pub(crate) rule: Rule,
+    /// How often.
+    pub(crate) count: u32,
+    /// What repeats.
+    pub(crate) key: Fingerprint,
+    /// Which calls prove it.
+    pub(crate) proof: P,
+    /// How the reason goes on after the count: `identical actions in a row`.
+    pub(crate) words: &'static str,
+}
+
+/// Which calls of the window prove a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Those with the same exact action among the newest.
+    Exact(usize),
+    /// Those with the same signature among the newest.
+    Signature(usize),
+}
+
+impl Alarm {
+    /// An alarm that was reported before: its level still counts, its words are not built again.
+    pub(super) fn silent<P>(candidate: &Candidate<P>) -> Self {
+        Self {
+            level: candidate.level,
+            kind: candidate.kind,
+            rule: candidate.rule,
+            count: Count::new(candidate.count),
+            key: candidate.key,
+            evidence: Evidence::default(),
+            price: Price::default(),
+            reason: Reason::default(),
+            signature: SignatureText::default(),
+            result: Sameness::Unknown,
+            workspace: Sameness::Unknown,
+            news: Sign::Absent,
+        }
+    }
+
+    /// The alarm as a finding of the decision.
+    pub(crate) fn finding(&self) -> Finding {
+        Finding {
+            count: self.count,
+            evidence: self.evidence.clone(),
+            kind: self.kind,
+            level: self.level,
+            price: self.price,
+            reason: self.reason.clone(),
+            rule: self.rule,
+            signature: self.signature.clone(),
+        }
+    }
+}
+
+/// Writes `3, 4, 5` and, for many, `3, 4, 5 … 19`.
+pub(super) fn push_indices(text: &mut String, indices: &[EventIndex]) {
+    use core::fmt::Write as _;
+    const SHOWN: usize = 5;
+    for (place, index) in indices.iter().enumerate() {
+        let last = place.saturating_add(1) == indices.len();
+        let written = match (place < SHOWN, last) {
+            (true, _) if place == 0 => write!(text, "{index}"),
+            (true, _) => write!(text, ", {index}"),
+            (false, true) => write!(text, " … {index}"),
+            (false, false) => Ok(()),
+        };
+        if written.is_err() {
+            return; // Writing into a String cannot fail; a shorter reason would be the only harm.
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the gate remembers, and what follows from that alone.
+
+use super::agents::Agents;
+use super::context::ContextState;
+use super::cooldown::Cooldown;
+use super::dirty_bits::DirtyBits;
+use super::floor::Floor;
+use super::health::HealthState;
+use super::iterations::{Ended, Iterations};
+use super::minute::Minute;
+use super::money::MoneyState;
+use super::permit::Permit;
+use super::review::Reviews;
+use super::standing::Standing;
+use crate::chain::activity::NewStep;
+use crate::chain::event::{AgentEvent, ErrorClass};
+use crate::chain::turn::Turn;
+use crate::input::{Mode, Request};
+use crate::label::Fingerprint;
+use crate::limits::ERROR_RATE_EVENTS;
+use crate::policy::{Policy, Profile};
+use crate::units::{Count, Ratio, RunMillis};
+use serde::{Deserialize, Serialize};
+
+/// Everything that the gate remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct SafetyGate {
+    pub(crate) minute: Minute,
+    pub(crate) cooldown: Cooldown,
+    pub(crate) health: HealthState,
+    pub(crate) standing: Standing,
+    pub(crate) iterations: Iterations,
+    pub(crate) context: ContextState,
+    pub(crate) dirty: DirtyBits,
+    #[serde(default)]
+    pub(crate) floor: Floor,
+    pub(crate) reviews: Reviews,
+    pub(crate) money: MoneyState,
+    pub(crate) agents: Agents,
+    pub(crate) mode: Mode,
+    /// Failed tool calls in a row.
+    failed_calls: Count,
+    /// The newest outcomes, one bit each, the newest lowest; a set bit is a failure.
+    outcomes: u64,
+    /// How many outcomes were seen, up to the number that is kept.
+    outcomes_seen: u32,
+    /// Since when a runaway persists, in `balanced`.
+    pub(super) runaway_since: Option<RunMillis>,
+    /// Warnings that were given and not yet taken back: see [`super::consequence`].
+    pub(super) warned: u8,
+}
+
+impl SafetyGate {
+    /// Lets time pass.
+    pub(crate) fn advance(&mut self, policy: &Policy, at: RunMillis) {
+        self.minute.advance(at);
+        self.health.advance(&policy.health, at);
+    }
+
+    /// Takes in the costs and the outcome of an event.
+    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, at: RunMillis, step: NewStep) {
+        self.minute.add(at, event.budget_tokens(), event.tool_calls);
+        let Some(outcome) = event.outcome else { return };
+        let failed = event.failed() && !event.is_infrastructure_error();
+        self.outcomes = (self.outcomes << 1) | u64::from(failed);
+        self.outcomes_seen = self.outcomes_seen.saturating_add(1).min(ERROR_RATE_EVENTS);
+        // On evidence, parallel calls of one turn are one step: a batch that fails with its first call failed once.
+        let counted = self.failed_calls > Count::ZERO && step == NewStep::No && policy.profile == Profile::Balanced;
+        if outcome.error_class.is_some_and(ErrorClass::is_execution_error) {
+            self.health.fall(policy.health.incident_cost);
+        }
+        if failed && counted {
+            return;
+        }
+        self.failed_calls = if failed { self.failed_calls.next() } else { Count::ZERO };
+        if failed && self.failed_calls >= policy.health.failed_calls_from {
+            self.health.fall(policy.health.incident_cost);
+        }
+    }
+
+    /// The share of recent calls that failed.
+    pub(crate) fn error_rate(&self) -> Ratio {
+        let kept = self.outcomes & ((1_u64 << ERROR_RATE_EVENTS).wrapping_sub(1));
+        Ratio::of(u64::from(kept.count_ones()), u64::from(self.outcomes_seen))
+    }
+
+    /// Makes a permit for an allowed request. Nothing else can.
+    pub(crate) fn permit(&self, policy: &Policy, request: &Request, turn: &Turn<'_>) -> Permit {
+        let action: Fingerprint = request.action.exact();
+        Permit::issue(turn.place.index, action, self.deadline(policy))
+    }
+
+    /// When a running call must be cut off: the earlier of the iteration's and the session's wall clock.
+    pub(crate) fn deadline(&self, policy: &Policy) -> Option<RunMillis> {
+        let session = policy.limits.max_session_runtime_ms.get();
+        [self.iterations.deadline(&policy.limits), session].into_iter().flatten().min()
+    }
+
+    /// Whether a stricter level than the standing one may bind: in observe mode only people's controls do.
+    pub(crate) fn is_armed(&self) -> bool {
+        match self.mode {
+            Mode::Armed => true,
+            Mode::Observe => false,
+        }
+    }
+
+    /// Whether the running iteration was ended from outside: by the session's end, the step cap or a wall clock.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        let ended = matches!(self.iterations.ended(), Some(Ended::MaxSteps | Ended::Timeout));
+        ended || self.standing.stopped().is_some()
+    }
+
+    /// A person's restart: everything that held or ended the session is cleared; health comes back to the cap only.
+    pub(crate) fn restart(&mut self, policy: &Policy, at: RunMillis) {
+        self.standing.restart();
+        self.cooldown = Cooldown::default();
+        self.health.lift(policy.health.recovery_cap);
+        self.runaway_since = None;
+        self.failed_calls = Count::ZERO;
+        let count = self.iterations.count();
+        self.iterations = Iterations::default();
+        self.iterations.set_count(count.minus(Count::new(1)));
+        let _begun = self.iterations.begin(&policy.safety, at);
+    }
+}

@@ -1,0 +1,237 @@
+//! The rules of `balanced` one by one: each fires where it must and stays quiet close by.
+
+use super::fixture::{ChainFixture, call, edit, failed, holds, injects, stops, work};
+use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Flags, Gain};
+use tripwire_core::decision::{ActivityMode, Decision, Level};
+use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::label::Label;
+use tripwire_core::rules::Rule;
+use tripwire_core::sketch::{WORD_LANES, WordSketch};
+
+/// The level that a rule reached in a decision.
+fn level(decision: &Decision, rule: Rule) -> Option<Level> {
+    decision.findings.iter().filter(|finding| finding.rule == rule).map(|finding| finding.level).max()
+}
+
+/// The strictest level that a rule reached, and the first decision in which it did.
+fn first(decisions: &[Decision], rule: Rule, wanted: Level) -> Option<usize> {
+    decisions.iter().position(|decision| level(decision, rule) == Some(wanted))
+}
+
+fn error(n: u64, text: &str) -> AgentEvent {
+    let event = call(&format!("Bash(cmd=try {n})"), &format!("try-{n}"), text);
+    AgentEvent { error_digest: Label::new(text), error_kind: Label::new(text), ..failed(event, ErrorClass::Tool) }
+}
+
+/// A question whose words are the given lanes, with so many new words of twenty in its answer.
+fn question(n: u64, words: &[usize], new: u16) -> AgentEvent {
+    let mut lanes = [0; WORD_LANES];
+    words.iter().for_each(|word| lanes[*word] = 7);
+    let asked = call("search(...)", &format!("question-{n}"), &format!("answer-{n}"));
+    let action = asked.action.map(|action| Action { args_sketch: Some(WordSketch::from_lanes(lanes)), ..action });
+    let gain = Some(Gain { echo: 0, new, total: 20 });
+    AgentEvent { action, flags: Flags::default().with(Flag::Ask), gain, ..asked }
+}
+
+#[test]
+fn loop_2_repeat_counts_an_unknown_result_but_never_holds_it() {
+    let mut fixture = ChainFixture::balanced();
+    let lost = |_| AgentEvent { output_hash: None, result_digest: None, ..call("page_down(...)", "{}", "") };
+    let decisions = fixture.events(12, lost);
+    assert!(injects(&decisions[2]) && decisions.iter().all(|decision| decision.safety.allowed));
+}
+
+#[test]
+fn loop_2_repeat_lets_a_wait_come_twice_as_often_and_never_stops_it() {
+    let mut fixture = ChainFixture::balanced();
+    let wait = |_| AgentEvent { flags: Flags::default().with(Flag::Wait), ..call("Bash(cmd=sleep 9)", "s", "running") };
+    let decisions = fixture.events(12, wait);
+    assert!(!decisions[..5].iter().any(injects) && injects(&decisions[5]));
+    assert!(!holds(&decisions[8], HoldReason::Loop) && holds(&decisions[9], HoldReason::Loop));
+    assert!(!decisions.iter().any(|decision| stops(decision, StopReason::SystemError)));
+}
+
+#[test]
+fn loop_2_cycle_is_overridden_in_the_third_turn_then_held_then_stopped() {
+    for period in 2..=8_u64 {
+        let mut fixture = ChainFixture::balanced();
+        let step = |n: u64| call(&format!("click({})", n % period), &format!("c{}", n % period), "page");
+        let decisions = fixture.events(period * 5, step);
+        let overridden = decisions.iter().position(injects).unwrap();
+        let held = decisions.iter().position(|decision| holds(decision, HoldReason::Loop)).unwrap();
+        assert!((overridden as u64) < period * 3 && overridden < held, "{period}: {overridden} {held}");
+        assert!(held as u64 <= period * 3, "{period}: {held}");
+        assert!(decisions.iter().any(|decision| stops(decision, StopReason::InfiniteLoop)), "{period}");
+    }
+}
+
+#[test]
+fn loop_2_cycle_with_moving_results_is_none() {
+    let mut fixture = ChainFixture::balanced();
+    let step = |n: u64| call(&format!("click({})", n % 3), &format!("c{}", n % 3), &format!("page {n}"));
+    let decisions = fixture.events(30, step);
+    assert_eq!(first(&decisions, Rule::LoopCycle, Level::Note), None);
+    assert!(decisions.iter().all(|decision| decision.safety.allowed && !injects(decision)));
+}
+
+#[test]
+fn loop_2_edit_and_undo_is_no_progress() {
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(12, |n| edit(n % 2));
+    assert!(decisions.iter().any(|decision| holds(decision, HoldReason::Loop)), "the same two edits go round");
+    let mut fixture = ChainFixture::balanced();
+    assert!(fixture.events(30, edit).iter().all(|decision| decision.safety.allowed && !injects(decision)));
+}
+
+#[test]
+fn loop_2_error_climbs_with_other_arguments_each_time() {
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(8, |n| error(n, "no such module"));
+    assert_eq!(first(&decisions, Rule::LoopError, Level::Note), Some(2));
+    assert_eq!(first(&decisions, Rule::LoopError, Level::Override), Some(3));
+    assert_eq!(first(&decisions, Rule::LoopError, Level::Hold), Some(4));
+    assert_eq!(first(&decisions, Rule::LoopError, Level::Stop), Some(7));
+}
+
+#[test]
+fn loop_2_error_counts_one_turn_once_and_a_persons_word_ends_it() {
+    let mut fixture = ChainFixture::balanced();
+    let parallel = |n| AgentEvent { turn_id: Label::new("one"), ..error(n, "cancelled") };
+    assert!(fixture.events(10, parallel).iter().all(|decision| decision.safety.allowed && !injects(decision)));
+    let mut fixture = ChainFixture::balanced();
+    let told = |n| AgentEvent { user_turn: n % 2 == 0, ..error(n, "no such module") };
+    assert!(fixture.events(12, told).iter().all(|decision| !injects(decision)));
+}
+
+#[test]
+fn loop_2_kind_is_overridden_at_five_and_different_kinds_are_not() {
+    let of_kind = |n: u64, kind: &str| AgentEvent { error_kind: Label::new(kind), ..error(n, &format!("quoted {n}")) };
+    let mixed = |n: u64, kind: &str| if n % 3 == 2 { work(n) } else { of_kind(n, kind) };
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(8, |n| mixed(n, "not found"));
+    assert_eq!(first(&decisions, Rule::LoopErrorKind, Level::Override), Some(6));
+    assert!(decisions.iter().all(|decision| decision.safety.allowed));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(8, |n| mixed(n, &format!("kind {n}")));
+    assert_eq!(first(&decisions, Rule::LoopErrorKind, Level::Override), None);
+}
+
+#[test]
+fn loop_2_failing_is_noted_at_three_and_overridden_at_five_in_a_row() {
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(5, |n| error(n, &format!("crash {n}")));
+    assert_eq!(first(&decisions, Rule::LoopFailing, Level::Note), Some(2));
+    assert_eq!(first(&decisions, Rule::LoopFailing, Level::Override), Some(4));
+    let mut fixture = ChainFixture::balanced();
+    let now_and_then = |n: u64| if n % 3 == 2 { work(n) } else { error(n, &format!("crash {n}")) };
+    assert_eq!(first(&fixture.events(9, now_and_then), Rule::LoopFailing, Level::Override), None);
+}
+
+#[test]
+fn loop_2_failing_is_also_overridden_at_eight_of_twelve() {
+    let mut fixture = ChainFixture::balanced();
+    let mostly = |n: u64| if n % 4 == 3 { work(n) } else { error(n, &format!("crash {n}")) };
+    assert_eq!(first(&fixture.events(12, mostly), Rule::LoopFailing, Level::Override), Some(9));
+}
+
+#[test]
+fn loop_2_thrash_counts_changes_that_fail_and_not_those_that_work() {
+    let change =
+        |n: u64| AgentEvent { flags: Flags::default().with(Flag::Change), ..error(n, &format!("does not apply {n}")) };
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(10, |n| if n % 2 == 0 { change(n) } else { work(n) });
+    assert_eq!(first(&decisions, Rule::LoopThrash, Level::Override), Some(8));
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(12, |n| if n % 2 == 0 { change(n) } else { edit(n) });
+    assert_eq!(first(&decisions, Rule::LoopThrash, Level::Override), None);
+}
+
+#[test]
+fn loop_2_reword_needs_shared_words_and_an_answer_with_little_news() {
+    let topic = [1, 2, 3, 4, 5, 6];
+    let run = |words: fn(u64) -> [usize; 6], new: u16| {
+        let mut fixture = ChainFixture::balanced();
+        let decisions = fixture.events(5, |n| question(n, &words(n), new));
+        assert!(decisions.iter().all(|decision| decision.safety.allowed));
+        (first(&decisions, Rule::LoopReword, Level::Note), first(&decisions, Rule::LoopReword, Level::Override))
+    };
+    assert_eq!(topic.len(), 6);
+    assert_eq!(run(|n| [1, 2, 3, 4, 5, 20 + n as usize], 10), (Some(1), Some(2)));
+    assert_eq!(run(|n| [1, 2, 3, 4, 5, 20 + n as usize], 11), (None, None), "the answers bring news");
+    assert_eq!(run(|n| [0; 6].map(|_| 10 + n as usize), 0), (None, None), "other questions");
+}
+
+#[test]
+fn loop_2_echo_needs_a_result_of_the_calls_own_words() {
+    let run = |gain: Gain| {
+        let mut fixture = ChainFixture::balanced();
+        let printed = |n: u64| AgentEvent { flags: Flags::default(), gain: Some(gain), ..question(n, &[1, 2, 3], 0) };
+        let decisions = fixture.events(4, printed);
+        (first(&decisions, Rule::LoopEcho, Level::Note), first(&decisions, Rule::LoopEcho, Level::Override))
+    };
+    assert_eq!(run(Gain { echo: 12, new: 1, total: 20 }), (Some(1), Some(2)));
+    assert_eq!(run(Gain { echo: 9, new: 1, total: 20 }), (None, None), "most words are the tool's");
+    assert_eq!(run(Gain { echo: 12, new: 2, total: 20 }), (None, None), "it brought news");
+    assert_eq!(run(Gain { echo: 8, new: 0, total: 15 }), (None, None), "too short to tell");
+}
+
+#[test]
+fn loop_2_soft_evidence_is_no_looping_and_costs_no_health() {
+    let mut fixture = ChainFixture::balanced();
+    let decisions = fixture.events(6, |n| question(n, &[1, 2, 3, 4], 0));
+    assert!(decisions.iter().any(injects));
+    assert!(decisions.iter().all(|decision| decision.activity.mode == ActivityMode::Working));
+    let before = &decisions[0].safety.health;
+    assert!(decisions.iter().all(|decision| decision.safety.health == *before));
+}
+
+#[test]
+fn loop_2_notes_of_same_calls_stale_results_pages_and_signatures_let_everything_pass() {
+    let gain = |new| Some(Gain { echo: 0, new, total: 80 });
+    let page = |n: u64| {
+        let read = work(n);
+        let action =
+            read.action.map(|action| Action { args_shape: Label::new("offset=#"), tool: Label::cut("Read"), ..action });
+        AgentEvent { action, ..read }
+    };
+    let noted = |rule: Rule, make: &dyn Fn(u64) -> AgentEvent| {
+        let decisions = ChainFixture::balanced().events(12, make);
+        assert!(decisions.iter().all(|decision| decision.safety.allowed && !injects(decision)), "{}", rule.id());
+        first(&decisions, rule, Level::Note)
+    };
+    assert_eq!(noted(Rule::LoopAction, &|n| call("Bash(cmd=poll)", "p", &format!("{n} %"))), Some(2));
+    assert_eq!(noted(Rule::LoopAction, &work), None);
+    assert_eq!(noted(Rule::LoopStale, &|n| AgentEvent { gain: gain(10), ..work(n) }), Some(7));
+    assert_eq!(noted(Rule::LoopStale, &|n| AgentEvent { gain: gain(11), ..work(n) }), None);
+    assert_eq!(noted(Rule::LoopPaging, &page), Some(9));
+    assert_eq!(noted(Rule::LoopPaging, &work), None);
+    let signed = |n: u64| call("Read(...)", &format!("a{n}"), &format!("r{n}"));
+    assert_eq!(noted(Rule::LoopSignature, &signed), Some(9));
+    assert_eq!(noted(Rule::LoopSignature, &|n| if n == 6 { edit(n) } else { signed(n) }), None);
+}
+
+#[test]
+fn loop_2_every_alarm_of_balanced_names_its_events() {
+    let mut fixture = ChainFixture::balanced();
+    let mut all = fixture.events(9, |n| error(n, &format!("crash {n}")));
+    all.extend(fixture.events(9, |n| question(n, &[1, 2, 3, 4], 0)));
+    for finding in all.iter().flat_map(|decision| &decision.findings) {
+        assert!(!finding.evidence.is_empty() && finding.reason.contains("(events "), "{finding:?}");
+    }
+}
+
+#[test]
+fn prog_1_failures_count_only_while_no_person_speaks() {
+    use tripwire_core::input::What;
+    let held = |user_turn: bool| {
+        let mut fixture = ChainFixture::balanced();
+        fixture.event(edit(0));
+        (1..8).any(|n| {
+            let begun = fixture.tell(What::IterationStarted);
+            fixture.event(AgentEvent { user_turn, ..work(n) });
+            holds(&begun, HoldReason::NoProgress)
+        })
+    };
+    assert!(held(false), "nobody looked at three iterations without a change");
+    assert!(!held(true), "a person asks one question after the other");
+}

@@ -1,0 +1,94 @@
+//! The floor of irreversible commands: it binds in every mode, is no evidence of a loop, and yields to a person once.
+
+use super::fixture::{ChainFixture, action, kinds, request};
+use tripwire_core::decision::FindingKind;
+use tripwire_core::enforcement::EnforcementError;
+use tripwire_core::input::{FloorFact, HumanAct, Mode, Request, What};
+use tripwire_core::label::Label;
+use tripwire_core::limits::ALLOWANCE_MS;
+use tripwire_core::record::chain::Digest;
+use tripwire_core::rules::Rule;
+
+fn fact(command: &str) -> FloorFact {
+    FloorFact {
+        code: Label::cut("K7Q2-9F"),
+        digest: Digest::of(command.as_bytes()),
+        reason: Label::cut("it deletes a home"),
+        rule: Label::cut("delete-home"),
+    }
+}
+
+fn ask(command: &str) -> What {
+    What::Request(Request { floor: Some(fact(command)), ..request(action("Bash(rm)", command)) })
+}
+
+fn allow() -> HumanAct {
+    HumanAct::AllowOnce(Label::cut("K7Q2-9F"))
+}
+
+#[test]
+fn floor_1_a_held_command_names_its_rule_and_the_way_out() {
+    let mut fixture = ChainFixture::balanced();
+    let held = fixture.step(ask("rm -rf ~"));
+    assert!(held.permit.is_none() && held.decision.safety.rule == Rule::Floor);
+    assert!(matches!(held.decision.safety.error, Some(EnforcementError::FloorHeld(_))));
+    let said = held.decision.safety.reason.to_string();
+    assert!(said.contains("delete-home") && said.contains("tripwire allow --once K7Q2-9F"), "{said}");
+    assert_eq!(kinds(&held.decision), [FindingKind::PermissionDenied]);
+    assert!(held.decision.effects.is_empty(), "only the call is held, not the session");
+    assert!(fixture.ask(action("Read(x)", "1")).permit.is_some());
+    assert_eq!(fixture.chain.view().waiting, [Label::cut("K7Q2-9F")]);
+}
+
+#[test]
+fn floor_1_binds_while_only_observing_even_behind_a_refusal_that_does_not() {
+    let mut fixture = ChainFixture::balanced();
+    fixture.human(HumanAct::SetMode(Mode::Observe));
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+    let nobody = Request { authority: None, floor: Some(fact("rm -rf ~")), ..request(action("Bash(rm)", "1")) };
+    assert!(fixture.step(What::Request(nobody)).permit.is_none());
+    let plain = Request { authority: None, ..request(action("Read(x)", "1")) };
+    assert!(fixture.step(What::Request(plain)).permit.is_some(), "anything else is only observed");
+}
+
+#[test]
+fn floor_1_a_person_allows_one_command_once() {
+    let mut fixture = ChainFixture::balanced();
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+    fixture.human(allow());
+    assert!(fixture.step(ask("rm -rf /")).permit.is_none(), "the same code on another command");
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_some());
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none(), "once");
+}
+
+#[test]
+fn floor_1_a_refusal_for_another_reason_does_not_use_the_allowance_up() {
+    let mut fixture = ChainFixture::balanced();
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+    fixture.human(allow());
+    fixture.human(HumanAct::Pause);
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+    fixture.human(HumanAct::Resume);
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_some());
+}
+
+#[test]
+fn floor_1_an_allowance_without_a_held_command_or_after_a_day_is_nothing() {
+    let mut fixture = ChainFixture::balanced();
+    fixture.human(allow());
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none(), "a word given before anything was held");
+    fixture.human(allow());
+    fixture.wait(ALLOWANCE_MS);
+    assert!(fixture.step(ask("rm -rf ~")).permit.is_none());
+}
+
+#[test]
+fn floor_1_asking_again_and_again_is_no_loop() {
+    let mut fixture = ChainFixture::balanced();
+    for _ in 0..30 {
+        let held = fixture.step(ask("rm -rf ~")).decision;
+        assert_eq!(held.safety.rule, Rule::Floor);
+        assert!(held.effects.is_empty());
+    }
+    assert!(fixture.ask(action("Read(x)", "1")).permit.is_some());
+}

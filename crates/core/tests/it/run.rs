@@ -1,0 +1,8 @@
+//! Our own loop as a machine: the real chain decides, a script replaces the world, time is simulated.
+
+mod calls;
+mod endings;
+mod engines;
+mod fixture;
+mod replays;
+mod workers;

@@ -1,0 +1,127 @@
+//! Loops: the shapes in which agents get stuck, with the number of calls within which each must be overridden.
+
+use super::session::{Call, Dice, Session, bad, good};
+
+/// A kind of loop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Looping {
+    /// The same call with the same result; only the time in the output moves.
+    Identical,
+    /// One call without arguments fails without a text, written in several empty ways.
+    EmptyArguments,
+    /// The same call with the same result, one or two other calls between.
+    Spread,
+    /// Two to eight calls that go round.
+    Cycle,
+    /// Other arguments each time, the same error.
+    OneError,
+    /// Errors that quote their argument.
+    Quoting,
+    /// Failures of all kinds, and nothing else.
+    AllFails,
+    /// Edits that do not apply, with a successful look between.
+    FailedEdits,
+    /// A question in ever other words.
+    Reworded,
+    /// A request that is printed and never sent.
+    Echo,
+    /// An edit and its undoing, again and again.
+    EditAndUndo,
+}
+
+impl Looping {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Identical,
+        Self::EmptyArguments,
+        Self::Spread,
+        Self::Cycle,
+        Self::OneError,
+        Self::Quoting,
+        Self::AllFails,
+        Self::FailedEdits,
+        Self::Reworded,
+        Self::Echo,
+        Self::EditAndUndo,
+    ];
+}
+
+/// Calls after which every loop is given up, overridden or not.
+const CALLS_MAX: u64 = 40;
+
+/// Plays the loop and says within how many calls it must have been overridden.
+pub(crate) fn play(kind: Looping, session: &mut Session, dice: &mut Dice) -> u64 {
+    let tool = dice.one(&["Bash", "fetch_page", "mcp__x__run_query", "lookup_order"]);
+    let (name, answer, period) = (dice.word(), dice.sentence(9), dice.between(2, 8));
+    let gap = dice.between(1, 2);
+    let topic = dice.words(9);
+    let facts = dice.sentence(24);
+    for round in 0..CALLS_MAX {
+        if session.stopped_at.is_some() {
+            break;
+        }
+        let call: Call<'_> = match kind {
+            Looping::Identical => {
+                good(tool, format!(r#"{{"command":"{name} --all"}}"#), format!("{answer} in {}.{round}s", round + 1))
+            }
+            Looping::EmptyArguments => {
+                let args = dice.one(&["{}", r#"{"":""}"#, r#"{"":{}}"#, "null", r#"{"arguments":{}}"#]);
+                Call { output: None, ..bad("page_down", args.to_owned(), "") }
+            }
+            Looping::Spread if round % (gap + 1) == 0 => good(tool, format!(r#"{{"id":"{name}"}}"#), answer.clone()),
+            Looping::Spread => good("Read", format!(r#"{{"file_path":"{}"}}"#, dice.path()), dice.sentence(30)),
+            Looping::Cycle => {
+                let step = round % period;
+                good(tool, format!(r#"{{"click":"{name} {step}"}}"#), format!("{answer} {step}"))
+            }
+            Looping::OneError => {
+                let args = format!(r#"{{"module":"{}"}}"#, dice.word());
+                bad(tool, args, format!("Error: {answer}, line {round}"))
+            }
+            Looping::Quoting => {
+                let wrong = dice.sentence(3);
+                bad("Edit", format!(r#"{{"old":"{wrong}"}}"#), format!("String to replace not found: `{wrong}`"))
+            }
+            Looping::AllFails => bad("python", format!(r#"{{"code":"{}"}}"#, dice.sentence(6)), dice.sentence(8)),
+            Looping::FailedEdits if round % 2 == 0 => {
+                bad("Edit", format!(r#"{{"file_path":"{name}.rs","old":"{}"}}"#, dice.sentence(4)), dice.sentence(8))
+            }
+            Looping::FailedEdits => good("Read", format!(r#"{{"file_path":"{}"}}"#, dice.path()), dice.sentence(30)),
+            Looping::Reworded => {
+                // The same words in another order, one of them exchanged for another.
+                let turned = (0..topic.len()).map(|at| topic[(at + round as usize) % topic.len()].as_str());
+                let question = format!("{} {}", turned.skip(1).collect::<Vec<_>>().join(" "), dice.word());
+                good("web_search", format!(r#"{{"query":"{question}"}}"#), facts.clone())
+            }
+            Looping::Echo => {
+                let request = format!("{facts} please {}", dice.word());
+                // What comes back is the request itself, without its first word.
+                let printed = request.split(' ').skip(1).collect::<Vec<_>>().join(" ");
+                good("python", format!(r#"{{"code":"print {request}"}}"#), printed)
+            }
+            Looping::EditAndUndo => {
+                let (old, new) = if round % 2 == 0 { ("a", "b") } else { ("b", "a") };
+                let args = format!(r#"{{"file_path":"{name}.rs","old":"{old}","new":"{new}"}}"#);
+                good("Edit", args, format!("{name}.rs has been updated"))
+            }
+        };
+        session.play(&call);
+    }
+    overridden_within(kind, gap, period)
+}
+
+/// How many calls a loop of this kind may make before it must have been overridden.
+fn overridden_within(kind: Looping, gap: u64, period: u64) -> u64 {
+    match kind {
+        Looping::Identical | Looping::EmptyArguments => 3,
+        Looping::Spread => 2 * (gap + 1) + 1,
+        // Three turns; the third occurrence of the first call is earlier still for short cycles.
+        Looping::Cycle => 3 * period,
+        Looping::OneError => 4,
+        Looping::Quoting | Looping::AllFails => 5,
+        Looping::FailedEdits => 9,
+        Looping::Reworded => 3,
+        Looping::Echo => 4,
+        // The first of each is news and opens an epoch.
+        Looping::EditAndUndo => 8,
+    }
+}
