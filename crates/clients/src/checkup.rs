@@ -9,10 +9,10 @@ use crate::install::{Found, Scope, SettingsFile, TrustCheck, TrustPlace, setting
 use crate::search_path;
 use crate::temp_folder::TempFolder;
 use std::ffi::OsStr;
-use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_fs::bounded;
 
 /// How long a client may take to tell its version.
 const VERSION_WITHIN: Duration = Duration::from_secs(20);
@@ -171,10 +171,8 @@ fn version(program: &Path) -> Result<String, String> {
         drop(child.wait());
     }
     let status = ended?;
-    let mut text = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(VERSION_BYTES_MAX).read_to_end(&mut text).map_err(|error| error.to_string())?;
-    }
+    let read = child.stdout.take().map(|stdout| bounded::read_beginning(stdout, VERSION_BYTES_MAX));
+    let text = read.transpose().map_err(|error| error.to_string())?.unwrap_or_default();
     if !status.success() {
         return Err(format!("it ended with {status}"));
     }

@@ -1,22 +1,26 @@
-//! Which files a command changed, whatever its words say: the marks that the system keeps of each file, before and after.
+//! Which files changed between two looks at a tree, whatever a command's words say: the marks that the system keeps of each.
 
 use ignore::WalkBuilder;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use tripwire_observe::is_plain_text;
 
-/// Beyond so many files nothing is reported: looking would cost more than most commands.
-const FILES_MAX: usize = 50_000;
+/// Beyond so many files and folders nothing is reported: looking would cost more than most commands.
+const ENTRIES_MAX: usize = 50_000;
 
-/// What builds and tests leave behind where no `.gitignore` says so.
-const LEFT_BEHIND: [&str; 12] = [
+/// Folders whose contents nobody writes by hand, also where no `.gitignore` says so.
+const PASSED_OVER: [&str; 17] = [
+    ".git",
+    ".hg",
+    ".svn",
+    ".geometry",
     "__pycache__",
     ".pytest_cache",
     ".mypy_cache",
     ".ruff_cache",
     ".tox",
     ".venv",
+    "venv",
     "node_modules",
     "target",
     "build",
@@ -25,43 +29,61 @@ const LEFT_BEHIND: [&str; 12] = [
     "coverage",
 ];
 
-/// The files of a tree that count as work, each with what changes when somebody writes to it: number, size, and the time of
-/// the last change, which no program can set.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Marks(BTreeMap<PathBuf, (u64, u64, i64, i64)>);
+/// What changes when a file is written to: its number, its size, and the time of the last change, which no program can set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileMark {
+    inode: u64,
+    size: u64,
+    changed_s: i64,
+    changed_ns: i64,
+}
 
-impl Marks {
+/// The files of a tree that count as work, at one moment. A link is a file of its own and is not followed.
+#[derive(Debug)]
+pub struct FileMarks {
+    root: PathBuf,
+    marks: BTreeMap<PathBuf, FileMark>,
+}
+
+impl FileMarks {
     /// Looks at a tree; nothing if it is too large.
-    pub(super) fn of(root: &Path) -> Option<Self> {
-        let counts = |name: &str| name != ".git" && name != ".geometry" && !LEFT_BEHIND.contains(&name);
+    #[must_use]
+    pub fn of(root: &Path) -> Option<Self> {
         let walk = WalkBuilder::new(root)
             .hidden(false)
             .ignore(false)
             .git_global(false)
             .parents(false)
-            .filter_entry(move |entry| entry.file_name().to_str().is_none_or(counts))
+            .filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !PASSED_OVER.contains(&name)))
             .build();
         let mut marks = BTreeMap::new();
-        for entry in walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir())) {
-            let Ok(meta) = entry.path().symlink_metadata() else { continue };
-            marks.insert(entry.into_path(), (meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()));
-            if marks.len() > FILES_MAX {
+        for (index, entry) in walk.flatten().enumerate() {
+            if index > ENTRIES_MAX {
                 return None;
             }
+            if entry.file_type().is_none_or(|kind| kind.is_dir()) {
+                continue;
+            }
+            let Ok(meta) = entry.path().symlink_metadata() else { continue };
+            let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_owned();
+            let mark = FileMark {
+                inode: meta.ino(),
+                size: meta.size(),
+                changed_s: meta.ctime(),
+                changed_ns: meta.ctime_nsec(),
+            };
+            marks.insert(path, mark);
         }
-        Some(Self(marks))
+        Some(Self { root: root.to_owned(), marks })
     }
 
-    /// Whether a file that a test could check was made, changed or removed since.
-    pub(super) fn code_differs_in(&self, after: &Self, root: &Path) -> bool {
-        let differs = |(path, mark): (&PathBuf, _), other: &Self| other.0.get(path) != Some(mark);
-        let is_code = |path: &Path| {
-            let below = path.strip_prefix(root).unwrap_or(path);
-            below.to_str().is_none_or(|below| !is_plain_text(below))
-        };
-        let gone = self.0.iter().filter(|entry| differs(*entry, after));
-        let new = after.0.iter().filter(|entry| differs(*entry, self));
-        gone.chain(new).any(|(path, _)| is_code(path))
+    /// The first file for which `counts` holds that was changed, made or removed since, as a path below the root; none too if
+    /// the tree has become too large.
+    pub fn changed_since(&self, counts: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+        let now = Self::of(&self.root)?;
+        let gone = self.marks.keys().filter(|path| !now.marks.contains_key(*path));
+        let other = now.marks.iter().filter(|(path, mark)| self.marks.get(*path) != Some(mark)).map(|(path, _)| path);
+        gone.chain(other).find(|path| counts(path)).cloned()
     }
 }
 
@@ -71,7 +93,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn dirty_1_every_way_to_change_code_is_seen_and_what_is_no_code_is_not() {
+    fn dirty_1_every_way_to_change_a_file_is_seen_and_what_is_no_work_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("src")).unwrap();
@@ -80,9 +102,9 @@ mod tests {
         fs::write(root.join("src/a.py"), "a").unwrap();
         fs::write(root.join("README.md"), "r").unwrap();
         let change = |act: &dyn Fn()| {
-            let before = Marks::of(root).unwrap();
+            let before = FileMarks::of(root).unwrap();
             act();
-            before.code_differs_in(&Marks::of(root).unwrap(), root)
+            before.changed_since(|path| path != Path::new("README.md")).map(|path| path.display().to_string())
         };
         let write = |name: &str, text: &str| {
             let path = root.join(name);
@@ -91,14 +113,17 @@ mod tests {
             fs::write(root.join(".git/draft"), text).unwrap();
             fs::rename(root.join(".git/draft"), path).unwrap();
         };
-        assert!(!change(&|| {}), "nothing was done");
-        assert!(change(&|| write("src/a.py", "b")));
-        assert!(change(&|| write("new.sh", "x")));
-        assert!(change(&|| fs::remove_file(root.join("new.sh")).unwrap()));
-        assert!(change(&|| std::os::unix::fs::symlink("a.py", root.join("src/b.py")).unwrap()));
-        assert!(!change(&|| write("README.md", "s")), "no test could check it");
-        assert!(!change(&|| write("out/a.o", "x")), "it is ignored");
-        assert!(!change(&|| write("src/__pycache__/a.pyc", "x")), "it was left behind");
-        assert!(!change(&|| write(".git/index", "x")) && !change(&|| write(".geometry/todo.md", "x")));
+        let unchanged = None::<&str>;
+        assert_eq!(change(&|| {}).as_deref(), unchanged, "nothing was done");
+        assert_eq!(change(&|| write("src/a.py", "b")).as_deref(), Some("src/a.py"));
+        assert_eq!(change(&|| write("new.sh", "x")).as_deref(), Some("new.sh"));
+        assert_eq!(change(&|| fs::remove_file(root.join("new.sh")).unwrap()).as_deref(), Some("new.sh"));
+        let link = || std::os::unix::fs::symlink("/", root.join("src/b.py")).unwrap();
+        assert_eq!(change(&link).as_deref(), Some("src/b.py"), "it counts and is not followed");
+        assert_eq!(change(&|| write("README.md", "s")).as_deref(), unchanged, "the caller does not count it");
+        assert_eq!(change(&|| write("out/a.o", "x")).as_deref(), unchanged, "it is ignored");
+        for folder in PASSED_OVER {
+            assert_eq!(change(&|| write(&format!("{folder}/made.py"), "x")).as_deref(), unchanged, "{folder}");
+        }
     }
 }

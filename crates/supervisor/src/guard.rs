@@ -10,7 +10,7 @@ use self::open_calls::OpenCalls;
 use self::pulse::{Orders, Pulse, TestRun};
 use crate::options::{Notifier, Presence};
 use crate::socket::Question;
-use crate::sources::{self, Sources};
+use crate::sources;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
 use tripwire_observe::observe;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
+use tripwire_session::file_marks::FileMarks;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
@@ -33,7 +34,7 @@ pub(crate) struct Guard {
     homes: Homes,
     presence: Presence,
     notifier: Arc<dyn Notifier>,
-    sources: Sources,
+    sources: Option<FileMarks>,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
     open: Mutex<OpenCalls>,
@@ -50,7 +51,7 @@ impl Guard {
         notifier: Arc<dyn Notifier>,
         driver: Driver,
     ) -> Self {
-        let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), Sources::of(workspace.root()));
+        let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), FileMarks::of(workspace.root()));
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
         let (open, served) = (Mutex::default(), AtomicUsize::new(0));
         Self { workspace, homes, presence, notifier, sources, engine, pulse, open, changed, served }
@@ -218,7 +219,7 @@ impl Guard {
         if !matters || self.lock_pulse().view.dirty_bits.code_modified != Some(false) {
             return Ok(());
         }
-        match self.sources.changed() {
+        match self.sources.as_ref().and_then(|marks| marks.changed_since(sources::is_source)) {
             Some(path) => self.take(sources::event(&path)).map(drop),
             None => Ok(()),
         }

@@ -6,7 +6,6 @@ use crate::exit::Exit;
 use crate::print::Out;
 use clap::Args;
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_clients::Client;
@@ -15,6 +14,7 @@ use tripwire_clients::hooks::{self, HookCall, Reply, SECONDS_VARIABLE, TimeLimit
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
+use tripwire_fs::bounded;
 use tripwire_sandbox::last_word::{self, LastWord};
 use tripwire_session::driver::{Driver, DriverError, frozen_policy};
 use tripwire_session::foreign::Foreign;
@@ -99,8 +99,8 @@ fn speak(reply: &Reply) -> Result<Exit, Problem> {
 
 fn read(input: &mut Vec<u8>) -> Result<(), String> {
     let limit = u64::try_from(INPUT_BYTES_MAX).unwrap_or(u64::MAX);
-    let read = std::io::stdin().lock().take(limit + 1).read_to_end(input);
-    read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+    *input = bounded::read_beginning(std::io::stdin().lock(), limit + 1)
+        .map_err(|error| format!("standard input cannot be read: {error}"))?;
     if input.len() > INPUT_BYTES_MAX {
         return Err("the hook's input is larger than 64 MiB".to_owned());
     }

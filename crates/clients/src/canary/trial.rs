@@ -9,10 +9,10 @@ use crate::temp_folder::TempFolder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_fs::bounded;
 
 /// The longest that one run may take.
 const RUN_WITHIN: Duration = Duration::from_secs(120);
@@ -94,9 +94,8 @@ fn wait(mut child: Child) -> Result<TrialResult, CanaryError> {
     });
     let stderr = child.stderr.take().map(|pipe| {
         std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = pipe.take(SAID_BYTES_MAX).read_to_end(&mut bytes);
-            read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
+            let read = bounded::read_beginning(pipe, SAID_BYTES_MAX);
+            read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         })
     });
     let mut exit = until(&mut child, RUN_WITHIN)?;
