@@ -14,9 +14,10 @@ use crate::sources;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tripwire_clients::Homes;
+use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler};
 use tripwire_clients::hooks::{self, Event, HookCall, Reply, ToolCall};
-use tripwire_clients::{Homes, TurnEnd};
 use tripwire_core::chain::event::Flag;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
@@ -126,7 +127,7 @@ impl Guard {
                 Waited::Cleared if matches!(call.event, Event::Done(..)) => return Reply::default(),
                 Waited::Cleared => {}
                 Waited::NotNeeded | Waited::Over => {
-                    if question.client.adapter().turn_end() == TurnEnd::ByEndingTheClient {
+                    if question.client.adapter().hooks.turn_end == TurnEnd::ByEndingTheClient {
                         self.withhold();
                     }
                     self.close_refused(&call.event, &handled.reply);

@@ -228,7 +228,7 @@ fn named_session() -> Option<SessionId> {
 /// The folder that the client was started in, where it tells it: an agent may have gone elsewhere meanwhile, and must not
 /// leave its guard behind.
 fn project(call: &HookCall) -> PathBuf {
-    let names = call.client.adapter().project_variables();
+    let names = call.client.adapter().hooks.project_variables;
     let named = names.iter().find_map(std::env::var_os).map(PathBuf::from);
     named.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
 }

@@ -2,8 +2,8 @@
 
 use super::error::{CanaryError, at};
 use super::model::ScriptedModel;
-use crate::adapter::TrialPlace;
 use crate::install::Found;
+use crate::launch::TrialPlace;
 use crate::search_path;
 use crate::temp_folder::TempFolder;
 use rustix::process::{Pid, Signal, kill_process};
@@ -77,7 +77,7 @@ impl<'a> Trial<'a> {
         command.env("DO_NOT_TRACK", "1").env("NO_COLOR", "1").env("TERM", "dumb");
         let (home, workspace) = (self.home(), self.workspace());
         let place = TrialPlace { home: &home, workspace: &workspace, model_url: model.url(), task: TASK };
-        self.found.client.adapter().prepare_trial(&place, &mut command).map_err(at("write settings"))?;
+        (self.found.client.adapter().launch.prepare_trial)(&place, &mut command).map_err(at("write settings"))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(at("start a run"))?;
         wait(child)

@@ -4,15 +4,32 @@
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
-    text_of, value_of,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput,
+    TranscriptDialect, elements, text_of, value_of,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::path::Path;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+
+/// Its record of a session.
+pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
+    folder: "sessions",
+    is_transcript,
+    names_workspace: true,
+    read_line: read,
+    may_be_answer,
+    lines_of_whole_file: |_| None,
+    figures_follow_calls: true,
+};
+
+fn is_transcript(path: &Path) -> bool {
+    let is_rollout = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"rollout-"));
+    is_rollout && path.extension().is_some_and(|extension| extension == "jsonl")
+}
 
 /// Tools that run something and pass a hook; the client's other tools act on the client itself.
 const GUARDED: [&str; 4] = ["exec_command", "shell", "shell_command", "local_shell"];
@@ -100,7 +117,7 @@ struct CodexUsage {
 }
 
 /// Reads one line.
-pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
+fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
     let Ok(line) = serde_json::from_str::<CodexLine<'a>>(text) else {
         unreadable(text, items);
         return LineForm::Foreign;
@@ -118,7 +135,7 @@ pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
 }
 
 /// Whether a line that cannot be read may hold figures: they have lines of their own.
-pub(super) fn may_be_answer(line: &str) -> bool {
+fn may_be_answer(line: &str) -> bool {
     line.contains("token_count") || line.contains("token_usage_record")
 }
 

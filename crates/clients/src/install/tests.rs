@@ -6,7 +6,7 @@ use std::path::Path;
 use tripwire_core::explain::Explain as _;
 
 fn form(client: Client) -> &'static HookSettings {
-    client.adapter().hook_settings()
+    client.adapter().settings
 }
 
 fn in_scope(path: &Path, scope: &Scope) -> SettingsFile {
@@ -227,8 +227,8 @@ fn a_workspace_behind_a_link_of_the_persons_own_is_served() {
 #[test]
 fn places_follow_the_clients_own_variables() {
     let homes = Homes { home: Some("/h".into()), ..Homes::default() }
-        .with(Client::Codex.adapter().home(), "/c".into())
-        .with(Client::Gemini.adapter().home(), "/g".into());
+        .with(Client::Codex.home(), "/c".into())
+        .with(Client::Gemini.home(), "/g".into());
     let file = |client, scope: &Scope| SettingsFile::find(form(client), scope, &homes).unwrap().path;
     assert_eq!(file(Client::Claude, &Scope::User), Path::new("/h/.claude/settings.json"));
     assert_eq!(file(Client::Codex, &Scope::User), Path::new("/c/hooks.json"));

@@ -191,7 +191,7 @@ impl Supervised {
 
 /// The whole command line: the person's words, what they leave open, and the prompt.
 fn command_line(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
-    program.client.adapter().command_line().worker(words, program.arguments, prompt)
+    program.client.adapter().launch.command_line.worker(words, program.arguments, prompt)
 }
 
 /// What a run of the supervisor means for the loop.
