@@ -34,8 +34,7 @@ pub(crate) fn ask(driver: &mut Driver, tool: &str, target: Option<&str>, needs: 
     match driver.ask(Who::role(&role), &action, needs, clock::now) {
         Ok(_spent) => Ok(()),
         Err(AskError::Refused(decision)) => Err(Problem::Refused(decision)),
-        Err(AskError::Driver(error)) => Err(error.into()),
-        Err(AskError::Execution(error)) => Err(error.into()),
+        Err(error @ (AskError::Driver(_) | AskError::Execution(_))) => Err(error.into()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Bounded reads of anything: a file, a pipe, standard input. Nothing is read to its end without a limit.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
+use tripwire_core::explain::Explain;
 
 /// Why a bounded read gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +16,15 @@ pub enum BoundedError {
         /// The limit.
         limit: u64,
     },
+}
+
+impl Explain for BoundedError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Io(_) => "check the device or the pipe, then run it again".into(),
+            Self::TooBig { .. } => "give a smaller one".into(),
+        }
+    }
 }
 
 impl From<BoundedError> for io::Error {

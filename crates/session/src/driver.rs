@@ -33,7 +33,7 @@ pub use crate::body::Frozen;
 use crate::body::SessionBody;
 use catch_up::{Followed, catch_up, stored};
 use dir::SessionDir;
-pub use error::{AskError, DriverError};
+pub use error::{AskError, DriverError, refusal_hint};
 pub use frozen::frozen_policy;
 pub use recent::RecentFinding;
 pub use records::open_existing;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler};
 use tripwire_clients::hooks::{self, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_fs::bounded;
@@ -126,9 +126,9 @@ impl Broken {
     }
 }
 
-impl From<String> for Broken {
-    fn from(why: String) -> Self {
-        Self { why, policy: OnGuardFailure::Hold }
+impl<E: Explain> From<E> for Broken {
+    fn from(error: E) -> Self {
+        Self { why: format!("{error}; {}", error.hint()), policy: OnGuardFailure::Hold }
     }
 }
 
@@ -136,17 +136,15 @@ impl From<String> for Broken {
 fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
     if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
         let question = Question { client, input: input.to_vec() };
-        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN).map_err(|error| error.to_string())?);
+        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN)?);
     }
-    let call = hooks::read(client, input).map_err(|error| error.to_string())?;
+    let call = hooks::read(client, input)?;
     if !call.concerns_the_engine() {
         return Ok(Reply::default());
     }
-    let workspace = workspace(&project(&call))?;
-    decide(&call, &workspace).map_err(|error| Broken {
-        why: format!("{error}; {}", error.hint()),
-        policy: policy_on_failure(&call, &workspace),
-    })
+    let workspace = Workspace::open(&project(&call), &crate::workspace::places())?;
+    decide(&call, &workspace)
+        .map_err(|error| Broken { policy: policy_on_failure(&call, &workspace), ..Broken::from(error) })
 }
 
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
@@ -231,8 +229,4 @@ fn project(call: &HookCall) -> PathBuf {
     let names = call.client.adapter().hooks.project_variables;
     let named = names.iter().find_map(std::env::var_os).map(PathBuf::from);
     named.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
-}
-
-fn workspace(start: &Path) -> Result<Workspace, String> {
-    Workspace::open(start, &crate::workspace::places()).map_err(|error| format!("{error}; {}", error.hint()))
 }

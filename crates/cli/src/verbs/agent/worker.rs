@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tripwire_agent::engines::Engine;
+use tripwire_agent::engines::WorkerStartError;
 use tripwire_agent::engines::worker::{OBJECTIVE_BYTES_MAX, Worker, WorkerEngine, WorkerOrder, WorkerTurn};
 use tripwire_clients::launch::Program;
 use tripwire_core::chain::event::TestResult;
@@ -141,7 +142,7 @@ struct Supervised {
 }
 
 impl Worker for Supervised {
-    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, String> {
+    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, WorkerStartError> {
         match supervisor::run(&self.options(order), Arc::new(QuietNotifier)) {
             Ok(report) => {
                 crate::verbs::agent::report::aside(&format!(
@@ -152,7 +153,7 @@ impl Worker for Supervised {
             }
             // A person's order came first: the gate of the loop knows it as well, and says what follows.
             Err(RunError::Blocked(order)) => Ok(not_begun(order)),
-            Err(error) => Err(format!("{error}; {}", error.hint())),
+            Err(error) => Err(WorkerStartError::of(&error)),
         }
     }
 }
