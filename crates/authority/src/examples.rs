@@ -41,7 +41,7 @@ fn check_one(source: &Source, roles: &Roles, annotated: &Annotated, text: &str) 
     let kind = Kind::of(permission);
     let (name, names) = (kind.normal(resource), source.literals.of(kind));
     let above: BTreeSet<&str> = kind.above(&name).filter(|up| names.contains(*up)).collect();
-    let grant = compile::ask(source, &Principal::any_of(role, &attributes), permission, (&name, &above))?;
+    let grant = compile::ask(source, &Principal::any_of(role, &attributes), permission, &name, &above)?;
     let (wanted, found) = match (annotated.wanted, grant) {
         (Wanted::Allowed, Grant::Granted) | (Wanted::Denied, Grant::Denied) => return Ok(()),
         (Wanted::Allowed, Grant::Denied) => ("allowed", "denied"),

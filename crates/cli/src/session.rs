@@ -21,7 +21,7 @@ pub(crate) fn session(workspace: &Workspace, role: Option<&str>) -> Result<Drive
         Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
         None => {
             let change = |policy: &mut Policy| policy.set_role(role);
-            Driver::begin_signed((layout, signing), clock::now(), Configuration::default(), change)?
+            Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), change)?
         }
     };
     Ok(driver.acting_as(role.map(str::to_owned)))

@@ -321,7 +321,7 @@ fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Res
     let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
     let opened = |name: &String| {
         let engine = match worker::command(name) {
-            Some(command) => team.open(name, command).map_err(Problem::from),
+            Some((program, words)) => team.open(name, program, words).map_err(Problem::from),
             None => open(name, &environment).map_err(Problem::from),
         };
         engine.map(|engine| sensitive.guard(engine))

@@ -190,7 +190,7 @@ fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Re
     if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
         crate::print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
-    foreign.open_in((workspace, crate::workspace::signing(workspace)), clock::now(), role)
+    foreign.open_in(workspace, crate::workspace::signing(workspace), clock::now(), role)
 }
 
 /// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.

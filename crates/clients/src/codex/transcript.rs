@@ -159,13 +159,13 @@ fn read_payload<'a>(
             let usage =
                 |raw: Option<&RawValue>| raw.map(|raw| serde_json::from_str::<CodexUsage>(raw.get())).transpose();
             let id = Some(text_of(payload.response_id).unwrap_or_default());
-            total(id, (usage(payload.thread_token_usage)?, usage(payload.usage)?), items);
+            total(id, usage(payload.thread_token_usage)?, usage(payload.usage)?, items);
         }
         ("event_msg", Some("token_count")) => {
             let Some(info) = payload.info else { return Ok(()) };
             let info: TokenInfo = serde_json::from_str(info.get())?;
             items.extend(info.model_context_window.map(Item::Window));
-            total(None, (info.total_token_usage, info.last_token_usage), items);
+            total(None, info.total_token_usage, info.last_token_usage, items);
         }
         ("event_msg", Some("task_started")) => items.extend(payload.model_context_window.map(Item::Window)),
         ("event_msg", Some("user_message")) => items.push(Item::Person),
@@ -188,9 +188,7 @@ fn read_payload<'a>(
 }
 
 /// The thread's total, and what of it the last answer was.
-type Totals = (Option<CodexUsage>, Option<CodexUsage>);
-
-fn total<'a>(id: Option<Cow<'a, str>>, (total, last): Totals, items: &mut Vec<Item<'a>>) {
+fn total<'a>(id: Option<Cow<'a, str>>, total: Option<CodexUsage>, last: Option<CodexUsage>, items: &mut Vec<Item<'a>>) {
     let tokens = total.map(CodexUsage::classes).unwrap_or_default();
     let context = last.map(|last| Tokens::new(last.input_tokens.0)).filter(|_| total.is_some());
     items.push(Item::ThreadTotal(AnswerFigures { id, model: None, tokens, context }));

@@ -117,7 +117,8 @@ impl Team {
     pub(crate) fn open(
         &self,
         name: &str,
-        (program, words): (Program, Vec<OsString>),
+        program: Program,
+        words: Vec<OsString>,
     ) -> Result<Box<dyn Engine>, WorkerError> {
         let setup = |what| move |error| WorkerError::Setup { what, error };
         let ours = std::env::current_exe().map_err(setup("find our own program"))?;
