@@ -27,5 +27,5 @@ mod retry;
 mod sse;
 
 pub use engine::{CallCost, Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, ToolSpec, Turn};
-pub use error::EngineError;
+pub use error::{EngineError, WorkerStartError};
 pub use open::open;

@@ -14,7 +14,6 @@ mod facts;
 mod frontend;
 mod saved_engines;
 mod tool_runner;
-mod touched;
 mod watch;
 
 pub use agent_loop::{Session, SessionEnd};

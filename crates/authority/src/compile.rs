@@ -66,7 +66,7 @@ fn answers(source: &Source, principal: &Principal<'_>) -> Result<Answers, Author
 
 fn cells(source: &Source, principal: &Principal<'_>, permission: Permission) -> Result<Cells, AuthorityError> {
     let names = source.literals.of(Kind::of(permission));
-    let grant = |name: &str, above: &BTreeSet<&str>| ask(source, principal, permission, (name, above));
+    let grant = |name: &str, above: &BTreeSet<&str>| ask(source, principal, permission, name, above);
     let elsewhere = grant(OTHER, &BTreeSet::new())?;
     let mut named = BTreeMap::new();
     for name in &names {
@@ -87,7 +87,8 @@ pub(super) fn ask(
     source: &Source,
     principal: &Principal<'_>,
     permission: Permission,
-    (name, above): (&str, &BTreeSet<&str>),
+    name: &str,
+    above: &BTreeSet<&str>,
 ) -> Result<Grant, AuthorityError> {
     let broken = |cause: String| source.wrong(None, AuthorityProblem::Invalid { cause });
     let kind = resource_type(Kind::of(permission));

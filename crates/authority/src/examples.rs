@@ -8,6 +8,7 @@ use super::source::{Annotated, Source, Wanted};
 use super::table::Kind;
 use std::collections::BTreeSet;
 use tripwire_core::input::{Grant, Permission};
+use tripwire_core::policy::List;
 
 /// Tries all examples; gives how many hold, and every one that does not.
 pub(super) fn check(source: &Source, roles: &Roles) -> (usize, Vec<AuthorityError>) {
@@ -40,7 +41,7 @@ fn check_one(source: &Source, roles: &Roles, annotated: &Annotated, text: &str) 
     let kind = Kind::of(permission);
     let (name, names) = (kind.normal(resource), source.literals.of(kind));
     let above: BTreeSet<&str> = kind.above(&name).filter(|up| names.contains(*up)).collect();
-    let grant = compile::ask(source, &Principal::any_of(role, &attributes), permission, (&name, &above))?;
+    let grant = compile::ask(source, &Principal::any_of(role, &attributes), permission, &name, &above)?;
     let (wanted, found) = match (annotated.wanted, grant) {
         (Wanted::Allowed, Grant::Granted) | (Wanted::Denied, Grant::Denied) => return Ok(()),
         (Wanted::Allowed, Grant::Denied) => ("allowed", "denied"),
@@ -54,9 +55,8 @@ fn attributes(role: &str, roles: &Roles) -> Result<Attributes, String> {
     let Some(inside) = role.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
         return roles.get(role).cloned().ok_or_else(|| format!("there is no role `{role}`"));
     };
-    inside
-        .split(',')
-        .filter(|name| !name.is_empty())
+    List::new(inside)
+        .iter()
         .map(|name| Attribute::from_name(name).ok_or_else(|| format!("there is no attribute `{name}`")))
         .collect()
 }

@@ -37,8 +37,7 @@ pub struct FrozenIdentity {
 impl FrozenIdentity {
     /// What is known of the agent when a role asks for a critical operation. Whatever cannot be known is not trusted.
     #[must_use]
-    pub fn fact(&self, role: &str, policy: &Policy, place: (&Layout, Option<&KeyHome>)) -> IdentityFact {
-        let (layout, home) = place;
+    pub fn fact(&self, role: &str, policy: &Policy, layout: &Layout, home: Option<&KeyHome>) -> IdentityFact {
         let Some(home) = home else { return IdentityFact::ListUnsigned };
         let gold = match Gold::load(layout, &home.trusted().unwrap_or_default()) {
             Ok(gold) => gold,

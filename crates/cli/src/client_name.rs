@@ -23,6 +23,6 @@ impl ValueEnum for ClientName {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()).help(self.0.adapter().title()))
+        Some(PossibleValue::new(self.0.name()).help(self.0.adapter().title))
     }
 }

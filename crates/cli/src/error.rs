@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tripwire_core::decision::SafetyDecision;
 use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_session::driver::refusal_hint;
 
 /// Anything that ends a verb early.
 #[derive(Debug, thiserror::Error)]
@@ -78,9 +79,7 @@ impl Problem {
     pub(crate) fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Explained(error) | Self::InFile { error, .. } => error.hint(),
-            Self::Refused(decision) => {
-                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into_string().into())
-            }
+            Self::Refused(decision) => refusal_hint(decision),
             Self::Open { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => {
                 "choose another name: no file is written over".into()
             }

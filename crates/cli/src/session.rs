@@ -21,7 +21,7 @@ pub(crate) fn session(workspace: &Workspace, role: Option<&str>) -> Result<Drive
         Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
         None => {
             let change = |policy: &mut Policy| policy.set_role(role);
-            Driver::begin_signed((layout, signing), clock::now(), Configuration::default(), change)?
+            Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), change)?
         }
     };
     Ok(driver.acting_as(role.map(str::to_owned)))
@@ -34,8 +34,7 @@ pub(crate) fn ask(driver: &mut Driver, tool: &str, target: Option<&str>, needs: 
     match driver.ask(Who::role(&role), &action, needs, clock::now) {
         Ok(_spent) => Ok(()),
         Err(AskError::Refused(decision)) => Err(Problem::Refused(decision)),
-        Err(AskError::Driver(error)) => Err(error.into()),
-        Err(AskError::Execution(error)) => Err(error.into()),
+        Err(error @ (AskError::Driver(_) | AskError::Execution(_))) => Err(error.into()),
     }
 }
 

@@ -136,7 +136,7 @@ pub(crate) fn temporary() -> Vec<PathBuf> {
 pub(crate) fn homes() -> Homes {
     let set = |name| std::env::var_os(name).map(PathBuf::from);
     let own = Homes { home: set("HOME"), state: set("XDG_STATE_HOME"), ..Homes::default() };
-    Client::ALL.into_iter().map(|client| client.adapter().home()).fold(own, |homes, home| match set(home.variable) {
+    Client::ALL.into_iter().map(|client| client.home()).fold(own, |homes, home| match set(home.variable) {
         Some(value) => homes.with(home, value),
         None => homes,
     })
@@ -146,7 +146,7 @@ pub(crate) fn homes() -> Homes {
 pub(crate) fn read_only() -> Vec<PathBuf> {
     let homes = homes();
     let settings = Client::ALL.into_iter().flat_map(|client| {
-        let home = client.adapter().home();
+        let home = client.home();
         let folder = homes.folder(home);
         folder.into_iter().flat_map(|folder| home.read_only_in_run.iter().map(move |name| folder.join(name)))
     });

@@ -41,7 +41,7 @@ fn denied(found: &Found, program: &Path) -> Result<Vec<CheckResult>, CanaryError
     let trial = Trial::make(found, program)?;
     // The settings of another client than the one that runs: its own it may protect itself.
     let other = Client::ALL.into_iter().rev().find(|other| *other != found.client).unwrap_or(found.client);
-    let form = other.adapter().hook_settings();
+    let form = other.adapter().settings;
     let settings = &format!("{}/{}", form.home.folder, form.file);
     let edit = |name: &str| ModelTurn::Edit { path: trial.workspace().join(name), text: "canary".to_owned() };
     let turns = vec![

@@ -9,10 +9,10 @@ use crate::install::{Found, Scope, SettingsFile, TrustCheck, TrustPlace, setting
 use crate::search_path;
 use crate::temp_folder::TempFolder;
 use std::ffi::OsStr;
-use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_fs::bounded;
 
 /// How long a client may take to tell its version.
 const VERSION_WITHIN: Duration = Duration::from_secs(20);
@@ -46,7 +46,7 @@ impl ClientCheck<'_> {
         let scopes = [(Scope::User, "user", ""), (Scope::Project(self.workspace.to_owned()), "project", " --project")];
         let mut seen = Vec::new();
         for (scope, word, flag) in scopes {
-            let Ok(file) = SettingsFile::find(client.adapter().hook_settings(), &scope, self.homes) else { continue };
+            let Ok(file) = SettingsFile::find(client.adapter().settings, &scope, self.homes) else { continue };
             let file = file.path;
             // A home that is the workspace has one file for both.
             if seen.contains(&file) {
@@ -67,7 +67,7 @@ impl ClientCheck<'_> {
     /// The hooks in one file; nothing is said about a file without them.
     fn hooks(&self, client: Client, spot: &HookFile<'_>, found: Option<&Found>) -> Vec<CheckResult> {
         let HookFile { file, id, again, scope } = spot;
-        let form = client.adapter().hook_settings();
+        let form = client.adapter().settings;
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
@@ -107,7 +107,7 @@ impl ClientCheck<'_> {
                 fix,
             ));
         }
-        if let (Some(trust), Some(found), Some(command)) = (client.adapter().trust(), found, commands.first()) {
+        if let (Some(trust), Some(found), Some(command)) = (client.adapter().trust, found, commands.first()) {
             let place = TrustPlace { scope, homes: self.homes, program: Some(&found.program) };
             let check = TrustCheck { id: &format!("{id}.trust"), again, text: &text, command };
             checks.push(trust.check(&place, &check));
@@ -171,10 +171,8 @@ fn version(program: &Path) -> Result<String, String> {
         drop(child.wait());
     }
     let status = ended?;
-    let mut text = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(VERSION_BYTES_MAX).read_to_end(&mut text).map_err(|error| error.to_string())?;
-    }
+    let read = child.stdout.take().map(|stdout| bounded::read_beginning(stdout, VERSION_BYTES_MAX));
+    let text = read.transpose().map_err(|error| error.to_string())?.unwrap_or_default();
     if !status.success() {
         return Err(format!("it ended with {status}"));
     }

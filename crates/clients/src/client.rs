@@ -1,11 +1,12 @@
 //! The clients that we know. Adding one is a folder beside `claude/` and a line in this registry.
 
 use crate::adapter::Adapter;
+use crate::homes::ClientHome;
 use crate::{claude, codex, gemini};
 
 /// The registry: a variant for each client, with the adapter that speaks its dialect.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $client:ident => $adapter:path,)+) => {
+    ($($(#[$doc:meta])* $client:ident => $folder:ident,)+) => {
         /// A client whose dialect we speak.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Client {
@@ -18,9 +19,9 @@ macro_rules! registry {
 
             /// What is special about it.
             #[must_use]
-            pub fn adapter(self) -> &'static dyn Adapter {
+            pub fn adapter(self) -> &'static Adapter {
                 match self {
-                    $(Self::$client => &$adapter,)+
+                    $(Self::$client => &$folder::ADAPTER,)+
                 }
             }
         }
@@ -29,18 +30,24 @@ macro_rules! registry {
 
 registry! {
     /// Claude Code.
-    Claude => claude::ClaudeCode,
+    Claude => claude,
     /// Codex CLI.
-    Codex => codex::CodexCli,
+    Codex => codex,
     /// Gemini CLI.
-    Gemini => gemini::GeminiCli,
+    Gemini => gemini,
 }
 
 impl Client {
     /// The name on the command line and in our records.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.adapter().name()
+        self.adapter().settings.client
+    }
+
+    /// Its own folder, and what in it is protected.
+    #[must_use]
+    pub fn home(self) -> &'static ClientHome {
+        self.adapter().settings.home
     }
 
     /// The client of this name.

@@ -6,6 +6,7 @@
 
 pub mod alive;
 pub(crate) mod answer;
+pub(crate) mod dialect;
 pub(crate) mod event;
 mod figures;
 pub mod handler;
@@ -19,6 +20,7 @@ pub mod window;
 pub(crate) mod wire;
 
 pub use answer::{Answer, Turn};
+pub use dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
 pub use event::{Agent, Event, Outcome, Repeat, Source, ToolCall};
 pub use hook_call::{HookCall, asks_to_go_on, broken, read, say};
 pub use reply::{HookError, Reply};

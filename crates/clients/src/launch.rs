@@ -1,6 +1,7 @@
 //! Starting a client for one supervised run: which one a command line starts, its hooks for this run, its output.
 
 pub(crate) mod command_line;
+pub(crate) mod dialect;
 pub(crate) mod exit_message;
 pub(crate) mod prepare;
 mod program;
@@ -8,6 +9,7 @@ mod prompt;
 pub(crate) mod relaxed;
 
 pub use command_line::{CommandLineForm, KnownBy, PromptPlace, Purpose, WorkerDefault};
+pub use dialect::{LaunchDialect, ProviderExit, TrialPlace};
 pub use exit_message::{ExitMessage, OutputShows};
 pub use prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient};
 pub use program::Program;

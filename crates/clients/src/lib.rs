@@ -1,7 +1,7 @@
 //! Other people's agents: the dialect of each client's hooks, its settings, its transcripts, its start.
 //!
 //! [`Client`] names a client; [`Adapter`] is what is special about it. Each has a folder (`claude/`, `codex/`, `gemini/`)
-//! with its `hook`, `transcript`, `settings` and `launch`; a new client is one more folder and a line in `client.rs`.
+//! with its `hook`, `transcript`, `settings` and `launch`; a new client is one more folder and two lines, in `client.rs` and here.
 
 mod adapter;
 pub mod canary;
@@ -25,7 +25,7 @@ pub mod transcript;
 pub mod transcript_files;
 pub mod usage;
 
-pub use adapter::{Adapter, CallIds, StepSource, TrialPlace, TurnEnd};
+pub use adapter::Adapter;
 pub use check_result::{CheckResult, CheckState};
 pub use client::Client;
 pub use homes::{ClientHome, Homes, ProtectedPart, VariableNames};

@@ -8,8 +8,10 @@ mod reader;
 use crate::client::Client;
 use reader::PastCall;
 use serde_json::json;
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
 use tripwire_core::prices::PriceBasis;
 use tripwire_core::units::Price;
@@ -39,6 +41,16 @@ pub enum Skipped {
     /// The engine does not take it.
     #[error("cannot be judged: {0}")]
     Judge(#[from] TraceError),
+}
+
+impl Explain for Skipped {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Unreadable(_) => "give yourself read access to the file".into(),
+            Self::TooLarge { .. } | Self::Foreign { .. } => "it is passed over; the other files are read".into(),
+            Self::Judge(error) => error.hint(),
+        }
+    }
 }
 
 /// One past session.

@@ -62,7 +62,7 @@ const PATHS: &[&str] = &["path", "file", "folder", "dir", "source", "dest", "tar
 
 /// What a call would touch that it must not; none if it may go on.
 #[must_use]
-pub fn touches(protected: &ProtectedPaths, (call, input): (&ToolCall, &Value), facts: &Facts) -> Option<String> {
+pub fn touches(protected: &ProtectedPaths, call: &ToolCall, input: &Value, facts: &Facts) -> Option<String> {
     let name = call.name.rsplit("__").next().unwrap_or(&call.name).to_ascii_lowercase();
     if READERS.contains(&name.as_str()) {
         return None;

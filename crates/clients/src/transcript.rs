@@ -8,8 +8,28 @@ use crate::hook_command::GUARD_FAILED;
 use crate::hooks::event::ToolCall;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::path::Path;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+
+/// What is special about a client's own record of a session.
+#[derive(Debug)]
+pub struct TranscriptDialect {
+    /// The folder of its transcripts, below its own.
+    pub folder: &'static str,
+    /// Whether a file's name is one that it gives to transcripts.
+    pub is_transcript: fn(&Path) -> bool,
+    /// Whether a transcript holds the workspace's path as text.
+    pub names_workspace: bool,
+    /// Reads one line.
+    pub read_line: for<'a> fn(&'a str, &mut Vec<Item<'a>>) -> LineForm,
+    /// Whether a line that is too long to be read may be an answer of the model, by its beginning.
+    pub may_be_answer: fn(&str) -> bool,
+    /// The lines of a transcript that is one object and not a line per entry; none for all others.
+    pub lines_of_whole_file: fn(&str) -> Option<Vec<String>>,
+    /// Whether the figures of an answer come behind the calls that it asked for.
+    pub figures_follow_calls: bool,
+}
 
 /// One thing that a line says.
 #[derive(Debug)]

@@ -32,7 +32,7 @@ pub struct TranscriptFiles {
 #[must_use]
 pub fn places(homes: &Homes) -> Vec<TranscriptFolder> {
     let place = |client: Client| {
-        let folder = homes.folder(client.adapter().home())?.join(client.adapter().transcripts());
+        let folder = homes.folder(client.home())?.join(client.adapter().transcript.folder);
         Some(TranscriptFolder { client, folder })
     };
     Client::ALL.into_iter().filter_map(place).collect()
@@ -60,7 +60,7 @@ impl TranscriptFolder {
             let path = entry.path();
             if kind.is_dir() && depth < DEPTH_MAX {
                 self.collect(&path, depth + 1, files);
-            } else if kind.is_file() && self.client.adapter().is_transcript(&path) {
+            } else if kind.is_file() && (self.client.adapter().transcript.is_transcript)(&path) {
                 files.paths.push(path);
             }
         }
@@ -104,7 +104,7 @@ mod tests {
         let homes = Client::ALL
             .into_iter()
             .zip(["/c", "/x", "/g"])
-            .fold(homes, |homes, (client, folder)| homes.with(client.adapter().home(), folder.into()));
+            .fold(homes, |homes, (client, folder)| homes.with(client.home(), folder.into()));
         let folders: Vec<_> = places(&homes).into_iter().map(|place| place.folder).collect();
         assert_eq!(folders, ["/c/projects", "/x/sessions", "/g/.gemini/tmp"].map(PathBuf::from));
     }

@@ -67,14 +67,14 @@ pub fn read(client: Client, path: &Path, usage: &mut SessionUsage) -> io::Result
     let mut position = TailPosition { offset: usage.offset, inside: usage.inside };
     let tail = tail::read(path, &mut position)?;
     (usage.offset, usage.inside) = (position.offset, position.inside);
-    let adapter = client.adapter();
+    let dialect = client.adapter().transcript;
     let mut count = Count { usage, figures: None };
     let mut items = Vec::new();
     for line in tail.text.lines() {
-        adapter.read_line(line, &mut items);
+        (dialect.read_line)(line, &mut items);
         items.drain(..).for_each(|item| count.take(&item, line));
     }
-    if let Some(beginning) = tail.too_long.filter(|beginning| adapter.may_be_answer(beginning)) {
+    if let Some(beginning) = tail.too_long.filter(|beginning| (dialect.may_be_answer)(beginning)) {
         count.unreadable(&beginning, position.offset);
     }
     let figures = count.figures;

@@ -97,7 +97,7 @@ pub enum AllowListError {
 impl Explain for AllowListError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Entry(error) => error.cause.hint(),
+            Self::Entry(error) => error.hint(),
             Self::TooMany => Cow::Borrowed("name only the hosts that the command needs"),
         }
     }
@@ -109,6 +109,12 @@ impl Explain for AllowListError {
 pub struct EntryError {
     entry: String,
     cause: NameError,
+}
+
+impl Explain for EntryError {
+    fn hint(&self) -> Cow<'_, str> {
+        self.cause.hint()
+    }
 }
 
 impl EntryError {

@@ -1,10 +1,12 @@
 //! The socket of one proxy, in a folder that only its owner may enter.
 
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use tripwire_core::explain::{ExitClass, Explain};
 
 /// Names tried for the folder before it is given up.
 const ATTEMPTS_MAX: u32 = 100;
@@ -43,6 +45,20 @@ pub enum PrivateSocketError {
         #[source]
         cause: io::Error,
     },
+}
+
+impl Explain for PrivateSocketError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Folder { .. } => "make the folder for temporary files writable (`TMPDIR`)".into(),
+            Self::NoFreeName { base } => format!("remove the folders `{}/tripwire-net-*`", base.display()).into(),
+            Self::Listen { .. } => "name a shorter folder for temporary files in `TMPDIR`".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
+    }
 }
 
 impl PrivateSocket {

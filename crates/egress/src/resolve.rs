@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 
 use super::limits::HOSTS_FILE_BYTES_MAX;
 use super::name::HostName;
+use tripwire_fs::bounded;
 
 /// Where addresses come from. Injected, so that tests decide what the DNS says.
 pub trait Resolver: Send + Sync {
@@ -26,8 +27,7 @@ pub struct SystemResolver;
 impl Resolver for SystemResolver {
     fn resolve(&self, host: &HostName) -> io::Result<Vec<IpAddr>> {
         if let Ok(file) = File::open(HOSTS_FILE) {
-            let mut text = Vec::new();
-            file.take(HOSTS_FILE_BYTES_MAX).read_to_end(&mut text)?;
+            let text = bounded::read_beginning(file, HOSTS_FILE_BYTES_MAX)?;
             let listed = hosts_file_addresses(&String::from_utf8_lossy(&text), host);
             if !listed.is_empty() {
                 return Ok(listed);

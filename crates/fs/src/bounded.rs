@@ -1,6 +1,8 @@
 //! Bounded reads of anything: a file, a pipe, standard input. Nothing is read to its end without a limit.
 
-use std::io::{self, Read};
+use std::borrow::Cow;
+use std::io::{self, BufRead, Read};
+use tripwire_core::explain::Explain;
 
 /// Why a bounded read gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +16,15 @@ pub enum BoundedError {
         /// The limit.
         limit: u64,
     },
+}
+
+impl Explain for BoundedError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Io(_) => "check the device or the pipe, then run it again".into(),
+            Self::TooBig { .. } => "give a smaller one".into(),
+        }
+    }
 }
 
 impl From<BoundedError> for io::Error {
@@ -55,6 +66,16 @@ pub fn read_beginning(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads one line with its end, or its first `limit` bytes if it is longer; empty at the end of the source.
+///
+/// # Errors
+/// When reading fails.
+pub fn read_line(source: &mut impl BufRead, limit: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    source.take(limit).read_until(b'\n', &mut line)?;
+    Ok(line)
+}
+
 /// Room behind the expected size.
 const END_ROOM: usize = 64;
 
@@ -71,6 +92,13 @@ mod tests {
         assert!(matches!(error, BoundedError::TooBig { limit: 4 }), "{error}");
         assert_eq!(source, b"6789", "one byte more is read, to know that there is more");
         assert_eq!(io::Error::from(error).kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_line_ends_behind_its_end_or_at_the_limit() {
+        let mut source = &b"one\ntwenty\n"[..];
+        let mut line = || String::from_utf8(read_line(&mut source, 5).unwrap()).unwrap();
+        assert_eq!([line(), line(), line(), line()], ["one\n", "twent", "y\n", ""]);
     }
 
     #[test]

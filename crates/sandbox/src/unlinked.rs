@@ -4,8 +4,8 @@
 //! there but not how large it is; then the count is blind, and the growth of the file system counts in full.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::os::fd::OwnedFd;
+use tripwire_fs::bounded;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, makedev, openat, statat};
 use rustix::io::Errno;
@@ -82,9 +82,8 @@ fn links(dir: &OwnedFd, place: &str, tell: &mut dyn FnMut(&Stat)) -> Sight {
 
 fn maps(dir: &OwnedFd) -> Option<String> {
     let fd = openat(dir, "maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut bytes = Vec::new();
-    let count = std::fs::File::from(fd).take(MAPS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    ((count as u64) < MAPS_BYTES_MAX).then(|| String::from_utf8_lossy(&bytes).into_owned())
+    let bytes = bounded::read_whole(std::fs::File::from(fd), MAPS_BYTES_MAX).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn in_maps(text: &str, scratch: u64, counted: &BTreeSet<(u64, u64)>) -> Sight {

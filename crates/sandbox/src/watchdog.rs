@@ -6,10 +6,10 @@
 //! that time cannot be set by a program.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tripwire_fs::bounded;
 
 use rustix::fs::{Dir, Mode, OFlags, Stat, fstatfs, openat, statfs};
 
@@ -32,7 +32,7 @@ pub(crate) const CLOCK_TICK: Duration = Duration::from_millis(10);
 const BLOCK_BYTES: u64 = 512;
 /// Our own, which holds no file of the command and cannot be looked into.
 const FIRST_PROCESS: &[u8] = b"1";
-const STATUS_BYTES_MAX: usize = 16 * 1024;
+const STATUS_BYTES_MAX: u64 = 16 * 1024;
 
 /// The looks at one run.
 #[derive(Debug)]
@@ -274,9 +274,7 @@ fn bytes_of(stat: &Stat) -> u64 {
 
 fn read(dir: &OwnedFd, name: &str) -> Option<String> {
     let fd = openat(dir, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut text = String::new();
-    std::fs::File::from(fd).take(STATUS_BYTES_MAX as u64).read_to_string(&mut text).ok()?;
-    Some(text)
+    String::from_utf8(bounded::read_beginning(std::fs::File::from(fd), STATUS_BYTES_MAX).ok()?).ok()
 }
 
 /// The kernel counts a process's memory in pages, whose size is the machine's.

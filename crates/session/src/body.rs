@@ -5,10 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tripwire_authority::Permissions;
 use tripwire_authority::identity::FrozenIdentity;
 use tripwire_core::decision::{Decision, DecisionRecord};
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Input;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::{self, CanonicalError};
@@ -70,6 +72,20 @@ pub enum SessionBodyError {
     /// The policy cannot be hashed.
     #[error("{0}")]
     Canonical(#[from] CanonicalError),
+}
+
+impl Explain for SessionBodyError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Version { .. } => "read it with the version of tripwire that wrote it".into(),
+            Self::Policy(_) | Self::Hash { .. } => "see what is damaged with `tripwire verify`".into(),
+            Self::Canonical(_) => "this is a defect of tripwire; please report it".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
+    }
 }
 
 impl SessionBody {

@@ -33,7 +33,7 @@ pub use crate::body::Frozen;
 use crate::body::SessionBody;
 use catch_up::{Followed, catch_up, stored};
 use dir::SessionDir;
-pub use error::{AskError, DriverError};
+pub use error::{AskError, DriverError, refusal_hint};
 pub use frozen::frozen_policy;
 pub use recent::RecentFinding;
 pub use records::open_existing;
@@ -82,7 +82,7 @@ impl Driver<Disk> {
         now: WallClock,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
     ) -> Result<Self, DriverError> {
-        Self::begin_signed((layout, None), now, Configuration::default(), change)
+        Self::begin_signed(layout, None, now, Configuration::default(), change)
     }
 
     /// As [`Self::begin`], signed, and never under a name for which the key vouched before; also for a program that holds
@@ -91,7 +91,8 @@ impl Driver<Disk> {
     /// # Errors
     /// See [`Self::begin`].
     pub fn begin_signed(
-        (layout, signing): (&Layout, Option<Signing>),
+        layout: &Layout,
+        signing: Option<Signing>,
         now: WallClock,
         own: Configuration,
         change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,

@@ -5,7 +5,6 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_authority::identity::Configuration;
-use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::chain::Digest;
 use tripwire_fs::bounded;
 use tripwire_fs::file::{self, FileAction, FileError};
@@ -31,7 +30,7 @@ impl Foreign<'_> {
     /// # Errors
     /// Whatever keeps the driver from opening: then nothing may happen.
     pub fn open(self, layout: &Layout, now: WallClock) -> Result<Driver, DriverError> {
-        self.open_with((layout, None), now, None, |_| Ok(()))
+        self.open_with(layout, None, || Driver::begin(layout, now, |_| Ok(())))
     }
 
     /// The same for a whole workspace, whose files show how it is tested, and for an agent whose role somebody named.
@@ -40,20 +39,25 @@ impl Foreign<'_> {
     /// See [`Self::open`].
     pub fn open_in(
         self,
-        (workspace, signing): (&Workspace, Option<Signing>),
+        workspace: &Workspace,
+        signing: Option<Signing>,
         now: WallClock,
         role: Option<&str>,
     ) -> Result<Driver, DriverError> {
-        let change = |policy: &mut Policy| test_command::fill_in(workspace.root(), policy);
-        self.open_with((workspace.layout(), signing), now, role, change)
+        let layout = workspace.layout();
+        self.open_with(layout, role, || {
+            Driver::begin_signed(layout, signing, now, Configuration::default(), |policy| {
+                policy.set_role(role)?;
+                test_command::fill_in(workspace.root(), policy)
+            })
+        })
     }
 
     fn open_with(
         self,
-        (layout, signing): (&Layout, Option<Signing>),
-        now: WallClock,
+        layout: &Layout,
         role: Option<&str>,
-        change: impl FnOnce(&mut Policy) -> Result<(), PolicyError>,
+        begin: impl FnOnce() -> Result<Driver, DriverError>,
     ) -> Result<Driver, DriverError> {
         let path = self.path(layout);
         let resumed = |session| Ok(Driver::resume(layout, &session)?.acting_as(role.map(str::to_owned)));
@@ -67,10 +71,7 @@ impl Foreign<'_> {
         if let Some(session) = read(&path) {
             return resumed(session);
         }
-        let driver = Driver::begin_signed((layout, signing), now, Configuration::default(), |policy| {
-            policy.set_role(role)?;
-            change(policy)
-        })?;
+        let driver = begin()?;
         file::replace(&path, driver.session().as_str().as_bytes())?;
         Ok(driver)
     }

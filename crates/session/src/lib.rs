@@ -4,6 +4,7 @@ pub mod body;
 pub mod driver;
 pub mod ended;
 pub mod execution;
+pub mod file_marks;
 pub mod files;
 pub mod foreign;
 pub mod formats;

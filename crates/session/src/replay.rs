@@ -52,8 +52,8 @@ impl Explain for ReplayError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
             Self::Journal(error) => error.hint(),
-            Self::Read(_)
-            | Self::Head(_)
+            Self::Read(error) => error.hint(),
+            Self::Head(_)
             | Self::NoHead
             | Self::Record { .. }
             | Self::Policy(_)

@@ -141,7 +141,8 @@ impl EndFacts<'_> {
 
     fn refused_by_status(&self, exit: TreeExit) -> Option<String> {
         let TreeExit::Exited(code) = exit else { return None };
-        self.client.adapter().provider_status(code).map(|status| format!("status {status}"))
+        let known = self.client.adapter().launch.provider_status;
+        known.iter().find(|known| known.exit_code == code).map(|known| format!("status {}", known.status))
     }
 }
 

@@ -10,13 +10,14 @@ use self::open_calls::OpenCalls;
 use self::pulse::{Orders, Pulse, TestRun};
 use crate::options::{Notifier, Presence};
 use crate::socket::Question;
-use crate::sources::{self, Sources};
+use crate::sources;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tripwire_clients::Homes;
+use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler};
 use tripwire_clients::hooks::{self, Event, HookCall, Reply, ToolCall};
-use tripwire_clients::{Homes, TurnEnd};
 use tripwire_core::chain::event::Flag;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
@@ -24,6 +25,7 @@ use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
 use tripwire_observe::observe;
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
+use tripwire_session::file_marks::FileMarks;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
 
@@ -33,7 +35,7 @@ pub(crate) struct Guard {
     homes: Homes,
     presence: Presence,
     notifier: Arc<dyn Notifier>,
-    sources: Sources,
+    sources: Option<FileMarks>,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
     open: Mutex<OpenCalls>,
@@ -50,7 +52,7 @@ impl Guard {
         notifier: Arc<dyn Notifier>,
         driver: Driver,
     ) -> Self {
-        let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), Sources::of(workspace.root()));
+        let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), FileMarks::of(workspace.root()));
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
         let (open, served) = (Mutex::default(), AtomicUsize::new(0));
         Self { workspace, homes, presence, notifier, sources, engine, pulse, open, changed, served }
@@ -125,7 +127,7 @@ impl Guard {
                 Waited::Cleared if matches!(call.event, Event::Done(..)) => return Reply::default(),
                 Waited::Cleared => {}
                 Waited::NotNeeded | Waited::Over => {
-                    if question.client.adapter().turn_end() == TurnEnd::ByEndingTheClient {
+                    if question.client.adapter().hooks.turn_end == TurnEnd::ByEndingTheClient {
                         self.withhold();
                     }
                     self.close_refused(&call.event, &handled.reply);
@@ -218,7 +220,7 @@ impl Guard {
         if !matters || self.lock_pulse().view.dirty_bits.code_modified != Some(false) {
             return Ok(());
         }
-        match self.sources.changed() {
+        match self.sources.as_ref().and_then(|marks| marks.changed_since(sources::is_source)) {
             Some(path) => self.take(sources::event(&path)).map(drop),
             None => Ok(()),
         }

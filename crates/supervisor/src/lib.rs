@@ -71,8 +71,8 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
     }
     interrupts::watch().map_err(setup("watch for interrupts"))?;
     let first = worker::prepare(options, &folder, program, &options.command)?;
-    let place = (options.workspace.layout(), options.signing.clone());
-    let driver = Driver::begin_signed(place, clock::now(), Configuration::default(), |policy| {
+    let (layout, signing) = (options.workspace.layout(), options.signing.clone());
+    let driver = Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), |policy| {
         options.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
         test_command::fill_in(options.workspace.root(), policy)
     })?;

@@ -53,7 +53,7 @@ impl NoHookDiagnosis {
         let says = homes.home.as_ref().is_none_or(|home| !home.starts_with(root));
         Self {
             client: program.client,
-            purpose: program.client.adapter().command_line().purpose(own),
+            purpose: program.client.adapter().launch.command_line.purpose(own),
             since,
             root: says.then(|| root.to_owned()),
             transcripts: transcript_files::places(homes)
@@ -96,7 +96,7 @@ impl NoHookDiagnosis {
         let made = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
         let is_new = made.is_some_and(|made| made.as_millis() >= u128::from(self.since.epoch_ms()));
         is_new
-            && (!self.client.adapter().transcript_names_workspace()
+            && (!self.client.adapter().transcript.names_workspace
                 || read_settings(path).is_some_and(|text| text.contains(&self.workspace)))
     }
 
@@ -173,7 +173,7 @@ mod tests {
     fn purpose_of(line: &str) -> Purpose {
         let command: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let program = Program::find(&command).unwrap();
-        program.client.adapter().command_line().purpose(&command[program.arguments..])
+        program.client.adapter().launch.command_line.purpose(&command[program.arguments..])
     }
 
     #[test]

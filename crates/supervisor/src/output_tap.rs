@@ -92,14 +92,14 @@ fn pass(client: Client, mut from: PipeReader, output: Output, worked: &AtomicBoo
                 line.extend_from_slice(part);
             }
             if part.ends_with(b"\n") {
-                if client.adapter().note_output(&line, &mut message) == OutputShows::Work {
+                if (client.adapter().launch.note_output)(&line, &mut message) == OutputShows::Work {
                     worked.store(true, Ordering::Relaxed);
                 }
                 line.clear();
             }
         }
     }
-    if client.adapter().note_output(&line, &mut message) == OutputShows::Work {
+    if (client.adapter().launch.note_output)(&line, &mut message) == OutputShows::Work {
         worked.store(true, Ordering::Relaxed);
     }
     message
@@ -117,15 +117,16 @@ mod tests {
     fn message(client: Client, lines: &[&str]) -> ExitMessage {
         let mut message = ExitMessage::default();
         for line in lines {
-            client.adapter().note_output(line.as_bytes(), &mut message);
+            (client.adapter().launch.note_output)(line.as_bytes(), &mut message);
         }
         message
     }
 
     #[test]
     fn const_5_answers_and_calls_in_the_output_are_work_and_a_beginning_is_none() {
-        let shows =
-            |client: Client, line: &str| client.adapter().note_output(line.as_bytes(), &mut ExitMessage::default());
+        let shows = |client: Client, line: &str| {
+            (client.adapter().launch.note_output)(line.as_bytes(), &mut ExitMessage::default())
+        };
         for (client, line) in [
             (Client::Claude, r#"{"type":"assistant","message":{"content":[]}}"#),
             (Client::Codex, r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#),
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn only_a_stream_that_the_person_chose_is_read() {
         let chosen = |client: Client, line: &str| {
-            client.adapter().output_tells_end(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+            (client.adapter().launch.output_tells_end)(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
         };
         assert!(chosen(Client::Claude, "-p x --output-format stream-json"));
         assert!(chosen(Client::Claude, "-p x --output-format=json"));

@@ -10,12 +10,14 @@
 //!
 //! Lengths are little-endian and bounded; a frame that is not of this form is an error and never a guess.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::Reply;
+use tripwire_core::explain::{ExitClass, Explain};
 
 /// The environment variable in which the supervisor names its socket.
 pub const SOCKET_VARIABLE: &str = "TRIPWIRE_SOCKET";
@@ -45,6 +47,22 @@ pub enum SocketError {
     /// The other side does not speak these frames.
     #[error("the supervisor's socket carries {0}")]
     Frame(&'static str),
+}
+
+impl Explain for SocketError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Io(_) => format!(
+                "end the client and start it again with `tripwire run`; `{SOCKET_VARIABLE}` names a run that is over"
+            )
+            .into(),
+            Self::Frame(_) => "start the client again with `tripwire run` of this version".into(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
+    }
 }
 
 /// What a hook process hands over.

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tripwire_clients::Client;
+use tripwire_clients::hooks::CallIds;
 use tripwire_clients::transcript::{Announcement, CallOutcome, Item};
-use tripwire_clients::{CallIds, Client};
 use tripwire_fs::tail::{self, TailPosition};
 
 /// What was seen of the client's transcripts.
@@ -51,7 +52,7 @@ impl TranscriptAudit {
     /// What the client's own transcript says about a test run that its hook told of. A client whose hooks name no calls, and
     /// one that wrote down nothing at all, says nothing.
     pub(crate) fn shows(&self, run: &TestRun) -> Shown {
-        match (self.client.adapter().call_ids(), &run.call) {
+        match (self.client.adapter().hooks.call_ids, &run.call) {
             (CallIds::Shared, Some(call)) if self.ran.contains(call) => Shown::Yes,
             (CallIds::Shared, Some(_)) if !self.ran.is_empty() => Shown::No,
             (CallIds::Shared | CallIds::Unnamed, Some(_) | None) => Shown::Unknown,
@@ -118,7 +119,7 @@ impl TranscriptAudit {
 
     /// Whether a call ran past the guard. Where hooks name no call, more calls must not run than were announced.
     fn passed_by(&self, call: &str, pulse: &Pulse) -> bool {
-        match self.client.adapter().call_ids() {
+        match self.client.adapter().hooks.call_ids {
             CallIds::Shared => !pulse.has_announced(call),
             CallIds::Unnamed => u64::try_from(self.ran.len()).unwrap_or(u64::MAX) > pulse.asked,
         }
@@ -152,7 +153,7 @@ enum AuditEvent {
 fn events_in(client: Client, text: &str) -> Vec<AuditEvent> {
     let mut items = Vec::new();
     for line in text.lines() {
-        client.adapter().read_line(line, &mut items);
+        (client.adapter().transcript.read_line)(line, &mut items);
     }
     items.into_iter().filter_map(event).collect()
 }

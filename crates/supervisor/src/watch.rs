@@ -10,7 +10,8 @@ use crate::transcript_audit::TranscriptAudit;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tripwire_clients::{Client, TurnEnd};
+use tripwire_clients::Client;
+use tripwire_clients::hooks::TurnEnd;
 use tripwire_core::effect::{HoldReason, StopReason, SwitchReason};
 use tripwire_sandbox::{Receipt, Tree, TreeError, TreeExit, interrupts};
 
@@ -229,7 +230,7 @@ fn patience(client: Client, over: &WorkerEnd, pulse: &Pulse) -> Duration {
     if !is_patient(over) {
         return Duration::ZERO;
     }
-    match (client.adapter().turn_end(), pulse.last_answer) {
+    match (client.adapter().hooks.turn_end, pulse.last_answer) {
         (TurnEnd::ByEndingTheClient, LastAnswer::GoOn | LastAnswer::End) => Duration::ZERO,
         (TurnEnd::ByAnswer, LastAnswer::End) => GRACE,
         // The answer that ends the turn may be on its way.

@@ -47,7 +47,7 @@ pub(crate) fn check_hooks(options: &RunOptions, program: Program, command: &[OsS
         homes: &options.homes,
     };
     let words = OwnWords::of(command, program.arguments);
-    let off = program.client.adapter().hooks_switched_off(&place, &words);
+    let off = (program.client.adapter().launch.switched_off)(&place, &words);
     off.map_or(Ok(()), |by| Err(LaunchError::SwitchedOff { by }))
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn prepare(
     };
     let mut prepared = PreparedClient { command: command.to_vec(), env: options.env.clone(), read_only: Vec::new() };
     prepared.set(SOCKET_VARIABLE, folder.socket().into_os_string());
-    program.client.adapter().prepare(&place, program.arguments, &mut prepared)?;
+    (program.client.adapter().launch.prepare)(&place, program.arguments, &mut prepared)?;
     Ok(Worker { program, prepared, command: command.to_vec() })
 }
 
@@ -92,7 +92,7 @@ impl Worker {
         let own = self.command.get(self.program.arguments..).unwrap_or_default();
         let own: Vec<String> = own.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let (mut output, mut stderr) = (None, None);
-        let tells_end = || client.adapter().output_tells_end(&own) && !std::io::stdout().is_terminal();
+        let tells_end = || (client.adapter().launch.output_tells_end)(&own) && !std::io::stdout().is_terminal();
         if options.output == Output::Kept || tells_end() {
             let setup = |error| RunError::Setup { what: "make a pipe", error };
             let (reader, writer) = std::io::pipe().map_err(setup)?;

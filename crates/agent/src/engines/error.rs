@@ -105,12 +105,12 @@ pub enum EngineError {
         path: String,
     },
     /// A worker could not be started; nothing ran.
-    #[error("`{engine}` could not be started: {why}")]
+    #[error("`{engine}` could not be started: {error}; {}", error.hint())]
     NotStarted {
         /// The engine.
         engine: String,
-        /// Why, with what to do about it.
-        why: String,
+        /// Why.
+        error: WorkerStartError,
     },
     /// The deadline came first.
     #[error("`{engine}` did not answer before the deadline")]
@@ -227,9 +227,37 @@ impl Explain for EngineError {
             Self::TooSensitive { .. } => {
                 "name a local engine with `--fallback`, for instance `--fallback ollama:MODEL`".into()
             }
-            Self::NotStarted { .. } => "check with `tripwire doctor` that the client runs under the guard".into(),
+            Self::NotStarted { error, .. } => error.hint(),
             Self::Deadline { .. } => "give it more time with `--max-runtime`".into(),
             Self::Cut { .. } => "it was stopped on purpose and nothing was begun; give the same command again".into(),
         }
+    }
+}
+
+/// Why a worker could not be started. Whoever starts it is not known here, so its error is kept as text with its hint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct WorkerStartError {
+    why: String,
+    hint: String,
+}
+
+impl WorkerStartError {
+    /// The start failed with this error.
+    pub fn of(error: &impl Explain) -> Self {
+        Self { why: error.to_string(), hint: error.hint().into_owned() }
+    }
+
+    pub(super) fn broken_off() -> Self {
+        Self {
+            why: "the worker broke off inside tripwire".to_owned(),
+            hint: "check with `tripwire doctor` that the client runs under the guard".to_owned(),
+        }
+    }
+}
+
+impl Explain for WorkerStartError {
+    fn hint(&self) -> Cow<'_, str> {
+        self.hint.as_str().into()
     }
 }

@@ -5,7 +5,7 @@
 //! last turn, and it reads the rest in the workspace.
 
 use crate::engines::engine::{Engine, EngineKind, HEARTBEAT, Heard, Listener, Question, ToolAnswer, Turn};
-use crate::engines::error::EngineError;
+use crate::engines::error::{EngineError, WorkerStartError};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tripwire_core::label::Label;
@@ -47,8 +47,8 @@ pub trait Worker: Send {
     /// Does one turn.
     ///
     /// # Errors
-    /// When nothing was started, with the reason.
-    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, String>;
+    /// When nothing was started.
+    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, WorkerStartError>;
 }
 
 /// A worker in the chain of engines.
@@ -101,14 +101,15 @@ impl Engine for WorkerEngine {
                 match receiver.recv_timeout(HEARTBEAT) {
                     Ok(done) => return done,
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Err("the worker broke off inside tripwire".to_owned());
+                        return Err(WorkerStartError::broken_off());
                     }
                     // A person who says stop is heard by the guard as well, which ends the worker with a receipt.
                     Err(RecvTimeoutError::Timeout) => drop(listener(Heard::Silence)),
                 }
             }
         });
-        let WorkerTurn { text, work } = done.map_err(|why| EngineError::NotStarted { engine: name.clone(), why })?;
+        let WorkerTurn { text, work } =
+            done.map_err(|error| EngineError::NotStarted { engine: name.clone(), error })?;
         Ok(Answer {
             text: text.into(),
             calls: Vec::new(),

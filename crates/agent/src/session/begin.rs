@@ -75,7 +75,7 @@ pub fn begin(
     let mut own = Configuration::default();
     own.set(Part::Prompt, Some(prompt_sha256));
     own.set(Part::Tools, Some(registry_sha256));
-    let driver = Driver::begin_signed((&plan.layout, plan.signing.clone()), clock::now(), own, change)?;
+    let driver = Driver::begin_signed(&plan.layout, plan.signing.clone(), clock::now(), own, change)?;
     let lock = LoopLock::claim(&plan.layout, driver.session())?;
     let runner = runner(&plan, &driver)?;
     driver.keep_objective(&plan.objective)?;

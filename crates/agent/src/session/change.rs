@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use tripwire_core::label;
+use tripwire_fs::file::read_bounded;
 use tripwire_session::staging::ChangeSet;
 
 /// The most bytes of one file that are compared line by line.
@@ -52,11 +53,10 @@ fn lines(before: &Path, after: &Path) -> String {
 
 /// A file as text; one that is not there is empty.
 fn read(path: &Path) -> Option<String> {
-    match path.symlink_metadata() {
-        Err(_) => Some(String::new()),
-        Ok(found) if found.is_file() && found.len() <= FILE_BYTES_MAX => std::fs::read_to_string(path).ok(),
-        Ok(_) => None,
+    if path.symlink_metadata().is_err() {
+        return Some(String::new());
     }
+    read_bounded(path, FILE_BYTES_MAX).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
 #[cfg(test)]

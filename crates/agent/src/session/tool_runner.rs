@@ -4,7 +4,6 @@
 //! runs; what it came to goes back as facts.
 
 use super::change;
-use super::touched::Marks;
 use crate::engines::ToolSpec;
 use crate::tools::registry::{FINISH, SHELL};
 use crate::tools::{self, Decoded, Limits, Meaning, Memories, Ran, Registry, RegistryError, ToolFault, World, decode};
@@ -22,9 +21,10 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Call, CallFault, CallOutcome, Checked, FaultKind, Returned, WorkEnd};
 use tripwire_core::text::{CallId, MemoryPointer, ToolOutput};
 use tripwire_core::units::RunMillis;
-use tripwire_observe::{Observer, RawCall};
+use tripwire_observe::{Observer, RawCall, is_plain_text};
 use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
 use tripwire_session::execution::spend;
+use tripwire_session::file_marks::FileMarks;
 use tripwire_session::files::{Files, FilesError};
 use tripwire_session::memory::MemoryStore;
 use tripwire_session::memory::pointer::Pointer;
@@ -254,8 +254,8 @@ impl ToolRunner {
         let Some(current) = current else {
             return returned(CallOutcome::NotRun, "not run: the call was lost; ask again".to_owned());
         };
-        let tree = (current.decoded.tool() == SHELL).then(|| files.tree().to_owned());
-        let before = tree.as_deref().and_then(Marks::of);
+        let is_shell = current.decoded.tool() == SHELL;
+        let before = is_shell.then(|| FileMarks::of(files.tree())).flatten();
         let mut world = World::new(files, memory, executor, *limits);
         world.memories = *memories;
         world.deadline = deadline;
@@ -267,8 +267,7 @@ impl ToolRunner {
             text: ran.text.as_str().into(),
             verbatim: verbatim(memory, &ran).map(ToolOutput::from),
         };
-        let after = tree.as_deref().filter(|_| before.is_some()).and_then(|tree| Some((Marks::of(tree)?, tree)));
-        let touched = before.zip(after).is_some_and(|(before, (after, tree))| before.code_differs_in(&after, tree));
+        let touched = before.and_then(|before| before.changed_since(a_test_could_check)).is_some();
         current.ended = Some(EndedCall { ran, touched });
         returned
     }
@@ -344,8 +343,7 @@ impl ToolRunner {
         if changes.changes().is_empty() {
             return Ok(None);
         }
-        let digest = changes.digest().to_string().parse::<Digest>();
-        Ok(digest.ok().map(|digest| (digest, change::text(&changes, root, self.tree()))))
+        Ok(Some((changes.digest(), change::text(&changes, root, self.tree()))))
     }
 
     /// Applies the staged change, if it is still the one that was approved. The permit is used up.
@@ -356,15 +354,19 @@ impl ToolRunner {
         if let Err(error) = spend(permit, action) {
             return returned(CallOutcome::Refused, error.to_string());
         }
-        let wanted = proposal.to_string().parse();
-        let (Some(staging), Ok(wanted)) = (self.staging.take(), wanted) else {
+        let Some(staging) = self.staging.take() else {
             return returned(CallOutcome::NotRun, "not applied: nothing is staged".to_owned());
         };
-        match staging.apply(&wanted) {
+        match staging.apply(proposal) {
             Ok(changes) => returned(CallOutcome::Done, format!("{} changes applied", changes.changes().len())),
             Err(error) => returned(CallOutcome::Failed, format!("not applied: {error}")),
         }
     }
+}
+
+/// Whether a file below the workspace is more than text for people: then a test could check it.
+fn a_test_could_check(path: &Path) -> bool {
+    path.to_str().is_none_or(|path| !is_plain_text(path))
 }
 
 /// The outputs as they came, where the model sees them cut or rewritten.

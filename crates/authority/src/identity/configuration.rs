@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::policy::List;
 use tripwire_core::policy::{Policy, Switch, Text};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::bounded;
 use tripwire_fs::file::open_regular;
 
 /// A part of an agent's configuration.
@@ -168,11 +168,7 @@ fn digest_of(workspace: Option<&Path>, list: &List) -> Result<Option<Digest>, Co
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,
             Err(error) => return Err(wrong(error)),
         };
-        let mut bytes = Vec::new();
-        file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(wrong)?;
-        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
-            return Err(wrong(std::io::Error::new(ErrorKind::FileTooLarge, "it is larger than 4 MiB")));
-        }
+        let bytes = bounded::read_whole(file, FILE_BYTES_MAX).map_err(|error| wrong(error.into()))?;
         // An empty file says nothing, so it is as good as none.
         if !bytes.is_empty() {
             all.push_str(&format!("{name}\n{}\n", Digest::of(&bytes)));

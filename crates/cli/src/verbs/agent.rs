@@ -16,7 +16,7 @@ use crate::verbs::agent::worker::{Team, WorkerError};
 use crate::workspace::{self, Acting, Where};
 use clap::Args;
 use std::borrow::Cow;
-use std::io::IsTerminal as _;
+use std::io::{Error, ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tripwire_agent::engines::cassette::{Binding, Recorder};
@@ -30,6 +30,7 @@ use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::record::OnHold;
 use tripwire_core::units::{Count, MicroUsd, RunMillis};
+use tripwire_fs::bounded;
 use tripwire_sandbox::interrupts;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
@@ -157,7 +158,7 @@ impl Start {
         let names = SavedEngines { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
         let workspace = args.place.look()?;
         if !workspace.root().is_dir() {
-            return Err(Problem::open(workspace.root(), std::io::Error::from(std::io::ErrorKind::NotADirectory)));
+            return Err(Problem::open(workspace.root(), Error::from(ErrorKind::NotADirectory)));
         }
         let objective = objective(args)?;
         workers_fit(args, &names, &objective)?;
@@ -209,14 +210,9 @@ fn objective(args: &AgentArgs) -> Result<String, Problem> {
 }
 
 fn task(file: &Path) -> Result<String, Problem> {
-    use std::io::{Error, ErrorKind, Read as _};
     let wrong = |error| Problem::open(file, error);
-    let mut text = String::new();
-    print::open(file)?.take(TASK_BYTES_MAX + 1).read_to_string(&mut text).map_err(wrong)?;
-    if u64::try_from(text.len()).unwrap_or(u64::MAX) > TASK_BYTES_MAX {
-        return Err(wrong(Error::from(ErrorKind::FileTooLarge)));
-    }
-    Ok(text)
+    let bytes = bounded::read_whole(print::open(file)?, TASK_BYTES_MAX).map_err(|error| wrong(error.into()))?;
+    String::from_utf8(bytes).map_err(|error| wrong(Error::new(ErrorKind::InvalidData, error.utf8_error())))
 }
 
 /// Plays a new session to its end; gives the exit code and how it was left.
@@ -325,7 +321,7 @@ fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Res
     let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
     let opened = |name: &String| {
         let engine = match worker::command(name) {
-            Some(command) => team.open(name, command).map_err(Problem::from),
+            Some((program, words)) => team.open(name, program, words).map_err(Problem::from),
             None => open(name, &environment).map_err(Problem::from),
         };
         engine.map(|engine| sensitive.guard(engine))
@@ -382,7 +378,7 @@ fn sensitive_paths(layout: &Layout) -> Result<SensitivePaths, Problem> {
 /// A new cassette; one that is there is never written over.
 fn recorder(file: &Path, about: &str) -> Result<Recorder, Problem> {
     Recorder::create(file, about, Binding::Loose).map_err(|error| {
-        if error.kind() == std::io::ErrorKind::AlreadyExists {
+        if error.kind() == ErrorKind::AlreadyExists {
             Problem::Exists { file: file.to_owned() }
         } else {
             Problem::open(file, error)

@@ -14,6 +14,7 @@ use tripwire_clients::canary;
 use tripwire_clients::checkup::ClientCheck;
 use tripwire_clients::install::{self, Found};
 use tripwire_clients::{CheckResult, CheckState, Client};
+use tripwire_core::explain::Explain as _;
 
 /// Say which promises hold on this machine and in this workspace, with the proof and the fix of each.
 ///
@@ -82,9 +83,7 @@ fn canaries(found: &[Found], program: &Path) -> Vec<CheckResult> {
         print::say(&format!("sending canaries through {}", client.name()));
         match canary::send(found, program) {
             Ok(sent) => promises.extend(sent),
-            Err(error) => {
-                promises.push(CheckResult::broken(&id, error.to_string(), "make the folder in TMPDIR writable"))
-            }
+            Err(error) => promises.push(CheckResult::broken(&id, error.to_string(), error.hint().into_owned())),
         }
     }
     promises

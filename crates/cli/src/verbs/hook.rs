@@ -6,15 +6,15 @@ use crate::exit::Exit;
 use crate::print::Out;
 use clap::Args;
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tripwire_clients::Client;
 use tripwire_clients::hooks::handler::{Attempt, HookHandler};
 use tripwire_clients::hooks::{self, HookCall, Reply, SECONDS_VARIABLE, TimeLimit};
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
+use tripwire_fs::bounded;
 use tripwire_sandbox::last_word::{self, LastWord};
 use tripwire_session::driver::{Driver, DriverError, frozen_policy};
 use tripwire_session::foreign::Foreign;
@@ -99,8 +99,8 @@ fn speak(reply: &Reply) -> Result<Exit, Problem> {
 
 fn read(input: &mut Vec<u8>) -> Result<(), String> {
     let limit = u64::try_from(INPUT_BYTES_MAX).unwrap_or(u64::MAX);
-    let read = std::io::stdin().lock().take(limit + 1).read_to_end(input);
-    read.map_err(|error| format!("standard input cannot be read: {error}"))?;
+    *input = bounded::read_beginning(std::io::stdin().lock(), limit + 1)
+        .map_err(|error| format!("standard input cannot be read: {error}"))?;
     if input.len() > INPUT_BYTES_MAX {
         return Err("the hook's input is larger than 64 MiB".to_owned());
     }
@@ -126,9 +126,9 @@ impl Broken {
     }
 }
 
-impl From<String> for Broken {
-    fn from(why: String) -> Self {
-        Self { why, policy: OnGuardFailure::Hold }
+impl<E: Explain> From<E> for Broken {
+    fn from(error: E) -> Self {
+        Self { why: format!("{error}; {}", error.hint()), policy: OnGuardFailure::Hold }
     }
 }
 
@@ -136,17 +136,15 @@ impl From<String> for Broken {
 fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
     if let Some(socket) = std::env::var_os(SOCKET_VARIABLE) {
         let question = Question { client, input: input.to_vec() };
-        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN).map_err(|error| error.to_string())?);
+        return Ok(socket::ask(Path::new(&socket), &question, SUPERVISED_WITHIN)?);
     }
-    let call = hooks::read(client, input).map_err(|error| error.to_string())?;
+    let call = hooks::read(client, input)?;
     if !call.concerns_the_engine() {
         return Ok(Reply::default());
     }
-    let workspace = workspace(&project(&call))?;
-    decide(&call, &workspace).map_err(|error| Broken {
-        why: format!("{error}; {}", error.hint()),
-        policy: policy_on_failure(&call, &workspace),
-    })
+    let workspace = Workspace::open(&project(&call), &crate::workspace::places())?;
+    decide(&call, &workspace)
+        .map_err(|error| Broken { policy: policy_on_failure(&call, &workspace), ..Broken::from(error) })
 }
 
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
@@ -192,7 +190,7 @@ fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Re
     if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
         crate::print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }
-    foreign.open_in((workspace, crate::workspace::signing(workspace)), clock::now(), role)
+    foreign.open_in(workspace, crate::workspace::signing(workspace), clock::now(), role)
 }
 
 /// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.
@@ -228,11 +226,7 @@ fn named_session() -> Option<SessionId> {
 /// The folder that the client was started in, where it tells it: an agent may have gone elsewhere meanwhile, and must not
 /// leave its guard behind.
 fn project(call: &HookCall) -> PathBuf {
-    let names = call.client.adapter().project_variables();
+    let names = call.client.adapter().hooks.project_variables;
     let named = names.iter().find_map(std::env::var_os).map(PathBuf::from);
     named.filter(|folder| folder.is_absolute() && folder.is_dir()).unwrap_or_else(|| call.cwd.clone())
-}
-
-fn workspace(start: &Path) -> Result<Workspace, String> {
-    Workspace::open(start, &crate::workspace::places()).map_err(|error| format!("{error}; {}", error.hint()))
 }

@@ -241,15 +241,15 @@ impl InitReport {
         } else {
             self.lines.extend(change.diff().lines().map(str::to_owned));
         }
-        let hooks_file = client.adapter().hook_settings().file;
-        if let Some(trust) = client.adapter().trust()
+        let hooks_file = client.adapter().settings.file;
+        if let Some(trust) = client.adapter().trust
             && !change.path.ends_with(hooks_file)
             && !args.remove
             && !change.is_nothing()
         {
             trust.explanation().iter().for_each(|line| self.line(line));
         }
-        if let Some(switch) = change.switched_off(client.adapter().hook_settings()) {
+        if let Some(switch) = change.switched_off(client.adapter().settings) {
             self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));
         }
     }

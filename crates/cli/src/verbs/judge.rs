@@ -7,8 +7,9 @@ use crate::workspace::Where;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
-use std::io::{BufRead, Read as _};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use tripwire_fs::bounded;
 use tripwire_judge::{Answer, COMMAND_BYTES_MAX, Facts, Judge, Verdict};
 use tripwire_workspace::policy_file::load_or_default;
 
@@ -92,11 +93,9 @@ fn stream(facts: Facts, out: &mut Out) -> Result<Exit, Problem> {
     let mut judge = Judge::new(facts.clone());
     let mut number = 0_u64;
     loop {
-        let mut line = Vec::new();
         let limit = u64::try_from(LINE_BYTES_MAX).unwrap_or(u64::MAX);
-        let read = input.by_ref().take(limit).read_until(b'\n', &mut line);
-        let read = read.map_err(|error| Problem::open(Path::new("-"), error))?;
-        if read == 0 {
+        let line = bounded::read_line(&mut input, limit).map_err(|error| Problem::open(Path::new("-"), error))?;
+        if line.is_empty() {
             out.flush()?;
             return Ok(exit);
         }

@@ -7,10 +7,11 @@ use crate::session;
 use crate::workspace::{Acting, Where};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use tripwire_authority::{Need, Who};
 use tripwire_core::input::{Grant, Permission};
+use tripwire_fs::bounded::{self, BoundedError};
 use tripwire_session::driver::Driver;
 use tripwire_session::memory::{ENTRY_BYTES_MAX, Form, Listed, MemoryError, MemoryStore, StoredAs, Visibility};
 use tripwire_workspace::Workspace;
@@ -281,15 +282,14 @@ fn store(layout: &tripwire_workspace::geometry::layout::Layout) -> MemoryStore {
     MemoryStore::at(&layout.memory())
 }
 
-/// Reads a content, bounded: one byte more than the store takes is enough to refuse it.
+/// Reads a content, bounded.
 fn read(file: &Path) -> Result<Vec<u8>, Problem> {
     let limit = u64::try_from(ENTRY_BYTES_MAX).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
-    print::open(file)?.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Problem::open(file, error))?;
-    if bytes.len() > ENTRY_BYTES_MAX {
-        return Err(MemoryError::TooLarge { bytes: bytes.len() }.into());
-    }
-    Ok(bytes)
+    bounded::read_whole(print::open(file)?, limit).map_err(|error| match error {
+        BoundedError::Io(error) => Problem::open(file, error),
+        // One byte more is all that was read.
+        BoundedError::TooBig { .. } => MemoryError::TooLarge { bytes: ENTRY_BYTES_MAX + 1 }.into(),
+    })
 }
 
 fn print(line: &str) -> Result<Exit, Problem> {

@@ -15,6 +15,7 @@ use tripwire_core::decision::Decision;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::Input;
 use tripwire_core::policy::Policy;
+use tripwire_fs::bounded;
 use tripwire_journal::bundle;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::{Journal, Options};
@@ -63,6 +64,9 @@ impl Explain for NoEventError {
     }
 }
 
+/// What is read of the first line, to tell a bundle from a recording from a stream.
+const FIRST_LINE_BYTES_MAX: u64 = 1 << 20;
+
 /// Runs the verb.
 pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     let other = args.policy.as_deref().map(policy_file::load).transpose()?.map(|loaded| loaded.policy);
@@ -76,8 +80,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
         return of_journal(args, &journal, other.as_ref(), compared.as_ref());
     }
     let mut reader = print::open(&args.file)?;
-    let mut first = Vec::new();
-    reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).map_err(|error| Problem::open(&args.file, error))?;
+    let first =
+        bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(&args.file, error))?;
     let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
     let whole = Cursor::new(first).chain(reader);
     if is_bundle {

@@ -8,12 +8,12 @@ use crate::session;
 use crate::workspace::{self, Acting, Where};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tripwire_authority::Who;
 use tripwire_core::counted::counted;
 use tripwire_core::input::Verdict;
 use tripwire_core::record::chain::Digest;
+use tripwire_fs::bounded::{self, BoundedError};
 use tripwire_session::review::{AnswerError, Gate, ListedProposal, Proposal, ReviewError, answer::ANSWER_BYTES_MAX};
 use tripwire_workspace::Workspace;
 use tripwire_workspace::clock;
@@ -210,11 +210,10 @@ fn as_json(proposal: &Proposal, is_staged: Option<bool>) -> serde_json::Value {
 /// Reads an answer, bounded; bytes that are no text decide nothing.
 fn read(file: &Path) -> Result<String, Problem> {
     let limit = u64::try_from(ANSWER_BYTES_MAX).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
-    print::open(file)?.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Problem::open(file, error))?;
-    if bytes.len() > ANSWER_BYTES_MAX {
-        return Err(ReviewError::Answer(AnswerError::TooLong).into());
-    }
+    let bytes = bounded::read_whole(print::open(file)?, limit).map_err(|error| match error {
+        BoundedError::Io(error) => Problem::open(file, error),
+        BoundedError::TooBig { .. } => ReviewError::Answer(AnswerError::TooLong).into(),
+    })?;
     String::from_utf8(bytes).map_err(|_| ReviewError::Answer(AnswerError::NotText).into())
 }
 

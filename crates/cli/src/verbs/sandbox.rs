@@ -93,7 +93,7 @@ pub(crate) fn exec(args: &ExecArgs) -> Exit {
     let (spec, _network) = match network::open(spec, allowed) {
         Ok(opened) => opened,
         Err(NoNetwork::BadHost(error)) => return report::bad_host(form, &error),
-        Err(NoNetwork::NotServed(cause)) => return report::not_run_for_network(form, &cause),
+        Err(NoNetwork::NotServed(error)) => return report::not_run_for_network(form, &*error),
     };
     match spec.run() {
         Outcome::Ran(report) => {

@@ -5,9 +5,9 @@ use crate::exit::Exit;
 use crate::print::Out;
 use crate::workspace::places;
 use clap::Args;
-use std::io::Read;
 use tripwire_clients::claude::statusline;
 use tripwire_clients::hooks::window;
+use tripwire_fs::bounded;
 use tripwire_session::driver::Driver;
 use tripwire_session::foreign::Foreign;
 use tripwire_workspace::Workspace;
@@ -32,8 +32,7 @@ pub(crate) fn run(_args: &StatuslineArgs) -> Result<Exit, Problem> {
 }
 
 fn line() -> Result<String, String> {
-    let mut input = Vec::new();
-    std::io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut input).map_err(|error| error.to_string())?;
+    let input = bounded::read_beginning(std::io::stdin().lock(), INPUT_BYTES_MAX).map_err(|error| error.to_string())?;
     let given = statusline::read(&input).map_err(|error| error.to_string())?;
     let workspace = Workspace::locate(&given.cwd, &places()).map_err(|error| error.to_string())?;
     let foreign = Foreign { client: statusline::CLIENT, session: &given.session };

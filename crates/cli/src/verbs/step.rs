@@ -72,7 +72,7 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
             Times::Now => driver.take_now(item.input.what, clock::now)?,
         };
         for decision in taken.before.iter().chain([&taken.decision]) {
-            print(args, &driver, (&input, decision), &mut out)?;
+            print(args, &driver, &input, decision, &mut out)?;
         }
         out.flush()?;
         crate::notify::notify(&driver, &taken);
@@ -103,17 +103,12 @@ fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
                 print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
             }
             let change = |policy: &mut Policy| policy.set_role(args.acting.named().as_deref());
-            Driver::begin_signed((layout, signing), clock::now(), Configuration::default(), change)?
+            Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), change)?
         }
     })
 }
 
-fn print(
-    args: &StepArgs,
-    driver: &Driver,
-    (input, decision): (&Input, &Decision),
-    out: &mut Out,
-) -> Result<(), Problem> {
+fn print(args: &StepArgs, driver: &Driver, input: &Input, decision: &Decision, out: &mut Out) -> Result<(), Problem> {
     if args.form.json || !print::is_terminal() {
         return out.line(&canonical::to_string(&DecisionRecord::new(driver.session().as_str(), decision))?);
     }

@@ -7,7 +7,7 @@ mod crash;
 mod degenerate;
 mod engines;
 mod example;
-mod fixture;
+pub(crate) mod fixture;
 mod guardrails;
 mod replay;
 mod review;

@@ -4,7 +4,7 @@
 mod broken;
 mod endings;
 mod engines;
-mod fixture;
+pub(crate) mod fixture;
 mod forgery;
 mod people;
 mod reach;

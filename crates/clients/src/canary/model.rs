@@ -2,11 +2,12 @@
 
 use super::wire::{ModelTurn, ProviderWire};
 use serde_json::Value;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
+use tripwire_fs::bounded;
 
 /// The largest request that is read; a client's whole prompt with all its tools fits many times.
 const REQUEST_BYTES_MAX: usize = 32 << 20;
@@ -91,16 +92,15 @@ fn serve(stream: TcpStream, shared: &ModelState) -> io::Result<()> {
 /// The path and the body of the next request; none at the end of the connection.
 fn read_request(reader: &mut BufReader<TcpStream>) -> io::Result<Option<(String, String)>> {
     let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-    let mut first = String::new();
-    if reader.by_ref().take(LINE_BYTES_MAX).read_line(&mut first)? == 0 {
+    let first = bounded::read_line(reader, LINE_BYTES_MAX)?;
+    if first.is_empty() {
         return Ok(None);
     }
-    let path = first.split(' ').nth(1).ok_or_else(|| bad("no path"))?.to_owned();
+    let path = String::from_utf8_lossy(&first).split(' ').nth(1).ok_or_else(|| bad("no path"))?.to_owned();
     let mut length = 0;
     for _ in 0..LINES_MAX {
-        let mut line = String::new();
-        reader.by_ref().take(LINE_BYTES_MAX).read_line(&mut line)?;
-        let line = line.trim().to_ascii_lowercase();
+        let line = bounded::read_line(reader, LINE_BYTES_MAX)?;
+        let line = String::from_utf8_lossy(&line).trim().to_ascii_lowercase();
         if line.is_empty() {
             break;
         }

@@ -2,17 +2,17 @@
 
 use super::error::{CanaryError, at};
 use super::model::ScriptedModel;
-use crate::adapter::TrialPlace;
 use crate::install::Found;
+use crate::launch::TrialPlace;
 use crate::search_path;
 use crate::temp_folder::TempFolder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use tripwire_fs::bounded;
 
 /// The longest that one run may take.
 const RUN_WITHIN: Duration = Duration::from_secs(120);
@@ -77,7 +77,7 @@ impl<'a> Trial<'a> {
         command.env("DO_NOT_TRACK", "1").env("NO_COLOR", "1").env("TERM", "dumb");
         let (home, workspace) = (self.home(), self.workspace());
         let place = TrialPlace { home: &home, workspace: &workspace, model_url: model.url(), task: TASK };
-        self.found.client.adapter().prepare_trial(&place, &mut command).map_err(at("write settings"))?;
+        (self.found.client.adapter().launch.prepare_trial)(&place, &mut command).map_err(at("write settings"))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(at("start a run"))?;
         wait(child)
@@ -94,9 +94,8 @@ fn wait(mut child: Child) -> Result<TrialResult, CanaryError> {
     });
     let stderr = child.stderr.take().map(|pipe| {
         std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = pipe.take(SAID_BYTES_MAX).read_to_end(&mut bytes);
-            read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
+            let read = bounded::read_beginning(pipe, SAID_BYTES_MAX);
+            read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         })
     });
     let mut exit = until(&mut child, RUN_WITHIN)?;

@@ -26,7 +26,7 @@ impl Machine {
     fn installed(&self, program: &str) -> String {
         settings::with_hooks(
             "{}",
-            Client::Claude.adapter().hook_settings(),
+            Client::Claude.adapter().settings,
             &install::command(Path::new(program), Client::Claude),
         )
         .unwrap()

@@ -4,29 +4,48 @@
 //! answer, because a denied agent keeps asking its model. `hookEventName` is mandatory, or the whole answer is thrown
 //! away. A refused prompt makes no model request at all.
 
-use crate::hooks::answer::{Answer, Turn};
+use crate::hooks::answer::Turn;
+use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
 use crate::hooks::event::Event;
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, raw, text};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::path::{Path, PathBuf};
 
-/// Events that ask for nothing: a broken guard reports and lets them go.
-pub(super) const REPORTS: &[&str] = &[
-    "Stop",
-    "SubagentStop",
-    "SubagentStart",
-    "SessionStart",
-    "SessionEnd",
-    "PreCompact",
-    "PostCompact",
-    "Notification",
-    "MessageDisplay",
-];
+/// The dialect of its hooks.
+pub(super) static HOOKS: HookDialect = HookDialect {
+    event,
+    reports: &[
+        "Stop",
+        "SubagentStop",
+        "SubagentStart",
+        "SessionStart",
+        "SessionEnd",
+        "PreCompact",
+        "PostCompact",
+        "Notification",
+        "MessageDisplay",
+    ],
+    deny,
+    block: "block",
+    after_tool: AfterTool::EndsTurn,
+    context: ContextEvents {
+        before_tool: Some("PreToolUse"),
+        after_tool: "PostToolUse",
+        prompt: "UserPromptSubmit",
+        agent_start: Some("SubagentStart"),
+    },
+    project_variables: &["CLAUDE_PROJECT_DIR"],
+    step_source: StepSource::Transcript,
+    call_ids: CallIds::Shared,
+    turn_end: TurnEnd::ByAnswer,
+    agent_transcript,
+};
 
 /// What an event means. `PostCompact` tells of a compaction; `SessionStart` after one only takes the briefing.
-pub(super) fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
+fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "PreToolUse" => Event::Asked(wire.tool()?),
         "PostToolUse" => wire.done(response(wire.tool_response), Some(false))?,
@@ -58,42 +77,6 @@ pub(crate) fn response(response: Option<&RawValue>) -> String {
     }
 }
 
-/// The answer in the client's words; what an event cannot carry is not said.
-pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
-    match (event, answer) {
-        (_, Answer::Pass) => Reply::default(),
-        (Event::Asked(_), Answer::Refuse { reason, turn }) => deny(reason, *turn),
-        (Event::Asked(_), Answer::Tell(text)) => Reply::context("PreToolUse", text),
-        (Event::Done(..), Answer::Tell(text) | Answer::Override { text, .. }) => Reply::context("PostToolUse", text),
-        (Event::Done(..), Answer::Refuse { reason, turn: Turn::Ends }) => {
-            Reply::json(&json!({"continue": false, "stopReason": reason}))
-        }
-        (Event::Prompt, Answer::Refuse { reason, .. }) | (Event::Claimed(_), Answer::SendBack(reason)) => {
-            Reply::json(&json!({"decision": "block", "reason": reason}))
-        }
-        (Event::Prompt, Answer::Tell(text)) => Reply::context("UserPromptSubmit", text),
-        (Event::SessionStarted(_), Answer::Tell(text)) => Reply::context("SessionStart", text),
-        (Event::AgentStarted, Answer::Tell(text) | Answer::Refuse { reason: text, .. }) => {
-            Reply::context("SubagentStart", text)
-        }
-        (
-            Event::SessionStarted(_)
-            | Event::SessionEnded
-            | Event::Prompt
-            | Event::ModelAsked { .. }
-            | Event::Asked(_)
-            | Event::Done(..)
-            | Event::Claimed(_)
-            | Event::AgentStarted
-            | Event::AgentEnded
-            | Event::Compacting
-            | Event::Compacted
-            | Event::Other,
-            Answer::Refuse { .. } | Answer::Tell(_) | Answer::Override { .. } | Answer::SendBack(_),
-        ) => Reply::default(),
-    }
-}
-
 fn deny(reason: &str, turn: Turn) -> Reply {
     let decision = json!({
         "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
@@ -102,4 +85,10 @@ fn deny(reason: &str, turn: Turn) -> Reply {
         Turn::GoesOn => json!({"hookSpecificOutput": decision}),
         Turn::Ends => json!({"continue": false, "stopReason": reason, "hookSpecificOutput": decision}),
     })
+}
+
+fn agent_transcript(transcript: &Path, agent: &str) -> Option<PathBuf> {
+    let plain = !agent.is_empty() && agent.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let folder = transcript.with_extension("").join("subagents");
+    plain.then(|| folder.join(format!("agent-{agent}.jsonl")))
 }

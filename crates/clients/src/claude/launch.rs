@@ -1,15 +1,17 @@
 //! Claude Code: one settings file given by flag. What the person gave by the same flag is merged into it.
 
+use super::output;
 use super::settings::{FILES, FORM, HOME};
-use crate::adapter::TrialPlace;
 use crate::install::change::read_settings;
 use crate::install::settings;
 use crate::launch::command_line::{CommandLineForm, KnownBy, PromptPlace, WorkerDefault};
+use crate::launch::dialect::{LaunchDialect, TrialPlace};
 use crate::launch::prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient, write};
 use crate::launch::relaxed;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -19,74 +21,77 @@ const HOOKLESS_FLAGS: [&str; 2] = ["--bare", "--safe-mode"];
 /// The variable for the same.
 const SIMPLE: &str = "CLAUDE_CODE_SIMPLE";
 
-pub(super) static KNOWN_BY: KnownBy =
-    KnownBy { package: "@anthropic-ai/claude-code", programs: &["claude"], package_folder: "claude-code" };
-
-pub(super) static COMMAND_LINE: CommandLineForm = CommandLineForm {
-    subcommands: &[],
-    prompt_flags: &[],
-    value_flags: &[
-        "--output-format",
-        "--input-format",
-        "--permission-mode",
-        "--model",
-        "--fallback-model",
-        "--settings",
-        "--setting-sources",
-        "--system-prompt",
-        "--append-system-prompt",
-        "--system-prompt-file",
-        "--append-system-prompt-file",
-        "--max-turns",
-        "--max-budget-usd",
-        "--effort",
-        "--agent",
-        "--agents",
-        "--json-schema",
-        "--permission-prompt-tool",
-        "--add-dir",
-        "--allowedTools",
-        "--allowed-tools",
-        "--disallowedTools",
-        "--disallowed-tools",
-        "--tools",
-        "--mcp-config",
-        "--betas",
-        "--plugin-dir",
-        "--debug-file",
-    ],
-    resume_flags: &["-r", "--resume", "-c", "--continue", "--session-id", "--fork-session"],
-    one_prompt: &["-p"],
-    print_flags: &["-v", "--version", "-h", "--help"],
-    manage_words: &[
-        "agents",
-        "auth",
-        "doctor",
-        "install",
-        "mcp",
-        "plugin",
-        "plugins",
-        "setup-token",
-        "update",
-        "upgrade",
-    ],
-    worker_defaults: &[
-        WorkerDefault { unless: &["-p", "--print"], words: &["-p"] },
-        WorkerDefault { unless: &["--output-format"], words: &["--output-format", "stream-json", "--verbose"] },
-        WorkerDefault {
-            unless: &["--permission-mode", "--dangerously-skip-permissions"],
-            words: &["--permission-mode", "acceptEdits"],
-        },
-    ],
-    worker_prompt: PromptPlace::First,
+/// Its start and its output.
+pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
+    known_by: KnownBy { package: "@anthropic-ai/claude-code", programs: &["claude"], package_folder: "claude-code" },
+    command_line: CommandLineForm {
+        subcommands: &[],
+        prompt_flags: &[],
+        value_flags: &[
+            "--output-format",
+            "--input-format",
+            "--permission-mode",
+            "--model",
+            "--fallback-model",
+            "--settings",
+            "--setting-sources",
+            "--system-prompt",
+            "--append-system-prompt",
+            "--system-prompt-file",
+            "--append-system-prompt-file",
+            "--max-turns",
+            "--max-budget-usd",
+            "--effort",
+            "--agent",
+            "--agents",
+            "--json-schema",
+            "--permission-prompt-tool",
+            "--add-dir",
+            "--allowedTools",
+            "--allowed-tools",
+            "--disallowedTools",
+            "--disallowed-tools",
+            "--tools",
+            "--mcp-config",
+            "--betas",
+            "--plugin-dir",
+            "--debug-file",
+        ],
+        resume_flags: &["-r", "--resume", "-c", "--continue", "--session-id", "--fork-session"],
+        one_prompt: &["-p"],
+        print_flags: &["-v", "--version", "-h", "--help"],
+        manage_words: &[
+            "agents",
+            "auth",
+            "doctor",
+            "install",
+            "mcp",
+            "plugin",
+            "plugins",
+            "setup-token",
+            "update",
+            "upgrade",
+        ],
+        worker_defaults: &[
+            WorkerDefault { unless: &["-p", "--print"], words: &["-p"] },
+            WorkerDefault { unless: &["--output-format"], words: &["--output-format", "stream-json", "--verbose"] },
+            WorkerDefault {
+                unless: &["--permission-mode", "--dangerously-skip-permissions"],
+                words: &["--permission-mode", "acceptEdits"],
+            },
+        ],
+        worker_prompt: PromptPlace::First,
+    },
+    prepare,
+    switched_off,
+    output_tells_end: output::tells_end,
+    note_output: output::note,
+    provider_status: &[],
+    prepare_trial,
 };
 
 /// Adds the hooks to the command line.
-pub(super) fn prepare(
-    place: &LaunchPlace<'_>,
-    arguments: usize,
-    prepared: &mut PreparedClient,
-) -> Result<(), LaunchError> {
+fn prepare(place: &LaunchPlace<'_>, arguments: usize, prepared: &mut PreparedClient) -> Result<(), LaunchError> {
     let mut settings = take_given(place, arguments, &mut prepared.command)?;
     if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
         return Err(LaunchError::SwitchedOff { by: format!("`disableAllHooks` behind `{FLAG}`") });
@@ -160,7 +165,7 @@ fn add_hooks(settings: &mut Map<String, Value>, command: &str) {
 }
 
 /// What switches its hooks off: a flag, a variable in the environment or before the client as `env` takes it, a setting.
-pub(super) fn switched_off(place: &LaunchPlace<'_>, words: &OwnWords) -> Option<String> {
+fn switched_off(place: &LaunchPlace<'_>, words: &OwnWords) -> Option<String> {
     let flag = words.own.iter().find(|word| HOOKLESS_FLAGS.contains(&word.as_str())).map(|word| format!("`{word}`"));
     flag.or_else(|| by_variable(place, &words.starter)).or_else(|| by_settings(place))
 }
@@ -184,7 +189,7 @@ fn by_settings(place: &LaunchPlace<'_>) -> Option<String> {
     })
 }
 
-pub(super) fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) {
+fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) -> io::Result<()> {
     command
         .args([
             "-p",
@@ -205,6 +210,7 @@ pub(super) fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) {
             // Without it the client refuses to skip its own questions as root; here everything is thrown away.
             ("IS_SANDBOX", "1"),
         ]);
+    Ok(())
 }
 
 #[cfg(test)]

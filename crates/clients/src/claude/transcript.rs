@@ -4,8 +4,8 @@ use super::hook::response;
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
-    is_true, text_of, value_of,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput,
+    TranscriptDialect, elements, is_true, text_of, value_of,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,6 +13,17 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+
+/// Its record of a session.
+pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
+    folder: "projects",
+    is_transcript: |path| path.extension().is_some_and(|extension| extension == "jsonl"),
+    names_workspace: true,
+    read_line: read,
+    may_be_answer,
+    lines_of_whole_file: |_| None,
+    figures_follow_calls: false,
+};
 
 #[derive(Deserialize)]
 struct ClaudeLine<'a> {
@@ -96,7 +107,7 @@ struct OutputDetails {
 }
 
 /// Reads one line.
-pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
+fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
     let Ok(line) = serde_json::from_str::<ClaudeLine<'a>>(text) else {
         // A torn line that says that it is an answer counts by its size.
         if text.starts_with('{') && text.contains("\"usage\"") && text.contains("\"assistant\"") && may_be_answer(text)
@@ -115,7 +126,7 @@ pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
 }
 
 /// Whether a line that is too long to be read may be an answer: what a tool or a person said shows at its beginning.
-pub(super) fn may_be_answer(beginning: &str) -> bool {
+fn may_be_answer(beginning: &str) -> bool {
     let others = ["\"type\":\"user\"", "\"role\":\"user\"", "\"type\":\"system\""];
     !others.iter().any(|other| beginning.contains(other))
 }

@@ -5,10 +5,11 @@
 //! whatever hooks a repository brings along.
 
 use super::app_server::{self, ListedHook, NO_TERMINALS, SOURCE_GIVEN, toml_text};
+use super::output;
 use super::settings::{FORM, HOME};
-use crate::adapter::TrialPlace;
 use crate::install::change::read_settings;
 use crate::launch::command_line::{CommandLineForm, KnownBy, PromptPlace, WorkerDefault};
+use crate::launch::dialect::{LaunchDialect, TrialPlace};
 use crate::launch::prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient};
 use std::ffi::OsString;
 use std::io;
@@ -19,58 +20,68 @@ use toml_edit::{DocumentMut, Item};
 /// The setting that switches hooks, in a file or behind `-c`.
 const HOOKS_SETTING: &str = "features.hooks";
 
-pub(super) static KNOWN_BY: KnownBy =
-    KnownBy { package: "@openai/codex", programs: &["codex", "codex.js"], package_folder: "codex" };
-
-pub(super) static COMMAND_LINE: CommandLineForm = CommandLineForm {
-    subcommands: &["exec", "e"],
-    prompt_flags: &[],
-    value_flags: &[
-        "-c",
-        "--config",
-        "-m",
-        "--model",
-        "-s",
-        "--sandbox",
-        "-a",
-        "--ask-for-approval",
-        "-C",
-        "--cd",
-        "-p",
-        "--profile",
-        "-i",
-        "--image",
-        "-o",
-        "--output-last-message",
-        "--output-schema",
-        "--add-dir",
-        "--enable",
-        "--disable",
-        "--color",
-        "--local-provider",
-    ],
-    resume_flags: &[],
-    one_prompt: &["exec"],
-    print_flags: &["-V", "--version", "-h", "--help"],
-    manage_words: &["completion", "features", "help", "login", "logout", "mcp"],
-    worker_defaults: &[
-        WorkerDefault { unless: &["exec", "e"], words: &["exec"] },
-        WorkerDefault { unless: &["--json"], words: &["--json"] },
-        WorkerDefault { unless: &["--skip-git-repo-check"], words: &["--skip-git-repo-check"] },
-        WorkerDefault {
-            unless: &["-s", "--sandbox", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "-c", "--config"],
-            words: &["-s", "workspace-write"],
-        },
-    ],
-    worker_prompt: PromptPlace::Last,
+/// Its start and its output.
+pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
+    known_by: KnownBy { package: "@openai/codex", programs: &["codex", "codex.js"], package_folder: "codex" },
+    command_line: CommandLineForm {
+        subcommands: &["exec", "e"],
+        prompt_flags: &[],
+        value_flags: &[
+            "-c",
+            "--config",
+            "-m",
+            "--model",
+            "-s",
+            "--sandbox",
+            "-a",
+            "--ask-for-approval",
+            "-C",
+            "--cd",
+            "-p",
+            "--profile",
+            "-i",
+            "--image",
+            "-o",
+            "--output-last-message",
+            "--output-schema",
+            "--add-dir",
+            "--enable",
+            "--disable",
+            "--color",
+            "--local-provider",
+        ],
+        resume_flags: &[],
+        one_prompt: &["exec"],
+        print_flags: &["-V", "--version", "-h", "--help"],
+        manage_words: &["completion", "features", "help", "login", "logout", "mcp"],
+        worker_defaults: &[
+            WorkerDefault { unless: &["exec", "e"], words: &["exec"] },
+            WorkerDefault { unless: &["--json"], words: &["--json"] },
+            WorkerDefault { unless: &["--skip-git-repo-check"], words: &["--skip-git-repo-check"] },
+            WorkerDefault {
+                unless: &[
+                    "-s",
+                    "--sandbox",
+                    "--full-auto",
+                    "--dangerously-bypass-approvals-and-sandbox",
+                    "-c",
+                    "--config",
+                ],
+                words: &["-s", "workspace-write"],
+            },
+        ],
+        worker_prompt: PromptPlace::Last,
+    },
+    prepare,
+    switched_off,
+    output_tells_end: output::tells_end,
+    note_output: output::note,
+    provider_status: &[],
+    prepare_trial,
 };
 
 /// Adds the hooks to the command line.
-pub(super) fn prepare(
-    place: &LaunchPlace<'_>,
-    arguments: usize,
-    prepared: &mut PreparedClient,
-) -> Result<(), LaunchError> {
+fn prepare(place: &LaunchPlace<'_>, arguments: usize, prepared: &mut PreparedClient) -> Result<(), LaunchError> {
     let hook = place.hook;
     let mut overrides: Vec<OsString> =
         app_server::overrides(hook, HOOK_TIMEOUT_SECONDS).into_iter().map(OsString::from).collect();
@@ -109,7 +120,7 @@ fn list(
 }
 
 /// What switches its hooks off: its arguments, else a configuration.
-pub(super) fn switched_off(place: &LaunchPlace<'_>, words: &OwnWords) -> Option<String> {
+fn switched_off(place: &LaunchPlace<'_>, words: &OwnWords) -> Option<String> {
     match by_words(&words.own) {
         HooksSwitch::Off(word) => Some(word),
         HooksSwitch::On => None,
@@ -167,7 +178,7 @@ fn by_file(place: &LaunchPlace<'_>) -> Option<String> {
     Some(format!("`{HOOKS_SETTING} = false` in `{}`", file.display()))
 }
 
-pub(super) fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) -> io::Result<()> {
+fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) -> io::Result<()> {
     let model = place.model_url;
     let folder = place.home.join(".codex");
     std::fs::create_dir(&folder)?;

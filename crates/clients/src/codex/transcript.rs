@@ -4,15 +4,32 @@
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
-    text_of, value_of,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput,
+    TranscriptDialect, elements, text_of, value_of,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::path::Path;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+
+/// Its record of a session.
+pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
+    folder: "sessions",
+    is_transcript,
+    names_workspace: true,
+    read_line: read,
+    may_be_answer,
+    lines_of_whole_file: |_| None,
+    figures_follow_calls: true,
+};
+
+fn is_transcript(path: &Path) -> bool {
+    let is_rollout = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"rollout-"));
+    is_rollout && path.extension().is_some_and(|extension| extension == "jsonl")
+}
 
 /// Tools that run something and pass a hook; the client's other tools act on the client itself.
 const GUARDED: [&str; 4] = ["exec_command", "shell", "shell_command", "local_shell"];
@@ -100,7 +117,7 @@ struct CodexUsage {
 }
 
 /// Reads one line.
-pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
+fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
     let Ok(line) = serde_json::from_str::<CodexLine<'a>>(text) else {
         unreadable(text, items);
         return LineForm::Foreign;
@@ -118,7 +135,7 @@ pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
 }
 
 /// Whether a line that cannot be read may hold figures: they have lines of their own.
-pub(super) fn may_be_answer(line: &str) -> bool {
+fn may_be_answer(line: &str) -> bool {
     line.contains("token_count") || line.contains("token_usage_record")
 }
 
@@ -142,13 +159,13 @@ fn read_payload<'a>(
             let usage =
                 |raw: Option<&RawValue>| raw.map(|raw| serde_json::from_str::<CodexUsage>(raw.get())).transpose();
             let id = Some(text_of(payload.response_id).unwrap_or_default());
-            total(id, (usage(payload.thread_token_usage)?, usage(payload.usage)?), items);
+            total(id, usage(payload.thread_token_usage)?, usage(payload.usage)?, items);
         }
         ("event_msg", Some("token_count")) => {
             let Some(info) = payload.info else { return Ok(()) };
             let info: TokenInfo = serde_json::from_str(info.get())?;
             items.extend(info.model_context_window.map(Item::Window));
-            total(None, (info.total_token_usage, info.last_token_usage), items);
+            total(None, info.total_token_usage, info.last_token_usage, items);
         }
         ("event_msg", Some("task_started")) => items.extend(payload.model_context_window.map(Item::Window)),
         ("event_msg", Some("user_message")) => items.push(Item::Person),
@@ -171,9 +188,7 @@ fn read_payload<'a>(
 }
 
 /// The thread's total, and what of it the last answer was.
-type Totals = (Option<CodexUsage>, Option<CodexUsage>);
-
-fn total<'a>(id: Option<Cow<'a, str>>, (total, last): Totals, items: &mut Vec<Item<'a>>) {
+fn total<'a>(id: Option<Cow<'a, str>>, total: Option<CodexUsage>, last: Option<CodexUsage>, items: &mut Vec<Item<'a>>) {
     let tokens = total.map(CodexUsage::classes).unwrap_or_default();
     let context = last.map(|last| Tokens::new(last.input_tokens.0)).filter(|_| total.is_some());
     items.push(Item::ThreadTotal(AnswerFigures { id, model: None, tokens, context }));

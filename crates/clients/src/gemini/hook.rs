@@ -4,7 +4,8 @@
 //! for budgets: nothing is asked and the turn ends. `PreCompress` comes before every model request, whether or not
 //! anything is compressed, and means nothing.
 
-use crate::hooks::answer::{Answer, Turn};
+use crate::hooks::answer::Turn;
+use crate::hooks::dialect::{AfterTool, CallIds, ContextEvents, HookDialect, StepSource, TurnEnd};
 use crate::hooks::event::Event;
 use crate::hooks::reply::{HookError, Reply};
 use crate::hooks::wire::{HookInput, raw, text};
@@ -12,12 +13,31 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// Events that ask for nothing: a broken guard reports and lets them go.
-pub(super) const REPORTS: &[&str] =
-    &["AfterAgent", "AfterModel", "BeforeToolSelection", "SessionStart", "SessionEnd", "PreCompress", "Notification"];
+/// The dialect of its hooks.
+pub(super) static HOOKS: HookDialect = HookDialect {
+    event,
+    reports: &[
+        "AfterAgent",
+        "AfterModel",
+        "BeforeToolSelection",
+        "SessionStart",
+        "SessionEnd",
+        "PreCompress",
+        "Notification",
+    ],
+    deny,
+    block: "deny",
+    after_tool: AfterTool::EndsTurn,
+    context: ContextEvents { before_tool: None, after_tool: "AfterTool", prompt: "BeforeAgent", agent_start: None },
+    project_variables: &["GEMINI_PROJECT_DIR"],
+    step_source: StepSource::ModelRequests,
+    call_ids: CallIds::Unnamed,
+    turn_end: TurnEnd::ByAnswer,
+    agent_transcript: |_, _| None,
+};
 
 /// What an event means.
-pub(super) fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
+fn event(wire: &HookInput<'_>) -> Result<Event, HookError> {
     Ok(match wire.hook_event_name.as_ref() {
         "BeforeTool" => Event::Asked(wire.tool()?),
         "AfterTool" => {
@@ -68,38 +88,6 @@ impl Response {
 pub(crate) fn plain(content: &str) -> String {
     let own = |line: &&str| !line.starts_with("Process Group PGID: ") && !line.ends_with("untrusted_context>");
     content.lines().filter(own).collect::<Vec<_>>().join("\n")
-}
-
-/// The answer in the client's words; what an event cannot carry is not said.
-pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
-    match (event, answer) {
-        (_, Answer::Pass) => Reply::default(),
-        (Event::Asked(_) | Event::ModelAsked { .. }, Answer::Refuse { reason, turn }) => deny(reason, *turn),
-        (Event::Done(..), Answer::Refuse { reason, turn: Turn::Ends }) => {
-            Reply::json(&json!({"continue": false, "stopReason": reason}))
-        }
-        (Event::Done(..), Answer::Tell(text) | Answer::Override { text, .. }) => Reply::context("AfterTool", text),
-        (Event::Prompt, Answer::Refuse { reason, .. }) | (Event::Claimed(_), Answer::SendBack(reason)) => {
-            Reply::json(&json!({"decision": "deny", "reason": reason}))
-        }
-        (Event::Prompt, Answer::Tell(text)) => Reply::context("BeforeAgent", text),
-        (Event::SessionStarted(_), Answer::Tell(text)) => Reply::context("SessionStart", text),
-        (
-            Event::SessionStarted(_)
-            | Event::SessionEnded
-            | Event::Prompt
-            | Event::ModelAsked { .. }
-            | Event::Asked(_)
-            | Event::Done(..)
-            | Event::Claimed(_)
-            | Event::AgentStarted
-            | Event::AgentEnded
-            | Event::Compacting
-            | Event::Compacted
-            | Event::Other,
-            Answer::Refuse { .. } | Answer::Tell(_) | Answer::Override { .. } | Answer::SendBack(_),
-        ) => Reply::default(),
-    }
 }
 
 fn deny(reason: &str, turn: Turn) -> Reply {

@@ -1,49 +1,68 @@
 //! Gemini CLI: a home of the run's own, in which everything but the settings is a link to the person's.
 
+use super::output;
 use super::settings::{FILE, FORM, HOME};
-use crate::adapter::TrialPlace;
 use crate::install::change::read_settings;
 use crate::install::settings;
 use crate::launch::command_line::{CommandLineForm, KnownBy, PromptPlace, WorkerDefault};
-use crate::launch::prepare::{HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, PreparedClient, file_error, write};
+use crate::launch::dialect::{LaunchDialect, ProviderExit, TrialPlace};
+use crate::launch::prepare::{
+    HOOK_TIMEOUT_SECONDS, LaunchError, LaunchPlace, OwnWords, PreparedClient, file_error, write,
+};
 use crate::launch::relaxed;
 use serde_json::{Map, Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(super) static KNOWN_BY: KnownBy =
-    KnownBy { package: "@google/gemini-cli", programs: &["gemini", "gemini.js"], package_folder: "gemini-cli" };
-
-pub(super) static COMMAND_LINE: CommandLineForm = CommandLineForm {
-    subcommands: &[],
-    prompt_flags: &["-p", "--prompt", "-i", "--prompt-interactive"],
-    value_flags: &[
-        "-m",
-        "--model",
-        "--approval-mode",
-        "-o",
-        "--output-format",
-        "--policy",
-        "--allowed-tools",
-        "--allowed-mcp-server-names",
-        "-e",
-        "--extensions",
-        "--include-directories",
+/// Its start and its output.
+pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
+    known_by: KnownBy {
+        package: "@google/gemini-cli",
+        programs: &["gemini", "gemini.js"],
+        package_folder: "gemini-cli",
+    },
+    command_line: CommandLineForm {
+        subcommands: &[],
+        prompt_flags: &["-p", "--prompt", "-i", "--prompt-interactive"],
+        value_flags: &[
+            "-m",
+            "--model",
+            "--approval-mode",
+            "-o",
+            "--output-format",
+            "--policy",
+            "--allowed-tools",
+            "--allowed-mcp-server-names",
+            "-e",
+            "--extensions",
+            "--include-directories",
+        ],
+        resume_flags: &["-r", "--resume", "--session-id"],
+        one_prompt: &["-p"],
+        print_flags: &["-v", "--version", "-h", "--help", "-l", "--list-extensions", "--list-sessions"],
+        manage_words: &["extension", "extensions", "hook", "hooks", "mcp", "skill", "skills"],
+        worker_defaults: &[
+            WorkerDefault { unless: &["-o", "--output-format"], words: &["--output-format", "stream-json"] },
+            WorkerDefault { unless: &["--approval-mode", "-y", "--yolo"], words: &["--approval-mode", "auto_edit"] },
+        ],
+        worker_prompt: PromptPlace::LastBehind("-p"),
+    },
+    prepare,
+    switched_off,
+    output_tells_end: output::tells_end,
+    note_output: output::note,
+    provider_status: &[
+        // The provider's status, cut to a byte.
+        ProviderExit { exit_code: 173, status: 429 },
+        ProviderExit { exit_code: 247, status: 503 },
+        ProviderExit { exit_code: 17, status: 529 },
     ],
-    resume_flags: &["-r", "--resume", "--session-id"],
-    one_prompt: &["-p"],
-    print_flags: &["-v", "--version", "-h", "--help", "-l", "--list-extensions", "--list-sessions"],
-    manage_words: &["extension", "extensions", "hook", "hooks", "mcp", "skill", "skills"],
-    worker_defaults: &[
-        WorkerDefault { unless: &["-o", "--output-format"], words: &["--output-format", "stream-json"] },
-        WorkerDefault { unless: &["--approval-mode", "-y", "--yolo"], words: &["--approval-mode", "auto_edit"] },
-    ],
-    worker_prompt: PromptPlace::LastBehind("-p"),
+    prepare_trial,
 };
 
 /// Makes the home and points the client to it.
-pub(super) fn prepare(place: &LaunchPlace<'_>, prepared: &mut PreparedClient) -> Result<(), LaunchError> {
+fn prepare(place: &LaunchPlace<'_>, _arguments: usize, prepared: &mut PreparedClient) -> Result<(), LaunchError> {
     let person = place.variable(HOME.variable).or_else(|| place.variable("HOME")).map(PathBuf::from);
     let home = place.run_folder.join("gemini-home");
     let folder = home.join(HOME.folder);
@@ -118,7 +137,7 @@ fn add_hooks(settings: &mut Map<String, Value>, command: &str) {
 }
 
 /// The workspace's own settings; the person's are replaced for the run.
-pub(super) fn switched_off(place: &LaunchPlace<'_>) -> Option<String> {
+fn switched_off(place: &LaunchPlace<'_>, _words: &OwnWords) -> Option<String> {
     [place.cwd, place.root].into_iter().find_map(|folder| {
         let file = folder.join(HOME.folder).join(FILE);
         let switch = settings::switched_off(&read_settings(&file)?, &FORM)?;
@@ -126,7 +145,7 @@ pub(super) fn switched_off(place: &LaunchPlace<'_>) -> Option<String> {
     })
 }
 
-pub(super) fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) -> io::Result<()> {
+fn prepare_trial(place: &TrialPlace<'_>, command: &mut Command) -> io::Result<()> {
     let folder = place.home.join(HOME.folder);
     std::fs::create_dir(&folder)?;
     let settings = json!({
@@ -176,7 +195,7 @@ mod tests {
             homes: &homes,
         };
         let mut prepared = PreparedClient { command: vec!["gemini".into()], env: env.to_vec(), read_only: Vec::new() };
-        prepare(&place, &mut prepared).unwrap();
+        prepare(&place, 0, &mut prepared).unwrap();
         let home = prepared.env.iter().find(|(name, _)| name == HOME.variable).map(|(_, value)| PathBuf::from(value));
         let shadow = home.unwrap().join(".gemini");
         assert_eq!(std::fs::read_to_string(shadow.join("oauth_creds.json")).unwrap(), "secret");
@@ -188,6 +207,6 @@ mod tests {
         assert_eq!(std::fs::read_to_string(own.join("settings.json")).unwrap(), text, "the person's file is untouched");
         std::fs::write(own.join("settings.json"), "[").unwrap();
         let again = base.path().join("again");
-        assert!(prepare(&LaunchPlace { run_folder: &again, ..place }, &mut prepared).is_err());
+        assert!(prepare(&LaunchPlace { run_folder: &again, ..place }, 0, &mut prepared).is_err());
     }
 }

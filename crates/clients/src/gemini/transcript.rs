@@ -4,15 +4,33 @@ use super::hook::plain;
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput, elements,
-    text_of, value_of,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput,
+    TranscriptDialect, elements, text_of, value_of,
 };
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::path::Path;
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+
+/// Its record of a session; it names the workspace by a hash.
+pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
+    folder: "tmp",
+    is_transcript,
+    names_workspace: false,
+    read_line: read,
+    may_be_answer,
+    lines_of_whole_file,
+    figures_follow_calls: false,
+};
+
+fn is_transcript(path: &Path) -> bool {
+    let in_chats = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "chats");
+    let is_session = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"session-"));
+    in_chats && is_session && path.extension().is_some_and(|ending| ending == "json" || ending == "jsonl")
+}
 
 #[derive(Deserialize)]
 struct GeminiLine<'a> {
@@ -67,7 +85,7 @@ struct GeminiUsage {
 }
 
 /// Reads one line. `$set` lines hold the whole conversation once more and add nothing.
-pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
+fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
     let Ok(line) = serde_json::from_str::<GeminiLine<'a>>(text) else {
         if text.contains("\"tokens\"") {
             unreadable(text, items);
@@ -97,14 +115,14 @@ pub(super) fn read<'a>(text: &'a str, items: &mut Vec<Item<'a>>) -> LineForm {
 }
 
 /// The lines of the one object that older versions write as a whole file.
-pub(super) fn lines_of_whole_file(text: &str) -> Option<Vec<String>> {
+fn lines_of_whole_file(text: &str) -> Option<Vec<String>> {
     let Ok(Value::Object(whole)) = serde_json::from_str::<Value>(text) else { return None };
     let messages = whole.get("messages").and_then(Value::as_array)?;
     Some(messages.iter().map(Value::to_string).collect())
 }
 
 /// Whether a line that is too long to be read may be an answer: what a person said shows at its beginning.
-pub(super) fn may_be_answer(beginning: &str) -> bool {
+fn may_be_answer(beginning: &str) -> bool {
     let others = ["{\"$set\"", "\"type\":\"user\"", "\"type\":\"info\""];
     !others.iter().any(|other| beginning.contains(other))
 }

@@ -31,7 +31,7 @@ pub fn path(layout: &Layout, client: Client, session: &str) -> PathBuf {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn mark(layout: &Layout, (client, session): (Client, &str), life: Life, now: WallClock) -> Result<(), FileError> {
+pub fn mark(layout: &Layout, client: Client, session: &str, life: Life, now: WallClock) -> Result<(), FileError> {
     let path = path(layout, client, session);
     file::make_folder(&layout.state())?;
     if let Some(folder) = path.parent() {
@@ -68,7 +68,7 @@ mod tests {
         for session in ["a1-b2", "../../etc/passwd", ""] {
             assert_eq!(look(&layout, Client::Codex, session), None);
             let now = WallClock::from_epoch_ms(1_790_000_000_000);
-            mark(&layout, (Client::Codex, session), Life::Alive, now).unwrap();
+            mark(&layout, Client::Codex, session, Life::Alive, now).unwrap();
             assert_eq!(look(&layout, Client::Codex, session), Some((Life::Alive, 1_790_000_000_000)));
             assert_eq!(look(&layout, Client::Claude, session), None, "of another client");
         }

@@ -1,9 +1,9 @@
 //! The tokens, the context and the money behind a client's event, as events of their own.
 
+use super::dialect::StepSource;
 use super::event::Event;
 use super::hook_call::HookCall;
 use super::memory::HookMemory;
-use crate::adapter::StepSource;
 use crate::usage::{self, Figures};
 use std::path::PathBuf;
 use tripwire_core::chain::event::AgentEvent;
@@ -31,7 +31,7 @@ pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Token
     if let (Event::Done(tool, outcome), true) = (&call.event, unread) {
         events.push(event(&usage::estimate(&tool.input, &outcome.output), None, None));
     }
-    if call.client.adapter().step_source() == StepSource::ModelRequests {
+    if call.client.adapter().hooks.step_source == StepSource::ModelRequests {
         // Such a client numbers its model requests for us, and its calls are told apart by that number too.
         let step = step(call, memory, None);
         events.iter_mut().for_each(|event| event.turn_id.clone_from(&step));
@@ -48,7 +48,7 @@ pub(super) fn skip(call: &HookCall, memory: &mut HookMemory) {
 
 /// The step that a call belongs to: the answer that asked for it, or the announced model request.
 pub(super) fn step(call: &HookCall, memory: &mut HookMemory, call_id: Option<&str>) -> Option<Label> {
-    match call.client.adapter().step_source() {
+    match call.client.adapter().hooks.step_source {
         StepSource::Transcript => {
             let path = agent_transcript(call).or_else(|| call.transcript.clone())?;
             memory.usage(&path).answer_of(call_id?).map(|answer| Label::cut(&answer))
@@ -68,7 +68,7 @@ pub(super) fn exit_code(call: &HookCall, memory: &mut HookMemory, call_id: Optio
 /// Where a sub-agent's own transcript is: where the hook says, else where the client keeps it.
 fn agent_transcript(call: &HookCall) -> Option<PathBuf> {
     let agent = call.agent.as_ref()?;
-    let kept = || call.client.adapter().agent_transcript(call.transcript.as_ref()?, &agent.id);
+    let kept = || (call.client.adapter().hooks.agent_transcript)(call.transcript.as_ref()?, &agent.id);
     agent.transcript.clone().or_else(kept)
 }
 

@@ -247,7 +247,7 @@ impl HookHandler<'_> {
     }
 
     fn mark(&self, call: &HookCall, life: Life) -> Result<(), DriverError> {
-        Ok(alive::mark(self.workspace.layout(), (call.client, &call.session), life, (self.clock)())?)
+        Ok(alive::mark(self.workspace.layout(), call.client, &call.session, life, (self.clock)())?)
     }
 }
 

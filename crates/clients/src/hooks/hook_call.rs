@@ -1,10 +1,12 @@
 //! One call of a hook: which client calls, from where, and what for.
 
-use super::answer::Answer;
+use super::answer::{Answer, Turn};
+use super::dialect::AfterTool;
 use super::event::{Agent, Event};
 use super::reply::{HookError, Reply};
 use super::wire::{self, HookInput};
 use crate::client::Client;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// One call of the hook.
@@ -54,7 +56,7 @@ impl HookCall {
 pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
     let input: HookInput<'_> =
         serde_json::from_slice(bytes).map_err(|error| HookError { problem: error.to_string() })?;
-    let event = client.adapter().event(&input)?;
+    let event = (client.adapter().hooks.event)(&input)?;
     let transcript = input.agent_transcript_path;
     let agent = input.agent_id.map(|id| Agent { id, transcript });
     let prompt = input.prompt.and_then(|prompt| serde_json::from_str(prompt.get()).ok());
@@ -69,17 +71,56 @@ pub fn read(client: Client, bytes: &[u8]) -> Result<HookCall, HookError> {
     })
 }
 
-/// Puts an answer into the client's own words.
+/// Puts an answer into the client's own words; what an event cannot carry is not said.
 #[must_use]
 pub fn say(call: &HookCall, answer: &Answer) -> Reply {
-    call.client.adapter().reply(&call.event, answer)
+    let hooks = call.client.adapter().hooks;
+    let (events, can) = (&hooks.context, hooks.after_tool);
+    let beside = |event: Option<&str>, text: &str| event.map(|event| Reply::context(event, text)).unwrap_or_default();
+    let block = |reason: &str| Reply::json(&json!({"decision": hooks.block, "reason": reason}));
+    match (&call.event, answer) {
+        (_, Answer::Pass) => Reply::default(),
+        (Event::Asked(_) | Event::ModelAsked { .. }, Answer::Refuse { reason, turn }) => (hooks.deny)(reason, *turn),
+        (Event::Asked(_), Answer::Tell(text)) => beside(events.before_tool, text),
+        (Event::Done(..), Answer::Tell(text)) => beside(Some(events.after_tool), text),
+        (Event::Done(..), Answer::Override { text, result }) => match can {
+            AfterTool::EndsTurn => beside(Some(events.after_tool), text),
+            AfterTool::ReplacesResult => block(&format!("{text}\n\n{result}")),
+        },
+        (Event::Done(..), Answer::Refuse { reason, turn }) => match (can, turn) {
+            (AfterTool::EndsTurn, Turn::Ends) => Reply::json(&json!({"continue": false, "stopReason": reason})),
+            (AfterTool::EndsTurn, Turn::GoesOn) => Reply::default(),
+            (AfterTool::ReplacesResult, Turn::Ends | Turn::GoesOn) => block(reason),
+        },
+        (Event::Prompt, Answer::Refuse { reason, .. }) | (Event::Claimed(_), Answer::SendBack(reason)) => block(reason),
+        (Event::Prompt, Answer::Tell(text)) => beside(Some(events.prompt), text),
+        (Event::SessionStarted(_), Answer::Tell(text)) => beside(Some("SessionStart"), text),
+        (Event::AgentStarted, Answer::Tell(text) | Answer::Refuse { reason: text, .. }) => {
+            beside(events.agent_start, text)
+        }
+        (
+            Event::SessionStarted(_)
+            | Event::SessionEnded
+            | Event::Prompt
+            | Event::ModelAsked { .. }
+            | Event::Asked(_)
+            | Event::Done(..)
+            | Event::Claimed(_)
+            | Event::AgentStarted
+            | Event::AgentEnded
+            | Event::Compacting
+            | Event::Compacted
+            | Event::Other,
+            Answer::Refuse { .. } | Answer::Tell(_) | Answer::Override { .. } | Answer::SendBack(_),
+        ) => Reply::default(),
+    }
 }
 
 /// Whether an event asks for leave to go on, judged also from an input that is not understood as a whole: if nothing
 /// names the event, it does.
 #[must_use]
 pub fn asks_to_go_on(client: Client, input: &[u8]) -> bool {
-    wire::event_name(input).is_none_or(|name| !client.adapter().reporting_events().contains(&name))
+    wire::event_name(input).is_none_or(|name| !client.adapter().hooks.reports.contains(&name))
 }
 
 /// The answer to an event that could not be decided. What asks to go on is refused (exit code 2 with a reason blocks on
@@ -90,7 +131,7 @@ pub fn broken(client: Client, input: &[u8], why: &str) -> Reply {
     if asks_to_go_on(client, input) {
         Reply { stdout: String::new(), stderr: text, exit_code: 2 }
     } else {
-        Reply::json(&serde_json::json!({ "systemMessage": text }))
+        Reply::json(&json!({ "systemMessage": text }))
     }
 }
 

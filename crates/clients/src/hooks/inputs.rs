@@ -44,7 +44,7 @@ impl CallContext<'_> {
         let mut authority = driver.authority_for(who, &self.raw(tool), &reading, at);
         match readable {
             Ok(input) => {
-                if protected::touches(self.protected, (tool, &input), self.facts).is_some() {
+                if protected::touches(self.protected, tool, &input, self.facts).is_some() {
                     (authority.grant, authority.permission) = (Grant::Denied, Permission::ControlTheGuard);
                 }
             }

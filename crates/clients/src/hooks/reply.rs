@@ -1,5 +1,8 @@
 //! What a hook process says to its client, and why an input is not understood.
 
+use std::borrow::Cow;
+use tripwire_core::explain::{ExitClass, Explain};
+
 /// What a hook process says: its standard output, its standard error and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reply {
@@ -29,4 +32,14 @@ impl Reply {
 pub struct HookError {
     /// What is wrong with it.
     pub problem: String,
+}
+
+impl Explain for HookError {
+    fn hint(&self) -> Cow<'_, str> {
+        "check with `tripwire doctor` that this version of the client is known".into()
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
+    }
 }

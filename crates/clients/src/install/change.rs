@@ -55,10 +55,8 @@ impl Explain for InstallError {
             Self::NotListed { .. } => {
                 "trust the hooks by hand: start codex and type `/hooks`; until then they are skipped".into()
             }
-            Self::Settings { path, error: SettingsError::NotStrict { .. } } => {
-                format!("take them out of `{}`, then `tripwire init`; nothing was changed", path.display()).into()
-            }
-            Self::Settings { path, .. } | Self::Config { path, .. } => {
+            Self::Settings { error, .. } => error.hint(),
+            Self::Config { path, .. } => {
                 format!("fix `{}` first, then `tripwire init`; nothing was changed", path.display()).into()
             }
             Self::File(problem) => problem.hint(),

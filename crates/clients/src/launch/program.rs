@@ -59,7 +59,7 @@ fn client_of(word: &OsStr) -> Option<Client> {
     // A package's version comes behind a second `@`: `@openai/codex@0.166.0`.
     let package = text.get(1..).and_then(|rest| rest.find('@')).map_or(text.as_ref(), |at| &text[..=at]);
     let known = |client: &Client| {
-        let known_by = client.adapter().known_by();
+        let known_by = client.adapter().launch.known_by;
         package == known_by.package || known_by.programs.contains(&base_name(word).as_str())
     };
     Client::ALL.into_iter().find(known).or_else(|| match base_name(word).as_str() {
@@ -72,7 +72,7 @@ fn client_of(word: &OsStr) -> Option<Client> {
 fn client_of_folder(script: &Path) -> Option<Client> {
     script.ancestors().skip(1).find_map(|folder| {
         let name = folder.file_name()?.to_str()?;
-        Client::ALL.into_iter().find(|client| client.adapter().known_by().package_folder == name)
+        Client::ALL.into_iter().find(|client| client.adapter().launch.known_by.package_folder == name)
     })
 }
 

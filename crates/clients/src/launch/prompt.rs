@@ -15,7 +15,7 @@ pub const CONTINUE: &str = "Read .geometry/MISSION_BRIEFING.md and continue";
 pub fn replaced(program: Program, command: &[OsString], prompt: &str) -> Vec<OsString> {
     let (start, own) = command.split_at(program.arguments.min(command.len()));
     let mut words: Vec<OsString> = start.to_vec();
-    let form = program.client.adapter().command_line();
+    let form = program.client.adapter().launch.command_line;
     let mut put = false;
     let mut rest = own.iter().peekable();
     let mut behind_dashes = false;
@@ -65,7 +65,7 @@ pub fn replaced(program: Program, command: &[OsString], prompt: &str) -> Vec<OsS
 pub fn fallback(client: Client, given: &[OsString], prompt: &str) -> Vec<OsString> {
     let mut words = given.to_vec();
     if words.len() == 1 {
-        words.extend(client.adapter().command_line().one_prompt.iter().map(OsString::from));
+        words.extend(client.adapter().launch.command_line.one_prompt.iter().map(OsString::from));
     }
     words.push(prompt.into());
     words

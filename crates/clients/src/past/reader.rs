@@ -61,7 +61,7 @@ impl PastCall {
 /// Reads a whole transcript; none if no line of it is of the client's form.
 pub(super) fn read(client: Client, text: &str) -> Option<TranscriptContents> {
     let mut reader = PastReader::new(client);
-    match client.adapter().lines_of_whole_file(text) {
+    match (client.adapter().transcript.lines_of_whole_file)(text) {
         Some(lines) => lines.iter().for_each(|line| reader.line(line)),
         None => text.lines().filter(|line| !line.trim().is_empty()).for_each(|line| reader.line(line)),
     }
@@ -105,7 +105,7 @@ impl PastReader {
 
     fn line(&mut self, text: &str) {
         let mut items = Vec::new();
-        match self.client.adapter().read_line(text, &mut items) {
+        match (self.client.adapter().transcript.read_line)(text, &mut items) {
             LineForm::Known => self.contents.known_lines += 1,
             LineForm::Foreign if serde_json::from_str::<IgnoredAny>(text).is_err() => {
                 self.contents.broken_lines += 1;
@@ -127,7 +127,7 @@ impl PastReader {
         if figures.basis == PriceBasis::HighestKnown {
             self.contents.basis = PriceBasis::HighestKnown;
         }
-        let behind_calls = self.client.adapter().figures_follow_calls();
+        let behind_calls = self.client.adapter().transcript.figures_follow_calls;
         match self.contents.calls.last_mut() {
             Some(call) if behind_calls && call.spent.is_nothing() => call.spent = price,
             Some(_) | None => self.pending = self.pending.plus(price),
@@ -170,7 +170,7 @@ impl PastReader {
         if !id.is_empty() && newest.any(|call| call.id() == id) {
             return;
         }
-        let by_number = || self.client.adapter().figures_follow_calls().then(|| self.answers.to_string());
+        let by_number = || self.client.adapter().transcript.figures_follow_calls.then(|| self.answers.to_string());
         let answer = raw.answer.clone().map(std::borrow::Cow::into_owned).or_else(by_number);
         self.contents.calls.push(PastCall {
             call: raw.tool_call(),

@@ -34,7 +34,7 @@ impl ProtectedPaths {
         let mut entries = vec![Entry::Folder(workspace.layout().folder().to_owned()), Entry::Folder(root.join(FOLDER))];
         let mut folder_names = vec![FOLDER];
         for client in Client::ALL {
-            let home = client.adapter().home();
+            let home = client.home();
             folder_names.push(home.folder);
             entries.extend(parts(home.in_workspace, root.join(home.folder)));
             entries.extend(homes.folder(home).into_iter().flat_map(|folder| parts(home.in_home, folder)));

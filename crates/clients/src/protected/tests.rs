@@ -32,7 +32,7 @@ impl Fixture {
         let tool = ToolCall { name: name.to_owned(), input: input.to_string(), call_id: None };
         let facts =
             Facts { home: self.protected.home.clone(), ..Facts::here(self.root(), self.root(), &Policy::default()) };
-        touches(&self.protected, (&tool, input), &facts).is_some()
+        touches(&self.protected, &tool, input, &facts).is_some()
     }
 
     fn shell(&self, command: &str) -> bool {

@@ -89,7 +89,7 @@ impl<S: Storage> Driver<S> {
         };
         let home = self.signing.as_ref().map(Signing::home);
         let fact = identity.as_ref().filter(|_| critical.is_some());
-        let fact = fact.map(|identity| identity.fact(who.role, self.policy(), (&self.layout, home)));
+        let fact = fact.map(|identity| identity.fact(who.role, self.policy(), &self.layout, home));
         permissions.authority(who, needs, fact)
     }
 }

@@ -82,7 +82,8 @@ impl Explain for DriverError {
             Self::Policy(_) => "list all settings with `tripwire policy show`".into(),
             Self::Authority(error) => error.hint(),
             Self::Configuration(error) => error.hint(),
-            Self::Head(_) | Self::Record { .. } => "see what is damaged with `tripwire verify`".into(),
+            Self::Head(error) => error.hint(),
+            Self::Record { .. } => "see what is damaged with `tripwire verify`".into(),
             Self::Canonical(_) | Self::Snapshot(_) => "this is a defect of tripwire; please report it".into(),
             Self::State(error) => error.hint(),
             Self::Log(error) => error.hint(),
@@ -120,4 +121,28 @@ pub enum AskError {
     /// The permit was for something else.
     #[error(transparent)]
     Execution(#[from] ExecutionError),
+}
+
+impl Explain for AskError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::Refused(decision) => refusal_hint(decision),
+            Self::Driver(error) => error.hint(),
+            Self::Execution(error) => error.hint(),
+        }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Self::Refused(_) => ExitClass::Refused,
+            Self::Driver(error) => error.exit_class(),
+            Self::Execution(error) => error.exit_class(),
+        }
+    }
+}
+
+/// What to do about a refusal of the engine.
+#[must_use]
+pub fn refusal_hint(decision: &SafetyDecision) -> Cow<'_, str> {
+    decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into_string().into())
 }

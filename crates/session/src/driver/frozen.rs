@@ -1,9 +1,9 @@
 //! The policy that a session froze, read without opening the session: for the moment in which it cannot be opened.
 
 use crate::body::ReadBody;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::BufReader;
 use tripwire_core::policy::Policy;
-use tripwire_fs::file;
+use tripwire_fs::{bounded, file};
 use tripwire_journal::line::{self, Tail};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
@@ -15,8 +15,7 @@ const BYTES_MAX: u64 = 1 << 20;
 #[must_use]
 pub fn frozen_policy(layout: &Layout, session: &SessionId) -> Option<Policy> {
     let first = layout.first_segment(session);
-    let mut text = Vec::new();
-    BufReader::new(file::open_regular(&first).ok()?.take(BYTES_MAX)).read_until(b'\n', &mut text).ok()?;
+    let text = bounded::read_line(&mut BufReader::new(file::open_regular(&first).ok()?), BYTES_MAX).ok()?;
     let record = line::check(text.strip_suffix(b"\n")?, &Tail::genesis()).ok()?;
     let body: ReadBody<'_> = serde_json::from_str(record.body).ok()?;
     body.session?.policy().ok()

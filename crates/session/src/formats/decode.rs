@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tripwire_core::chain::event::{Action, AgentEvent, Flags, Gain, Outcome};
+use tripwire_core::explain::Explain;
 use tripwire_core::input::{Input, What};
 use tripwire_core::label::Label;
 use tripwire_core::sketch::Sketch;
@@ -50,6 +51,12 @@ pub enum DecodeError {
         /// The other.
         beside: &'static str,
     },
+}
+
+impl Explain for DecodeError {
+    fn hint(&self) -> Cow<'_, str> {
+        "correct the line, or pass over bad lines with `--lenient`; the format: docs/reference/events.md".into()
+    }
 }
 
 /// One decoded line.

@@ -1,6 +1,8 @@
 //! Lines of a stream, one at a time and bounded: a line of any length costs no more memory than the bound.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead};
+use tripwire_core::explain::Explain;
 
 /// The longest line that is read; a raw tool output fits, a dump does not.
 pub const LINE_BYTES_MAX: usize = 16 * 1_024 * 1_024;
@@ -22,6 +24,15 @@ pub enum LineError {
         /// Why.
         error: io::Error,
     },
+}
+
+impl Explain for LineError {
+    fn hint(&self) -> Cow<'_, str> {
+        match self {
+            Self::TooLong { .. } => "shorten the line, or pass over bad lines with `--lenient`".into(),
+            Self::Io { .. } => "check the device or the pipe, then run it again".into(),
+        }
+    }
 }
 
 /// A reader of lines.

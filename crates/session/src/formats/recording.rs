@@ -93,6 +93,16 @@ pub enum ReadError {
     },
 }
 
+impl Explain for ReadError {
+    fn hint(&self) -> Cow<'_, str> {
+        "keep the file as evidence; record again with `tripwire decide --record FILE`".into()
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::DoesNotHold
+    }
+}
+
 /// Reads records and checks the chain as it goes.
 #[derive(Debug)]
 pub struct Records<R> {

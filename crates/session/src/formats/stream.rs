@@ -54,10 +54,12 @@ impl StreamError {
 
 impl Explain for StreamError {
     fn hint(&self) -> Cow<'_, str> {
-        if self.is_final() {
-            "check the device or the pipe, then run it again".into()
-        } else {
-            "correct the line, or pass over bad lines with `--lenient`; the format: docs/reference/events.md".into()
+        match self {
+            Self::Line(error) => error.hint(),
+            Self::Decode { error, .. } => error.hint(),
+            Self::TimeRunsBack { .. } | Self::LateHeader { .. } => {
+                "correct the line, or pass over bad lines with `--lenient`; the format: docs/reference/events.md".into()
+            }
         }
     }
 }

@@ -5,6 +5,8 @@
 //! is none. Everything else is refused, because an answer that can be read in two ways is no approval. A refused answer
 //! decides nothing: the reviewer is asked again.
 
+use std::borrow::Cow;
+use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Verdict;
 
 /// The largest answer that is read.
@@ -51,6 +53,16 @@ pub enum AnswerError {
     /// It is too long to be read.
     #[error("the answer is larger than 1 MiB")]
     TooLong,
+}
+
+impl Explain for AnswerError {
+    fn hint(&self) -> Cow<'_, str> {
+        "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".into()
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        ExitClass::Refused
+    }
 }
 
 /// One of the words where it stands.

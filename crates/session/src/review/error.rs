@@ -1,7 +1,7 @@
 //! Why a change was not proposed, decided or applied; each says what to do next.
 
 use super::answer::AnswerError;
-use crate::driver::DriverError;
+use crate::driver::{DriverError, refusal_hint};
 use crate::execution::ExecutionError;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -97,17 +97,13 @@ impl Explain for ReviewError {
                 "propose what is staged with `tripwire review propose`, then have it reviewed again".into()
             }
             Self::AppliedAlready { .. } | Self::Finished => "look at it with `tripwire review show`".into(),
-            Self::Answer(_) => {
-                "ask the reviewer for exactly one APPROVED or REJECTED, outside of code and quotes".into()
-            }
-            Self::Refused(decision) => {
-                decision.error.as_ref().map_or("see `tripwire why`".into(), |error| error.fix().into_string().into())
-            }
+            Self::Answer(error) => error.hint(),
+            Self::Refused(decision) => refusal_hint(decision),
             Self::NoSuchDigest { .. } => "list the proposals with `tripwire review show`".into(),
             Self::Damaged { path, .. } => format!("remove `{}` and propose again", path.display()).into(),
             Self::Stage(_) => "look at the stage with `tripwire sandbox diff`".into(),
             Self::Apply(error) => error.hint(),
-            Self::Execution(_) => "this is a defect of tripwire; please report it".into(),
+            Self::Execution(error) => error.hint(),
             Self::Driver(error) => error.hint(),
             Self::PolicyFile(error) => error.hint(),
             Self::File(error) => error.hint(),

@@ -126,7 +126,7 @@ fn log_4_the_name_of_a_journal_that_was_signed_is_never_given_again() {
     let home = KeyHome::at(place.folder.path().join("keys"));
     let begin = |signing: Option<Signing>| {
         let own = Configuration::default();
-        Driver::begin_signed((&place.layout, signing), at(0), own, |_| Ok(())).unwrap()
+        Driver::begin_signed(&place.layout, signing, at(0), own, |_| Ok(())).unwrap()
     };
     let signing = || Some(Signing::new(home.clone(), place.folder.path().join("work")));
     let mut first = begin(signing());

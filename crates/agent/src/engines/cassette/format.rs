@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{Answer, AnswerEnd, Call};
 use tripwire_core::units::Tokens;
 use tripwire_core::usage::Usage;
+use tripwire_fs::bounded;
 
 /// The bytes of a cassette.
 const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -24,12 +24,8 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 pub fn load(path: &Path) -> Result<Cassette, CassetteError> {
     let unreadable = |why: String| CassetteError::Unreadable { path: path.display().to_string(), why };
     let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-    let mut text = String::new();
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
-    match read.map_err(|error| unreadable(error.to_string()))? {
-        bytes if bytes as u64 > FILE_BYTES_MAX => Err(unreadable(format!("longer than {FILE_BYTES_MAX} bytes"))),
-        _ => parse(&text),
-    }
+    let bytes = bounded::read_whole(file, FILE_BYTES_MAX).map_err(|error| unreadable(error.to_string()))?;
+    parse(std::str::from_utf8(&bytes).map_err(|error| unreadable(error.to_string()))?)
 }
 
 /// Reads a cassette from its text.

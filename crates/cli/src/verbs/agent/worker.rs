@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tripwire_agent::engines::Engine;
+use tripwire_agent::engines::WorkerStartError;
 use tripwire_agent::engines::worker::{OBJECTIVE_BYTES_MAX, Worker, WorkerEngine, WorkerOrder, WorkerTurn};
 use tripwire_clients::launch::Program;
 use tripwire_core::chain::event::TestResult;
@@ -116,7 +117,8 @@ impl Team {
     pub(crate) fn open(
         &self,
         name: &str,
-        (program, words): (Program, Vec<OsString>),
+        program: Program,
+        words: Vec<OsString>,
     ) -> Result<Box<dyn Engine>, WorkerError> {
         let setup = |what| move |error| WorkerError::Setup { what, error };
         let ours = std::env::current_exe().map_err(setup("find our own program"))?;
@@ -141,7 +143,7 @@ struct Supervised {
 }
 
 impl Worker for Supervised {
-    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, String> {
+    fn work(&mut self, order: &WorkerOrder<'_>) -> Result<WorkerTurn, WorkerStartError> {
         match supervisor::run(&self.options(order), Arc::new(QuietNotifier)) {
             Ok(report) => {
                 crate::verbs::agent::report::aside(&format!(
@@ -152,7 +154,7 @@ impl Worker for Supervised {
             }
             // A person's order came first: the gate of the loop knows it as well, and says what follows.
             Err(RunError::Blocked(order)) => Ok(not_begun(order)),
-            Err(error) => Err(format!("{error}; {}", error.hint())),
+            Err(error) => Err(WorkerStartError::of(&error)),
         }
     }
 }
@@ -191,7 +193,7 @@ impl Supervised {
 
 /// The whole command line: the person's words, what they leave open, and the prompt.
 fn command_line(program: Program, words: &[OsString], prompt: &str) -> Vec<OsString> {
-    program.client.adapter().command_line().worker(words, program.arguments, prompt)
+    program.client.adapter().launch.command_line.worker(words, program.arguments, prompt)
 }
 
 /// What a run of the supervisor means for the loop.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::Explain;
 use tripwire_egress::{
     AllowList, AllowListError, Port, PrivateSocket, Proxy, ProxyConfig, ProxyHandle, RequestRecord, Stage,
 };
@@ -29,7 +29,13 @@ pub(crate) enum NoNetwork {
     /// What was written cannot be allowed: the person's to fix.
     BadHost(AllowListError),
     /// This machine cannot serve it.
-    NotServed(String),
+    NotServed(Box<dyn Explain>),
+}
+
+impl NoNetwork {
+    fn not_served(error: impl Explain + 'static) -> Self {
+        Self::NotServed(Box::new(error))
+    }
 }
 
 /// Opens the way to the allowed hosts; without any there is no network at all.
@@ -38,9 +44,8 @@ pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Opti
         return Ok((spec, None));
     }
     let list = AllowList::parse(allowed.hosts).map_err(NoNetwork::BadHost)?;
-    let (socket, listener) =
-        PrivateSocket::bind(&std::env::temp_dir()).map_err(|error| NoNetwork::NotServed(error.to_string()))?;
-    let spec = spec.bridge(&listener).map_err(|error| NoNetwork::NotServed(error.to_string()))?;
+    let (socket, listener) = PrivateSocket::bind(&std::env::temp_dir()).map_err(NoNetwork::not_served)?;
+    let spec = spec.bridge(&listener).map_err(NoNetwork::not_served)?;
     let log = |record: &RequestRecord| {
         if record.stage == Stage::End {
             tell(record);
@@ -50,8 +55,7 @@ pub(crate) fn open(spec: Sandbox, allowed: Allowed<'_>) -> Result<(Sandbox, Opti
     let mut config = ProxyConfig::new(list, Arc::new(log));
     config.allow_loopback_ports =
         allowed.loopback_ports.iter().filter_map(|port| Port::new(*port)).collect::<BTreeSet<_>>();
-    let proxy = Proxy::start(listener, config)
-        .map_err(|error| NoNetwork::NotServed(format!("{error}; hint: {}", error.hint())))?;
+    let proxy = Proxy::start(listener, config).map_err(NoNetwork::not_served)?;
     Ok((spec, Some(Network { _proxy: proxy, _socket: socket })))
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::{Value, json};
 use tripwire_core::counted::counted;
-use tripwire_core::explain::Explain as _;
+use tripwire_core::explain::Explain;
 use tripwire_egress::AllowListError;
 use tripwire_sandbox::{
     ApplyError, Budget, Captured, ChangeSet, End, FindingFate, Layer, LayerState, Layers, NotRun, Report, SpecError,
@@ -213,10 +213,10 @@ pub(crate) fn bad_host(form: Form, error: &AllowListError) -> Exit {
 }
 
 /// Nothing was run because allowed hosts cannot be served.
-pub(crate) fn not_run_for_network(form: Form, cause: &str) -> Exit {
-    let hint = "run without `--allow-host`; the command then has no network";
-    let object = refusal("network", cause, hint, json!({"network": {"state": "missing", "detail": cause}}));
-    print_refusal(form, object, cause, hint);
+pub(crate) fn not_run_for_network(form: Form, error: &dyn Explain) -> Exit {
+    let (cause, hint) = (error.to_string(), format!("{}, or run without `--allow-host`", error.hint()));
+    let object = refusal("network", &cause, &hint, json!({"network": {"state": "missing", "detail": cause}}));
+    print_refusal(form, object, &cause, &hint);
     Exit::DoesNotHold
 }
 

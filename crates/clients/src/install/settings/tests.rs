@@ -4,7 +4,7 @@ use super::*;
 use crate::client::Client;
 
 fn form(client: Client) -> &'static HookSettings {
-    client.adapter().hook_settings()
+    client.adapter().settings
 }
 
 const COMMAND: &str = "'/opt/tripwire' hook claude || { echo 'tripwire: guard failed' >&2; exit 2; }";
