@@ -80,7 +80,7 @@ impl Explain for BundleError {
 struct BundleHead {
     key: Option<String>,
     records: u64,
-    session: SessionId,
+    session: String,
     version: u32,
 }
 
@@ -118,7 +118,7 @@ pub fn write(journal: &mut Journal<Disk>, key: Option<&Verifier>, out: impl Writ
     out.line(&BundleLine::Bundle(BundleHead {
         key: key.map(ToString::to_string),
         records: place.records(),
-        session: paths.session().clone(),
+        session: paths.session().to_string(),
         version: VERSION,
     }))?;
     let checkpoints = notes(&paths, place.records(), &mut out)?;
@@ -272,7 +272,7 @@ pub fn unpack(mut reader: impl BufRead) -> Result<Unpacked, BundleError> {
     }
     let mut unpacked = Unpacked {
         folder: fresh_folder()?,
-        session: head.session,
+        session: SessionId::parse(&head.session).map_err(|error| no_bundle(error.to_string()))?,
         records: head.records,
         key: head.key.as_deref().and_then(Verifier::parse),
         problem: None,

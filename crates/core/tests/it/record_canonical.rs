@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tripwire_core::record::canonical::{CanonicalError, DEPTH_LIMIT, to_string, write};
+use tripwire_testing::sized;
 
 #[derive(Serialize)]
 #[serde(rename = "$tripwire::Ratio")]
@@ -312,7 +313,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sized(300, 2_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_value_in_any_member_order_gives_the_oracles_text(value in any_value(), seed in any::<u64>()) {

@@ -8,14 +8,17 @@ mod session;
 use healthy::Healthy;
 use looping::Looping;
 use session::{Dice, Session};
+use tripwire_testing::sized;
 
 /// Sessions per kind. Each is another draw of tools, files, words, fillers and numbers.
-const SEEDS: u64 = 60;
+fn seeds() -> std::ops::Range<u64> {
+    0..sized(15, 60)
+}
 
 #[test]
 fn loop_2_every_synthetic_loop_is_overridden_in_time() {
     for kind in Looping::ALL {
-        for seed in 0..SEEDS {
+        for seed in seeds() {
             let mut dice = Dice::new(seed);
             let mut session = Session::default();
             healthy::play(Healthy::Reading, &mut session, &mut dice, 3);
@@ -31,7 +34,7 @@ fn loop_2_every_synthetic_loop_is_overridden_in_time() {
 #[test]
 fn loop_2_proven_synthetic_loops_are_held_or_stopped_after_the_override() {
     for kind in [Looping::Identical, Looping::Spread, Looping::Cycle, Looping::OneError, Looping::EditAndUndo] {
-        for seed in 0..SEEDS {
+        for seed in seeds() {
             let mut dice = Dice::new(seed);
             let mut session = Session::default();
             looping::play(kind, &mut session, &mut dice);
@@ -47,7 +50,7 @@ fn loop_2_proven_synthetic_loops_are_held_or_stopped_after_the_override() {
 #[test]
 fn loop_3_no_synthetic_healthy_work_is_held_or_even_overridden() {
     for kind in Healthy::ALL {
-        for seed in 0..SEEDS {
+        for seed in seeds() {
             let mut dice = Dice::new(seed);
             let mut session = Session::default();
             let rounds = dice.between(12, 40);
@@ -60,7 +63,7 @@ fn loop_3_no_synthetic_healthy_work_is_held_or_even_overridden() {
 
 #[test]
 fn loop_3_healthy_work_of_all_kinds_in_one_session_is_not_held() {
-    for seed in 0..SEEDS {
+    for seed in seeds() {
         let mut dice = Dice::new(seed);
         let mut session = Session::default();
         for _ in 0..8 {
@@ -74,7 +77,7 @@ fn loop_3_healthy_work_of_all_kinds_in_one_session_is_not_held() {
 
 #[test]
 fn loop_1_an_identical_loop_is_overridden_at_the_third_and_stopped_at_the_fourth() {
-    for seed in 0..SEEDS {
+    for seed in seeds() {
         let mut session = Session::default();
         looping::play(Looping::Identical, &mut session, &mut Dice::new(seed));
         assert_eq!((session.overridden_at, session.stopped_at), (Some(2), Some(3)), "seed {seed}");
@@ -83,7 +86,7 @@ fn loop_1_an_identical_loop_is_overridden_at_the_third_and_stopped_at_the_fourth
 
 #[test]
 fn chain_6_the_state_stays_within_its_bound_in_every_synthetic_session() {
-    for seed in 0..SEEDS {
+    for seed in seeds() {
         let mut dice = Dice::new(seed);
         let mut session = Session::default();
         healthy::play(Healthy::Research, &mut session, &mut dice, 40);

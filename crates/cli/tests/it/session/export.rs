@@ -78,7 +78,7 @@ fn an_export_overwrites_nothing_and_a_file_that_is_no_bundle_is_refused() {
     fs::write(&other, "plain text\n").unwrap();
     place.run(&["verify", "other"]).ended(2).complains("no bundle");
     fs::write(&other, "{\"bundle\":{\"key\":null,\"records\":1,\"session\":\"../../x\",\"version\":1}}\n").unwrap();
-    place.run(&["verify", "other"]).ended(2).complains("is not a session name");
+    place.run(&["verify", "other"]).ended(2).complains("is not a session id");
 }
 
 #[test]

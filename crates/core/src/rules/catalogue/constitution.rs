@@ -24,7 +24,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         settings: &[],
         source: "Master spec §1.4; SPEC §1.2.",
         fires: "A STOP arrives in the middle of productive work: the work ends.",
-        quiet: "Nobody said stop and no limit is near: the work goes on at full speed.",
+        quiet: "No one said stop and no limit is near: the work goes on at full speed.",
     },
     RuleEntry {
         id: "CONST-3",
@@ -71,7 +71,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         threshold: "Any edit of a threshold after the session began.",
         settings: &["profile"],
         source: "Master spec §6.2; SPEC §1.6.",
-        fires: "Somebody raises gate.max_tokens_per_minute in the manifest during a run: POLICY_DRIFT, the old value \
+        fires: "A person raises gate.max_tokens_per_minute in the manifest during a run: POLICY_DRIFT, the old value \
                 stays.",
         quiet: "A person sets safety.consecutive_failures to 0: MANUAL_OVERRIDE, and the counter is 0.",
     },
@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "CHAIN-2",
         title: "Facts travel with the event",
         what: "What the rules need to know about a call (action, digests, sketch, outcome, costs, turn, workspace) is \
-               computed before the step and stands in the event. The functions behind those facts are versioned, and \
+               computed before the step and is in the event. The functions behind those facts are versioned, and \
                the journal stores their results, so a later version cannot rewrite history.",
         threshold: "None: every added field is optional.",
         settings: &[],

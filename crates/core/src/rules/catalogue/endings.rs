@@ -84,7 +84,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "CTX-1",
         title: "How full the context is",
         what: "Use is cached plus current input over the model's real window, from the provider's own figures. Where no \
-               window is known the default stands in. Figures of sub-agents say nothing about the main context.",
+               window is known the default is used. Figures of sub-agents say nothing about the main context.",
         threshold: "Per cent of the window, rounded down.",
         settings: &["context.default_window"],
         source: "Geometry, context mathematics; SPEC §6.",
@@ -95,7 +95,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "CTX-2",
         title: "Three tiers of the context gate",
         what: "The first tier warns the agent, the second writes a briefing and restarts the worker, the third blocks \
-               every tool call until the context is cleared. Each tier is told once until it was left. Below the third \
+               every tool call until the context is cleared. Each tier is reported once until it was left. Below the third \
                the block is lifted.",
         threshold: "75, 80 and 85 per cent.",
         settings: &["context.warning_threshold", "context.mandatory_threshold", "context.hard_block_threshold"],
@@ -107,7 +107,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "CTX-3",
         title: "The mission briefing",
         what: "When the second tier is reached the objective, the last steps, the files read, the edits, the refused \
-               approaches and the todo are written to MISSION_BRIEFING.md. A fresh worker is told to read it and go on. \
+               approaches and the todo are written to MISSION_BRIEFING.md. A fresh worker is asked to read it and go on. \
                The objective and the last steps are copied word for word.",
         threshold: "The second tier of CTX-2.",
         settings: &["context.mandatory_threshold"],

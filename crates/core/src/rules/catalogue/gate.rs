@@ -61,7 +61,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "GATE-3",
         title: "Cooldown",
-        what: "After a veto of priority 1 to 4 nothing passes for the cooldown; a further such veto starts it anew. A \
+        what: "After a veto of priority 1 to 4 nothing passes for the cooldown; a further such veto starts it again. A \
                throttle of `balanced` never starts it. Surfaces that can wait hold the call, others answer with \
                retryAfterMs.",
         threshold: "60,000 ms after the veto.",
@@ -75,7 +75,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "Health",
         what: "Health starts at 1 and falls with incidents: entering LOOPING or RUNAWAY, execution errors, mode flips, \
                and each failed call from the third in a row. It comes back slowly and never beyond the cap. Below the \
-               soft threshold the agent is paused and a person told; below the hard one the session ends, and only a \
+               soft threshold the agent is paused and a person notified; below the hard one the session ends, and only a \
                person's restart opens it.",
         threshold: "Soft suspend below 0.6, hard stop below 0.3; LOOPING costs 0.15, RUNAWAY 0.25, the rest 0.05 each; \
                     0.01 a minute comes back, up to 0.8.",
@@ -144,10 +144,10 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "GATE-8.money",
         title: "Money",
-        what: "Costs of all agents are summed in millionths of a dollar. At the warning share the agent is told once; at \
+        what: "Costs of all agents are summed in millionths of a dollar. At the warning share the agent is warned once; at \
                the budget everything is held until a person raises it. A request may reserve its price beforehand and is \
                refused when that does not fit. A budget binds in observe mode as well.",
-        threshold: "Told at 0.8 of the budget, held at the whole of it.",
+        threshold: "Warned at 0.8 of the budget, held at the whole of it.",
         settings: &["money.budget_micro_usd", "money.warning_share"],
         source: "SPEC §3, Gate 8.",
         fires: "A budget of 1,000,000 and events that cost 1,000,000 together: held for money.",

@@ -9,7 +9,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         title: "The ladder",
         what: "Repetition climbs four rungs: a note in the log, a typed override for the agent, a hold that waits for \
                the advisor, and the end of the session. Note and override let the call pass; hold and stop veto it with \
-               LOOP_DETECTED. Each rung is told once.",
+               LOOP_DETECTED. Each rung is reported once.",
         threshold: "Note at 3, override at 3 identical actions in a row, hold at 5, stop at the 4th identical action or \
                     at 10.",
         settings: &[
@@ -118,7 +118,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "LOOP-2.failing",
         title: "Failures in a row",
         what: "`balanced` counts failures whatever they say, because varied errors without one success are no progress \
-               either. A success or a person's turn ends the row; calls whose end nobody saw neither count nor end it. \
+               either. A success or a person's turn ends the row; calls whose end was not seen neither count nor end it. \
                Parallel failures of one turn are one.",
         threshold: "Note at 3 in a row, override at 5 in a row or 8 of the last 12.",
         settings: &["loops.failing_override_threshold"],
@@ -159,7 +159,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         threshold: "Note at the first, override at 2 among the last 4 calls.",
         settings: &["loops.echo_threshold"],
         source: "SPEC §4, `balanced`.",
-        fires: "A request to another agent is printed twice, and nobody answers: overridden.",
+        fires: "A request to another agent is printed twice, without an answer: overridden.",
         quiet: "A file is written and shown once.",
     },
     RuleEntry {
@@ -211,7 +211,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "LOOP-4",
         title: "Typed override and advice",
-        what: "What the agent is told is a record with fixed fields: what not to repeat, how often it was seen, whether \
+        what: "What the agent receives is a record with fixed fields: what not to repeat, how often it was seen, whether \
                result and workspace moved, and the advisor's words as a quoted, capped field. The system prompt is never \
                touched. A hold for a loop ends with an answer that says something, or with a person's resume; an empty \
                answer changes nothing.",
@@ -219,7 +219,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         settings: &[],
         source: "Guardrails, loop guard; SPEC §4.4.",
         fires: "Held for a loop, the advisor answers `try the other module`: the hold ends, the advice is injected.",
-        quiet: "The advisor answers with blanks: the hold stands.",
+        quiet: "The advisor answers with blanks: the hold remains.",
     },
     RuleEntry {
         id: "LOOP-5",

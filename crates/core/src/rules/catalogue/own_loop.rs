@@ -24,8 +24,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         threshold: "Every tool error.",
         settings: &[],
         source: "Agent loop §5; SPEC §9.2.",
-        fires: "A command exits with 2: its text stands in the next prompt.",
-        quiet: "A command exits with 0: its output stands there instead.",
+        fires: "A command exits with 2: its text is in the next prompt.",
+        quiet: "A command exits with 0: its output is there instead.",
     },
     RuleEntry {
         id: "RUN-3",
@@ -60,7 +60,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         settings: &["safety.hard_loop_threshold"],
         source: "Geometry, out-of-band advisor; SPEC §9.8.",
         fires: "HARD_LOOP: the advisor is asked.",
-        quiet: "SOFT_LOOP: a note, nobody is asked.",
+        quiet: "SOFT_LOOP: a note, no one is asked.",
     },
     RuleEntry {
         id: "MEM-1",

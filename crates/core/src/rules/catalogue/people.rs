@@ -43,7 +43,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "CTRL-4",
         title: "Stop ends in a receipt",
         what: "Stopping freezes the whole process tree, kills it, watches for processes that come back and prints how \
-               many ended, how many survived and how long it took. The command succeeds only when nobody survived. \
+               many ended, how many survived and how long it took. The command succeeds only when no process survived. \
                Daemons that left the tree by forking twice are found too.",
         threshold: "0 survivors.",
         settings: &[],
@@ -76,8 +76,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     },
     RuleEntry {
         id: "FLOOR-1",
-        title: "The floor of irreversible commands",
-        what: "A shell command that would destroy what nobody gets back, outside of what the run itself may lose, waits \
+        title: "Destructive commands wait for a person",
+        what: "A shell command that would destroy what cannot be restored, outside of what the run itself may lose, waits \
                for a person: deleting a home, the system, a repository's history or work that no commit holds; rewriting a \
                protected branch; throwing away uncommitted changes; disks, databases, services; code from the network. \
                The line is judged as parsed and against the real workspace, so the same command may pass in one state \
@@ -104,7 +104,7 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
         id: "IDENT-1",
         title: "Identity for critical operations",
         what: "An agent's configuration has a checksum. Operations that are named critical need a checksum on the signed \
-               gold-standard list and an authorized role. An unsigned or damaged list trusts nobody.",
+               gold-standard list and an authorized role. An unsigned or damaged list trusts no one.",
         threshold: "Any critical operation.",
         settings: &[
             "identity.authorized_roles",

@@ -30,7 +30,7 @@ pub enum ManifestProblem {
         problem: String,
     },
     /// One key is there twice, so that it is not clear which value is meant.
-    #[error("the key `{key}` stands twice")]
+    #[error("the key `{key}` appears twice")]
     DuplicateKey {
         /// The key.
         key: String,

@@ -141,7 +141,7 @@ fn a_wrong_type_is_refused_with_line_value_and_wish() {
 fn unreadable_yaml_is_refused_with_its_line() {
     for (text, wanted) in [
         ("safety: {iteration_count: 1\n", "unclosed bracket"),
-        ("safety:\n  iteration_count: 1\n  iteration_count: 2\n", "line 3: the key `iteration_count` stands twice"),
+        ("safety:\n  iteration_count: 1\n  iteration_count: 2\n", "line 3: the key `iteration_count` appears twice"),
         ("safety:\n  iteration_count: &a 1\n  consecutive_failures: *a\n", "line 2"),
         ("<<: {a: 1}\n", "merge"),
         ("safety: !!python/object:x {}\n", "tag"),

@@ -4,7 +4,7 @@ use super::*;
 use crate::geometry::manifest::{Manifest, template};
 use std::path::Path;
 use std::process::Command;
-use tripwire_testing::{TestDir, skip};
+use tripwire_testing::{TestDir, sized, skip};
 
 fn number(path: &'static str, value: u64) -> Edit {
     Edit::new(path, NewValue::Number(value))
@@ -179,7 +179,8 @@ fn hostile_texts_are_quoted_so_that_they_read_back_exactly() {
 fn random_edits_of_random_styles_are_exact_or_refused() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut exact = 0_u32;
-    for round in 0..3_000 {
+    let rounds = sized(500, 3_000);
+    for round in 0..rounds {
         let text = random.document();
         let edit = random.edit();
         let Ok(after) = apply(&text, std::slice::from_ref(&edit)) else { continue };
@@ -196,7 +197,7 @@ fn random_edits_of_random_styles_are_exact_or_refused() {
         assert_eq!(comments(&text), comments(&after), "{round}: {text}\n{after}");
         assert_eq!(text.contains("\r\n"), after.contains("\r\n"), "{round}");
     }
-    assert!(exact > 2_500, "only {exact} of 3000 edits were possible");
+    assert!(exact > rounds * 5 / 6, "only {exact} of {rounds} edits were possible");
 }
 
 /// A small generator with a fixed seed: the same documents on every machine.
