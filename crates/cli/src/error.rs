@@ -38,7 +38,7 @@ pub(crate) enum Problem {
     /// An order was given by its file, but could not be journaled.
     #[error("`{}` is written and is enforced, but the act was not journaled: {error}", file.display())]
     Unjournaled { file: PathBuf, error: Box<Problem> },
-    #[error("this system does not tell when a local time is")]
+    #[error("this system cannot convert a local time")]
     NoLocalTime,
     /// Standard output is closed or full.
     #[error("cannot write to standard output: {0}")]

@@ -27,8 +27,17 @@ pub struct TranscriptDialect {
     pub may_be_answer: fn(&str) -> bool,
     /// The lines of a transcript that is one object and not a line per entry; none for all others.
     pub lines_of_whole_file: fn(&str) -> Option<Vec<String>>,
-    /// Whether the figures of an answer come behind the calls that it asked for.
-    pub figures_follow_calls: bool,
+    /// Where the figures of an answer are.
+    pub figures: FigureOrder,
+}
+
+/// Where a transcript has the figures of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureOrder {
+    /// With the answer, before the calls that it asked for.
+    BeforeCalls,
+    /// Behind the calls that it asked for.
+    BehindCalls,
 }
 
 /// One thing that a line says.

@@ -113,10 +113,10 @@ pub enum NameError {
     #[error("the host name has characters outside ASCII")]
     NotAscii,
     /// An address, in whatever spelling a resolver or a socket library would take for one.
-    #[error("an address was given where only a host name may stand")]
+    #[error("an address was given where only a host name is allowed")]
     AddressLiteral,
     /// A pattern; the list holds exact names.
-    #[error("a wildcard was given where only an exact host name may stand")]
+    #[error("a wildcard was given where only an exact host name is allowed")]
     Wildcard,
     /// Longer than DNS allows.
     #[error("the host name is longer than {NAME_BYTES_MAX} characters or a label longer than {LABEL_BYTES_MAX}")]

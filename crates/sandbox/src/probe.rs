@@ -126,7 +126,7 @@ fn advice(layer: Layer) -> (&'static str, &'static str) {
     match layer {
         Layer::Cgroup => (
             "without it root cannot bound memory and processes of the whole tree",
-            "mount the memory and pids controllers writable, or run as an ordinary user (a watchdog then stands in)",
+            "mount the memory and pids controllers writable, or run as an ordinary user (a watchdog then takes over)",
         ),
         Layer::Namespaces => (
             "without them the command would see the host's files, processes and network",

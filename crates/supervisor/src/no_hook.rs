@@ -77,7 +77,7 @@ impl NoHookDiagnosis {
     /// started at the same time: then the first hook of this one is on its way.
     pub(crate) fn look(&mut self, now: Duration) -> Option<String> {
         if self.heard.as_ref().is_some_and(|heard| heard.load(Ordering::Relaxed)) {
-            return Some(worked("its output tells of it"));
+            return Some(worked("its output shows it"));
         }
         if now < self.next {
             return None;
@@ -87,7 +87,7 @@ impl NoHookDiagnosis {
         let path = paths.find(|path| self.is_made_here(path) && shows_calls(self.client, path))?;
         let since = *self.seen.get_or_insert(now);
         let is_late = now.saturating_sub(since) >= ON_ITS_WAY_WITHIN;
-        is_late.then(|| worked(&format!("calls stand in `{}`", path.display())))
+        is_late.then(|| worked(&format!("calls are in `{}`", path.display())))
     }
 
     /// Whether a transcript was begun since the start, in this workspace, as far as it tells.
@@ -119,7 +119,7 @@ impl NoHookDiagnosis {
     fn work(&self) -> Option<String> {
         for path in self.transcripts.iter().flat_map(|place| place.files().paths) {
             if self.is_new(&path) && shows_calls(self.client, &path) {
-                return Some(format!("calls stand in `{}`", path.display()));
+                return Some(format!("calls are in `{}`", path.display()));
             }
         }
         let root = self.root.as_ref()?;

@@ -31,7 +31,7 @@ pub enum SessionError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A person's order to stop is in force.
-    #[error("`{}` stands: a person stopped this workspace", path.display())]
+    #[error("`{}` is set: a person stopped this workspace", path.display())]
     StopStands {
         /// The order.
         path: PathBuf,

@@ -15,7 +15,7 @@ pub(crate) fn too_many(file: &str, old: &str) -> String {
     let shown: Vec<String> = places.iter().take(PLACES_SHOWN).map(ToString::to_string).collect();
     let more = if places.len() > PLACES_SHOWN { " and more" } else { "" };
     format!(
-        "`old` stands there {} times, at lines {}{more}; add lines around it until it is the only one, or set `all`",
+        "`old` occurs there {} times, at lines {}{more}; add lines around it until it is the only one, or set `all`",
         places.len(),
         shown.join(", ")
     )

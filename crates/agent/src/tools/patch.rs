@@ -338,7 +338,7 @@ impl Hunk {
             [only] => Ok(*only),
             [] => Err(mismatch(&old, lines, expected)),
             [..] => Err(format!(
-                "its old lines are not at line {}, and stand at more than one other place (lines {} and {})",
+                "its old lines are not at line {}, and occur at more than one other place (lines {} and {})",
                 self.at,
                 others.first().map_or(0, |line| line.saturating_add(1)),
                 others.last().map_or(0, |line| line.saturating_add(1)),

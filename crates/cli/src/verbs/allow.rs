@@ -19,7 +19,7 @@ use tripwire_workspace::session::SessionId;
 
 /// Let a held command pass once: exactly that command, in that folder, within 24 hours.
 ///
-/// The code stands in the refusal. The act is journaled in the session that held the command; the agent has to ask for
+/// The code is in the refusal. The act is journaled in the session that held the command; the agent has to ask for
 /// the command again.
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
@@ -45,7 +45,7 @@ enum AllowError {
 impl Explain for AllowError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::NoHeldCommand { .. } => "the code stands in the refusal; see `tripwire log`".into(),
+            Self::NoHeldCommand { .. } => "the code is in the refusal; see `tripwire log`".into(),
             Self::AmbiguousCode { .. } => {
                 "judge each with `tripwire judge`, and run the one that you want yourself".into()
             }

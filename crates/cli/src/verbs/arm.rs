@@ -23,7 +23,7 @@ pub(crate) struct ArmArgs {
 
 /// Let the hooks only watch: they decide and write down, and refuse nothing but what people and explicit limits refuse.
 ///
-/// STOP and PAUSE, an explicit budget or wall clock and the floor of irreversible commands still bind. Such a session is
+/// STOP and PAUSE, an explicit budget or wall clock and the destructive-command guard still apply. Such a session is
 /// never reported as guarded. `tripwire run` and `tripwire agent` are always armed.
 #[derive(Debug, Args)]
 pub(crate) struct DisarmArgs {

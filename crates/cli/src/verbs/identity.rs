@@ -39,7 +39,7 @@ enum IdentityAct {
     Show(IdentityShowArgs),
     /// Vouch for the configuration as it is now: put it on the signed list.
     Sign(IdentitySignArgs),
-    /// Trust the list of somebody else, by the key that signs it.
+    /// Trust another person's list, by the key that signs it.
     Trust(IdentityTrustArgs),
     /// Check the configuration against the signed list.
     Verify(IdentityVerifyArgs),

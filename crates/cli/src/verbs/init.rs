@@ -21,7 +21,7 @@ use tripwire_workspace::mode::{Choice, word};
 ///
 /// What you wrote there stays as it is; the change is shown as a diff, the file as it was is kept beside it, and a second
 /// run changes nothing. The hooks begin in `observe`: they decide and write down, and refuse nothing but what people,
-/// explicit limits and the floor of irreversible commands refuse. `tripwire arm` lets them bind.
+/// explicit limits and the destructive-command guard refuse. `tripwire arm` enforces them.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -207,7 +207,7 @@ impl Plan {
             }
         };
         said.line(&match mode {
-            Mode::Observe => format!("mode        {}: nothing but the floor is refused yet", word(mode)),
+            Mode::Observe => format!("mode        {}: only destructive commands are refused so far", word(mode)),
             Mode::Armed => format!("mode        {}: what the policy refuses is refused", word(mode)),
         });
         said.line(match mode {

@@ -39,7 +39,7 @@ pub(crate) struct SandboxArgs {
 enum SandboxVerb {
     /// Run one command confined to a workspace.
     Exec(Box<ExecArgs>),
-    /// Show what staged runs would change, with the digest that a review binds to.
+    /// Show what staged runs would change, with the digest that a review is for.
     Diff(StageArgs),
     /// Carry staged changes into the workspace, if they are the ones named by the digest.
     Apply(SandboxApplyArgs),

@@ -21,7 +21,7 @@ use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
 use tripwire_workspace::{StatePlace, Workspace};
 
-/// Show how the newest session stands, on one screen.
+/// Show the state of the newest session, on one screen.
 ///
 /// Ends with 0 if all is well, 5 if something waits for a person, 9 if the guard itself is not sound.
 #[derive(Debug, Args)]
@@ -106,8 +106,8 @@ impl<'a> Status<'a> {
                 continue;
             }
             self.waits.push(match file {
-                ControlFile::Stop => "STOP stands: nothing goes on and nothing begins; `tripwire resume`".to_owned(),
-                ControlFile::Pause => "PAUSE stands: every session holds; `tripwire resume`".to_owned(),
+                ControlFile::Stop => "STOP is set: nothing goes on and nothing begins; `tripwire resume`".to_owned(),
+                ControlFile::Pause => "PAUSE is set: every session is paused; `tripwire resume`".to_owned(),
                 ControlFile::BlockerReport => {
                     "BLOCKER_REPORT.md waits: read it, then `tripwire ack blocker`".to_owned()
                 }
@@ -232,7 +232,7 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
     let (records, signed) = (driver.journal().records(), driver.signed());
     let guard = match view.guard {
         Mode::Armed => "armed",
-        Mode::Observe => "observing only: nothing but people's controls, explicit budgets and the floor binds",
+        Mode::Observe => "observing only: people's controls, explicit budgets and the destructive-command guard apply",
     };
     let budget = match view.budget_micro_usd {
         Some(budget) => format!(" of ${}", dollars(budget.get())),

@@ -4,8 +4,8 @@ use super::hook::response;
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput,
-    TranscriptDialect, elements, is_true, text_of, value_of,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, FigureOrder, Item, LineForm, RawResult, RawToolCall,
+    ToolOutput, TranscriptDialect, elements, is_true, text_of, value_of,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
     read_line: read,
     may_be_answer,
     lines_of_whole_file: |_| None,
-    figures_follow_calls: false,
+    figures: FigureOrder::BeforeCalls,
 };
 
 #[derive(Deserialize)]

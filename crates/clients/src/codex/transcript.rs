@@ -4,8 +4,8 @@
 use crate::hooks::event::ToolCall;
 use crate::token_count::TokenCount;
 use crate::transcript::{
-    Announcement, AnswerFigures, CallOutcome, CountedBy, Item, LineForm, RawResult, RawToolCall, ToolOutput,
-    TranscriptDialect, elements, text_of, value_of,
+    Announcement, AnswerFigures, CallOutcome, CountedBy, FigureOrder, Item, LineForm, RawResult, RawToolCall,
+    ToolOutput, TranscriptDialect, elements, text_of, value_of,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,7 +23,7 @@ pub(super) static TRANSCRIPT: TranscriptDialect = TranscriptDialect {
     read_line: read,
     may_be_answer,
     lines_of_whole_file: |_| None,
-    figures_follow_calls: true,
+    figures: FigureOrder::BehindCalls,
 };
 
 fn is_transcript(path: &Path) -> bool {

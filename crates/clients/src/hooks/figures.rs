@@ -77,7 +77,9 @@ fn event(figures: &Figures, agent: Option<&str>, window: Option<Tokens>) -> Agen
     let output = tokens.output.plus(tokens.reasoning);
     let model = match figures.basis {
         PriceBasis::Listed => Label::cut(&figures.model),
-        PriceBasis::HighestKnown => Label::cut(&format!("{} (no price known: the dearest is taken)", figures.model)),
+        PriceBasis::HighestKnown => {
+            Label::cut(&format!("{} (no price known: the highest known one is taken)", figures.model))
+        }
     };
     AgentEvent {
         agent_id: agent.map(Label::cut),

@@ -54,7 +54,7 @@ pub(crate) fn read(input: &str) -> Result<Value, String> {
     let value: Value =
         serde_json::from_str(input).map_err(|error| format!("the call's arguments cannot be read: {error}"))?;
     if is_deeper(&value, DEPTH_MAX) {
-        return Err(format!("the call's arguments are nested more than {DEPTH_MAX} levels deep: nobody can read them"));
+        return Err(format!("the call's arguments are nested more than {DEPTH_MAX} levels deep: they are not read"));
     }
     Ok(value)
 }

@@ -156,9 +156,7 @@ fn links_beside_the_settings_are_never_written_through() {
     let dir = tempfile::tempdir().unwrap();
     let (scope, path, outside) = checkout(dir.path());
     std::fs::write(&path, OWN).unwrap();
-    for suffix in [".before-tripwire"] {
-        std::os::unix::fs::symlink(&outside, format!("{}{suffix}", path.display())).unwrap();
-    }
+    std::os::unix::fs::symlink(&outside, format!("{}.before-tripwire", path.display())).unwrap();
     let change = Change::install(form(Client::Claude), &in_scope(&path, &scope), "x hook claude").unwrap();
     change.carry_out().unwrap();
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "{}");

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::hooks::event::ToolCall;
-use crate::transcript::{Item, LineForm, RawToolCall};
+use crate::transcript::{FigureOrder, Item, LineForm, RawToolCall};
 use crate::usage::{self, Figures, SessionUsage};
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -127,7 +127,7 @@ impl PastReader {
         if figures.basis == PriceBasis::HighestKnown {
             self.contents.basis = PriceBasis::HighestKnown;
         }
-        let behind_calls = self.client.adapter().transcript.figures_follow_calls;
+        let behind_calls = self.client.adapter().transcript.figures == FigureOrder::BehindCalls;
         match self.contents.calls.last_mut() {
             Some(call) if behind_calls && call.spent.is_nothing() => call.spent = price,
             Some(_) | None => self.pending = self.pending.plus(price),
@@ -170,7 +170,8 @@ impl PastReader {
         if !id.is_empty() && newest.any(|call| call.id() == id) {
             return;
         }
-        let by_number = || self.client.adapter().transcript.figures_follow_calls.then(|| self.answers.to_string());
+        let by_number =
+            || (self.client.adapter().transcript.figures == FigureOrder::BehindCalls).then(|| self.answers.to_string());
         let answer = raw.answer.clone().map(std::borrow::Cow::into_owned).or_else(by_number);
         self.contents.calls.push(PastCall {
             call: raw.tool_call(),

@@ -137,7 +137,7 @@ fn check(top: &HeldFolder, plan: &[Planned]) -> io::Result<()> {
             other.before == Shape::Leaf && planned.path.starts_with(&other.path) && other.path != planned.path
         });
         if error.kind() != io::ErrorKind::NotFound && !was_a_link {
-            return refuse("a link stands where a folder was");
+            return refuse("a link is where a folder was");
         }
     }
     Ok(())

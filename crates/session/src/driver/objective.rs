@@ -41,7 +41,7 @@ pub(super) fn read(layout: &Layout, session: &SessionId) -> String {
     match load(layout, session) {
         Some(Said { first, newest }) if newest.is_empty() => first,
         Some(Said { first, newest }) => format!("{first}\n\nAsked for last:\n{newest}"),
-        None => "not told to tripwire: see the first prompt of the session".to_owned(),
+        None => "not known to tripwire: see the first prompt of the session".to_owned(),
     }
 }
 
@@ -61,12 +61,12 @@ mod tests {
         let layout = Layout::at(folder.path());
         let session = SessionId::first(WallClock::from_epoch_ms(1_790_000_000_000));
         assert!(read(&layout, &session).contains("not told"));
-        for said in ["mend the parser\nand test it", "Read .geometry/MISSION_BRIEFING.md and continue", "  "] {
+        for said in ["fix the parser\nand test it", "Read .geometry/MISSION_BRIEFING.md and continue", "  "] {
             keep(&layout, &session, said).unwrap();
-            assert_eq!(read(&layout, &session), "mend the parser\nand test it");
+            assert_eq!(read(&layout, &session), "fix the parser\nand test it");
         }
         keep(&layout, &session, "now the lexer").unwrap();
         keep(&layout, &session, "now the printer").unwrap();
-        assert_eq!(read(&layout, &session), "mend the parser\nand test it\n\nAsked for last:\nnow the printer");
+        assert_eq!(read(&layout, &session), "fix the parser\nand test it\n\nAsked for last:\nnow the printer");
     }
 }

@@ -31,8 +31,8 @@ fn input(fact: &ControlFact) -> What {
         ControlFact::Appeared { file, .. } => What::Human(match file {
             ControlFile::Stop => HumanAct::Stop,
             ControlFile::Pause => HumanAct::Pause,
-            ControlFile::BlockerReport => other("a blocker report stands that this session did not write"),
-            ControlFile::Checkpoint => other("a checkpoint stands that this session did not write"),
+            ControlFile::BlockerReport => other("there is a blocker report that this session did not write"),
+            ControlFile::Checkpoint => other("there is a checkpoint that this session did not write"),
         }),
         ControlFact::Removed { file } => What::Human(match file {
             ControlFile::Stop => HumanAct::WithdrawStop,

@@ -44,7 +44,7 @@ pub enum DecodeError {
         found: &'static str,
     },
     /// Two forms are mixed in one line.
-    #[error("field `{field}` cannot stand beside `{beside}`")]
+    #[error("field `{field}` cannot be combined with `{beside}`")]
     Mixed {
         /// One field.
         field: &'static str,
@@ -374,9 +374,9 @@ mod tests {
             ("nonsense", "column 1: a JSON object was expected"),
             ("\u{feff}{}", "byte order mark"),
             (r#"{"timestamp":-1}"#, "expected a whole number that is not negative"),
-            (r#"{"at":1,"what":"tick","tool":"Bash"}"#, "field `tool` cannot stand beside `what`"),
-            (&EVENT.replace('{', "{\"at\":1,"), "field `at` cannot stand beside"),
-            (&EVENT.replace('}', ",\"text\":\"x\"}"), "field `text` cannot stand beside"),
+            (r#"{"at":1,"what":"tick","tool":"Bash"}"#, "field `tool` cannot be combined with `what`"),
+            (&EVENT.replace('{', "{\"at\":1,"), "field `at` cannot be combined with"),
+            (&EVENT.replace('}', ",\"text\":\"x\"}"), "field `text` cannot be combined with"),
             (&EVENT.replace('}', ",\"action\":5}"), "expected an object"),
             (r#"{"timestamp":1}"#, "field `tokenCount` is missing"),
             (&EVENT.replace("\"tokenCount\":2", "\"tokenCount\":-2"), "field `tokenCount`, column"),
@@ -387,10 +387,10 @@ mod tests {
             (&EVENT.replace('{', "{\"timestamp\":0,"), "duplicate field `timestamp`"),
             (&EVENT.replace('}', ",\"outcome\":{\"status\":\"maybe\"}}"), "field `outcome.status`"),
             (&EVENT.replace('}', ",\"flags\":[\"dance\"]}"), "unknown flag `dance`"),
-            (&EVENT.replace('}', ",\"output\":\"x\"}"), "field `output` cannot stand beside"),
+            (&EVENT.replace('}', ",\"output\":\"x\"}"), "field `output` cannot be combined with"),
             (r#"{"what":"tick"}"#, "field `at` is missing"),
             (r#"{"at":1,"what":"dance"}"#, "unknown variant `dance`"),
-            (r#"{"at":1,"what":"tick","timestamp":4}"#, "cannot stand beside"),
+            (r#"{"at":1,"what":"tick","timestamp":4}"#, "cannot be combined with"),
         ] {
             assert!(problem(line).contains(expected), "{line}: {}", problem(line));
         }

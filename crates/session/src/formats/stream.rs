@@ -37,7 +37,7 @@ pub enum StreamError {
         before: RunMillis,
     },
     /// A scenario's head stands in the middle.
-    #[error("line {line}: field `scenario`: stands only in the first line")]
+    #[error("line {line}: field `scenario`: is allowed only in the first line")]
     LateHeader {
         /// Its number, from 1.
         line: u64,

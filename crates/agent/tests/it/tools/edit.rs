@@ -21,7 +21,7 @@ fn an_exact_replacement_changes_the_one_place_and_keeps_the_mode() {
 fn a_text_that_stands_there_more_than_once_needs_all() {
     let mut fixture = fixture(&[("f", "x = 1\ny = 1\n")]);
     let error = fixture.error("edit", &json!({"path": "f", "old": "= 1", "new": "= 2"}));
-    assert!(error.contains("`old` stands there 2 times, at lines 1, 2"), "{error}");
+    assert!(error.contains("`old` occurs there 2 times, at lines 1, 2"), "{error}");
     assert_eq!(fixture.text("f"), "x = 1\ny = 1\n");
     let edited = fixture.ok("edit", &json!({"path": "f", "old": "= 1", "new": "= 2", "all": true}));
     assert_eq!(edited["files"][0]["replacements"], 2);

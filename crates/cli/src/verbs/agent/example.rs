@@ -25,10 +25,10 @@ const ADVISOR: &str = "advisor.jsonl";
 
 /// What a person reads before it begins.
 const INTRODUCTION: &str = "\
-A small program is broken, and an agent is to mend it. The agent's answers come from a recording,
+A small program is broken, and an agent is to fix it. The agent's answers come from a recording,
 so this needs no key and no network. The guard that decides, the sandbox that runs the commands
 and the journal are the real ones. The agent will run the tests again and again instead of
-thinking, be overridden, be held until an advisor has spoken, mend the program, and say that it is
+thinking, be overridden, be held until an advisor has spoken, fix the program, and say that it is
 done before the tests have passed.";
 
 /// The example, unpacked.
@@ -61,7 +61,7 @@ impl Example {
             ("log".to_owned(), "every decision, as it was journaled"),
             (format!("why {telling}"), "the one that held the loop, with its rule and its evidence"),
             (format!("replay {}", left.session), "the same loop again, without a model and without tools"),
-            ("verify".to_owned(), "that nobody changed a record"),
+            ("verify".to_owned(), "that no record was changed"),
         ];
         let lines: String = verbs.iter().map(|(verb, what)| format!("  tripwire {verb:<34} {what}\n")).collect();
         print::say(&format!(

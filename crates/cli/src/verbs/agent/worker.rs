@@ -58,7 +58,7 @@ pub(crate) enum WorkerError {
     },
     /// The objective does not fit a command line.
     #[error(
-        "the objective has {bytes} bytes, and the engine `{name}` is told at most {OBJECTIVE_BYTES_MAX} on its command line"
+        "the objective has {bytes} bytes, and the engine `{name}` takes at most {OBJECTIVE_BYTES_MAX} on its command line"
     )]
     Objective {
         /// The engine.
@@ -241,7 +241,7 @@ fn not_begun(order: &str) -> WorkerTurn {
         tested: None,
         tokens: Tokens::ZERO,
     };
-    WorkerTurn { text: format!("`.geometry/{order}` stands: nothing was begun"), work }
+    WorkerTurn { text: format!("`.geometry/{order}` is set: nothing was started"), work }
 }
 
 /// What the supervisor has to say stands between the lines of the story.

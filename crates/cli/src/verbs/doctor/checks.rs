@@ -41,7 +41,8 @@ fn how(layout: &Layout) -> CheckResult {
     match mode::wanted(layout, workspace::state_home().as_deref()) {
         Mode::Armed => CheckResult::kept("mode", format!("{}: what the policy refuses is refused", word(Mode::Armed))),
         Mode::Observe => {
-            let proof = format!("{}: hooks decide and write down, and refuse only the floor", word(Mode::Observe));
+            let proof =
+                format!("{}: hooks decide and write down, and refuse only destructive commands", word(Mode::Observe));
             CheckResult::off("mode", proof, "tripwire arm")
         }
     }

@@ -70,7 +70,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
     }
     let why = report.findings.last().map(|finding| format!("`tripwire why {}`, ", finding.decision.get()));
     let stopped = report.ending == Ending::Stopped(StopReason::StoppedByPerson);
-    let order = if stopped { "; `tripwire resume` before a new run, if STOP still stands" } else { "" };
+    let order = if stopped { "; `tripwire resume` before a new run, if STOP is still set" } else { "" };
     let why = why.unwrap_or_default();
     lines.push(format!("  next      {why}`tripwire log`, `tripwire replay {}`{order}", report.session));
     lines

@@ -160,7 +160,7 @@ impl Sum {
         lines.push(format!("spent since the first repeat of each alarm: {}", spending(self.since_first_repeat)));
         if self.unknown_models > 0 {
             lines.push(format!(
-                "{} {} a model that is not in the price table: it is charged at the dearest known price",
+                "{} {} a model that is not in the price table: it is charged at the highest known price",
                 counted(self.unknown_models, "transcript"),
                 agreeing(self.unknown_models, "names", "name")
             ));
@@ -185,7 +185,7 @@ fn line(past: &PastSession, judged: &Judged) -> Value {
         "broken_lines": past.broken_lines, "kind": scanned.kind, "rule": scanned.rule, "levels": scanned.levels,
         "spent": amount(past.spent), "saved": amount(judged.saved),
         "since_first_repeat": amount(judged.since_first_repeat),
-        "price": match past.basis { PriceBasis::Listed => "known", PriceBasis::HighestKnown => "dearest" },
+        "price": match past.basis { PriceBasis::Listed => "known", PriceBasis::HighestKnown => "highest" },
     })
 }
 

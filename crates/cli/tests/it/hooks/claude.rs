@@ -57,13 +57,13 @@ fn loop_1_the_third_identical_call_is_overridden_and_the_loop_ends_with_the_turn
 #[test]
 fn ctx_3_the_briefing_is_written_before_a_compaction_and_told_after_it() {
     let fixture = fixture("claude");
-    fixture.answer("UserPromptSubmit", &json!({"prompt": "mend the parser, and nothing else"}));
+    fixture.answer("UserPromptSubmit", &json!({"prompt": "fix the parser, and nothing else"}));
     fixture.answer("PreToolUse", &shell("ls src"));
     assert_eq!(fixture.answer("PreCompact", &json!({"trigger": "auto", "custom_instructions": null})), Value::Null);
     assert_eq!(fixture.answer("PostCompact", &json!({"trigger": "auto", "compact_summary": "x"})), Value::Null);
     let told = fixture.answer("SessionStart", &json!({"source": "compact"}));
     let context = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
-    assert!(context.contains("ls src") && context.contains("mend the parser, and nothing else"), "{context}");
+    assert!(context.contains("ls src") && context.contains("fix the parser, and nothing else"), "{context}");
     assert_eq!(fixture.answer("SessionStart", &json!({"source": "startup"})), Value::Null, "a fresh session has none");
 }
 

@@ -22,8 +22,8 @@ fn const_5_each_kind_of_bad_line_is_named_with_line_and_field() {
         (with("}", ",\"turnId\":\"\u{1}\"}"), &["field `turnId`", "control character"]),
         (b"{\"at\":1,\"what\":\"dance\"}".to_vec(), &["field `what", "unknown variant `dance`"]),
         (b"{\"what\":\"tick\"}".to_vec(), &["field `at` is missing"]),
-        (b"{\"at\":1,\"what\":\"tick\",\"tool\":\"Bash\"}".to_vec(), &["field `tool` cannot stand beside `what`"]),
-        (with("}", ",\"output\":\"x\"}"), &["field `output` cannot stand beside"]),
+        (b"{\"at\":1,\"what\":\"tick\",\"tool\":\"Bash\"}".to_vec(), &["field `tool` cannot be combined with `what`"]),
+        (with("}", ",\"output\":\"x\"}"), &["field `output` cannot be combined with"]),
         (b"{\"timestamp\":6,\"tool\":\"B\xff\",\"args\":{}}".to_vec(), &["field `tool`", "invalid unicode"]),
         (b"\xef\xbb\xbf{}".to_vec(), &["line 1", "byte order mark"]),
         (b"[1,2,3]".to_vec(), &["line 1", "a JSON object was expected and not a list"]),
@@ -62,7 +62,7 @@ fn const_5_time_that_runs_back_is_refused_with_both_times() {
     assert_eq!((ran.code, ran.out.lines().count()), (2, 1));
     ran.complained(&["line 2: field `timestamp`: 4 ms is before 5 ms"]);
     let late_head = format!("{EVENT}\n{{\"scenario\":{{\"title\":\"t\",\"rule\":\"LOOP-1\",\"must\":\"fire\"}}}}\n");
-    decide(late_head.as_bytes()).complained(&["line 2: field `scenario`: stands only in the first line"]);
+    decide(late_head.as_bytes()).complained(&["line 2: field `scenario`: is allowed only in the first line"]);
 }
 
 #[test]
