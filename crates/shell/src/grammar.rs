@@ -1,9 +1,10 @@
 //! The grammar: lists, pipelines, compounds, simple commands, redirections.
 
+use super::ast::{Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Sense, Simple, Wait};
 use super::dollar::quoted;
 use super::lexer::{Lexer, is_meta};
 use super::pending::{Expands, Pending, Tabs};
-use super::{Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Sense, Simple, SyntaxError, Wait};
+use super::syntax_error::SyntaxError;
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::rc::Rc;

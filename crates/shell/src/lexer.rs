@@ -1,7 +1,8 @@
 //! The characters of a command line: blanks, quotes, and the edges of words.
 
-use super::{Flow, Piece, Quote, Script, SyntaxError, Word};
-use crate::pending::Pending;
+use super::ast::{Flow, Piece, Quote, Script, Word};
+use super::pending::Pending;
+use super::syntax_error::{DEPTH_MAX, SyntaxError};
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -68,7 +69,7 @@ impl<'a> Lexer<'a> {
 
     pub(super) fn enter(&mut self) -> Result<(), SyntaxError> {
         self.depth += 1;
-        if self.depth > super::DEPTH_MAX { Err(SyntaxError::TooDeep) } else { Ok(()) }
+        if self.depth > DEPTH_MAX { Err(SyntaxError::TooDeep) } else { Ok(()) }
     }
 
     pub(super) const fn leave(&mut self) {
