@@ -17,6 +17,7 @@ mod heredoc;
 mod lexer;
 mod pending;
 mod syntax_error;
+pub mod wrappers;
 
 pub use ast::{
     Assign, Assignment, Command, Compound, Flow, Item, Join, Operation, Parameter, Piece, Quote, Redirect,
