@@ -21,7 +21,7 @@ use super::workspace::Workspace;
 type Needs<'a> = BTreeMap<&'a str, BTreeMap<&'a str, String>>;
 
 /// Crates in which files still need each other. A crate leaves this list for good.
-const STILL_OPEN: [&str; 1] = ["crates/observe"];
+const STILL_OPEN: [&str; 0] = [];
 
 /// Crates in which a module's file still needs its parts while they need it.
 const OPEN_TO_PARTS: [&str; 4] = ["crates/core", "crates/journal", "crates/session", "crates/workspace"];
