@@ -21,6 +21,7 @@ extern crate alloc;
 mod arguments;
 mod call;
 pub mod chant;
+mod commands;
 mod digest;
 mod error_kind;
 mod facts;
@@ -36,7 +37,6 @@ mod outcome;
 mod position;
 mod programs;
 mod raw;
-mod shell;
 mod signature;
 mod test_scripts;
 mod text_files;
@@ -57,7 +57,7 @@ pub use text_files::is_plain_text;
 pub use volatile::Volatility;
 
 /// The version of everything that this module computes; the golden test changes with it.
-pub const OBSERVE_VERSION: u32 = 2;
+pub const OBSERVE_VERSION: u32 = 3;
 
 #[cfg(test)]
 mod tests;

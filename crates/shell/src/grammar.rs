@@ -19,7 +19,20 @@ const CLOSING: [&str; 8] = ["then", "do", "done", "fi", "elif", "else", "esac", 
 impl Lexer<'_> {
     /// A list up to its end: a closing word, a closing parenthesis, `;;`, or the end of the text.
     pub(super) fn script(&mut self) -> Result<Script, SyntaxError> {
+        let outermost = self.depth == 0;
         let mut items = Vec::new();
+        match self.list(&mut items) {
+            Ok(()) => Ok(Script { items }),
+            Err(error) => {
+                if outermost {
+                    self.before_refusal = items;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn list(&mut self, items: &mut Vec<Item>) -> Result<(), SyntaxError> {
         let mut join = Join::Then;
         loop {
             let end = self.at;
@@ -34,15 +47,16 @@ impl Lexer<'_> {
                 if join != Join::Then {
                     return Err(SyntaxError::Refused("a command is missing after `&&` or `||`"));
                 }
-                return Ok(Script { items });
+                return Ok(());
             }
             let (sense, pipeline) = self.pipeline()?;
             self.skip_blanks();
-            let (wait, next) = self.separator()?;
+            let separator = self.separator();
+            let wait = separator.as_ref().map_or(Wait::Foreground, |(wait, _)| *wait);
             items.push(Item { join, wait, sense, pipeline });
-            join = match next {
-                Some(next) => next,
-                None => return Ok(Script { items }),
+            join = match separator? {
+                (_, Some(next)) => next,
+                (_, None) => return Ok(()),
             };
         }
     }

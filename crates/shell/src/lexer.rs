@@ -1,6 +1,6 @@
 //! The characters of a command line: blanks, quotes, and the edges of words.
 
-use super::ast::{Flow, Piece, Quote, Script, Word};
+use super::ast::{Flow, Item, Piece, Quote, Script, Word};
 use super::pending::Pending;
 use super::syntax_error::{DEPTH_MAX, SyntaxError};
 use alloc::borrow::ToOwned as _;
@@ -16,6 +16,8 @@ pub(super) struct Lexer<'a> {
     pub(super) line: usize,
     /// Here-documents whose bodies begin after the next line end.
     pub(super) pending: Vec<Pending>,
+    /// The pipelines outside of any compound that were read before the text was refused.
+    pub(super) before_refusal: Vec<Item>,
 }
 
 /// What ends a run of word pieces.
@@ -35,7 +37,7 @@ pub(super) enum Until {
 
 impl<'a> Lexer<'a> {
     pub(super) const fn new(text: &'a str, depth: usize) -> Self {
-        Self { text, at: 0, depth, line: 0, pending: Vec::new() }
+        Self { text, at: 0, depth, line: 0, pending: Vec::new(), before_refusal: Vec::new() }
     }
 
     /// The whole text as a script.

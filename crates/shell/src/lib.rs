@@ -48,3 +48,10 @@ pub fn parse(text: &str) -> Parsed {
         Err(_) => Parsed { script: Script::default(), error: Some(SyntaxError::TooDeep) },
     }
 }
+
+/// Reads as much of a text as can be read: of one that bash would refuse, the commands before the place where it gives
+/// up. bash runs less of it; this is for those who ask what a text was meant to do.
+pub fn parse_up_to_refusal(text: &str) -> Script {
+    let mut lexer = lexer::Lexer::new(text, 0);
+    lexer.whole().unwrap_or_else(|_| Script { items: core::mem::take(&mut lexer.before_refusal) })
+}
