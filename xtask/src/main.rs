@@ -23,9 +23,6 @@ enum Chore {
         /// The repository to check; by default the one this command was built in
         #[arg(long, value_name = "FOLDER")]
         root: Option<PathBuf>,
-        /// Also list what is known to be open and does not fail the check
-        #[arg(long)]
-        open: bool,
     },
     /// Write the command-line reference, and the man pages and completions below target/
     Reference {
@@ -44,10 +41,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().chore {
-        Chore::Tidy { root, open } => {
-            let listed = if open { Listed::WithOpen } else { Listed::Findings };
-            run_tidy(&root.unwrap_or_else(own_repository), listed)
-        }
+        Chore::Tidy { root } => run_tidy(&root.unwrap_or_else(own_repository)),
         Chore::Reference { check: true } => check_reference(&own_repository()),
         Chore::Reference { check: false } => write_reference(&own_repository()),
         Chore::Mutants { seed, count } => run_mutants(&own_repository(), seed, count),
@@ -64,22 +58,12 @@ fn own_repository() -> PathBuf {
     crate_folder.parent().unwrap_or(crate_folder).to_owned()
 }
 
-/// What `tidy` prints line by line.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Listed {
-    Findings,
-    WithOpen,
-}
-
-fn run_tidy(root: &Path, listed: Listed) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn run_tidy(root: &Path) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let start = Instant::now();
     let report = tidy::check_repository(root)?;
     let mut out = io::stdout().lock();
     for finding in &report.findings {
         writeln!(out, "{finding}")?;
-    }
-    for finding in report.open.iter().filter(|_| listed == Listed::WithOpen) {
-        writeln!(out, "open: {finding}")?;
     }
     writeln!(out, "tidy: {} findings; {}; {} ms", report.findings.len(), report.figures, start.elapsed().as_millis())?;
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

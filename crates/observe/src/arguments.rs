@@ -1,7 +1,8 @@
 //! The arguments of a call: read once, written in one canonical form, and asked for the few fields that matter here.
 
 use super::json::Json;
-use super::normal::{Volatility, normalise};
+use super::normal::normalise;
+use super::volatile::Volatility;
 use alloc::borrow::{Cow, ToOwned as _};
 use alloc::format;
 use alloc::string::String;
@@ -112,6 +113,12 @@ impl<'a> Arguments<'a> {
             .or_else(|| self.plain().map(Cow::Borrowed))?;
         patched_file(&patch).map(|path| Cow::Owned(path.to_owned()))
     }
+}
+
+/// Every file that a patch names; the facts of an event keep only the first.
+pub(super) fn patched(text: &str) -> impl Iterator<Item = &str> {
+    const MARKS: [&str; 5] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ b/"];
+    text.lines().filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
 }
 
 /// The first file that a patch names.

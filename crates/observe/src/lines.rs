@@ -7,10 +7,33 @@ use super::arguments::{Arguments, is_shell, list_command, quoted};
 use super::json::Json;
 use super::names::Name;
 use super::tools::{self, ToolKind};
-use alloc::borrow::ToOwned as _;
+use alloc::borrow::{Cow, ToOwned as _};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+/// A command line that a call hands over, under whatever names clients give the tool and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellCall {
+    /// The command line.
+    pub command: String,
+    /// The folder that the call names, where it does.
+    pub folder: Option<String>,
+}
+
+/// Everything that a call would have some shell run, as far as its words say. A tool that nobody knows may be a shell: what
+/// is named as a command counts as one at every tool.
+#[must_use]
+pub fn shell_calls(tool: &str, args: &str) -> Vec<ShellCall> {
+    let arguments = Arguments::read(args);
+    let lines = of(tool, &arguments);
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let folder = arguments.field(&["workdir", "cwd", "dir_path", "directory", "working_directory", "working_dir"]);
+    let folder = folder.map(Cow::into_owned);
+    lines.into_iter().map(|command| ShellCall { command, folder: folder.clone() }).collect()
+}
 
 /// Fields that hold a command line at any tool; written without `_`, `-` and capitals.
 const COMMANDS: &[&str] = &[

@@ -3,6 +3,8 @@
 //! Every shingle is hashed once; the upper bits of the hash choose a lane, the lane keeps its smallest hash, and eight
 //! bits of that remain. Two texts agree in a lane with the probability of their shared shingles (Jaccard).
 
+use super::normal::normal_bytes;
+use super::volatile::Volatility;
 use tripwire_core::sketch::{LANES, Sketch};
 
 /// Bytes of a shingle: one machine word. Shorter ones call unrelated English similar, longer ones make small changes
@@ -10,6 +12,12 @@ use tripwire_core::sketch::{LANES, Sketch};
 const SHINGLE: usize = 8;
 /// Zero bytes around the text, so that its first and last bytes are in as many shingles as all others.
 const PAD: usize = SHINGLE.saturating_sub(1);
+
+/// The similarity sketch of a text; none of a text that is empty once its volatile parts are gone.
+#[must_use]
+pub fn sketch_of(text: &str, volatility: Volatility) -> Option<Sketch> {
+    sketch(&normal_bytes(text, volatility))
+}
 
 /// The sketch of a normalised text; none of an empty one, because nothing is similar to nothing.
 #[must_use]

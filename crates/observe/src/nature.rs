@@ -3,8 +3,11 @@
 //! Unlike the facts of an event this keeps paths and commands as they are, because permissions are about them. What is
 //! not understood is [`Doing::Unknown`], and a door treats that as the most it could be.
 
-use super::tools::ToolKind;
-use super::{Call, RawCall, lines, signature, tools, work, work_of};
+use super::arguments::patched;
+use super::call::{Call, work_of};
+use super::raw::RawCall;
+use super::tools::{self, ToolKind};
+use super::{lines, signature, work};
 use alloc::string::String;
 use alloc::vec::Vec;
 use tripwire_core::chain::event::Flag;
@@ -69,12 +72,6 @@ pub fn nature(raw: &RawCall<'_>) -> Nature {
         targets.extend(call.arguments.path().map(|path| signature::target(&path, raw.workspace_root)));
     }
     Nature { doing, targets }
-}
-
-/// Every file that a patch names; the facts of an event keep only the first.
-pub(super) fn patched(text: &str) -> impl Iterator<Item = &str> {
-    const MARKS: [&str; 5] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ", "+++ b/"];
-    text.lines().filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark))).map(str::trim)
 }
 
 #[cfg(test)]

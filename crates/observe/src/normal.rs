@@ -3,22 +3,14 @@
 //! It replaces, never guesses: a volatile part becomes a marker such as `<time>`, everything else stays byte for byte.
 //! The result of normalising twice is the result of normalising once, so that a text may pass through it at any door.
 
-use super::OBSERVED_BYTES_MAX;
-use super::volatile;
+use super::volatile::{self, Volatility, is_word};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sha2::{Digest as _, Sha256};
 
-/// How much of a text may change between two runs of the same call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Volatility {
-    /// A program wrote it: durations, times, process ids, addresses, generated ids and temporary names.
-    Output,
-    /// The agent wrote it on purpose: only full time stamps and temporary names; a date, an id or a number that it
-    /// chose is part of what it asks for.
-    Arguments,
-}
+/// Bytes of one text that are normalised; what a longer one has in its middle counts by its plain hash.
+pub const OBSERVED_BYTES_MAX: usize = 1 << 20;
 
 /// The text without its volatile parts, escape sequences and trailing white space.
 #[must_use]
@@ -183,11 +175,6 @@ impl Normal {
 
 /// Letters before a digit that are looked back on; no generated id is longer.
 const WORD_BYTES_MAX: usize = 128;
-
-/// Whether a byte belongs to a word.
-pub(super) const fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
 
 /// The text without terminal escape sequences, for readers of words.
 pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {

@@ -1,6 +1,6 @@
 //! How a call ended: from what the client says, else the exit code, else, with care, the beginning of the output.
 
-use super::RawCall;
+use super::raw::RawCall;
 use super::tools::ToolKind;
 use super::verdict;
 use super::work::{Mark, Proof, Work};

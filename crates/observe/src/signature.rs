@@ -2,8 +2,9 @@
 
 use super::arguments::Arguments;
 use super::digest;
-use super::normal::{Volatility, normalise};
+use super::normal::normalise;
 use super::tools::ToolKind;
+use super::volatile::Volatility;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

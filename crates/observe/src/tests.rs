@@ -3,6 +3,9 @@
 use super::*;
 use alloc::format;
 use alloc::vec::Vec;
+use tripwire_core::chain::event::{Flag, Flags, Outcome};
+use tripwire_core::label::Label;
+use tripwire_core::units::Tokens;
 
 fn names(flags: Flags) -> Vec<&'static str> {
     Flag::ALL.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| *name).collect()

@@ -1,6 +1,14 @@
 //! The shapes of volatile parts: each function looks at the start of a slice and says how far the shape reaches.
 
-use super::normal::{Volatility, is_word};
+/// How much of a text may change between two runs of the same call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Volatility {
+    /// A program wrote it: durations, times, process ids, addresses, generated ids and temporary names.
+    Output,
+    /// The agent wrote it on purpose: only full time stamps and temporary names; a date, an id or a number that it
+    /// chose is part of what it asks for.
+    Arguments,
+}
 
 /// A volatile part: how many bytes it covers and what stands for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +17,11 @@ pub(super) struct VolatileWord {
     pub(super) length: usize,
     /// What is written instead.
     pub(super) marker: &'static str,
+}
+
+/// Whether a byte belongs to a word.
+pub(super) const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// A volatile part that starts at a digit which starts a word; `before` is the text written so far.

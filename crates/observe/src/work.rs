@@ -1,10 +1,12 @@
 //! What a command line is for: the flags of an event, and how far its exit status speaks for the tests.
 
 use super::arguments::is_shell;
+use super::commands::{Command, Fate, Joint, commands};
 use super::programs;
-use super::shell::{Command, Joint, commands};
 use super::test_scripts;
+use alloc::borrow::Cow;
 use tripwire_core::chain::event::{Flag, Flags};
+use tripwire_shell::wrappers::{Head, Wrapper};
 
 /// Shells inside shells that are looked into.
 const DEPTH_MAX: u8 = 3;
@@ -44,8 +46,6 @@ pub(super) enum Mark {
     OneIsAnswer,
     /// The command set a time limit itself.
     Limited,
-    /// It stands in an `if`, a loop or behind `!`: its status is somebody else's.
-    Structured,
     /// `xargs` runs it.
     ByXargs,
     /// It edited something that may be code, and not only plain text.
@@ -63,9 +63,8 @@ impl Marks {
             Mark::Unordered => 1 << 1,
             Mark::OneIsAnswer => 1 << 2,
             Mark::Limited => 1 << 3,
-            Mark::Structured => 1 << 4,
-            Mark::ByXargs => 1 << 5,
-            Mark::Code => 1 << 6,
+            Mark::ByXargs => 1 << 4,
+            Mark::Code => 1 << 5,
         }
     }
 
@@ -99,10 +98,10 @@ fn of_line(line: &str, depth: u8) -> Work {
         if unwrapped.marks.has(Mark::Limited) {
             all.marks = all.marks.with(Mark::Limited);
         }
-        match inner_line(unwrapped.words).filter(|_| depth > 0) {
+        match inner_line(command, &unwrapped).filter(|_| depth > 0) {
             Some(inner) => {
-                let inner = of_line(inner, depth.saturating_sub(1));
-                let proof = inner.proof.map(|proof| proof.min(proof_at(&commands, index, &unwrapped)));
+                let inner = of_line(&inner, depth.saturating_sub(1));
+                let proof = inner.proof.map(|proof| proof.min(proof_at(&commands, index)));
                 for mark in [Mark::EditFirst, Mark::Code].into_iter().filter(|mark| inner.marks.has(*mark)) {
                     all.marks = all.marks.with(mark);
                 }
@@ -113,7 +112,10 @@ fn of_line(line: &str, depth: u8) -> Work {
             }
             None => one_command(&mut all, &commands, index, &unwrapped),
         }
-        let answers = programs::answers_with_one(unwrapped.words);
+        if command.fate == Fate::Block {
+            all.marks = all.marks.without(Mark::Unordered);
+        }
+        let answers = programs::answers_with_one(unwrapped.words) && command.fate != Fate::Block;
         let marks = all.marks.without(Mark::OneIsAnswer);
         all.marks = if answers { marks.with(Mark::OneIsAnswer) } else { marks };
     }
@@ -147,7 +149,7 @@ fn one_command(all: &mut Work, commands: &[Command], index: usize, unwrapped: &U
     if !programs::is_filter(words) || edits || !writes.is_empty() {
         all.marks = all.marks.without(Mark::Unordered);
     }
-    let proof = programs::is_test(words).then(|| proof_at(commands, index, unwrapped));
+    let proof = programs::is_test(words).then(|| proof_at(commands, index));
     join(all, flags, proof);
 }
 
@@ -171,7 +173,7 @@ fn only(flags: Flags, kept: &[Flag]) -> Flags {
 }
 
 /// What the status of the whole line says about the command at `index`.
-fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Proof {
+fn proof_at(commands: &[Command], index: usize) -> Proof {
     let set = |option: &str| {
         commands.iter().take(index).any(|command| {
             let texts = command.texts();
@@ -180,7 +182,7 @@ fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Pr
     };
     let (keeps_pipes, stops) = (set("pipefail"), set("-e"));
     let maybe_skipped = commands.iter().take(index).any(|command| command.joint == Joint::Or);
-    if unwrapped.marks.has(Mark::Structured) || maybe_skipped {
+    if maybe_skipped || commands.get(index).is_some_and(|command| command.fate != Fate::Plain) {
         return Proof::Hidden;
     }
     let mut proof = Proof::Full;
@@ -189,6 +191,9 @@ fn proof_at(commands: &[Command], index: usize, unwrapped: &Unwrapped<'_>) -> Pr
         let last = place.saturating_add(1) == commands.len();
         match command.joint {
             Joint::Background | Joint::Or => return Proof::Hidden,
+            Joint::Pipe | Joint::Then | Joint::And | Joint::End if command.fate == Fate::Block && !stops => {
+                return Proof::Hidden;
+            }
             Joint::Pipe if own_pipe && !keeps_pipes => return piped(commands, place),
             Joint::Then if !last && !stops => return Proof::Hidden,
             Joint::Pipe => proof = Proof::Pass,
@@ -219,61 +224,45 @@ fn piped(commands: &[Command], pipe: usize) -> Proof {
 /// A command without what stands before the program.
 struct Unwrapped<'a> {
     words: &'a [&'a str],
+    /// The line that `env -S` makes of a text.
+    line: Option<Cow<'a, str>>,
     marks: Marks,
 }
 
-/// Programs that run the program behind them.
-const PREFIXES: &[&str] = &[
-    "sudo", "doas", "env", "nice", "nohup", "command", "exec", "stdbuf", "time", "setsid", "xvfb-run", "unbuffer",
-    "ionice", "timeout", "gtimeout", "xargs", "npx", "bunx", "pnpx", "uvx", "builtin",
-];
-/// Pairs of words that run the program behind them.
-const PAIRS: &[(&str, &str)] = &[
-    ("uv", "run"),
-    ("poetry", "run"),
-    ("pipenv", "run"),
-    ("pdm", "run"),
-    ("rye", "run"),
-    ("bundle", "exec"),
-    ("npm", "exec"),
-    ("pnpm", "exec"),
-    ("yarn", "exec"),
-    ("pnpm", "dlx"),
-    ("yarn", "dlx"),
-    ("pipx", "run"),
-    ("coverage", "run"),
-    ("mise", "exec"),
-    ("conda", "run"),
-];
-
 fn unwrap<'a>(words: &'a [&'a str]) -> Unwrapped<'a> {
-    let mut unwrapped = Unwrapped { words, marks: Marks::default() };
-    loop {
-        let Some((first, rest)) = unwrapped.words.split_first() else { return unwrapped };
+    let mut unwrapped = Unwrapped { words, line: None, marks: Marks::default() };
+    while let Some((first, rest)) = unwrapped.words.split_first() {
         let name = first.rsplit('/').next().unwrap_or(first);
-        if matches!(*first, "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "for") {
-            unwrapped.marks = unwrapped.marks.with(Mark::Structured);
-            unwrapped.words = rest;
-        } else if *first == "{" || is_assignment(first) {
-            unwrapped.words = rest;
-        } else if PREFIXES.contains(&name) {
+        if name == "command" && rest.first().is_some_and(|word| word.starts_with('-') && word.contains(['v', 'V'])) {
+            // It only says what a name stands for.
+            return unwrapped;
+        }
+        if name == "env"
+            && let Some(line) = split_string(rest)
+        {
+            return Unwrapped { words: &[], line: Some(line), ..unwrapped };
+        }
+        if let Some(wrapper) = Wrapper::find(name, rest.first().copied()) {
             unwrapped.marks = match name {
                 "timeout" | "gtimeout" => unwrapped.marks.with(Mark::Limited),
                 "xargs" => unwrapped.marks.with(Mark::ByXargs),
                 _ => unwrapped.marks,
             };
-            unwrapped.words = behind_options(rest);
-        } else if rest.first().is_some_and(|second| PAIRS.contains(&(name, second))) {
-            unwrapped.words = behind_options(rest.get(1..).unwrap_or_default());
+            let behind = unwrapped.words.get(wrapper.own_words()..).unwrap_or_default();
+            let head = Head::of(behind, wrapper.values, wrapper.skip);
+            unwrapped.words = behind.get(head.program..).unwrap_or_default();
         } else if let Some(script) = test_scripts::run_by_shell(unwrapped.words) {
             unwrapped.words = script;
             return unwrapped;
         } else if is_python(name) {
             return python(unwrapped, rest);
+        } else if let ("coverage", ["run", rest @ ..]) = (name, rest) {
+            return python(unwrapped, rest);
         } else {
             return unwrapped;
         }
     }
+    unwrapped
 }
 
 /// `python -m pytest` runs pytest; `python manage.py test` runs manage.py.
@@ -292,30 +281,35 @@ fn is_python(name: &str) -> bool {
         || name.strip_prefix("python").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
-/// Skips options, numbers (`nice -n 5`, `timeout 60s`) and assignments (`env A=b`).
-fn behind_options<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
-    let skipped = |word: &&&str| {
-        word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit()) || is_assignment(word) || **word == "{}"
-    };
-    words.get(words.iter().take_while(skipped).count()..).unwrap_or_default()
+/// The text that `env -S` splits into words, with the words behind it.
+fn split_string<'a>(words: &[&'a str]) -> Option<Cow<'a, str>> {
+    let own = words.iter().take_while(|word| word.starts_with('-') || word.contains('=')).count();
+    let at = words.iter().take(own).position(|word| word.starts_with("-S") || word.starts_with("--split-string"))?;
+    let (option, behind) = words.get(at..)?.split_first()?;
+    let joined = option.strip_prefix("-S").or_else(|| option.strip_prefix("--split-string="));
+    match (joined.filter(|text| !text.is_empty()), behind) {
+        (Some(text), []) => Some(Cow::Borrowed(text)),
+        (Some(text), behind) => Some(Cow::Owned([&[text], behind].concat().join(" "))),
+        (None, behind) => Some(Cow::Owned(behind.join(" "))),
+    }
 }
 
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-    })
-}
-
-/// The line that `bash -c '…'` or `eval '…'` runs.
-fn inner_line<'a>(words: &[&'a str]) -> Option<&'a str> {
-    match words {
-        ["eval", line] => Some(line),
+/// The line that `bash -c '…'`, `eval '…'`, `env -S '…'` or a shell that reads its input runs.
+fn inner_line<'a>(command: &'a Command, unwrapped: &Unwrapped<'a>) -> Option<Cow<'a, str>> {
+    if let Some(line) = &unwrapped.line {
+        return Some(line.clone());
+    }
+    match unwrapped.words {
+        ["eval", words @ ..] => Some(Cow::Owned(words.join(" "))),
         [shell, rest @ ..] if is_shell(shell) => {
-            let at =
-                rest.iter().position(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))?;
-            rest.get(at.saturating_add(1)).copied()
+            let is_code = |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+            match rest.iter().position(is_code) {
+                Some(at) => rest.get(at.saturating_add(1)).map(|line| Cow::Borrowed(*line)),
+                None if rest.iter().all(|word| word.starts_with('-') && !word.contains('n')) => {
+                    command.input.as_deref().map(Cow::Borrowed)
+                }
+                None => None,
+            }
         }
         _ => None,
     }
@@ -429,6 +423,71 @@ mod tests {
     }
 
     #[test]
+    fn test_runs_are_recognised_in_every_construct_of_the_shell() {
+        for line in [
+            "$'cargo' test",
+            "c\\argo te\"st\"",
+            "cargo \\\n  test",
+            "for d in a b; do (cd $d && cargo test); done",
+            "if [ -f Cargo.toml ]; then cargo test; else npm test; fi",
+            "while ! cargo test; do sleep 1; done",
+            "case $1 in unit) cargo test;; *) ls;; esac",
+            "t() { cargo test \"$@\"; }; t -q",
+            "function t { cd x; pytest; }\nt",
+            "{ cargo test; }",
+            "time -p cargo test",
+            "/usr/bin/time -v cargo test",
+            "env -S 'cargo test'",
+            "env -S'cargo test' -q",
+            "env -i A=b --split-string='cargo test'",
+            "bash <<'EOF'\ncd x\ncargo test\nEOF",
+            "bash -s <<< 'cargo test'",
+            "eval cargo test",
+            "command cargo test",
+            "sudo -u bob make test",
+            "timeout -k 5 60 pytest",
+            "uv run --with x pytest",
+            "conda run -n base pytest",
+            "npx cross-env A=b mocha x",
+            "strace -f -o log cargo test",
+            "diff <(ls) x; cargo test",
+            "a=(1 2); cargo test",
+            "[[ -f x ]] && cargo test",
+            "(( 1 < 2 )) && cargo test",
+        ] {
+            assert!(of_command(line).flags.has(Flag::Test), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_no_shell_would_run_is_no_test_run() {
+        for line in [
+            "t() { cargo test; }",
+            "t() { cargo test; }; ls t",
+            "for cargo in test; do ls; done",
+            "case cargo in test) ls;; esac",
+            "$'cargo test'",
+            "$'cargo\\x20test'",
+            "cat <<EOF\n$(cargo test)\nEOF",
+            "bash x.sh <<'EOF'\ncargo test\nEOF",
+            "bash -n <<'EOF'\ncargo test\nEOF",
+            "cat <<< 'cargo test'",
+            "env -S 'echo cargo test'",
+            "env echo -S 'cargo test'",
+            "command -v pytest",
+            "a=(cargo test)",
+            "a=cargo test -f x",
+            "[[ cargo == test ]]",
+            "x=$(cargo test)",
+            "diff <(cargo test) x",
+            "time",
+            "sudo -u pytest ls",
+        ] {
+            assert!(!of_command(line).flags.has(Flag::Test), "{line}");
+        }
+    }
+
+    #[test]
     fn the_exit_status_speaks_for_the_tests_only_where_nothing_hides_it() {
         for (line, proof) in [
             ("cargo test", Proof::Full),
@@ -453,6 +512,16 @@ mod tests {
             ("cargo test | tail; grep x y", Proof::Hidden),
             ("bash -c 'cargo test' | tail", Proof::Hidden),
             ("bash -c 'cargo test'", Proof::Full),
+            ("{ cd x && cargo test; }", Proof::Full),
+            ("t() { cargo test; }; t", Proof::Full),
+            ("time cargo test", Proof::Full),
+            ("bash <<< 'cargo test'", Proof::Full),
+            ("t() { cargo test | tail; }; t", Proof::Hidden),
+            ("if true; then cargo test; fi", Proof::Hidden),
+            ("case x in y) cargo test;; esac", Proof::Hidden),
+            ("for i in 1 2; do cd $i; cargo test; done", Proof::Hidden),
+            ("cargo test && for i in 1; do ls; done", Proof::Hidden),
+            ("{ cargo test; } | grep ok", Proof::Filtered),
         ] {
             assert_eq!(of_command(line).proof, Some(proof), "{line}");
         }
@@ -485,6 +554,11 @@ mod tests {
             ("tail -f x.log", &["read", "wait"]),
             ("cargo fmt", &["edit"]),
             ("apply_patch <<'EOF'\n*** Begin Patch\nEOF", &["edit"]),
+            ("{ echo a; echo b; } > a.py", &["edit"]),
+            ("for i in 1 2; do echo $i; done > a.py", &["edit"]),
+            ("for file in a b; do wc $file; done | sort", &["read"]),
+            ("for file in a b; do true; done", &[]),
+            ("if grep -q x a.py; then sed -i s/x/y/ a.py; fi", &["edit", "search"]),
         ] {
             assert_eq!(names(of_command(line).flags), flags, "{line}");
         }
@@ -566,6 +640,8 @@ mod tests {
             "git log",
             "",
             "grep a b > c",
+            "for i in a b; do grep -r x $i; done",
+            "if true; then grep -r a .; fi",
         ] {
             assert!(!of_command(line).marks.has(Mark::Unordered), "{line}");
         }

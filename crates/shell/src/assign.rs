@@ -1,7 +1,8 @@
 //! Assignments: before a command, as a command of their own, and as arguments of `declare` and its like.
 
+use super::ast::{Assign, Assignment, Simple, Word};
 use super::lexer::{Lexer, Until, is_meta};
-use super::{Assign, Assignment, Simple, SyntaxError, Word};
+use super::syntax_error::SyntaxError;
 use alloc::vec::Vec;
 
 /// Builtins whose arguments may be array assignments.

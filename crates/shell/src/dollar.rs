@@ -1,7 +1,8 @@
 //! What begins with `$` or a backquote.
 
+use super::ast::{Operation, Parameter, Piece, Quote, Script, Word};
 use super::lexer::{Lexer, Pieces, Until};
-use super::{Operation, Parameter, Piece, Quote, Script, SyntaxError, Word};
+use super::syntax_error::SyntaxError;
 use alloc::borrow::ToOwned as _;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -65,7 +66,7 @@ impl Lexer<'_> {
                 '`' => {
                     self.at += offset + 1;
                     self.enter()?;
-                    let script = super::parse_at(&inner, self.depth)?;
+                    let script = Lexer::new(&inner, self.depth).whole()?;
                     self.leave();
                     return Ok(Rc::new(script));
                 }

@@ -1,9 +1,10 @@
 //! The grammar: lists, pipelines, compounds, simple commands, redirections.
 
+use super::ast::{Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Sense, Simple, Wait};
 use super::dollar::quoted;
 use super::lexer::{Lexer, is_meta};
 use super::pending::{Expands, Pending, Tabs};
-use super::{Command, Compound, Item, Join, Piece, Redirect, RedirectKind, Script, Sense, Simple, SyntaxError, Wait};
+use super::syntax_error::SyntaxError;
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::rc::Rc;
@@ -18,7 +19,20 @@ const CLOSING: [&str; 8] = ["then", "do", "done", "fi", "elif", "else", "esac", 
 impl Lexer<'_> {
     /// A list up to its end: a closing word, a closing parenthesis, `;;`, or the end of the text.
     pub(super) fn script(&mut self) -> Result<Script, SyntaxError> {
+        let outermost = self.depth == 0;
         let mut items = Vec::new();
+        match self.list(&mut items) {
+            Ok(()) => Ok(Script { items }),
+            Err(error) => {
+                if outermost {
+                    self.before_refusal = items;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn list(&mut self, items: &mut Vec<Item>) -> Result<(), SyntaxError> {
         let mut join = Join::Then;
         loop {
             let end = self.at;
@@ -33,15 +47,16 @@ impl Lexer<'_> {
                 if join != Join::Then {
                     return Err(SyntaxError::Refused("a command is missing after `&&` or `||`"));
                 }
-                return Ok(Script { items });
+                return Ok(());
             }
             let (sense, pipeline) = self.pipeline()?;
             self.skip_blanks();
-            let (wait, next) = self.separator()?;
+            let separator = self.separator();
+            let wait = separator.as_ref().map_or(Wait::Foreground, |(wait, _)| *wait);
             items.push(Item { join, wait, sense, pipeline });
-            join = match next {
-                Some(next) => next,
-                None => return Ok(Script { items }),
+            join = match separator? {
+                (_, Some(next)) => next,
+                (_, None) => return Ok(()),
             };
         }
     }

@@ -1,8 +1,9 @@
 //! Here-documents: their bodies are data; only an unquoted delimiter lets expansions in them run.
 
+use super::ast::{Piece, Word};
 use super::lexer::{Lexer, Until};
 use super::pending::{Expands, Pending, Tabs};
-use super::{Piece, SyntaxError, Word};
+use super::syntax_error::SyntaxError;
 use alloc::string::String;
 use alloc::vec;
 

@@ -1,7 +1,8 @@
 //! The characters of a command line: blanks, quotes, and the edges of words.
 
-use super::{Flow, Piece, Quote, Script, SyntaxError, Word};
-use crate::pending::Pending;
+use super::ast::{Flow, Item, Piece, Quote, Script, Word};
+use super::pending::Pending;
+use super::syntax_error::{DEPTH_MAX, SyntaxError};
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,6 +16,8 @@ pub(super) struct Lexer<'a> {
     pub(super) line: usize,
     /// Here-documents whose bodies begin after the next line end.
     pub(super) pending: Vec<Pending>,
+    /// The pipelines outside of any compound that were read before the text was refused.
+    pub(super) before_refusal: Vec<Item>,
 }
 
 /// What ends a run of word pieces.
@@ -34,7 +37,7 @@ pub(super) enum Until {
 
 impl<'a> Lexer<'a> {
     pub(super) const fn new(text: &'a str, depth: usize) -> Self {
-        Self { text, at: 0, depth, line: 0, pending: Vec::new() }
+        Self { text, at: 0, depth, line: 0, pending: Vec::new(), before_refusal: Vec::new() }
     }
 
     /// The whole text as a script.
@@ -68,7 +71,7 @@ impl<'a> Lexer<'a> {
 
     pub(super) fn enter(&mut self) -> Result<(), SyntaxError> {
         self.depth += 1;
-        if self.depth > super::DEPTH_MAX { Err(SyntaxError::TooDeep) } else { Ok(()) }
+        if self.depth > DEPTH_MAX { Err(SyntaxError::TooDeep) } else { Ok(()) }
     }
 
     pub(super) const fn leave(&mut self) {

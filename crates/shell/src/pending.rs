@@ -1,6 +1,6 @@
 //! A here-document that was announced and whose body comes after the line.
 
-use super::Word;
+use super::ast::Word;
 use alloc::rc::Rc;
 use alloc::string::String;
 use core::cell::OnceCell;

@@ -14,31 +14,19 @@ use syn::{Attribute, ImplItemFn, Item, ItemMod, ItemUse, Macro, Visibility};
 use super::finding::{Finding, Rule};
 use super::modules::{Modules, flattened};
 use super::reach::is_root;
-use super::rust::{SourceFile, is_test_only, package_folder};
+use super::rust::{SourceFile, is_test_only};
 use super::workspace::Workspace;
 
 /// Which file needs which, with one name as the reason.
 type Needs<'a> = BTreeMap<&'a str, BTreeMap<&'a str, String>>;
 
-/// Crates in which files still need each other. A crate leaves this list for good.
-const STILL_OPEN: [&str; 1] = ["crates/observe"];
-
-/// Crates in which a module's file still needs its parts while they need it.
-const OPEN_TO_PARTS: [&str; 1] = ["crates/shell"];
-
-/// Every circle in the production code; those of crates that are known to have some go to `open`.
-pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>, open: &mut Vec<Finding>) {
+/// Every circle in the production code.
+pub(crate) fn check(ws: &Workspace, findings: &mut Vec<Finding>) {
     let needs = all_needs(ws);
-    let among_equals = circles(&without_way_up(&needs));
     for circle in circles(&needs) {
         let Some(first) = circle.first() else { continue };
-        let is_plain = among_equals.iter().flatten().any(|file| circle.contains(file));
-        let what = if is_plain { "files need each other" } else { "files need each other, a module and its parts" };
-        let package = package_folder(first);
-        let is_known = STILL_OPEN.contains(&package) || !is_plain && OPEN_TO_PARTS.contains(&package);
-        let message = format!("{} {what}: {}", circle.len(), shortest_way(first, &needs).join(", "));
-        let found = Finding::new(first, 1, Rule::Circle, message);
-        if is_known { open.push(found) } else { findings.push(found) }
+        let message = format!("{} files need each other: {}", circle.len(), shortest_way(first, &needs).join(", "));
+        findings.push(Finding::new(first, 1, Rule::Circle, message));
     }
 }
 
@@ -62,22 +50,6 @@ fn all_needs(ws: &Workspace) -> Needs<'_> {
         }
     }
     needs
-}
-
-/// The same without what a part takes from the module that it is a part of.
-fn without_way_up<'a>(needs: &Needs<'a>) -> Needs<'a> {
-    let mut needs = needs.clone();
-    for (file, targets) in &mut needs {
-        targets.retain(|target, _| !is_part(file, target));
-    }
-    needs
-}
-
-/// Whether `file` is a module below the one in `above`.
-fn is_part(file: &str, above: &str) -> bool {
-    let folder = above.strip_suffix("/mod.rs").or_else(|| above.strip_suffix("/lib.rs"));
-    let folder = folder.or_else(|| above.strip_suffix("/main.rs")).or_else(|| above.strip_suffix(".rs"));
-    folder.and_then(|folder| file.strip_prefix(folder)).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Groups of files in which each reaches each.
@@ -262,7 +234,7 @@ mod tests {
         let files: Vec<(String, String)> =
             files.iter().map(|(path, text)| (format!("crates/a/src/{path}"), format!("//! x\n{text}"))).collect();
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        printed(&member_files(&files), |ws, findings| check(ws, findings, &mut Vec::new()))
+        printed(&member_files(&files), check)
     }
 
     const TWO: (&str, &str) = ("lib.rs", "mod a;\nmod b;\n");
@@ -304,7 +276,7 @@ mod tests {
         ];
         let lines = found(&files);
         assert_eq!(lines.len(), 1);
-        assert!(lines[0].contains("2 files need each other, a module and its parts: "), "{lines:?}");
+        assert!(lines[0].contains("2 files need each other: "), "{lines:?}");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::finding::Finding;
 use super::rust::Role;
 use super::spec_names::RuleCounts;
 use super::text_fields::FieldCounts;
@@ -19,7 +18,6 @@ pub struct Figures {
     packages: BTreeMap<String, usize>,
     rules: RuleCounts,
     fields: FieldCounts,
-    open: BTreeMap<&'static str, usize>,
 }
 
 /// Lines of the production files, inline tests left out.
@@ -30,11 +28,7 @@ struct Lengths {
     p95: usize,
 }
 
-pub(crate) fn count(ws: &Workspace, rules: RuleCounts, fields: FieldCounts, still_open: &[Finding]) -> Figures {
-    let mut open = BTreeMap::new();
-    for finding in still_open {
-        *open.entry(finding.rule().name()).or_default() += 1;
-    }
+pub(crate) fn count(ws: &Workspace, rules: RuleCounts, fields: FieldCounts) -> Figures {
     let mut figures = Figures {
         files: ws.sources.len(),
         production_lines: 0,
@@ -43,7 +37,6 @@ pub(crate) fn count(ws: &Workspace, rules: RuleCounts, fields: FieldCounts, stil
         packages: BTreeMap::new(),
         rules,
         fields,
-        open,
     };
     for source in &ws.sources {
         match source.role {
@@ -69,7 +62,7 @@ fn lengths(ws: &Workspace) -> Lengths {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { files, production_lines, test_lines, lengths, packages, rules, fields, open } = self;
+        let Self { files, production_lines, test_lines, lengths, packages, rules, fields } = self;
         let balance = if test_lines >= production_lines {
             "test lines >= production lines"
         } else {
@@ -85,16 +78,12 @@ impl fmt::Display for Figures {
         if !rules.planned.is_empty() {
             write!(f, ", {} planned: {}", rules.planned.len(), rules.planned.join(" "))?;
         }
-        for (rule, count) in open {
-            write!(f, "; {count} {rule} still open")?;
-        }
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Rule;
     use super::super::testing::member_files;
     use super::*;
 
@@ -105,20 +94,19 @@ mod tests {
             ("crates/a/tests/t.rs", "//! x\n//! y\n"),
         ]);
         let rules = RuleCounts { promised: 3, planned: vec!["BOX-1".to_owned(), "BOX-2".to_owned()] };
-        let open = [Finding::new("crates/a/src/lib.rs", 1, Rule::Circle, "x")];
         let fields = FieldCounts { all: 50, text: 1 };
         assert_eq!(
-            count(&ws, rules, fields, &open).to_string(),
+            count(&ws, rules, fields).to_string(),
             "2 rust files, 2 production lines, 5 test lines (test lines >= production lines); longest file 2 lines \
              (crates/a/src/lib.rs), p95 2; lines per crate: a 2; core has 1 bare texts in 50 fields; 3 promised rules, \
-             2 planned: BOX-1 BOX-2; 1 file-circle still open"
+             2 planned: BOX-1 BOX-2"
         );
     }
 
     #[test]
     fn too_few_tests_are_said_plainly() {
         let ws = member_files(&[("crates/a/src/lib.rs", "//! x\n")]);
-        let text = count(&ws, RuleCounts::default(), FieldCounts::default(), &[]).to_string();
+        let text = count(&ws, RuleCounts::default(), FieldCounts::default()).to_string();
         assert!(text.contains("(test lines < production lines); longest file 1 lines"), "{text}");
     }
 }

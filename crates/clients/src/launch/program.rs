@@ -6,6 +6,7 @@
 use crate::client::Client;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use tripwire_shell::wrappers::{Kind, Wrapper};
 
 /// A client in a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +17,8 @@ pub struct Program {
     pub arguments: usize,
 }
 
-/// Programs that start another one, which stands among their own arguments.
-const STARTERS: [&str; 16] = [
-    "npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "node", "nodejs", "bun", "deno", "env", "timeout", "nice", "nohup",
-    "stdbuf", "setsid",
-];
+/// Programs that start a package or a script, which is named among their own arguments.
+const SCRIPT_STARTERS: [&str; 7] = ["npm", "pnpm", "yarn", "node", "nodejs", "bun", "deno"];
 
 /// How far into a command line a started program is looked for.
 const LOOK_AHEAD: usize = 12;
@@ -33,7 +31,7 @@ impl Program {
         if let Some(client) = client_of(first) {
             return Some(Self { client, arguments: 1 });
         }
-        if !STARTERS.contains(&base_name(first).as_str()) {
+        if !is_starter(&base_name(first)) {
             return None;
         }
         let ahead = command.iter().enumerate().skip(1).take(LOOK_AHEAD);
@@ -48,6 +46,12 @@ impl Program {
             Some(_) | None => Self { client, arguments: 1 },
         }
     }
+}
+
+/// Whether a program starts the one behind it for the same user, with the same files.
+fn is_starter(name: &str) -> bool {
+    let wrapper = Wrapper::find(name, None);
+    SCRIPT_STARTERS.contains(&name) || wrapper.is_some_and(|found| matches!(found.kind, Kind::Same | Kind::Package))
 }
 
 /// The client that a word of a command line stands for: a program's name, a path to it, or a package.
@@ -100,6 +104,7 @@ mod tests {
             ("npx @openai/codex exec x", Client::Codex, 2),
             ("node /x/@openai/codex/bin/codex.js exec", Client::Codex, 2),
             ("timeout -k 5 100 gemini -p x", Client::Gemini, 5),
+            ("caffeinate -i claude -p x", Client::Claude, 3),
             ("node --no-warnings /x/@google/gemini-cli/bundle/gemini.js -p x", Client::Gemini, 3),
             ("node /x/@google/gemini-cli/dist/index.js", Client::Gemini, 2),
         ] {
@@ -115,9 +120,16 @@ mod tests {
 
     #[test]
     fn what_is_no_client_is_not_taken_for_one() {
-        for line in
-            ["bash -c claude", "aider", "claudette", "make codex", "echo gemini", "node server.js", "env A=claude"]
-        {
+        for line in [
+            "bash -c claude",
+            "sudo claude",
+            "aider",
+            "claudette",
+            "make codex",
+            "echo gemini",
+            "node server.js",
+            "env A=claude",
+        ] {
             assert_eq!(find(line), None, "{line}");
         }
         assert_eq!(Program::find(&[]), None);

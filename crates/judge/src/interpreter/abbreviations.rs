@@ -70,37 +70,11 @@ const COPIES: &[&str] = &[
     "help",
     "version",
 ];
-/// Options of git itself that take a value.
-const GIT_VALUES: [&str; 8] =
-    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"];
-
 /// The same call with its options written out.
 pub(super) fn written_out(call: &Call) -> Option<Call> {
     let name = call.name();
-    if name == "git" {
-        return of_git(call);
-    }
     let (_, names) = PROGRAMS.iter().find(|(own, _)| *own == name.trim_start_matches('g') || *own == name)?;
     Some(call.with_args(expanded(&call.args, names)))
-}
-
-/// git: its own options come first. A variable there that nobody knows may be empty, and then the verb is the next word.
-fn of_git(call: &Call) -> Option<Call> {
-    let mut args = call.args.clone();
-    let mut at = 1;
-    while let Some(field) = args.get(at) {
-        let text = field.text();
-        if GIT_VALUES.contains(&text.as_str()) {
-            at += 2;
-        } else if text.is_empty() && field.unknown().is_some() && args.len() > at + 1 {
-            args.remove(at);
-        } else if text.starts_with('-') {
-            at += 1;
-        } else {
-            break;
-        }
-    }
-    (args.len() < call.args.len()).then(|| call.with_args(args))
 }
 
 /// The same arguments with their long options by their whole names.

@@ -7,34 +7,6 @@ use crate::line::field::Field;
 use crate::line::state::State;
 use crate::line::stream::Stream;
 
-/// Wrappers that take options and then a program: name, options that take a value.
-const PLAIN: [(&str, &[&str]); 8] = [
-    ("cross-env", &[]),
-    ("env-cmd", &["-f", "--file", "-e", "--environments"]),
-    ("shx", &[]),
-    ("sshpass", &["-p", "-f", "-d", "-P"]),
-    ("screen", &["-S", "-c", "-e", "-h", "-p", "-s", "-t", "-T"]),
-    ("catchsegv", &[]),
-    ("heaptrack", &["-o"]),
-    ("with-contenv", &[]),
-];
-/// Wrappers whose first words say that a program follows, with options that take a value.
-const VERBS: [(&str, &[&str], &[&str]); 10] = [
-    ("conda", &["run"], &["-n", "--name", "-p", "--prefix", "--cwd"]),
-    ("mamba", &["run"], &["-n", "--name", "-p", "--prefix", "--cwd"]),
-    ("micromamba", &["run"], &["-n", "--name", "-p", "--prefix", "--cwd"]),
-    (
-        "perf",
-        &["stat", "record", "trace", "mem", "c2c"],
-        &["-e", "-o", "-p", "-C", "-F", "-r", "-I", "-g", "--call-graph"],
-    ),
-    ("dotenvx", &["run"], &["-f", "--env-file", "-e", "--env"]),
-    ("infisical", &["run"], &["--env", "--path", "--projectId"]),
-    ("aws-vault", &["exec"], &["-d", "--duration"]),
-    ("asdf", &["exec"], &[]),
-    ("rbenv", &["exec"], &[]),
-    ("pyenv", &["exec"], &[]),
-];
 /// Verbs of `tmux` behind which a text for a shell stands.
 const TMUX: [&str; 10] = [
     "new-session",
@@ -55,16 +27,7 @@ const COMMAND_VARIABLES: [&str; 3] = ["EDITOR", "VISUAL", "PAGER"];
 pub(super) fn unwrap(call: &Call) -> Option<Inner> {
     let name = call.name();
     let args = call.args.get(1..)?;
-    if let Some((_, values)) = PLAIN.iter().find(|(own, _)| *own == name) {
-        let (env, rest) = rest_of(args, values, 0);
-        return (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place));
-    }
     let first = args.first()?.text();
-    if let Some((_, _, values)) = VERBS.iter().find(|(own, verbs, _)| *own == name && verbs.contains(&first.as_str())) {
-        let skip = usize::from(name == "aws-vault");
-        let (env, rest) = rest_of(args.get(1..)?, values, skip);
-        return (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place));
-    }
     let code = |code: Field, place| Some(Inner::Code(code, Vec::new(), place));
     match name.as_str() {
         "npx" => code(call.option(&["-c", "--call"])?, call.place),

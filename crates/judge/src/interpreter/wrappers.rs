@@ -2,6 +2,7 @@
 
 use crate::line::call::{Call, Place, rest_of};
 use crate::line::field::Field;
+use tripwire_shell::wrappers::{Kind, Wrapper};
 
 /// What stands behind a wrapper.
 pub(super) enum Inner {
@@ -23,85 +24,6 @@ pub(super) enum Inner {
     Nothing,
 }
 
-/// Wrappers that take options and then a program: name, options that take a value, plain words to skip.
-const PLAIN: [(&str, &[&str], usize); 53] = [
-    ("sudo", &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-D", "-U", "-R", "--user", "--group", "--chdir"], 0),
-    ("doas", &["-u", "-C", "-a"], 0),
-    ("pkexec", &["--user"], 0),
-    ("nohup", &[], 0),
-    ("setsid", &[], 0),
-    ("stdbuf", &["-i", "-o", "-e"], 0),
-    ("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    ("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    ("nice", &["-n", "--adjustment"], 0),
-    ("ionice", &["-c", "-n", "--class", "--classdata"], 0),
-    ("chrt", &[], 1),
-    ("taskset", &[], 1),
-    ("time", &["-f", "-o", "--format", "--output"], 0),
-    ("builtin", &[], 0),
-    ("exec", &["-a"], 0),
-    ("caffeinate", &["-t", "-w"], 0),
-    ("strace", &["-o", "-e", "-s", "-E", "-u", "-P", "-I"], 0),
-    ("ltrace", &["-o", "-e", "-s", "-n", "-u"], 0),
-    ("unbuffer", &[], 0),
-    ("chroot", &[], 1),
-    ("firejail", &[], 0),
-    ("systemd-run", &["-p", "-u", "--unit", "--property", "-E", "--setenv"], 0),
-    ("gosu", &[], 1),
-    ("su-exec", &[], 1),
-    ("tini", &[], 0),
-    ("dumb-init", &[], 0),
-    ("busybox", &[], 0),
-    ("toybox", &[], 0),
-    ("proxychains", &["-f"], 0),
-    ("proxychains4", &["-f"], 0),
-    ("unshare", &[], 0),
-    ("setarch", &[], 1),
-    ("linux32", &[], 0),
-    ("linux64", &[], 0),
-    ("npx", &["-p", "--package"], 0),
-    ("bunx", &[], 0),
-    ("dotenv", &["-e", "-f"], 0),
-    ("faketime", &[], 1),
-    ("nsenter", &["-t", "--target", "-S", "--setuid", "-G", "--setgid"], 0),
-    ("setpriv", &["--reuid", "--regid", "--groups"], 0),
-    ("runcon", &["-u", "-r", "-t", "-l"], 0),
-    ("systemd-inhibit", &[], 0),
-    ("eatmydata", &[], 0),
-    ("torsocks", &[], 0),
-    ("valgrind", &[], 0),
-    ("rlwrap", &[], 0),
-    ("xvfb-run", &["-s", "-n", "-e"], 0),
-    ("dbus-run-session", &[], 0),
-    ("fakeroot", &[], 0),
-    ("cgexec", &["-g"], 0),
-    ("numactl", &["-N", "-m", "-C"], 0),
-    ("prlimit", &[], 0),
-    ("choom", &["-n"], 0),
-];
-
-/// Wrappers whose first words say that a program follows.
-const RUNNERS: [&[&str]; 14] = [
-    &["bundle", "exec"],
-    &["poetry", "run"],
-    &["uv", "run"],
-    &["uvx"],
-    &["pipenv", "run"],
-    &["hatch", "run"],
-    &["pnpm", "exec"],
-    &["pnpm", "dlx"],
-    &["yarn", "dlx"],
-    &["npm", "exec"],
-    &["mise", "exec"],
-    &["doppler", "run"],
-    &["op", "run"],
-    &["rtk", "proxy"],
-];
-
-/// Options of `xargs` that take a value.
-const XARGS_VALUES: [&str; 12] =
-    ["-I", "-n", "-P", "-L", "-d", "-s", "-E", "-a", "--max-args", "--max-procs", "--delimiter", "--arg-file"];
-
 /// Tools of a project that its package manager runs by their bare name.
 const TOOLS: [&str; 6] = ["prisma", "sequelize", "typeorm", "knex", "rimraf", "supabase"];
 
@@ -110,10 +32,6 @@ const SHELLS: [&str; 10] = ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "
 /// What stands behind this call, if it is a wrapper.
 pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
     let name = call.name();
-    if let Some((_, values, skip)) = PLAIN.iter().find(|(own, ..)| *own == name) {
-        let (env, rest) = rest_of(call.args.get(1..).unwrap_or_default(), values, *skip);
-        return Some(if rest.is_empty() { Inner::Nothing } else { Inner::Call(rest, env, call.place) });
-    }
     if SHELLS.contains(&name.as_str()) {
         return Some(shell(call));
     }
@@ -124,10 +42,6 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "env" => Some(env(call)),
         // Only its own option asks what a name stands for; one behind the program belongs to the program.
         "command" if words.first().is_some_and(|word| word.starts_with('-') && word.contains(['v', 'V'])) => None,
-        "command" => {
-            let (env, rest) = rest_of(args, &[], 0);
-            Some(Inner::Call(rest, env, call.place))
-        }
         "eval" => Some(joined(args)),
         "." | "source" => args.first().map(|file| match file.text().as_str() {
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => Inner::Stdin,
@@ -152,7 +66,6 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "direnv" if words.first().is_some_and(|word| word == "exec") => {
             Some(Inner::In(args.get(1)?.clone(), args.get(2..)?.to_vec()))
         }
-        "xargs" => Some(Inner::Fed(rest_of(args, &XARGS_VALUES, 0).1)),
         "parallel" => Some(parallel(call)),
         "yarn" | "pnpm" if words.first().is_some_and(|word| TOOLS.contains(&word.as_str())) => {
             Some(Inner::Call(args.to_vec(), Vec::new(), call.place))
@@ -162,17 +75,20 @@ pub(crate) fn unwrap(call: &Call) -> Option<Inner> {
         "docker-compose" => {
             container(&call.with_args([vec![Field::of("docker"), Field::of("compose")], args.to_vec()].concat()))
         }
-        _ => runner(call),
+        _ => wrapped(call),
     }
 }
 
-/// `poetry run`, `bundle exec` and the like.
-fn runner(call: &Call) -> Option<Inner> {
-    let all: Vec<String> = [vec![call.name()], call.words()].concat();
-    let fits = |runner: &&&[&str]| all.len() > runner.len() && runner.iter().zip(&all).all(|(a, b)| a == b);
-    let runner = RUNNERS.iter().find(fits)?;
-    let (env, rest) = rest_of(call.args.get(runner.len()..)?, &["--with", "--python", "-p", "--package", "-e"], 0);
-    (!rest.is_empty()).then_some(Inner::Call(rest, env, call.place))
+/// What stands behind a wrapper of the one table.
+fn wrapped(call: &Call) -> Option<Inner> {
+    let next = call.args.get(1).map(Field::text);
+    let wrapper = Wrapper::find(&call.name(), next.as_deref())?;
+    let (env, rest) = rest_of(call.args.get(wrapper.own_words()..)?, wrapper.values, wrapper.skip);
+    Some(match wrapper.kind {
+        Kind::Input => Inner::Fed(rest),
+        Kind::Same | Kind::Other | Kind::Package if rest.is_empty() => Inner::Nothing,
+        Kind::Same | Kind::Other | Kind::Package => Inner::Call(rest, env, call.place),
+    })
 }
 
 /// `bash -c CODE name args…`, `bash file`, `bash` with code on its input.

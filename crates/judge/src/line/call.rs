@@ -3,6 +3,7 @@
 use crate::line::field::Field;
 use crate::line::stream::Stream;
 use tripwire_shell::RedirectKind;
+use tripwire_shell::wrappers::{Head, ends_cluster};
 
 /// One call.
 #[derive(Debug, Clone)]
@@ -120,49 +121,14 @@ impl Call {
     }
 }
 
-/// Whether a run of short options ends with this one, so that its value follows: `-Atc` for `-c`.
-pub(crate) fn ends_cluster(text: &str, name: &str) -> bool {
-    let (Some(cluster), Some(letter)) = (text.strip_prefix('-'), name.strip_prefix('-')) else { return false };
-    letter.len() == 1
-        && cluster.len() > 1
-        && cluster.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'0')
-        && cluster.ends_with(letter)
-        && !cluster.starts_with(letter)
-}
-
 /// Skips options, values of options, assignments and plain words; what is left is the program.
 pub(crate) fn rest_of(args: &[Field], values: &[&str], skip: usize) -> (Vec<(String, Field)>, Vec<Field>) {
-    let mut env = Vec::new();
-    let mut at = 0;
-    while let Some(field) = args.get(at) {
-        let text = field.text();
-        if text == "--" {
-            at += 1;
-            break;
-        } else if values.contains(&text.as_str()) || joins_value(&text, values) {
-            at += 2;
-        } else if text.starts_with('-') && text.len() > 1 {
-            at += 1;
-        } else if let Some((name, _)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
-            env.push((name.to_owned(), field.without_prefix(name.len() + 1)));
-            at += 1;
-        } else {
-            break;
-        }
-    }
-    let rest: Vec<Field> = args.get(at..).unwrap_or_default().iter().skip(skip).cloned().collect();
-    // `sudo VAR=x cmd` and `timeout 5 -- cmd` leave something to skip once more.
-    let rest =
-        if rest.first().is_some_and(|field| field.text() == "--") { rest.into_iter().skip(1).collect() } else { rest };
-    (env, rest)
-}
-
-/// Whether a run of short options ends with one that takes a value, and does not begin with one that has it already.
-fn joins_value(text: &str, values: &[&str]) -> bool {
-    let begins = text.get(..2).is_some_and(|first| values.contains(&first));
-    !begins && values.iter().any(|value| ends_cluster(text, value))
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    let texts: Vec<String> = args.iter().map(Field::text).collect();
+    let head = Head::of(&texts, values, skip);
+    let variable = |at: &usize| {
+        let (name, _) = texts.get(*at)?.split_once('=')?;
+        Some((name.to_owned(), args.get(*at)?.without_prefix(name.len() + 1)))
+    };
+    let env = head.assignments.iter().filter_map(variable).collect();
+    (env, args.get(head.program..).unwrap_or_default().to_vec())
 }

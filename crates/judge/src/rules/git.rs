@@ -92,6 +92,15 @@ pub(crate) fn unknown_push(site: &Site<'_>, call: &Call) -> Option<CommandReadin
     Some(CommandReading::of_git(&git.call, Some(push)))
 }
 
+/// `git $X origin main`: git knows no `origin`, so the word before it is the command, and it may be `push`.
+fn push_behind_unknown(git: &Git) -> Option<CommandReading> {
+    let behind = git.behind_unknown.clone()?;
+    let call = git.call.with_args([vec![Field::of("push")], behind].concat());
+    let as_push = Git { verb: "push".to_owned(), call, behind_unknown: None, ..git.clone() };
+    let push = push::read(&as_push).filter(|push| push::names_remote(&as_push, &push.remote))?;
+    (as_push.call.operands().len() > 1).then(|| CommandReading::of_git(&as_push.call, Some(push)))
+}
+
 /// A command of git that may be a push.
 fn unknown_command(git: &Git) -> CommandReading {
     CommandReading::of_git(&git.call, Some(push::unknown("which command of git it is cannot be known")))
@@ -190,7 +199,7 @@ fn configured_alias(git: &Git) -> Findings {
         Some(text) if text.split_whitespace().next() == Some(git.verb.as_str()) => Findings::default(),
         Some(text) => of_alias(&text, git),
         None if git.may_be_set("include") => Findings { commands: vec![unknown_command(git)], ..Findings::default() },
-        None => Findings::default(),
+        None => Findings { commands: push_behind_unknown(git).into_iter().collect(), ..Findings::default() },
     }
 }
 

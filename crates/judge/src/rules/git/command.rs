@@ -17,6 +17,7 @@ const SETTINGS_MAX: usize = 64;
 const SETTING_FILES: [&str; 4] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG"];
 
 /// A git command with the folder it works in.
+#[derive(Clone)]
 pub(super) struct Git {
     /// The subcommand.
     pub(super) verb: String,
@@ -28,6 +29,8 @@ pub(super) struct Git {
     pub(super) repo: Option<Rc<Repo>>,
     /// What `-c` and the environment set for this command; no value where it cannot be known.
     pub(super) settings: Vec<(String, Option<String>)>,
+    /// What stands behind a word that cannot be known: it may be nothing, or itself the subcommand.
+    pub(super) behind_unknown: Option<Vec<Field>>,
 }
 
 impl Git {
@@ -116,6 +119,7 @@ pub(super) fn read(site: &Site<'_>, call: &Call, cwd: Option<PathBuf>) -> Option
         }
     }
     // Nothing known behind it: then it is the command.
+    let behind_unknown = before.and_then(|at| call.args.get(at + 1..)).map(<[Field]>::to_vec);
     let at = before.filter(|_| at >= call.args.len()).unwrap_or(at);
     let args = call.args.get(at..).filter(|args| !args.is_empty())?.to_vec();
     let folder = folder.map(|path| site.world.real(&path, Last::Followed));
@@ -123,7 +127,7 @@ pub(super) fn read(site: &Site<'_>, call: &Call, cwd: Option<PathBuf>) -> Option
     let repo = folder.as_ref().filter(|_| here).and_then(|path| site.world.repository(path));
     let verb = args.first()?.text();
     let args = options::written_out(&verb, args);
-    Some(Git { verb, call: call.with_args(args), folder, repo, settings })
+    Some(Git { verb, call: call.with_args(args), folder, repo, settings, behind_unknown })
 }
 
 /// `-c key=value`; a key alone is a switch that is on.

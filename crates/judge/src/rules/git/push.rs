@@ -45,6 +45,11 @@ pub(super) fn unknown(reason: &'static str) -> Push {
     Push { remote: "origin".to_owned(), reaches: vec![reach] }
 }
 
+/// Whether a word is where a push could go: a remote of the repository, an address or a path.
+pub(super) fn names_remote(git: &Git, word: &str) -> bool {
+    word == "origin" || word.contains([':', '/']) || git.config(&format!("remote.{word}.url")).is_some()
+}
+
 fn read_push(git: &Git) -> Push {
     let call = &without_values(&git.call);
     let mut operands = operands(&call.args, &[]);

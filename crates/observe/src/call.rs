@@ -1,0 +1,267 @@
+//! A raw call with its arguments read: what it was for, and how it ended.
+
+use super::arguments::{self, Arguments};
+use super::facts::Facts;
+use super::minhash::{self, sketch_of};
+use super::names::Name;
+use super::raw::RawCall;
+use super::tools::{self, ToolKind};
+use super::volatile::Volatility;
+use super::words::{self, Words};
+use super::work::{self, Mark, Marks, Work};
+use super::{digest, error_kind, normal, outcome, position, signature, text_files};
+use alloc::borrow::{Cow, ToOwned};
+use alloc::string::String;
+use alloc::vec::Vec;
+use tripwire_core::chain::event::{Action, ErrorClass, Flag, Flags, Outcome, Status, TestResult};
+use tripwire_core::label::Label;
+use tripwire_core::units::Tokens;
+
+/// A raw call with its arguments read.
+pub(super) struct Call<'a> {
+    pub(super) arguments: Arguments<'a>,
+    pub(super) kind: ToolKind,
+    pub(super) name: Name,
+    /// All texts of the arguments, one after the other.
+    pub(super) said: String,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn read(raw: &RawCall<'a>) -> Self {
+        let arguments = Arguments::read(raw.args);
+        let kind = kind_of(raw.tool, &arguments);
+        let said = arguments.texts().join(" ");
+        Self { arguments, kind, name: Name::of(raw.tool), said }
+    }
+
+    /// Whether the longest of the arguments is prose.
+    pub(super) fn is_prose(&self) -> bool {
+        self.arguments.texts().into_iter().max_by_key(|text| text.len()).is_some_and(words::is_prose)
+    }
+
+    pub(super) fn facts(&self, raw: &RawCall<'_>) -> Facts {
+        let work = work_of(self.kind, &self.arguments);
+        let outcome = outcome::of(raw, self.kind, &work);
+        let action = self.action(raw);
+        let mut flags = flags_of(&work, &outcome, action.target.as_ref());
+        for flag in self.intentions(&work, flags, &action) {
+            flags = flags.with(flag);
+        }
+        if flags.has(Flag::Edit) && self.edits_only_text(&work, raw.workspace_root) {
+            flags = flags.with(Flag::Text);
+        }
+        if self.is_silent(raw, &outcome) {
+            flags = flags.with(Flag::Silent);
+        }
+        let mut facts = Facts {
+            action,
+            outcome,
+            flags,
+            result_digest: None,
+            error_digest: None,
+            error_kind: None,
+            gain: None,
+            output_hash: None,
+            sketch: None,
+            text_sketch: raw.text.and_then(|text| sketch_of(text, Volatility::Output)),
+            output_length: Tokens::ZERO,
+        };
+        if let Some(output) = raw.output {
+            self.describe(&mut facts, raw, output, &work);
+        }
+        facts
+    }
+
+    /// What the output says.
+    fn describe(&self, facts: &mut Facts, raw: &RawCall<'_>, output: &str, work: &Work) {
+        let mut normal = normal::normal_bytes(output, Volatility::Output);
+        facts.sketch = minhash::sketch(&normal);
+        if facts.outcome.status == Status::Error && !normal.is_empty() {
+            facts.error_digest = Some(digest::of(&normal::mask_digits(&normal)));
+            facts.error_kind = Some(error_kind::of(output, &self.said));
+            // A failing poll shows in its other numbers that something moves: they stay in the result.
+            normal = position::masked(&normal);
+        }
+        // Recursive searches list files in whatever order the disk gives them.
+        let digest = if work.marks.has(Mark::Unordered) { digest::of_lines } else { digest::of };
+        let result = digest(&normal);
+        facts.result_digest = Some(match raw.whole {
+            Some(whole) => digest::of(alloc::format!("{result} {whole}").as_bytes()),
+            None => result,
+        });
+        facts.output_hash = Some(digest::of(output.as_bytes()));
+        facts.output_length = Tokens::new(u64::try_from(output.chars().count()).unwrap_or(u64::MAX));
+    }
+
+    fn action(&self, raw: &RawCall<'_>) -> Action {
+        let canonical = self.arguments.canonical();
+        let path = match self.kind {
+            ToolKind::Shell => None,
+            ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => {
+                self.arguments.path()
+            }
+        };
+        Action {
+            args_digest: Some(digest::of(canonical.as_bytes())),
+            args_shape: Some(digest::of(&normal::mask_digits(canonical.as_bytes()))),
+            args_sketch: if self.is_prose() { Words::of(&self.said).sketch() } else { None },
+            signature: Some(signature::signature(raw.tool, self.kind, &self.arguments, raw.workspace_root)),
+            target: path.map(|path| Label::cut(&signature::target(&path, raw.workspace_root))),
+            tool: Label::cut(raw.tool),
+            turn_id: None,
+            kind: None,
+        }
+    }
+
+    /// What the call was for, whether or not it came to it: the loop rules count attempts.
+    fn intentions(&self, work: &Work, flags: Flags, action: &Action) -> impl Iterator<Item = Flag> {
+        let changed = flags.has(Flag::Edit) || flags.has(Flag::Install);
+        let asks = self.name.asks() && action.args_sketch.is_some() && !self.said.contains("://");
+        let waits = self.name.waits();
+        [(Flag::Change, !changed && self.changes(work)), (Flag::Ask, asks), (Flag::Wait, waits)]
+            .into_iter()
+            .filter_map(|(flag, holds)| holds.then_some(flag))
+    }
+
+    /// Whether the call was meant to change something.
+    pub(super) fn changes(&self, work: &Work) -> bool {
+        /// How code writes files, and how patches begin.
+        const WRITES: [&str; 6] =
+            [".write(", "write_text(", "writeFile", "+++ b/", "*** Begin Patch", "*** Update File"];
+        if work.flags.has(Flag::Edit) || work.flags.has(Flag::Install) {
+            return true;
+        }
+        let command = self.arguments.command();
+        if command.as_deref().is_some_and(|command| WRITES.iter().any(|mark| command.contains(mark))) {
+            return true;
+        }
+        match self.kind {
+            ToolKind::Other if self.name.runs() => command.is_some_and(|command| {
+                let work = work::of_command(&command);
+                work.flags.has(Flag::Edit) || work.flags.has(Flag::Install)
+            }),
+            ToolKind::Other => self.name.changes() && !self.looks(),
+            ToolKind::Shell | ToolKind::Edit | ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait => {
+                false
+            }
+        }
+    }
+
+    /// Whether an edit changed plain text and nothing else; an edit whose files are not named may be one of code.
+    fn edits_only_text(&self, work: &Work, root: Option<&str>) -> bool {
+        /// Under these names a tool that moves files hands over where to.
+        const ELSEWHERE: [&str; 6] = ["destination", "dest", "new_path", "newPath", "to", "target"];
+        match self.kind {
+            ToolKind::Shell => !work.marks.has(Mark::Code),
+            ToolKind::Edit if self.arguments.field(&ELSEWHERE).is_some() => false,
+            ToolKind::Edit => {
+                let removed = self.said.lines().filter_map(|line| line.strip_prefix("--- a/"));
+                let mut files: Vec<String> = self.arguments.path().into_iter().map(Cow::into_owned).collect();
+                files.extend(arguments::patched(&self.said).chain(removed).map(ToOwned::to_owned));
+                !files.is_empty() && files.iter().all(|path| text_files::is_plain_text(&signature::target(path, root)))
+            }
+            ToolKind::Read | ToolKind::Search | ToolKind::Plan | ToolKind::Wait | ToolKind::Other => false,
+        }
+    }
+
+    /// Whether a tool that could change something was asked to look.
+    fn looks(&self) -> bool {
+        let mode = self.arguments.field(&["command", "action", "mode", "operation"]);
+        mode.is_some_and(|mode| tools::is_view(&mode))
+    }
+
+    /// Whether nothing came back: no output and no word of its end, or a message that was written down as its own
+    /// result.
+    fn is_silent(&self, raw: &RawCall<'_>, outcome: &Outcome) -> bool {
+        match raw.output {
+            None => raw.error.is_none() && raw.exit_code.is_none(),
+            Some(output) => {
+                /// A shorter answer may be what was asked for by chance.
+                const MESSAGE_WORDS_MIN: usize = 3;
+                let long = output.split_ascii_whitespace().nth(MESSAGE_WORDS_MIN.saturating_sub(1)).is_some();
+                long && outcome.status == Status::Ok && starts_with_words(&self.said, output)
+            }
+        }
+    }
+}
+
+/// Whether a text starts with another, whatever the white space between the words.
+fn starts_with_words(text: &str, start: &str) -> bool {
+    let mut words = text.split_ascii_whitespace();
+    let mut expected = start.split_ascii_whitespace().peekable();
+    while let Some(word) = expected.next() {
+        let found = words.next();
+        let same = if expected.peek().is_none() {
+            found.is_some_and(|found| found.starts_with(word))
+        } else {
+            found == Some(word)
+        };
+        if !same {
+            return false;
+        }
+    }
+    true
+}
+
+fn kind_of(tool: &str, arguments: &Arguments<'_>) -> ToolKind {
+    let kind = tools::kind(tool);
+    let looks = || arguments.field(&["command", "action"]).is_some_and(|command| tools::is_view(&command));
+    if kind == ToolKind::Edit && looks() { ToolKind::Read } else { kind }
+}
+
+pub(super) fn work_of(kind: ToolKind, arguments: &Arguments<'_>) -> Work {
+    let with = |flag: Option<Flag>| Work {
+        flags: flag.map_or_else(Flags::default, |flag| Flags::default().with(flag)),
+        proof: None,
+        // A search lists what it found in whatever order.
+        marks: if flag == Some(Flag::Search) { Marks::default().with(Mark::Unordered) } else { Marks::default() },
+    };
+    match kind {
+        ToolKind::Shell => arguments.command().map_or_else(|| with(None), |command| work::of_command(&command)),
+        ToolKind::Edit => with(Some(Flag::Edit)),
+        ToolKind::Read => with(Some(Flag::Read)),
+        ToolKind::Search => with(Some(Flag::Search)),
+        ToolKind::Plan => with(Some(Flag::Plan)),
+        ToolKind::Wait => with(Some(Flag::Wait)),
+        ToolKind::Other => with(None),
+    }
+}
+
+/// The flags that hold once the outcome is known: what failed has changed nothing, what never ran has tested nothing.
+fn flags_of(work: &Work, outcome: &Outcome, target: Option<&Label>) -> Flags {
+    let ran = match outcome.error_class {
+        Some(ErrorClass::CouldNotRun | ErrorClass::Refused) => false,
+        Some(ErrorClass::Timeout | ErrorClass::NonZeroExit | ErrorClass::Tool | ErrorClass::Infrastructure) | None => {
+            true
+        }
+    };
+    let failed = outcome.status == Status::Error;
+    // `sed -i … && cargo test` that fails in the tests has edited all the same.
+    let edited = !failed || (ran && work.marks.has(Mark::EditFirst) && outcome.test == Some(TestResult::Failed));
+    let holds = |flag: Flag| match flag {
+        Flag::Edit => edited,
+        Flag::Install | Flag::Docs => !failed,
+        Flag::Test => ran,
+        Flag::Build | Flag::Read | Flag::Search | Flag::Plan | Flag::Wait => true,
+        // Set by what the call was for, not by what it did.
+        Flag::Change | Flag::Ask | Flag::Silent | Flag::Text | Flag::Touched => false,
+    };
+    let mut flags = Flags::default();
+    for (flag, _) in Flag::ALL {
+        if work.flags.has(flag) && holds(flag) {
+            flags = flags.with(flag);
+        }
+    }
+    if flags.has(Flag::Edit) && target.is_some_and(|target| is_documentation(target.as_str())) {
+        flags = flags.with(Flag::Docs);
+    }
+    flags
+}
+
+fn is_documentation(path: &str) -> bool {
+    const ENDS: [&str; 5] = [".md", ".mdx", ".rst", ".adoc", ".txt"];
+    let lower = path.to_ascii_lowercase();
+    let in_docs = lower.split('/').any(|part| matches!(part, "docs" | "doc"));
+    let code = [".rs", ".py", ".js", ".ts", ".go", ".java"].iter().any(|end| lower.ends_with(end));
+    ENDS.iter().any(|end| lower.ends_with(end)) || (in_docs && !code)
+}

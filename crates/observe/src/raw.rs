@@ -1,0 +1,23 @@
+//! A call before anything is read from it.
+
+/// A call as an event source saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RawCall<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// Its arguments: JSON, or plain text.
+    pub args: &'a str,
+    /// What it gave, if that is known.
+    pub output: Option<&'a str>,
+    /// Whether the client calls it an error; none if it does not say.
+    pub error: Option<bool>,
+    /// The exit code of a command.
+    pub exit_code: Option<i32>,
+    /// What the model said before it acted.
+    pub text: Option<&'a str>,
+    /// A digest of the whole output, where `output` is only its beginning: two results are then the same only if
+    /// their wholes are.
+    pub whole: Option<&'a str>,
+    /// The workspace's absolute path, to which targets are made relative.
+    pub workspace_root: Option<&'a str>,
+}
