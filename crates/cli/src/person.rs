@@ -11,13 +11,11 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_clients::Client;
 use tripwire_clients::launch::Program;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_supervisor::socket::SOCKET_VARIABLE;
 
-/// What the clients set for the commands that their agents run.
-const VARIABLES: &[&str] =
-    &["CLAUDECODE", "GEMINI_CLI", "CODEX_CI", "CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"];
 /// Ancestors that are looked at.
 const ANCESTORS_MAX: usize = 64;
 /// Programs that run a script, which is what counts.
@@ -54,15 +52,15 @@ enum Above {
 
 /// Refuses a verb that is called from inside a client that works in this place.
 pub(crate) fn only(verb: &'static str, place: &Where) -> Result<(), Problem> {
-    let marked = |names: &[&'static str]| {
-        names.iter().copied().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-    };
+    let is_set = |name: &&'static str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let supervised = Some(SOCKET_VARIABLE).filter(is_set);
+    let by_client = || Client::ALL.iter().flat_map(|client| client.adapter().launch.known_by.agent_variables);
     let folder = place.folder()?;
     let root = place.look().map_or(folder, |workspace| workspace.root().to_owned());
     let mark = match client_above(&root) {
         Above::Here(client) => return Err(OnlyAPersonError { verb, sign: format!("it runs below `{client}`") }.into()),
-        Above::Elsewhere => marked(&[SOCKET_VARIABLE]),
-        Above::Nowhere => marked(&[SOCKET_VARIABLE]).or_else(|| marked(VARIABLES)),
+        Above::Elsewhere => supervised,
+        Above::Nowhere => supervised.or_else(|| by_client().copied().find(is_set)),
     };
     match mark {
         Some(name) => Err(OnlyAPersonError { verb, sign: format!("`{name}` is set") }.into()),

@@ -14,6 +14,7 @@ mod doctor;
 mod hooks;
 mod init;
 mod judge;
+mod known_clients;
 mod pushes;
 mod run;
 #[cfg(target_os = "linux")]

@@ -23,7 +23,12 @@ const SIMPLE: &str = "CLAUDE_CODE_SIMPLE";
 
 /// Its start and its output.
 pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
-    known_by: KnownBy { package: "@anthropic-ai/claude-code", programs: &["claude"], package_folder: "claude-code" },
+    known_by: KnownBy {
+        package: "@anthropic-ai/claude-code",
+        programs: &["claude"],
+        package_folder: "claude-code",
+        agent_variables: &["CLAUDECODE"],
+    },
     command_line: CommandLineForm {
         subcommands: &[],
         prompt_flags: &[],

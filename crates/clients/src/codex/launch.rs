@@ -22,7 +22,12 @@ const HOOKS_SETTING: &str = "features.hooks";
 
 /// Its start and its output.
 pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
-    known_by: KnownBy { package: "@openai/codex", programs: &["codex", "codex.js"], package_folder: "codex" },
+    known_by: KnownBy {
+        package: "@openai/codex",
+        programs: &["codex", "codex.js"],
+        package_folder: "codex",
+        agent_variables: &["CODEX_CI", "CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"],
+    },
     command_line: CommandLineForm {
         subcommands: &["exec", "e"],
         prompt_flags: &[],

@@ -21,6 +21,7 @@ pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
         package: "@google/gemini-cli",
         programs: &["gemini", "gemini.js"],
         package_folder: "gemini-cli",
+        agent_variables: &["GEMINI_CLI"],
     },
     command_line: CommandLineForm {
         subcommands: &[],

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// By what a client is known in a command line.
+/// By what a client is known in a command line and in the environment of its agent.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownBy {
     /// Its package, as a package runner is given it.
@@ -11,6 +11,8 @@ pub struct KnownBy {
     pub programs: &'static [&'static str],
     /// The folder of its package, for scripts with an everyday name.
     pub package_folder: &'static str,
+    /// The environment variables that it sets for the commands of its agent.
+    pub agent_variables: &'static [&'static str],
 }
 
 /// The form of a client's command line.
