@@ -1,6 +1,6 @@
 //! Telling a person: the frozen policy's `notify.command`, run with the message as its last argument.
 //!
-//! The command never holds up a decision: whoever decided starts a process that waits for it and ends it after
+//! The command never holds up a decision: the process that decided starts a process that waits for it and ends it after
 //! [`TIME_MAX`]. Its environment is cleaned, its output thrown away, and what it does with the message is its own affair.
 
 use crate::driver::StepOutcome;

@@ -125,7 +125,7 @@ fn a_linked_file_is_written_through_its_link_and_keeps_its_mode() {
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
 }
 
-/// A checkout with a file of settings, and a file outside that nobody may write.
+/// A checkout with a file of settings, and a file outside that must not be written.
 fn checkout(dir: &Path) -> (Scope, PathBuf, PathBuf) {
     let (root, outside) = (dir.join("checkout"), dir.join("outside"));
     std::fs::create_dir_all(root.join(".claude")).unwrap();
