@@ -65,7 +65,7 @@ impl Permissions {
         let (permission, grant) = match (missing, needs.last()) {
             (Some(need), _) => (need.permission, Grant::Denied),
             (None, Some(need)) if known => (need.permission, Grant::Granted),
-            // Nothing is needed, or nobody asks: an unknown role gets nothing even then.
+            // Nothing is needed, or no role asks: an unknown role gets nothing even then.
             (None, Some(_) | None) => (Permission::CanExecuteTasks, if known { Grant::Granted } else { Grant::Denied }),
         };
         Authority { grant, identity, permission, role: Label::cut(who.role) }
@@ -88,7 +88,7 @@ impl Permissions {
     /// Checks that a role exists before a session runs under it; `file` is where roles are defined.
     ///
     /// # Errors
-    /// When nobody defined it.
+    /// When it is not defined.
     pub fn require_role(&self, role: &str, file: &Path) -> Result<(), AuthorityError> {
         if self.attributes(role).is_some() {
             return Ok(());
@@ -117,7 +117,7 @@ pub fn needs(tool: &str, nature: &Nature, policy: &Policy, at: Surroundings<'_>)
     };
     match (nature.doing, at.confinement) {
         (Doing::Looks, _) | (Doing::Runs | Doing::RunsAndEdits, Confinement::Sandboxed) => {}
-        // Nobody knows which files a command or an unknown tool changes, so it counts for the whole workspace.
+        // Which files a command or an unknown tool changes is not known, so it counts for the whole workspace.
         (Doing::Runs | Doing::Unknown, Confinement::Open) => needs.push(Need::new(Permission::Write, ".")),
         (Doing::RunsAndEdits, Confinement::Open) => edit(&mut needs, "."),
         (Doing::Edits, _) if nature.targets.is_empty() => edit(&mut needs, "."),
@@ -152,7 +152,7 @@ fn real(root: &Path, path: &str) -> String {
                 rest.push(PathBuf::from(name));
                 above = parent;
             }
-            // `..` behind something that is not there: nobody can say where it leads.
+            // `..` behind something that is not there: where it leads is not known.
             (Err(_), _, _) => return path.to_owned(),
         }
     };

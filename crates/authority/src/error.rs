@@ -116,7 +116,7 @@ pub enum AuthorityProblem {
         /// What is wrong with it.
         cause: String,
     },
-    /// A role that nobody defined.
+    /// A role that is not defined.
     #[error("there is no role `{role}`")]
     UnknownRole {
         /// The role.

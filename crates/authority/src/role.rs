@@ -11,7 +11,7 @@ pub type Attributes = BTreeSet<Attribute>;
 /// Every role by its name.
 pub type Roles = BTreeMap<String, Attributes>;
 
-/// The role that an agent has where nobody says otherwise.
+/// The role that an agent has by default.
 pub const DEFAULT_ROLE: &str = "developer";
 /// The most roles that a workspace may have, so that compiling stays short.
 const ROLES_MAX: usize = 32;

@@ -123,7 +123,7 @@ impl Permissions {
         self.roles.get(role).map(|row| &row.attributes)
     }
 
-    /// Whether the role may do this to the resource. A role that nobody defined may do nothing.
+    /// Whether the role may do this to the resource. A role that is not defined may do nothing.
     #[must_use]
     pub fn grant(&self, who: Who<'_>, permission: Permission, resource: &str) -> Grant {
         let Some(row) = self.roles.get(who.role) else { return Grant::Denied };

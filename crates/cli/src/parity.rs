@@ -61,7 +61,7 @@ pub(crate) fn compare(
     Ok(transcript::compare(journal, layout, session)?)
 }
 
-/// Whether nothing speaks against the transcript; one that nobody kept differs from nothing.
+/// Whether nothing speaks against the transcript; one that was not kept differs from nothing.
 pub(crate) const fn holds(compared: &Compared) -> bool {
     match compared.file {
         FileState::Equal | FileState::Missing => true,

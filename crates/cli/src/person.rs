@@ -1,6 +1,6 @@
 //! Commands by which a person lets something go on are a person's: below a client they are refused.
 //!
-//! Whoever runs in an agent's tree is known by what its client sets in the environment and by its ancestors. A client
+//! A process in an agent's tree is known by what its client sets in the environment and by its ancestors. A client
 //! that works elsewhere does not count: it is not the one that this workspace guards. This is no wall, because a process
 //! can shed both; what an agent asks for is judged before (CTRL-3), and under `tripwire run` nothing of its tree can
 //! write the guard's files.

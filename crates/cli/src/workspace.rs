@@ -79,7 +79,7 @@ pub(crate) struct Acting {
 }
 
 impl Acting {
-    /// The role that somebody named, by the flag or in the environment.
+    /// The role that was named, by the flag or in the environment.
     pub(crate) fn named(&self) -> Option<String> {
         self.role.clone().or_else(role_variable)
     }

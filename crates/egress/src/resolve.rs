@@ -19,7 +19,7 @@ pub trait Resolver: Send + Sync {
 /// The system's own resolver: the hosts file first, then the DNS with an absolute name.
 ///
 /// The name is asked with its final dot, because a search list in the resolver's configuration would otherwise turn
-/// an allowed name that does not exist into a name below somebody else's domain. The hosts file is read here, since
+/// an allowed name that does not exist into a name below another domain. The hosts file is read here, since
 /// a name with a final dot never matches a line of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;

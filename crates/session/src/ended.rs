@@ -1,5 +1,5 @@
 //! Whether a session has ended, when and how: from the record of its supervisor, the transcript of our own loop, or the
-//! engine's own stop. With hooks alone nobody tells us that a client has gone, so such a session is never called ended.
+//! engine's own stop. With hooks alone the end of a client is not reported, so such a session is never called ended.
 
 use crate::driver::Driver;
 use crate::supervised::{self, Supervisor};

@@ -92,7 +92,7 @@ pub enum ExecutionError {
         /// Why.
         reason: String,
     },
-    /// The time was over, or somebody ended it, before the command began: nothing ran.
+    /// The time was over, or it was ended, before the command began: nothing ran.
     #[error("not run: the sandbox did not start within {limit_ms} ms")]
     NotStarted {
         /// How long it could have taken.
@@ -125,7 +125,7 @@ pub trait Executor {
     ///
     /// # Errors
     /// When nothing ran (the permit was for another action, or the confinement is not complete), and, told apart, when
-    /// nobody knows what ran.
+    /// what ran is not known.
     fn execute(&mut self, permit: Permit, work: &Work) -> Result<Executed, ExecutionError>;
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Beyond so many files and folders nothing is reported: looking would cost more than most commands.
 const ENTRIES_MAX: usize = 50_000;
 
-/// Folders whose contents nobody writes by hand, also where no `.gitignore` says so.
+/// Folders whose contents are not written by hand, also where no `.gitignore` says so.
 const PASSED_OVER: [&str; 17] = [
     ".git",
     ".hg",

@@ -33,7 +33,7 @@ impl Foreign<'_> {
         self.open_with(layout, None, || Driver::begin(layout, now, |_| Ok(())))
     }
 
-    /// The same for a whole workspace, whose files show how it is tested, and for an agent whose role somebody named.
+    /// The same for a whole workspace, whose files show how it is tested, and for an agent whose role was named.
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -89,7 +89,7 @@ impl Foreign<'_> {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Keeps it for the next hook. The facts it gave are journaled, so losing it costs only sharpness, and nobody waits
+    /// Keeps it for the next hook. The facts it gave are journaled, so losing it costs only sharpness, and no caller waits
     /// for the disk.
     pub fn keep_observer(self, layout: &Layout, observer: &Observer) {
         if let Ok(text) = serde_json::to_string(observer) {

@@ -1,6 +1,6 @@
 //! Telling a person: the frozen policy's `notify.command`, run with the message as its last argument.
 //!
-//! The command never holds up a decision: whoever decided starts a process that waits for it and ends it after
+//! The command never holds up a decision: the process that decided starts a process that waits for it and ends it after
 //! [`TIME_MAX`]. Its environment is cleaned, its output thrown away, and what it does with the message is its own affair.
 
 use crate::driver::StepOutcome;
@@ -96,6 +96,8 @@ pub fn run(command: &str, message: &str, limit: Duration) -> io::Result<NotifyEn
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
     use tripwire_testing::TestDir;
 
     /// A script by its shell: a file that was just written cannot be executed while a child that another test forked has it open.
@@ -119,12 +121,17 @@ mod tests {
     fn a_command_that_does_not_end_is_killed_with_what_it_started() {
         let dir = TestDir::new();
         let begun = Instant::now();
-        let out = dir.path().join("late");
-        let command = script(&dir, &format!("(sleep 2; touch {}) & sleep 60", out.display()));
-        assert_eq!(run(&command, "m", Duration::from_millis(200)).unwrap(), NotifyEnd::Killed);
-        assert!(begun.elapsed() < Duration::from_secs(30));
-        std::thread::sleep(Duration::from_millis(2_300));
-        assert!(!out.exists(), "its child went with it");
+        let pipe = dir.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let command = script(&dir, &format!("sleep 60 > {} & sleep 60", pipe.display()));
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let mut reader = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(pipe).unwrap();
+        assert_eq!(run(&command, "m", Duration::from_millis(500)).unwrap(), NotifyEnd::Killed);
+        // The pipe ends with the last process that has it open.
+        while reader.read(&mut [0]).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "its child did not go with it");
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn again(records: &mut impl Bodies) -> Result<Replayed, ReplayError> {
         let step = chain.step(&input);
         old.push_event(input_text);
         new.push_event(&body::event_text(&input)?);
-        // A crash between an input and its decision leaves the input alone; whoever came next decided it the same way.
+        // A crash between an input and its decision leaves the input alone; the next process decided it the same way.
         let Some(decision_text) = decision_text else { return Ok(()) };
         let record = |problem: serde_json::Error| ReplayError::Record { index, problem: problem.to_string() };
         let read: ReadDecision<'_> = serde_json::from_str(decision_text).map_err(record)?;

@@ -190,7 +190,7 @@ impl Gate {
         Ok(stage.changes()?)
     }
 
-    /// Why there is no stage: somebody was first, or nothing was ever staged.
+    /// Why there is no stage: another process was first, or nothing was ever staged.
     fn nothing_to_apply(&self, error: tripwire_sandbox::StageError) -> Result<ReviewError, ReviewError> {
         let applied = self.proposals()?.into_iter().find(|listed| listed.proposal.state == State::Applied);
         if !matches!(error, tripwire_sandbox::StageError::NotAStage { .. }) {
@@ -254,7 +254,7 @@ mod tests {
     use crate::staging::Staging;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// A clock that goes on by a minute whenever somebody reads it.
+    /// A clock that goes on by a minute whenever it is read.
     fn clock() -> WallClock {
         static READ_MS: AtomicU64 = AtomicU64::new(1_790_000_000_000);
         WallClock::from_epoch_ms(READ_MS.fetch_add(60_000, Ordering::SeqCst))

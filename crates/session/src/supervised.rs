@@ -100,7 +100,7 @@ impl HeldRecord {
     pub fn begin(layout: &Layout, session: &SessionId, record: &RunRecord) -> Result<Self, FileError> {
         let path = path(layout, session);
         file::make_folder(&layout.state())?;
-        // Locked and written before it has its name: nobody sees a run that has begun and seems to be over.
+        // Locked and written before it has its name: no reader sees a run that has begun and seems to be over.
         let draft = Draft::new(&path, FileMode::PRIVATE)?;
         let held = Self { file: draft.lock()?, path };
         held.write(record)?;
@@ -196,7 +196,7 @@ pub fn wait(layout: &Layout, session: &SessionId, before: Supervisor, within: Du
 /// What came of waiting for a run's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waited {
-    /// Nobody supervises the session.
+    /// The session is not supervised.
     NotSupervised,
     /// It ended, with its receipt.
     Ended(RunEnd),

@@ -66,7 +66,7 @@ impl Transcript {
     }
 }
 
-/// How the loop ended, as the transcript's last line says; nothing while it goes on, and for a session of nobody's loop.
+/// How the loop ended, as the transcript's last line says; nothing while it goes on, and for a session that is not of our own loop.
 #[must_use]
 pub fn ending(layout: &Layout, session: &SessionId) -> Option<Ending> {
     let mut file = file::open_regular(&path(layout, session)).ok()?;

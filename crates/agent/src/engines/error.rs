@@ -234,7 +234,7 @@ impl Explain for EngineError {
     }
 }
 
-/// Why a worker could not be started. Whoever starts it is not known here, so its error is kept as text with its hint.
+/// Why a worker could not be started. What starts it is not known here, so its error is kept as text with its hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct WorkerStartError {

@@ -41,7 +41,7 @@ pub(crate) fn walk(files: &Files, below: &WorkPath, visit: &mut dyn FnMut(Seen) 
     let wanted = if below.as_str() == "." { PathBuf::new() } else { PathBuf::from(below.as_str()) };
     let exclude = ignore_rules(files, Path::new(""), &[EXCLUDE_FILE]);
     let mut walk = Walk { files, wanted, rules: exclude.into_iter().collect(), names: 0, visit };
-    // Whoever breaks the walk off knows why.
+    // The caller that breaks the walk off knows why.
     let _ended = walk.folder(Path::new(""), 0);
 }
 

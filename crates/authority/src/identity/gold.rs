@@ -20,7 +20,7 @@ use tripwire_fs::file::{self, FileError, ReadError, read_bounded};
 use tripwire_journal::note::{self, Signer, Verifier};
 use tripwire_workspace::geometry::layout::Layout;
 
-/// One configuration that somebody vouches for.
+/// One configuration that a person vouches for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldEntry {

@@ -36,7 +36,7 @@ pub(crate) fn cut(line: &str, columns: usize) -> String {
 }
 
 /// A line broken between words so that it fits so many columns; its first columns are a label, and what does not fit hangs
-/// below the text behind it. A word that does not fit a line of its own is left whole: somebody may want to copy it.
+/// below the text behind it. A word that does not fit a line of its own is left whole, so that it can be copied.
 pub(crate) fn hang(line: &str, columns: usize, label: usize) -> Vec<String> {
     let text_at = line.char_indices().nth(label).map_or(line.len(), |(at, _)| at);
     let (label_text, text) = line.split_at(text_at);

@@ -111,11 +111,11 @@ struct LimitArgs {
     budget: Option<u64>,
 }
 
-/// Steps in one iteration of our own loop, unless somebody says otherwise.
+/// Steps in one iteration of our own loop, unless an option says otherwise.
 const MAX_STEPS: Count = Count::new(10);
 /// The largest task that is read.
 const TASK_BYTES_MAX: u64 = 1 << 20;
-/// The engine that is asked when nobody names one.
+/// The engine that is asked when none is named.
 const ENGINE: &str = "scripted";
 
 /// Runs the verb.
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
 }
 
 /// What a person hears who names no engine: the built-in cassette keeps the loop whole on a machine that has nothing else,
-/// but it works on nobody's objective.
+/// but it works on no objective.
 const NO_ENGINE: &str = "\
 WARNING: no engine was named: the built-in cassette answers, which does nothing for this objective
 hint: name one with `--engine`: `anthropic:MODEL`, `openai:MODEL`, `gemini:MODEL`, `ollama:MODEL`, `lmstudio:MODEL`,

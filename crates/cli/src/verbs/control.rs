@@ -129,7 +129,7 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
     Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
 }
 
-/// Whether somebody supervises the session before it is told to stop: it may be over before anybody can look again.
+/// Whether the session is supervised before it gets the order to stop: it may be over before the next look.
 fn supervisor(which: &Which) -> Result<Supervisor, Problem> {
     let workspace = which.place.open()?;
     let seen = match which.find_if_any(workspace.layout())? {
@@ -306,7 +306,7 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
     let mut after = After::of(&args.which, &workspace)?;
     after.take(What::Tick)?;
     for (hold, report) in reports.iter().map(|report| report.act()) {
-        // The report of this hold was never written, or someone removed it while nobody looked.
+        // The report of this hold was never written, or it was removed meanwhile.
         if after.view().is_some_and(|view| view.held == Some(hold)) {
             after.take(What::Human(HumanAct::Acknowledge(report)))?;
             said.say("what waited for the acknowledgement is cleared");

@@ -97,7 +97,7 @@ struct IdentityVerifyArgs {
     form: Form,
 }
 
-/// Why nobody vouches for the configuration, or nothing was signed or trusted.
+/// Why the configuration is not vouched for, or nothing was signed or trusted.
 #[derive(Debug, thiserror::Error)]
 enum IdentityError {
     /// The configuration is not on the list; which parts changed against the nearest entry.
@@ -219,7 +219,7 @@ fn sign(args: &IdentitySignArgs) -> Result<Exit, Problem> {
     let mut gold = match Gold::load(layout, &home.trusted()?) {
         Ok(gold) => gold,
         Err(GoldError::Missing { .. }) => Gold::default(),
-        // A list that nobody trusted signed must not get a good signature by adding to it.
+        // A list without a trusted signature must not get a good signature by adding to it.
         Err(error) => return Err(error.into()),
     };
     let keys = home.for_identity();

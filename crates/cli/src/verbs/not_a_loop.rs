@@ -120,7 +120,7 @@ fn scenario(rule: &str, policy: &Policy, inputs: &[String], decision: u64) -> St
     text
 }
 
-/// Writes a new file; one that is there is somebody's and stays.
+/// Writes a new file; one that is there already stays.
 fn write(file: &std::path::Path, text: &str) -> Result<(), Problem> {
     let wrong = |error| Problem::open(file, error);
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {

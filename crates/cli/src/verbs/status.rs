@@ -155,7 +155,7 @@ impl<'a> Status<'a> {
     fn look_at_session(&mut self) {
         let Some(driver) = &self.session else { return };
         let view = driver.view();
-        // What holds a session that is over for good waits for nobody's command; what is left is to look at it.
+        // What holds a session that is over for good waits for no command; what is left is to look at it.
         let over = self.ended.as_ref().is_some_and(|ended| ended.goes_on_with.is_none());
         let reason_for = |explained: &str, short: &str| match over {
             true => format!("{short}: see `tripwire log`, then begin a new session"),

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &StepArgs) -> Result<Exit, Problem> {
     }
 }
 
-/// Gives a request the facts of authority of the role that somebody named; without one it stays as it came, and a
+/// Gives a request the facts of authority of the role that was named; without one it stays as it came, and a
 /// request that came without any is refused.
 fn authorize(args: &StepArgs, driver: &Driver, root: &Path, what: &mut What) {
     if let (What::Request(request), Some(role)) = (what, args.acting.named()) {

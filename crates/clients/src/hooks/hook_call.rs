@@ -24,7 +24,7 @@ pub struct HookCall {
     pub agent: Option<Agent>,
     /// What happened.
     pub event: Event,
-    /// What a person said, where somebody speaks.
+    /// What a person said, where one speaks.
     pub prompt: Option<String>,
 }
 

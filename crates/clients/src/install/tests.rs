@@ -125,7 +125,7 @@ fn a_linked_file_is_written_through_its_link_and_keeps_its_mode() {
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
 }
 
-/// A checkout with a file of settings, and a file outside that nobody may write.
+/// A checkout with a file of settings, and a file outside that must not be written.
 fn checkout(dir: &Path) -> (Scope, PathBuf, PathBuf) {
     let (root, outside) = (dir.join("checkout"), dir.join("outside"));
     std::fs::create_dir_all(root.join(".claude")).unwrap();
@@ -203,7 +203,7 @@ fn settings_that_the_client_ignores_are_refused_with_the_file_and_the_next_step(
     let refused =
         Change::install(form(Client::Claude), &in_scope(&path, &Scope::User), &command(Client::Claude)).unwrap_err();
     let told = format!("{refused}; {}", refused.hint());
-    for words in ["settings.json`: line 2", "Claude Code ignores settings", "take them out of", "nothing was changed"] {
+    for words in ["settings.json`: line 2", "Claude Code ignores settings", "take them out", "nothing was changed"] {
         assert!(told.contains(words), "{told}");
     }
     assert!(Change::install(form(Client::Gemini), &in_scope(&path, &Scope::User), &command(Client::Gemini)).is_ok());

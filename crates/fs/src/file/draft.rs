@@ -91,7 +91,7 @@ impl Draft {
     }
 
     /// Sets the mode and forces the contents to the disk, before the name becomes visible. Publishing does it as well;
-    /// whoever prepares several files does it for all before the first name changes.
+    /// a caller that prepares several files does it for all before the first name changes.
     ///
     /// # Errors
     /// When the system refuses.
@@ -143,7 +143,7 @@ impl Draft {
         self.sync()?;
         match self.swap() {
             Ok(()) => {}
-            // The file is gone: removing it was somebody's decision.
+            // The file is gone: removing it was a decision.
             Err(rustix::io::Errno::NOENT) => return Ok(Accept::No),
             Err(_) => {
                 self.rename()?;

@@ -60,7 +60,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(folder.path());
         let session = SessionId::first(WallClock::from_epoch_ms(1_790_000_000_000));
-        assert!(read(&layout, &session).contains("not told"));
+        assert!(read(&layout, &session).contains("not known"));
         for said in ["fix the parser\nand test it", "Read .geometry/MISSION_BRIEFING.md and continue", "  "] {
             keep(&layout, &session, said).unwrap();
             assert_eq!(read(&layout, &session), "fix the parser\nand test it");

@@ -1,4 +1,4 @@
-//! Views that are rebuilt from the journals when a crash or a person has spoilt them.
+//! Views that are rebuilt from the journals when a crash or a person has damaged them.
 
 use super::error::DriverError;
 use super::records::{head_of, open_existing};

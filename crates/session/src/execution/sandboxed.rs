@@ -1,7 +1,7 @@
 //! The execution adapter for commands: the sandbox, with a hard end.
 //!
 //! The sandbox itself ends a command at its time limit. Here a second clock stands beside it, because preparing the
-//! sandbox can hang as well (a dead network disk, a tree without end): whoever waits gets an answer soon after the
+//! sandbox can hang as well (a dead network disk, a tree without end): the caller gets an answer soon after the
 //! deadline, and what has not started by then never will.
 
 use super::{CommandEnd, Executed, ExecutionError, Executor, Stream, Work, spend};
@@ -48,16 +48,16 @@ pub enum Writes {
     Refused,
     /// They go to the workspace.
     Workspace,
-    /// They go to this stage until somebody applies it.
+    /// They go to this stage until it is applied.
     Staged(PathBuf),
 }
 
 /// Whom a command may reach.
 #[derive(Debug)]
 pub enum Network {
-    /// Nobody.
+    /// No host.
     Off,
-    /// Whoever the proxy behind this socket lets through.
+    /// What the proxy behind this socket lets through.
     Through(UnixListener),
 }
 
@@ -187,7 +187,7 @@ fn run_until(spec: Sandbox, own: &Interrupt, outer: &Interrupt, limit: Duration)
     }
     let (tell, told) = mpsc::channel();
     let started = std::thread::Builder::new().name("tripwire-sandbox".to_owned()).spawn(move || {
-        // Nobody may be left to hear it; then the run was given up and has been ended.
+        // No receiver may be left; then the run was given up and has been ended.
         drop(tell.send(spec.run()));
     });
     started.map_err(|error| ExecutionError::Unusable { problem: format!("cannot start a thread: {error}") })?;

@@ -187,7 +187,7 @@ fn open_fence(before: &str) -> bool {
     fence.is_some()
 }
 
-/// Whether the word's line says more than the word. Any other word on the line can take it back, and nobody can list all
+/// Whether the word's line says more than the word. Any other word on the line can take it back, and there is no list of all
 /// of those: only a label before it, and marks of emphasis, of a list and of an end, are no more. What is rejected may be
 /// followed by the reason.
 fn is_qualified(text: &str, found: &FoundVerdict) -> bool {

@@ -36,7 +36,7 @@ pub enum ReviewError {
         /// What is staged.
         staged: Digest,
     },
-    /// Somebody was first.
+    /// Another process was first.
     #[error("the change `{}` was applied already, proposed at {at}", short(*digest))]
     AppliedAlready {
         /// Its digest.

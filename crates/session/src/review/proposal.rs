@@ -34,7 +34,7 @@ pub struct Proposal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Nobody answered yet.
+    /// Not answered yet.
     Proposed,
     /// It may be applied.
     Approved,

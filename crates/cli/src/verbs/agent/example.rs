@@ -96,7 +96,7 @@ fn scripted(file: &Path) -> String {
     format!("scripted:{}", file.display())
 }
 
-/// A folder that nobody else has.
+/// A folder of its own.
 fn fresh_folder() -> Result<PathBuf, Problem> {
     /// Names that are tried.
     const TRIES: u32 = 1_000;

@@ -193,7 +193,7 @@ fn amount(price: Price) -> Value {
     json!({"tokens": price.tokens.get(), "micro_usd": price.micro_usd.get()})
 }
 
-/// Money as people write it, to the cent, rounded up: a guess that is too low helps nobody.
+/// Money as people write it, to the cent, rounded up: an estimate that is too low does not help.
 fn dollars(price: Price) -> String {
     let cents = price.micro_usd.get().div_ceil(10_000);
     format!("${}.{:02}", cents / 100, cents % 100)

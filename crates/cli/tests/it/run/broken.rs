@@ -157,5 +157,5 @@ fn const_5_work_that_a_new_transcript_tells_of_before_any_hook_ends_the_run() {
         sleep 100",
     );
     let ran = fixture.run(&[]);
-    does_not_hold(&fixture, &ran, "calls stand in");
+    does_not_hold(&fixture, &ran, "calls are in");
 }

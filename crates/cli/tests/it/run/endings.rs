@@ -132,5 +132,5 @@ fn const_5_a_client_that_worked_past_its_guard_is_a_broken_guard_whatever_it_say
     let script = format!("mkdir -p $HOME/.claude/projects/w; echo '{call}' > $HOME/.claude/projects/w/a.jsonl; exit 1");
     let called = RunFixture::new(&script).run_with(&["--version"]);
     called.ended(9);
-    assert!(called.stderr.contains("calls stand in"), "{}", called.stderr);
+    assert!(called.stderr.contains("calls are in"), "{}", called.stderr);
 }

@@ -61,7 +61,7 @@ fn ctrl_1_a_pause_freezes_and_a_resume_goes_on_as_if_nothing_had_been() {
     });
     assert!(stands && trace(&fixture) < 16, "a paused run stands still");
     let (_, status) = output(fixture.verb(&["status"]));
-    assert!(status.contains("supervises claude") && status.contains("PAUSE stands"), "{status}");
+    assert!(status.contains("supervises claude") && status.contains("PAUSE is set"), "{status}");
     let (code, said) = output(fixture.verb(&["resume"]));
     assert_eq!(code, Some(0), "{said}");
     let ran = finish(child);

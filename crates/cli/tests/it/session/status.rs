@@ -28,7 +28,7 @@ fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
     fs::write(place.geometry("PAUSE"), "").unwrap();
-    place.run(&["status"]).ended(5).says("PAUSE stands").says("`tripwire resume`");
+    place.run(&["status"]).ended(5).says("PAUSE is set").says("`tripwire resume`");
     fs::remove_file(place.geometry("PAUSE")).unwrap();
     place.run(&["status"]).ended(0);
     place.step(&call("make", "error").repeat(4)).ended(3);
