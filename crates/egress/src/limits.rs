@@ -24,8 +24,9 @@ pub(super) const SERVER_STREAM_BYTES_MAX: usize = 16 * 1024;
 pub(super) const COPY_BYTES: usize = 16 * 1024;
 /// Bytes of what a refused client still sends that are read and thrown away, so that it sees the answer.
 pub(super) const DRAIN_BYTES_MAX: usize = 64 * 1024;
-/// How long a refused client is listened to.
-pub(super) const DRAIN_TIME: Duration = Duration::from_millis(200);
+/// How long a refused client is listened to: one that still writes line by line on a busy machine would else see a reset in
+/// place of the answer. A client that closes ends it at once.
+pub(super) const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// How long the accepting thread itself may spend on a last word.
 pub(super) const TURN_AWAY_TIME: Duration = Duration::from_millis(5);
 /// Characters of a host name, as DNS has it.

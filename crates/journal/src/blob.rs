@@ -209,6 +209,28 @@ mod tests {
     }
 
     #[test]
+    fn a_blob_with_bytes_behind_it_is_refused_and_replaced() {
+        let (disk, blobs) = blobs();
+        let pointer = blobs.put(b"some bytes").unwrap();
+        disk.tamper(&blobs.path(&pointer.sha256), |bytes| bytes.push(b'!')).unwrap();
+        assert!(matches!(blobs.get(&pointer), Err(JournalError::Blob { state: "damaged", .. })));
+        blobs.put(b"some bytes").unwrap();
+        assert_eq!(blobs.get(&pointer).unwrap(), b"some bytes");
+    }
+
+    #[test]
+    fn bytes_that_are_there_are_not_written_again() {
+        use std::os::unix::fs::MetadataExt as _;
+        let temp = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(storage::Disk, temp.path().to_owned());
+        let pointer = blobs.put(b"some bytes").unwrap();
+        let inode = || std::fs::metadata(blobs.path(&pointer.sha256)).unwrap().ino();
+        let before = inode();
+        blobs.put(b"some bytes").unwrap();
+        assert_eq!(inode(), before);
+    }
+
+    #[test]
     fn a_missing_blob_is_named() {
         let (_disk, blobs) = blobs();
         let pointer = BlobPointer { bytes: 1, sha256: Digest::of(b"x") };

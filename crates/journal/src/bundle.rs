@@ -4,7 +4,7 @@
 //! blobs they point to, and an end that carries the digest of everything before it. A bundle that was cut or changed is
 //! still unpacked as far as it goes, so that the first bad record can be named.
 
-use crate::blob::{BlobPointer, Blobs};
+use crate::blob::{BLOB_BYTES_MAX, BlobPointer, Blobs};
 use crate::error::JournalError;
 use crate::journal::Journal;
 use crate::names;
@@ -30,6 +30,7 @@ use tripwire_fs::file::{FileAction, FileError};
 const VERSION: u32 = 1;
 /// The longest line: the largest blob in base64 and its frame.
 const LINE_BYTES_MAX: u64 = 360 * 1024 * 1024;
+const _: () = assert!(LINE_BYTES_MAX / 4 * 3 > BLOB_BYTES_MAX as u64, "the largest blob fits a line");
 
 /// Why there is no bundle, or none that can be used.
 #[derive(Debug, thiserror::Error)]

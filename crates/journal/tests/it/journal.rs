@@ -19,9 +19,9 @@ use tripwire_journal::{
 
 use tripwire_testing::sized;
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options { host: "test".into(), segment_bytes: 2_000, lock_wait: Duration::from_millis(300) }
 }
 
@@ -29,7 +29,7 @@ fn session() -> SessionId {
     SessionId::first(WallClock::from_epoch_ms(0))
 }
 
-fn open(geometry: &Path) -> Result<Journal<Disk>, JournalError> {
+pub(crate) fn open(geometry: &Path) -> Result<Journal<Disk>, JournalError> {
     Journal::open(Disk, SessionPaths::new(geometry, &session()), options())
 }
 
@@ -44,13 +44,13 @@ fn batch<'body>(bodies: &[&'body str], durability: Durability) -> Batch<'body> {
     }
 }
 
-fn bodies(journal: &Journal<Disk>) -> Result<Vec<String>, JournalError> {
+pub(crate) fn bodies(journal: &Journal<Disk>) -> Result<Vec<String>, JournalError> {
     let page = journal.read(journal.beginning(), usize::MAX)?;
     Ok(page.records.into_iter().map(|record| record.body).collect())
 }
 
 /// Appends and insists on the acknowledgement.
-fn put(journal: &mut Journal<Disk>, bodies: &[&str], durability: Durability) {
+pub(crate) fn put(journal: &mut Journal<Disk>, bodies: &[&str], durability: Durability) {
     let outcome = journal.append(&batch(bodies, durability));
     assert!(matches!(outcome, Ok(Append::Ack(_))), "{outcome:?}");
 }

@@ -1,4 +1,5 @@
 //! The journal through its public interface.
 
+mod bundle;
 mod journal;
 mod storage;

@@ -33,28 +33,39 @@ pub(crate) fn table() -> Vec<Line> {
 
 /// Judges every line of these states and tells all that came out wrong.
 fn check(states: &[&str]) {
-    let mut wrong = String::new();
     let mut by_state: BTreeMap<String, Vec<Line>> = BTreeMap::new();
     for line in table().into_iter().filter(|line| states.contains(&line.state.as_str())) {
         by_state.entry(line.state.clone()).or_default().push(line);
     }
+    let mut wrong = String::new();
     for (state, lines) in by_state {
         let situation = Situation::new(&state);
-        for line in lines {
-            let verdict = situation.judge().judge(&line.command);
-            let answer = match verdict.verdict {
-                Answer::Pass => "pass",
-                Answer::Hold => "hold",
-            };
-            let rule = verdict.rule.map(|rule| rule.name());
-            if answer != line.verdict || (line.rule.is_some() && line.rule.as_deref() != rule) {
-                let expected = (&line.verdict, &line.rule);
-                writeln!(wrong, "{state}: `{}`: {answer} {rule:?}, not {expected:?}: {}", line.command, verdict.reason)
-                    .unwrap();
-            }
-        }
+        let part = lines.len().div_ceil(std::thread::available_parallelism().map_or(1, usize::from));
+        std::thread::scope(|scope| {
+            let parts: Vec<_> =
+                lines.chunks(part).map(|lines| scope.spawn(|| wrong_among(&situation, lines))).collect();
+            wrong.extend(parts.into_iter().map(|part| part.join().unwrap()));
+        });
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+fn wrong_among(situation: &Situation, lines: &[Line]) -> String {
+    let mut wrong = String::new();
+    for line in lines {
+        let verdict = situation.judge().judge(&line.command);
+        let answer = match verdict.verdict {
+            Answer::Pass => "pass",
+            Answer::Hold => "hold",
+        };
+        let rule = verdict.rule.map(|rule| rule.name());
+        if answer != line.verdict || (line.rule.is_some() && line.rule.as_deref() != rule) {
+            let Line { state, command, .. } = line;
+            let expected = (&line.verdict, &line.rule);
+            writeln!(wrong, "{state}: `{command}`: {answer} {rule:?}, not {expected:?}: {}", verdict.reason).unwrap();
+        }
+    }
+    wrong
 }
 
 #[test]
