@@ -80,6 +80,31 @@ fn log_1_records_come_back_after_reopening_and_across_segments() -> Outcome {
 }
 
 #[test]
+fn the_name_of_the_host_is_stored_plain_and_short() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let options = Options { host: format!("a\nb\u{1b}[31m\"{}", "x".repeat(100)), ..options() };
+    let mut journal = Journal::open(Disk, SessionPaths::new(temp.path(), &session()), options)?;
+    put(&mut journal, &["true"], Durability::Synced);
+    let page = journal.read(journal.beginning(), 1)?;
+    assert_eq!(page.records[0].times.host, format!("ab[31m{}", "x".repeat(58)));
+    Ok(())
+}
+
+#[test]
+fn no_option_makes_a_segment_that_could_not_be_read_back() -> Outcome {
+    let temp = tempfile::tempdir()?;
+    let options = Options { segment_bytes: u64::MAX, ..options() };
+    let mut journal = Journal::open(Disk, SessionPaths::new(temp.path(), &session()), options)?;
+    let body = format!("\"{}\"", "x".repeat(60_000));
+    for _ in 0..150 {
+        put(&mut journal, &[&body], Durability::Grouped);
+    }
+    let segments = Disk.list(journal.paths().dir())?.into_iter().filter(|name| name.ends_with(".jsonl")).count();
+    assert_eq!(segments, 2, "nine megabytes do not fit one segment");
+    Ok(())
+}
+
+#[test]
 fn any_index_is_found_and_read_from() -> Outcome {
     let temp = tempfile::tempdir()?;
     let mut journal = open(temp.path())?;
