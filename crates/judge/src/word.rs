@@ -210,3 +210,61 @@ fn floating(parts: &[Vec<Atom>], target: &[String], telling: &[&str]) -> Relatio
     }
     Relation::Apart
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STOP: &str = "/w/.geometry/STOP";
+
+    fn relation(text: &str, folder: Option<&str>) -> Relation {
+        Word::of(text).relation(folder.map(Path::new), Path::new(STOP), &[".geometry", "STOP"])
+    }
+
+    #[test]
+    fn a_plain_word_is_its_text_and_the_path_it_names() {
+        let word = Word::of("a/b.txt");
+        assert_eq!(word.known().as_deref(), Some("a/b.txt"));
+        assert_eq!((word.text(), word.shown()), ("a/b.txt".to_owned(), "a/b.txt".to_owned()));
+        assert!(!word.is_unknown());
+        assert_eq!(word.path(Some(Path::new("/w"))), Some(PathBuf::from("/w/a/b.txt")));
+        assert_eq!(word.path(None), None);
+        assert_eq!(Word::of("/etc/x").path(None), Some(PathBuf::from("/etc/x")));
+        assert_eq!(Word::of("").path(Some(Path::new("/w"))), None);
+    }
+
+    #[test]
+    fn a_word_is_the_path_below_it_above_it_or_apart() {
+        for (text, expected) in [
+            (".geometry/STOP", Relation::Same),
+            ("./.geometry/../.geometry/STOP", Relation::Same),
+            (STOP, Relation::Same),
+            (".geometry/STOP/x", Relation::Below),
+            (".geometry", Relation::Above),
+            ("/", Relation::Above),
+            ("src/STOP", Relation::Apart),
+            ("/v/.geometry/STOP", Relation::Apart),
+        ] {
+            assert_eq!(relation(text, Some("/w")), expected, "{text}");
+        }
+        assert_eq!(relation("STOP", Some("/w/.geometry")), Relation::Same);
+        assert_eq!(relation("../w/.geometry/STOP", Some("/w")), Relation::Same);
+    }
+
+    #[test]
+    fn parts_are_values_of_options_and_both_sides_of_a_colon() {
+        let parts = |text: &str| Word::of(text).parts().iter().map(Word::text).collect::<Vec<_>>();
+        assert_eq!(parts("plain"), ["plain"]);
+        assert_eq!(parts("--file=a.txt"), ["--file=a.txt", "--file", "a.txt"]);
+        assert_eq!(parts("a:b"), ["a:b", "a", "b"]);
+        assert_eq!(parts("-ox"), ["-ox", "x"]);
+    }
+
+    #[test]
+    fn a_name_is_part_of_the_word_or_of_the_folder_it_is_seen_from() {
+        assert!(Word::of("a/.git/b").has_part(None, ".git"));
+        assert!(Word::of("b").has_part(Some(Path::new("/w/.git")), ".git"));
+        assert!(!Word::of("/b").has_part(Some(Path::new("/w/.git")), ".git"));
+        assert!(!Word::of("a.git").has_part(None, ".git"));
+    }
+}
