@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::limits;
 use crate::notify;
 use crate::person;
-use crate::print::{Form, Out};
+use crate::print::{Form, Out, money};
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -197,7 +197,6 @@ fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
     let workspace = args.which.place.open()?;
     let note = Note::new(&workspace::who(), clock::now(), &args.reason);
     let given = order.give(workspace.layout(), &note)?;
-    workspace::keep_out_of_commits(&workspace);
     let journaled = After::of(&args.which, &workspace).and_then(|mut after| after.take(What::Tick).map(|()| after));
     match journaled {
         Ok(after) => Ok((given, after)),
@@ -220,7 +219,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     after.take(What::Tick)?;
     if let Some(by) = args.raise_budget {
         after.take(What::Human(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
-        said.say(&format!("the money budget is raised by ${}.{:06}", by / 1_000_000, by % 1_000_000));
+        said.say(&format!("the money budget is raised by {}", money::exactly(by)));
     }
     if after.view().is_some_and(|view| view.stopped.is_some()) && args.restart {
         after.take(What::Human(HumanAct::Restart))?;

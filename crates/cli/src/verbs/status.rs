@@ -3,6 +3,7 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::Out;
+use crate::print::money;
 use crate::print::terminal;
 use crate::workspace::Which;
 use clap::Args;
@@ -235,7 +236,7 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
         Mode::Observe => "observing only: people's controls, explicit budgets and the destructive-command guard apply",
     };
     let budget = match view.budget_micro_usd {
-        Some(budget) => format!(" of ${}", dollars(budget.get())),
+        Some(budget) => format!(" of {}", money::exactly(budget.get())),
         None => ", no budget set".to_owned(),
     };
     let mut lines = vec![
@@ -249,8 +250,8 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
         end_line(driver, ended),
         format!("journal     {}, signed up to {signed}", counted(records, "record")),
         format!(
-            "spent       ${}{budget}; {}, {} left in this minute",
-            dollars(view.spent.micro_usd.get()),
+            "spent       {}{budget}; {}, {} left in this minute",
+            money::dollars(view.spent.micro_usd.get()),
             counted(view.spent.tokens.get(), "token"),
             view.remaining_budget.get()
         ),
@@ -292,10 +293,6 @@ fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
 /// The JSON name of one of our enums' values.
 fn name(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn dollars(micro_usd: u64) -> String {
-    format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
 }
 
 fn ratio(millionths: u32) -> String {

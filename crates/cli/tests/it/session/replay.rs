@@ -15,6 +15,8 @@ fn replay_1_a_session_replays_to_the_same_decisions_across_processes_and_people(
     place.step(&call("make", "error").repeat(4)).ended(3);
     place.run(&["replay", &place.session()]).ended(0).says("equal");
     assert_eq!(place.run(&["replay", &place.session(), "--json"]).ended(0).json()["equal"], true);
+    assert_eq!(place.run(&["replay"]).ended(0).out, place.run(&["replay", &place.session()]).ended(0).out);
+    Place::new().run(&["replay"]).ended(2).complains("there is no session");
 }
 
 #[test]

@@ -24,6 +24,17 @@ fn a_quiet_session_fits_one_screen_and_ends_with_0() {
 }
 
 #[test]
+fn gate_8_a_budget_below_a_cent_is_shown() {
+    for (budget, shown) in [("5000", "of 0.5¢"), ("5000000", "of $5.00")] {
+        let place = Place::new();
+        place.manifest(&format!("money:\n  budget_micro_usd: {budget}\n"));
+        place.step(&calls(1));
+        let said = place.run(&["status"]);
+        assert!(said.out.contains(shown), "{}", said.out);
+    }
+}
+
+#[test]
 fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
