@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope};
 use tripwire_clients::{Client, Homes};
 use tripwire_core::explain::Explain;
@@ -92,6 +93,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
     if planned.notes.is_empty() {
         plan.check_trust(&mut said)?;
     }
+    plan.clients.iter().filter(|_| !args.remove).for_each(|client| said.limits_of_hooks(*client));
     plan.say_mode(&mut said)?;
     said.print(exit)
 }
@@ -259,6 +261,19 @@ impl InitReport {
         }
         if let Some(switch) = change.switched_off(client.adapter().settings) {
             self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));
+        }
+    }
+
+    /// What hooks alone cannot do in this client.
+    fn limits_of_hooks(&mut self, client: Client) {
+        match client.adapter().hooks.turn_end {
+            TurnEnd::ByAnswer => {}
+            TurnEnd::ByEndingTheClient => self.line(&format!(
+                "note        no hook of {} can end a turn: a stopped session is refused call by call while its model is \
+                 asked on; `tripwire run {}` ends it",
+                client.adapter().title,
+                client.name()
+            )),
         }
     }
 

@@ -24,6 +24,7 @@ use tripwire_session::formats::recording::is_recording;
 use tripwire_session::formats::stream::Inputs;
 use tripwire_session::replay::{self, DecisionChange, ReplayError, Replayed, TwoPolicies, TwoRuns};
 use tripwire_session::transcript::Compared;
+use tripwire_workspace::geometry::replay_file::{self, Replay};
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 
@@ -105,6 +106,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
         }
         Target::File(file) => file,
     };
+    if let Some(frozen) = frozen(file)? {
+        return parity(args, &replay::frozen(&frozen).map_err(|error| wrong(args, error))?, None);
+    }
     let mut reader = print::open(file)?;
     let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(file, error))?;
     let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
@@ -135,6 +139,19 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
         (None, true) => parity(args, &replay::recording(whole).map_err(|error| wrong(args, error))?, None),
         (None, false) => parity(args, &twice(args, whole)?, None),
     }
+}
+
+/// A frozen replay, if the file is one: alone among the files it is one JSON object over many lines.
+fn frozen(file: &Path) -> Result<Option<Replay>, Problem> {
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let mut reader = print::open(file)?;
+    let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(file, error))?;
+    if !first.starts_with(b"{\"session_id\":") {
+        return Ok(None);
+    }
+    Ok(Some(replay_file::read(file)?))
 }
 
 fn of_journal(

@@ -148,6 +148,15 @@ fn whoever_removes_all_hooks_begins_anew_with_watching() {
 }
 
 #[test]
+fn what_hooks_alone_cannot_do_is_told() {
+    let person = Person::new();
+    let told = person.done(&["init", "--client", "codex", "--yes"]);
+    assert!(told.contains("can end a turn") && told.contains("`tripwire run codex`"), "{told}");
+    assert!(!person.done(&["init", "--client", "claude", "--yes"]).contains("end a turn"));
+    assert!(!person.done(&["init", "--remove", "--yes"]).contains("end a turn"));
+}
+
+#[test]
 fn print_changes_nothing_and_project_stays_in_the_workspace() {
     let person = Person::new().with_client("claude");
     let shown: Value = serde_json::from_str(&person.done(&["init", "--print", "--json"])).unwrap();

@@ -155,6 +155,7 @@ fn floor_1_a_hook_holds_a_person_allows_and_it_passes_once() {
     let held = here.hook("git checkout -- .");
     assert_eq!(held["hookSpecificOutput"]["permissionDecision"], "deny");
     let reason = held["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap().to_owned();
+    assert!(reason.find("tripwire allow --once ").unwrap() < 130, "clients cut long reasons: {reason}");
     let (_, code_and_rest) = reason.split_once("tripwire allow --once ").unwrap();
     let secret = code_and_rest.get(..7).unwrap();
     assert_ne!(code(&here.run(&["allow", "ZZZZ-ZZ"], "")), 0, "a code that nobody gave out");

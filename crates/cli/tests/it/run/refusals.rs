@@ -53,9 +53,9 @@ fn the_client_may_be_named_without_two_dashes() {
     let fixture = RunFixture::new("");
     let client = fixture.add_client("claude", "echo \"$@\"");
     let client = client.to_str().unwrap();
-    let (code, said) = output(fixture.verb(&["run", client, "-p", "hi", "--json"]));
+    let (code, said) = output(fixture.verb(&["run", client, "--version"]));
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("-p hi --json"), "what comes behind the client is the client's: {said}");
+    assert!(said.contains("--version"), "what comes behind the client is the client's: {said}");
     let (code, said) = output(fixture.verb(&["run", "--no-such-option", client]));
     assert_eq!(code, Some(2), "{said}");
 }
