@@ -89,7 +89,9 @@ impl Problem {
             Self::OwnProgram(_) => "start it by its full path".into(),
             Self::NoRule { .. } => "list all rules with `tripwire explain`".into(),
             Self::NoSession { .. } => {
-                "begin one with `tripwire step`, or name the workspace with `--workspace DIR`".into()
+                "begin one with `tripwire run claude`, or install the hooks with `tripwire init`; `--workspace DIR` names \
+                 another workspace"
+                    .into()
             }
             Self::NoDecision { .. } => "list the decisions with `tripwire log`".into(),
             Self::Unjournaled { error, .. } => error.hint(),

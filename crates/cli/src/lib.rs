@@ -3,6 +3,7 @@
 mod client_name;
 mod error;
 mod exit;
+mod help;
 mod history;
 mod limits;
 mod notify;
@@ -16,7 +17,7 @@ mod workspace;
 
 pub use exit::Exit;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches as _, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use verbs::{Verb, hook, sandbox};
@@ -40,7 +41,7 @@ Exit codes: 0 done, 1 internal error or (`doctor`) a check that failed, 2 usage 
 /// The parser, for the reference, the man pages and the completions.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    help::grouped(Cli::command())
 }
 
 /// Runs the command with these arguments and says how it ended.
@@ -51,7 +52,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     } else if let Some(args) = sandbox::args::plain(&arguments) {
         Ok(sandbox::exec(&args))
     } else {
-        match Cli::try_parse_from(arguments) {
+        let parsed = command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+        match parsed {
             Ok(cli) => cli.verb.run(command),
             Err(error) => Ok(print::usage(&error)),
         }

@@ -1,6 +1,7 @@
 //! Printing: data to stdout, talk to stderr.
 
 pub(crate) mod decision;
+pub(crate) mod money;
 pub(crate) mod terminal;
 
 use crate::error::Problem;

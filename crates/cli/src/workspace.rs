@@ -9,7 +9,7 @@ use tripwire_journal::keys::KeyHome;
 use tripwire_session::driver::{Signing, views};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::session::SessionId;
-use tripwire_workspace::{Places, Workspace, exclude};
+use tripwire_workspace::{Places, StatePlace, Workspace, exclude};
 
 /// The workspace.
 #[derive(Debug, Args)]
@@ -35,9 +35,9 @@ impl Where {
         Ok(Workspace::locate(self.start(), &places())?)
     }
 
-    /// Finds the workspace and makes its `.geometry/` if it has none.
+    /// Finds the workspace and makes its `.geometry/` if it has none, out of reach of `git add`.
     pub(crate) fn open(&self) -> Result<Workspace, Problem> {
-        Ok(Workspace::open(self.start(), &places())?)
+        open(self.start())
     }
 
     /// The folder that was named, if one was.
@@ -111,8 +111,19 @@ pub(crate) fn signing(workspace: &Workspace) -> Option<Signing> {
     key_home().map(|home| Signing::new(home, workspace.root().to_owned()))
 }
 
+/// Opens the workspace of a folder. Every verb that may make `.geometry/` comes through here, so that none of them leaves
+/// journals and private memories where a commit takes them.
+pub(crate) fn open(folder: &Path) -> Result<Workspace, Problem> {
+    let workspace = Workspace::open(folder, &places())?;
+    keep_out_of_commits(&workspace);
+    Ok(workspace)
+}
+
 /// Keeps `.geometry/` out of the person's commits. A repository that cannot be told so is no reason to do nothing.
 pub(crate) fn keep_out_of_commits(workspace: &Workspace) {
+    if workspace.state() == StatePlace::InStateHome {
+        return;
+    }
     if let Err(error) = exclude::exclude_geometry(workspace.root()) {
         print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
     }

@@ -80,6 +80,8 @@ pub struct Judged {
     pub saved: Price,
     /// The same, counted from the first repeat.
     pub since_first_repeat: Price,
+    /// The call at which the strictest level fired, as people read it.
+    pub call: Option<String>,
 }
 
 impl PastSession {
@@ -120,7 +122,8 @@ impl PastSession {
         let scanned = traces::scan_one(self.trace().to_string().as_bytes(), policy)?;
         let saved = scanned.held_at().map_or_else(Price::default, |at| self.behind(at));
         let since_first_repeat = saved.plus(scanned.price);
-        Ok(Judged { scanned, saved, since_first_repeat })
+        let call = scanned.strictest_at().and_then(|at| self.calls.get(usize::try_from(at).ok()?)).map(PastCall::words);
+        Ok(Judged { scanned, saved, since_first_repeat, call })
     }
 
     fn trace(&self) -> serde_json::Value {

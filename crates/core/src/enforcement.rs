@@ -147,7 +147,7 @@ pub struct PermissionDeniedError {
 
 /// The command would destroy what cannot be restored; a person may let it pass once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("held: {reason} [{rule}]; to allow this once, a person runs: tripwire allow --once {code}")]
+#[error("held [{rule}]; to allow it once, a person runs: tripwire allow --once {code}; {reason}")]
 pub struct FloorHeldError {
     /// The code that a person names.
     pub code: Label,

@@ -5,12 +5,14 @@ use crate::driver::Driver;
 use crate::supervised::{self, Supervisor};
 use crate::transcript;
 use serde::Serialize;
+use tripwire_authority::identity::Part;
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::run::ending::Ending;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
+use tripwire_workspace::loop_lock::LoopLock;
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -54,6 +56,13 @@ pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
             ended
         });
     }
+    let interrupted = is_own_loop(driver) && !LoopLock::is_held(layout, session);
+    if interrupted {
+        let how = INTERRUPTED.to_owned();
+        let clear_first = clears(layout, &view).map(|command| format!("{command} --session {session}"));
+        let goes_on_with = Some(format!("tripwire agent --resume {session}"));
+        return Some(Ended { clear_first, goes_on_with, ..over(heard, how) });
+    }
     let reason = view.stopped?;
     let command = match reason {
         StopReason::StoppedByPerson => "tripwire resume",
@@ -65,6 +74,15 @@ pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
     };
     let how = reason.in_short().to_owned();
     Some(Ended { goes_on_with: Some(command.to_owned()), ..over(heard, how) })
+}
+
+/// How a loop ended whose process went away without a word.
+pub const INTERRUPTED: &str = "interrupted: its process is gone";
+
+/// Whether a session is one of our own loop: only that freezes a prompt.
+#[must_use]
+pub fn is_own_loop(driver: &Driver) -> bool {
+    driver.frozen().identity.as_ref().is_some_and(|identity| identity.own.get(Part::Prompt).is_some())
 }
 
 /// The command that clears what keeps a session from going on, if anything does.

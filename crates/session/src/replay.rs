@@ -10,9 +10,10 @@ use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Input;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::CanonicalError;
-use tripwire_core::record::parity::{Parity, ParityDigests};
+use tripwire_core::record::parity::{CountedDigest, Parity, ParityDigests};
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Journal, JournalError, Place, Record};
+use tripwire_workspace::geometry::replay_file::Replay;
 
 /// Why a replay could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +110,36 @@ pub fn recording(reader: impl BufRead) -> Result<Replayed, ReplayError> {
 /// When the journal does not verify or is not that of a session.
 pub fn session<S: Storage>(journal: &Journal<S>) -> Result<Replayed, ReplayError> {
     again(&mut JournalBodies::new(journal))
+}
+
+/// Replays a frozen replay: its inputs under its own policy, compared with the digests that were frozen with them.
+///
+/// # Errors
+/// When the file lacks the session's head, or an input cannot be read.
+pub fn frozen(replay: &Replay) -> Result<Replayed, ReplayError> {
+    let head = replay.header.session.clone().ok_or(ReplayError::NoHead)?;
+    let wrong = |index, problem: String| ReplayError::Record { index, problem };
+    let head: SessionBody = serde_json::from_value(head).map_err(|error| wrong(0, error.to_string()))?;
+    let mut chain = Chain::new(head.policy()?)?;
+    let mut parity = Parity::new();
+    let mut text = String::new();
+    for (index, input) in (1..).zip(&replay.inputs) {
+        let input: Input = serde_json::from_value(input.clone()).map_err(|error| wrong(index, error.to_string()))?;
+        parity.push_event(&body::event_text(&input)?);
+        text.clear();
+        chain.step(&input).decision.parity_text(&mut text)?;
+        parity.push_decision(&text);
+    }
+    let recomputed = parity.finish();
+    let digest = |text: &str, own: CountedDigest| {
+        let sha256 = text.parse().map_err(|_| wrong(0, format!("`{text}` is no digest")))?;
+        Ok::<_, ReplayError>(CountedDigest { sha256, ..own })
+    };
+    let recorded = ParityDigests {
+        decisions: digest(&replay.header.decisions_digest, recomputed.decisions)?,
+        events: digest(&replay.header.inputs_digest, recomputed.events)?,
+    };
+    Ok(Replayed { recorded, recomputed, first_difference: None })
 }
 
 fn again(records: &mut impl Bodies) -> Result<Replayed, ReplayError> {

@@ -3,6 +3,8 @@
 use crate::geometry::layout::Layout;
 use crate::session::SessionId;
 use std::borrow::Cow;
+use std::fs::TryLockError;
+use std::time::{Duration, Instant};
 use tripwire_core::explain::Explain;
 use tripwire_fs::file::{self, FileError};
 use tripwire_fs::lock::{FileLock, Wait};
@@ -44,7 +46,8 @@ impl LoopLock {
     pub fn claim(layout: &Layout, session: &SessionId) -> Result<Self, LoopLockError> {
         file::make_folder(&layout.state())?;
         let path = layout.loop_of(session);
-        match FileLock::take(&path, Wait::No) {
+        // Someone who only looks holds it for a moment.
+        match FileLock::take(&path, Wait::Until(Instant::now() + LOOK_WITHIN)) {
             Ok(lock) => Ok(Self { _lock: lock }),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 Err(LoopLockError::Taken { session: session.as_str().to_owned() })
@@ -52,7 +55,17 @@ impl LoopLock {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Whether a process runs the session's loop now.
+    #[must_use]
+    pub fn is_held(layout: &Layout, session: &SessionId) -> bool {
+        let Ok(file) = std::fs::File::open(layout.loop_of(session)) else { return false };
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+    }
 }
+
+/// How long a look at the lock may take.
+const LOOK_WITHIN: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
@@ -64,11 +77,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::at(folder.path());
         let session = SessionId::first(WallClock::from_epoch_ms(1_790_000_000_000));
+        assert!(!LoopLock::is_held(&layout, &session));
         let first = LoopLock::claim(&layout, &session).unwrap();
+        assert!(LoopLock::is_held(&layout, &session));
         assert!(matches!(LoopLock::claim(&layout, &session), Err(LoopLockError::Taken { .. })));
         // As a child has it that another thread forked just now.
         let _inherited = first._lock.try_clone().unwrap();
         drop(first);
+        assert!(!LoopLock::is_held(&layout, &session));
         assert!(LoopLock::claim(&layout, &session).is_ok());
     }
 }

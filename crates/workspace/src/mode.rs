@@ -4,7 +4,7 @@
 use crate::geometry::layout::{Layout, MODE};
 use std::path::{Path, PathBuf};
 use tripwire_core::input::Mode;
-use tripwire_fs::file::{self, FileError, ReadError};
+use tripwire_fs::file::{self, FileError, ReadError, Removed};
 
 /// More bytes than the longest word has.
 const BYTES_MAX: u64 = 64;
@@ -54,6 +54,14 @@ impl Choice {
             file::make_folder(folder)?;
         }
         file::replace(&self.0, format!("{}\n", word(mode)).as_bytes())
+    }
+
+    /// Takes the choice back, as if none had been made.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn forget(&self) -> Result<Removed, FileError> {
+        file::remove(&self.0)
     }
 }
 

@@ -36,7 +36,7 @@ use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::policy_file::PolicyFileError;
 use tripwire_workspace::session::SessionId;
-use tripwire_workspace::{Workspace, exclude, test_command};
+use tripwire_workspace::{Workspace, test_command};
 
 /// Work on an objective with our own agent loop: a model asks for tools, the guard decides, the sandbox runs them.
 ///
@@ -224,12 +224,8 @@ fn begin(args: &AgentArgs, start: Start) -> Result<(Exit, SessionEnd), Problem> 
     interrupts::watch().map_err(|error| Problem::open(Path::new("the signals of this process"), error))?;
     let mut engines = engines(args, &names, &workspace)?;
     engines.probe(&interrupted, runtime_max)?;
-    let workspace = Workspace::open(workspace.root(), &workspace::places())?;
+    let workspace = workspace::open(workspace.root())?;
     say_where(args, &workspace);
-    // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-    if let Err(error) = exclude::exclude_geometry(workspace.root()) {
-        print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
-    }
     let plan = plan(objective, engines, &workspace);
     let mut printer = Printer::new(shown(args));
     let left = session::begin(plan, &mut printer, change)?.play()?;

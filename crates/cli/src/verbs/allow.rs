@@ -24,8 +24,11 @@ use tripwire_workspace::session::SessionId;
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
     /// The code from the refusal, such as `K7Q2-9F`.
+    #[arg(value_name = "CODE", required_unless_present = "once", conflicts_with = "once")]
+    code: Option<String>,
+    /// The same code, as refusals spell it.
     #[arg(long, value_name = "CODE")]
-    once: String,
+    once: Option<String>,
     #[command(flatten)]
     which: Which,
     /// Write JSON.
@@ -57,7 +60,7 @@ impl Explain for AllowError {
 pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     person::only("allow", &args.which.place)?;
     let workspace = args.which.place.look()?;
-    let code = args.once.trim().to_uppercase();
+    let code = args.code.as_deref().or(args.once.as_deref()).unwrap_or_default().trim().to_uppercase();
     let (session, mut driver) = holder(args, &workspace, &code)?;
     let taken = driver.take_now(What::Human(HumanAct::AllowOnce(Label::cut(&code))), clock::now)?;
     notify::notify(&driver, &taken);

@@ -56,7 +56,6 @@ pub(crate) fn disarm(args: &DisarmArgs) -> Result<Exit, Problem> {
 fn choose(args: &ChoiceArgs, mode: Mode) -> Result<Exit, Problem> {
     let choice = if args.project {
         let workspace = args.place.open()?;
-        workspace::keep_out_of_commits(&workspace);
         Choice::of_workspace(workspace.layout())
     } else {
         Choice::of_person(&workspace::state_home().ok_or(Problem::NoHome)?)

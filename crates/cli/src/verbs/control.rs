@@ -5,11 +5,11 @@ use crate::exit::Exit;
 use crate::limits;
 use crate::notify;
 use crate::person;
-use crate::print::{Form, Out};
+use crate::print::{Form, Out, money};
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tripwire_core::chain::ChainView;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::{HoldReason, StopReason};
@@ -24,6 +24,8 @@ use tripwire_workspace::clock;
 use tripwire_workspace::control::order::{Given, Note, Order};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::Report as File;
+use tripwire_workspace::loop_lock::LoopLock;
+use tripwire_workspace::session::SessionId;
 
 /// Stop every session of the workspace, and let no new one begin.
 ///
@@ -113,7 +115,7 @@ impl ReportName {
 
 /// Runs `tripwire stop`.
 pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
-    let before = supervisor(&args.order.which)?;
+    let before = run_by(&args.order.which)?;
     let (given, after) = order(&args.order, Order::Stop)?;
     let mut holds = after.view().is_none_or(|view| view.stopped.is_some());
     let mut said = ControlReport::new("stop", after.session());
@@ -129,25 +131,52 @@ pub(crate) fn stop(args: &StopArgs) -> Result<Exit, Problem> {
     Ok(if holds { Exit::Done } else { Exit::DoesNotHold })
 }
 
-/// Whether the session is supervised before it gets the order to stop: it may be over before the next look.
-fn supervisor(which: &Which) -> Result<Supervisor, Problem> {
+/// Who runs a session before it gets the order to stop: it may be over before the next look.
+#[derive(Debug, Clone, Copy)]
+struct RunBy {
+    supervisor: Supervisor,
+    own_loop: bool,
+}
+
+fn run_by(which: &Which) -> Result<RunBy, Problem> {
     let workspace = which.place.open()?;
-    let seen = match which.find_if_any(workspace.layout())? {
-        Some(session) => supervised::look(workspace.layout(), &session)?,
-        None => None,
+    let layout = workspace.layout();
+    let Some(session) = which.find_if_any(layout)? else {
+        return Ok(RunBy { supervisor: Supervisor::Gone, own_loop: false });
     };
-    Ok(seen.map_or(Supervisor::Gone, |seen| seen.supervisor))
+    let supervisor = supervised::look(layout, &session)?.map_or(Supervisor::Gone, |seen| seen.supervisor);
+    Ok(RunBy { supervisor, own_loop: LoopLock::is_held(layout, &session) })
+}
+
+/// Waits for our own loop to leave, and says whether it has.
+fn is_loop_over(layout: &Layout, session: &SessionId) -> bool {
+    let until = Instant::now() + RECEIPT_WITHIN;
+    while LoopLock::is_held(layout, session) {
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    true
 }
 
 /// Waits for the receipt of a supervised client, and says whether nothing is left that should not be.
-fn receipt(which: &Which, before: Supervisor, after: &After, said: &mut ControlReport) -> Result<bool, Problem> {
+fn receipt(which: &Which, before: RunBy, after: &After, said: &mut ControlReport) -> Result<bool, Problem> {
     let workspace = which.place.open()?;
     let session = after.driver.as_ref().map(Driver::session);
     let waited = match session {
-        Some(session) => supervised::wait(workspace.layout(), session, before, RECEIPT_WITHIN)?,
+        Some(session) => supervised::wait(workspace.layout(), session, before.supervisor, RECEIPT_WITHIN)?,
         None => Waited::NotSupervised,
     };
     Ok(match waited {
+        Waited::NotSupervised if before.own_loop => {
+            let ended = session.is_none_or(|session| is_loop_over(workspace.layout(), session));
+            said.say(match ended {
+                true => "our own loop is ended, and the command that it ran with it",
+                false => "our own loop has not ended yet: see `tripwire status`",
+            });
+            ended
+        }
         Waited::NotSupervised => {
             said.say(
                 "no supervised process: a client that runs on its own is refused at its next step, and not killed",
@@ -175,6 +204,8 @@ fn receipt(which: &Which, before: Supervisor, after: &After, said: &mut ControlR
 
 /// How long a supervisor may take to end its client.
 const RECEIPT_WITHIN: Duration = Duration::from_secs(20);
+/// The time between two looks at a loop that is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Runs `tripwire pause`.
 pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
@@ -197,7 +228,6 @@ fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
     let workspace = args.which.place.open()?;
     let note = Note::new(&workspace::who(), clock::now(), &args.reason);
     let given = order.give(workspace.layout(), &note)?;
-    workspace::keep_out_of_commits(&workspace);
     let journaled = After::of(&args.which, &workspace).and_then(|mut after| after.take(What::Tick).map(|()| after));
     match journaled {
         Ok(after) => Ok((given, after)),
@@ -220,7 +250,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     after.take(What::Tick)?;
     if let Some(by) = args.raise_budget {
         after.take(What::Human(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
-        said.say(&format!("the money budget is raised by ${}.{:06}", by / 1_000_000, by % 1_000_000));
+        said.say(&format!("the money budget is raised by {}", money::exactly(by)));
     }
     if after.view().is_some_and(|view| view.stopped.is_some()) && args.restart {
         after.take(What::Human(HumanAct::Restart))?;

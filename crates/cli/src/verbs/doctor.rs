@@ -91,6 +91,7 @@ fn canaries(found: &[Found], program: &Path) -> Vec<CheckResult> {
 
 fn print(args: &DoctorArgs, promises: &[CheckResult]) -> Result<Exit, Problem> {
     let broken = promises.iter().filter(|promise| promise.state == CheckState::Broken).count();
+    let guarded = has_hooks(promises);
     let mut out = Out::lock();
     if args.json {
         let shown = |promise: &CheckResult| {
@@ -98,7 +99,7 @@ fn print(args: &DoctorArgs, promises: &[CheckResult]) -> Result<Exit, Problem> {
                 "remediation": promise.fix})
         };
         let checks: Vec<_> = promises.iter().map(shown).collect();
-        out.line(&json!({"schema": 1, "holds": broken == 0, "checks": checks}).to_string())?;
+        out.line(&json!({"schema": 1, "holds": broken == 0, "hooks": guarded, "checks": checks}).to_string())?;
     } else {
         for promise in promises {
             let CheckResult { id, state, proof, fix } = promise;
@@ -107,12 +108,26 @@ fn print(args: &DoctorArgs, promises: &[CheckResult]) -> Result<Exit, Problem> {
                 out.line(&print::harmless(&format!("{:28} -> {fix}", "")))?;
             }
         }
-        out.line(&match broken {
-            0 => "every promise holds".to_owned(),
-            1 => "1 promise is not kept".to_owned(),
-            more => format!("{more} promises are not kept"),
+        out.line(&match (broken, guarded) {
+            (0, true) => "every check passed".to_owned(),
+            (0, false) => "nothing failed, but no hooks are installed".to_owned(),
+            (1, _) => "1 check failed".to_owned(),
+            (more, _) => format!("{more} checks failed"),
         })?;
+        if !guarded {
+            out.line(NOT_GUARDED)?;
+        }
     }
     out.flush()?;
     Ok(if broken == 0 { Exit::Done } else { Exit::NotKept })
 }
+
+/// Whether hooks of ours are installed for any client, sound or not.
+fn has_hooks(promises: &[CheckResult]) -> bool {
+    let is_file_of_hooks = |promise: &&CheckResult| promise.id.contains(".hooks.");
+    promises.iter().filter(is_file_of_hooks).any(|promise| promise.state != CheckState::Off)
+}
+
+/// What it means that no hooks are there, and the way on.
+const NOT_GUARDED: &str =
+    "sessions are not guarded yet: `tripwire init` installs the hooks, `tripwire run claude` guards one run";

@@ -186,10 +186,7 @@ fn session(call: &HookCall, workspace: &Workspace) -> Result<Driver, DriverError
 
 /// Begins our session for a client's.
 fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Result<Driver, DriverError> {
-    // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-    if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
-        crate::print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
-    }
+    crate::workspace::keep_out_of_commits(workspace);
     foreign.open_in(workspace, crate::workspace::signing(workspace), clock::now(), role)
 }
 

@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
+use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::install::{self, Change, Found, InstallError, InstallPlan, Installation, Scope};
 use tripwire_clients::{Client, Homes};
 use tripwire_core::explain::Explain;
 use tripwire_core::input::Mode;
+use tripwire_fs::file::Removed;
 use tripwire_workspace::Workspace;
 use tripwire_workspace::mode::{Choice, word};
 
@@ -40,7 +42,7 @@ pub(crate) struct InitArgs {
     /// Take the hooks out again.
     #[arg(long)]
     remove: bool,
-    /// Do not ask.
+    /// Do not ask. Without a terminal nothing is written unless this is given.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
         return said.print(exit);
     }
     if !is_nothing {
-        if !args.yes && !args.form.json && is_refused(&said)? {
+        if !args.yes && !is_agreed(&said)? {
             return Ok(Exit::Held);
         }
         said.lines.clear();
@@ -85,29 +87,23 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Problem> {
             change.carry_out()?;
             said.wrote(*client, change);
         }
+        plan.forget_mode(&mut said)?;
     }
     planned.notes.iter().for_each(|note| said.line(note));
     if planned.notes.is_empty() {
         plan.check_trust(&mut said)?;
     }
+    plan.clients.iter().filter(|_| !args.remove).for_each(|client| said.limits_of_hooks(*client));
     plan.say_mode(&mut said)?;
     said.print(exit)
 }
 
-/// Shows the diff and asks on a terminal; a script has decided by calling.
-fn is_refused(said: &InitReport) -> Result<bool, Problem> {
-    let mut out = Out::lock();
-    for line in &said.lines {
-        out.line(line)?;
-    }
-    out.flush()?;
-    if !std::io::stdin().is_terminal() {
+/// Shows the change and asks. Only a person on a terminal can be asked: everyone else has to say `--yes` beforehand.
+fn is_agreed(said: &InitReport) -> Result<bool, Problem> {
+    said.print(Exit::Held)?;
+    if said.form.json || !std::io::stdin().is_terminal() || !print::is_terminal() {
+        print::say("nothing was changed: there is no terminal to ask on; add `--yes` to write this");
         return Ok(false);
-    }
-    drop(out);
-    if !print::is_terminal() {
-        print::say("nothing was changed: the diff went into a pipe; `tripwire init --yes` writes it");
-        return Ok(true);
     }
     let mut terminal = std::io::stderr().lock();
     // A question that cannot be shown is not answered with yes, because nothing is read then.
@@ -118,7 +114,7 @@ fn is_refused(said: &InitReport) -> Result<bool, Problem> {
     if !agreed {
         print::say("nothing was changed");
     }
-    Ok(!agreed)
+    Ok(agreed)
 }
 
 /// What is to be done, and for whom.
@@ -193,6 +189,20 @@ impl Plan {
         Ok(())
     }
 
+    /// Whoever has taken all hooks out begins anew: the next installation only watches.
+    fn forget_mode(&self, said: &mut InitReport) -> Result<(), Problem> {
+        let Some(choice) = self.choice.as_ref().filter(|_| self.remove) else { return Ok(()) };
+        let homes = workspace::homes();
+        let mut left = InstallPlan::default();
+        for client in Client::ALL {
+            self.installation(&homes).plan_remove(client, &mut left)?;
+        }
+        if left.changes.iter().all(|(_, change)| change.is_nothing()) && choice.forget()? == Removed::Now {
+            said.line("mode        forgotten: hooks that are installed again begin in observe");
+        }
+        Ok(())
+    }
+
     /// A first installation begins in `observe`; a choice that stands is kept.
     fn say_mode(&self, said: &mut InitReport) -> Result<(), Problem> {
         let Some(choice) = self.choice.as_ref().filter(|_| !self.remove) else { return Ok(()) };
@@ -234,7 +244,7 @@ impl InitReport {
     fn tell(&mut self, client: Client, change: &Change, args: &InitArgs) {
         self.changes.push(json!({
             "client": client.name(), "file": change.path, "changes": !change.is_nothing(), "diff": change.diff(),
-            "written": !args.print && !change.is_nothing(),
+            "written": args.yes && !args.print && !change.is_nothing(),
         }));
         if change.is_nothing() {
             self.line(&format!("{:<11} `{}` stays as it is", client.name(), change.path.display()));
@@ -251,6 +261,19 @@ impl InitReport {
         }
         if let Some(switch) = change.switched_off(client.adapter().settings) {
             self.line(&format!("warning     `{switch}` in `{}` switches all hooks off", change.path.display()));
+        }
+    }
+
+    /// What hooks alone cannot do in this client.
+    fn limits_of_hooks(&mut self, client: Client) {
+        match client.adapter().hooks.turn_end {
+            TurnEnd::ByAnswer => {}
+            TurnEnd::ByEndingTheClient => self.line(&format!(
+                "note        no hook of {} can end a turn: a stopped session is refused call by call while its model is \
+                 asked on; `tripwire run {}` ends it",
+                client.adapter().title,
+                client.name()
+            )),
         }
     }
 

@@ -19,7 +19,8 @@ const LINE_BYTES_MAX: usize = COMMAND_BYTES_MAX * 6 + 1_024;
 /// Judge a shell command line without running it: would it destroy something that cannot be recovered?
 ///
 /// The line is parsed as bash would parse it, and the real workspace says what would be hit. `-` reads one JSON object
-/// `{"command":…}` a line and answers each with one line. Exit code 0 is pass, 11 is hold.
+/// `{"command":…}` a line and answers each with one line. Exit code 0 is pass, 11 is hold. Options come before the command
+/// line: `tripwire judge git reset --hard` judges all three words.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeArgs {
     #[command(flatten)]
@@ -31,7 +32,7 @@ pub(crate) struct JudgeArgs {
     #[arg(long)]
     json: bool,
     /// The command line; `-` reads many from standard input.
-    #[arg(required = true, value_name = "COMMAND LINE")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND LINE")]
     command: Vec<String>,
 }
 

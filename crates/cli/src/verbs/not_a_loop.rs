@@ -16,10 +16,12 @@ use tripwire_core::decision::Level;
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::Policy;
 use tripwire_session::driver::Driver;
+use tripwire_workspace::policy_file;
 
 /// Save the way to a false alarm as a scenario: everything up to the decision, and that it must stay quiet there.
 ///
-/// `tripwire decide --check FILE` fails on it until a setting or a rule is changed, and keeps it from coming back.
+/// The command that it prints, `tripwire decide --check`, fails on it until a setting of the manifest or a rule is changed,
+/// and keeps it from coming back.
 #[derive(Debug, Args)]
 pub(crate) struct NotALoopArgs {
     /// The number `i` of the decision that was wrong.
@@ -71,7 +73,13 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
     let file = args.out.clone().unwrap_or_else(|| {
         workspace.layout().folder().join("scenarios").join(format!("not-a-loop-{session}-{}.jsonl", args.decision))
     });
-    let text = scenario(&rule, driver.policy(), &lines, args.decision);
+    let manifest = Some(workspace.layout().manifest()).filter(|file| file.exists());
+    // What the manifest says is left to it, so that changing it is what the check shows.
+    let usual = match &manifest {
+        Some(file) => policy_file::load(file)?.policy,
+        None => Policy::default(),
+    };
+    let text = scenario(&rule, driver.policy(), &usual, &lines, args.decision);
     write(&file, &text)?;
     let mut out = Out::lock();
     let shown = file.display().to_string();
@@ -79,7 +87,8 @@ pub(crate) fn run(args: &NotALoopArgs) -> Result<Exit, Problem> {
         true => json!({"file": shown, "rule": rule, "inputs": lines.len()}).to_string(),
         false => {
             let inputs = counted(lines.len(), "input");
-            format!("saved {inputs} to `{shown}`; check it with `tripwire decide --check {shown}`")
+            let policy = manifest.map_or(String::new(), |file| format!(" --policy {}", file.display()));
+            format!("saved {inputs} to `{shown}`; check it with `tripwire decide --check{policy} {shown}`")
         }
     })?;
     out.flush()?;
@@ -94,8 +103,10 @@ fn alarm(pair: &Pair) -> Option<String> {
     Some(strictest.rule.clone())
 }
 
-fn scenario(rule: &str, policy: &Policy, inputs: &[String], decision: u64) -> String {
-    let usual = Policy::default().rows();
+/// The scenario: what the session froze otherwise than the usual policy, and its inputs.
+fn scenario(rule: &str, policy: &Policy, usual: &Policy, inputs: &[String], decision: u64) -> String {
+    let profile = Some(policy.profile).filter(|profile| *profile != usual.profile || *usual == Policy::default());
+    let usual = usual.rows();
     let changed: serde_json::Map<String, serde_json::Value> = policy
         .rows()
         .into_iter()
@@ -104,11 +115,13 @@ fn scenario(rule: &str, policy: &Policy, inputs: &[String], decision: u64) -> St
         })
         .map(|row| (row.path.to_owned(), row.value.into()))
         .collect();
-    let profile = tripwire_core::policy::Choice::name(policy.profile);
-    let header = json!({"scenario": {
+    let mut header = json!({"scenario": {
         "title": format!("decision {decision} was a false alarm of {rule}"),
-        "rule": rule, "must": "stayQuiet", "profile": profile, "policy": changed,
+        "rule": rule, "must": "stayQuiet", "policy": changed,
     }});
+    if let Some(profile) = profile {
+        header["scenario"]["profile"] = tripwire_core::policy::Choice::name(profile).into();
+    }
     let mut text = format!("{header}\n");
     for (number, input) in inputs.iter().enumerate() {
         let last = number + 1 == inputs.len();

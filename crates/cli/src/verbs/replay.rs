@@ -19,11 +19,12 @@ use tripwire_fs::bounded;
 use tripwire_journal::bundle;
 use tripwire_journal::storage::Disk;
 use tripwire_journal::{Journal, Options};
-use tripwire_session::driver::open_existing;
+use tripwire_session::driver::{open_existing, views};
 use tripwire_session::formats::recording::is_recording;
 use tripwire_session::formats::stream::Inputs;
 use tripwire_session::replay::{self, DecisionChange, ReplayError, Replayed, TwoPolicies, TwoRuns};
 use tripwire_session::transcript::Compared;
+use tripwire_workspace::geometry::replay_file::{self, Replay};
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
 
@@ -35,9 +36,10 @@ use tripwire_workspace::session::SessionId;
 /// decisions that would change under another policy are listed.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// A session's id, or a file: a bundle, a recording or a stream of events; `-` reads standard input.
+    /// A session's id, or a file: a bundle, a frozen replay (`.geometry/replays/`), a recording or a stream of events; `-`
+    /// reads standard input. By default the newest session.
     #[arg(value_name = "SESSION|FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
     #[command(flatten)]
     place: crate::workspace::Where,
     /// List the decisions that this policy would change.
@@ -49,6 +51,31 @@ pub(crate) struct ReplayArgs {
     /// Write JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// What is decided again.
+enum Target<'a> {
+    Session(SessionId),
+    File(&'a Path),
+}
+
+impl ReplayArgs {
+    /// A file that exists is a file; anything else that reads as a session's id is one. Nothing named is the newest session.
+    fn target(&self) -> Result<Target<'_>, Problem> {
+        let Some(file) = &self.file else {
+            let place = self.place.look()?;
+            let newest = views::newest(place.layout())?;
+            let none = || Problem::NoSession { folder: place.layout().folder().to_owned() };
+            return Ok(Target::Session(newest.ok_or_else(none)?));
+        };
+        let session = file.to_str().filter(|_| !file.exists()).and_then(|text| SessionId::parse(text).ok());
+        Ok(session.map_or(Target::File(file), Target::Session))
+    }
+
+    /// What it is called in a message.
+    fn name(&self) -> String {
+        self.file.as_deref().map_or_else(|| "the newest session".to_owned(), print::name)
+    }
 }
 
 /// A stream without events proves nothing.
@@ -70,24 +97,26 @@ const FIRST_LINE_BYTES_MAX: u64 = 1 << 20;
 /// Runs the verb.
 pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
     let other = args.policy.as_deref().map(policy_file::load).transpose()?.map(|loaded| loaded.policy);
-    // A file that exists is a file; anything else that reads as a session's id is one.
-    if let Some(session) =
-        args.file.to_str().filter(|_| !args.file.exists()).and_then(|text| SessionId::parse(text).ok())
-    {
-        let place = args.place.look()?;
-        let journal = open_existing(place.layout(), &session)?;
-        let compared = parity::compare(&journal, place.layout(), &session)?;
-        return of_journal(args, &journal, other.as_ref(), compared.as_ref());
+    let file = match args.target()? {
+        Target::Session(session) => {
+            let place = args.place.look()?;
+            let journal = open_existing(place.layout(), &session)?;
+            let compared = parity::compare(&journal, place.layout(), &session)?;
+            return of_journal(args, &journal, other.as_ref(), compared.as_ref());
+        }
+        Target::File(file) => file,
+    };
+    if let Some(frozen) = frozen(file)? {
+        return parity(args, &replay::frozen(&frozen).map_err(|error| wrong(args, error))?, None);
     }
-    let mut reader = print::open(&args.file)?;
-    let first =
-        bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(&args.file, error))?;
+    let mut reader = print::open(file)?;
+    let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(file, error))?;
     let (is_bundle, recorded) = (bundle::is_bundle(&first), is_recording(first.strip_suffix(b"\n").unwrap_or(&first)));
     let whole = Cursor::new(first).chain(reader);
     if is_bundle {
         let unpacked = bundle::unpack(whole)?;
         if let Some(problem) = &unpacked.problem {
-            print::say(&format!("warning: {}: {problem}; see `tripwire verify`", print::name(&args.file)));
+            print::say(&format!("warning: {}: {problem}; see `tripwire verify`", args.name()));
         }
         let journal = Journal::open_existing(Disk, unpacked.paths(), Options::default())?;
         let exit = of_journal(args, &journal, other.as_ref(), None)?;
@@ -110,6 +139,19 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Problem> {
         (None, true) => parity(args, &replay::recording(whole).map_err(|error| wrong(args, error))?, None),
         (None, false) => parity(args, &twice(args, whole)?, None),
     }
+}
+
+/// A frozen replay, if the file is one: alone among the files it is one JSON object over many lines.
+fn frozen(file: &Path) -> Result<Option<Replay>, Problem> {
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let mut reader = print::open(file)?;
+    let first = bounded::read_line(&mut reader, FIRST_LINE_BYTES_MAX).map_err(|error| Problem::open(file, error))?;
+    if !first.starts_with(b"{\"session_id\":") {
+        return Ok(None);
+    }
+    Ok(Some(replay_file::read(file)?))
 }
 
 fn of_journal(
@@ -137,7 +179,7 @@ fn changes(
 
 fn parity(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>) -> Result<Exit, Problem> {
     if replayed.recomputed.events.count == 0 {
-        return Err(NoEventError { file: print::name(&args.file) }.into());
+        return Err(NoEventError { file: args.name() }.into());
     }
     let mut out = Out::lock();
     print(args, replayed, transcript, &mut out)?;
@@ -146,12 +188,12 @@ fn parity(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>)
 }
 
 fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {
-    Problem::in_file(print::name(&args.file), error)
+    Problem::in_file(args.name(), error)
 }
 
 /// A plain stream with the policy that it asks for.
 fn stream<R: BufRead>(args: &ReplayArgs, reader: R) -> Result<(Inputs<R>, Policy), Problem> {
-    let file = print::name(&args.file);
+    let file = args.name();
     let mut inputs = Inputs::new(reader);
     let header = inputs.header().map_err(|error| Problem::in_file(file.clone(), error))?;
     let policy =
@@ -166,7 +208,7 @@ fn each<R: BufRead>(
     mut take: impl FnMut(&Input) -> Result<(), ReplayError>,
 ) -> Result<u64, Problem> {
     let mut count = 0;
-    let bad = |error| Problem::in_file(print::name(&args.file), error);
+    let bad = |error| Problem::in_file(args.name(), error);
     while let Some(item) = inputs.next_input().map_err(bad)? {
         take(&item.input).map_err(|error| wrong(args, error))?;
         count += 1;

@@ -55,8 +55,8 @@ pub(crate) struct RunArgs {
     /// Write the report as one JSON object, on standard error.
     #[arg(long)]
     json: bool,
-    /// The client's command line.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The client's command line, behind the options of `run`; a `--` before it does no harm.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 

@@ -156,7 +156,7 @@ fn stage_dir(workspace: &Path) -> PathBuf {
 /// What a role may do in the sandbox: run at all, reach these hosts, and write to the workspace or only look.
 fn permitted(args: &ExecArgs) -> Result<WorkspaceAccess, Problem> {
     let Some(role) = args.acting.named() else { return Ok(WorkspaceAccess::Write) };
-    let workspace = Workspace::open(&args.workspace, &workspace::places())?;
+    let workspace = workspace::open(&args.workspace)?;
     let mut driver = session::session(&workspace, Some(&role))?;
     let mut needs = vec![Need::new(Permission::CanExecuteTasks, EXEC)];
     needs.extend(args.write.iter().map(|path| Need::new(Permission::Write, &path.to_string_lossy())));

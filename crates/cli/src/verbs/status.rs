@@ -3,19 +3,24 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::print::Out;
+use crate::print::money;
 use crate::print::terminal;
+use crate::verbs::verify;
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
-use tripwire_authority::identity::Part;
+use std::time::Duration;
 use tripwire_core::chain::ChainView;
 use tripwire_core::counted::{agreeing, counted};
+use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Mode;
 use tripwire_session::driver::{Driver, views};
 use tripwire_session::ended::{self, Ended};
 use tripwire_session::supervised::{self, RunRecord, Supervisor};
+use tripwire_workspace::clock;
 use tripwire_workspace::control::ControlFile;
+use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::Manifest;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::session::SessionId;
@@ -54,6 +59,8 @@ struct Status<'a> {
     guard: String,
     /// What a person has to do, each with its command.
     waits: Vec<String>,
+    /// What a person has answered by removing a file, and the session has not seen yet.
+    answered: Vec<String>,
     /// What is wrong with the guard itself, each with its fix.
     broken: Vec<String>,
 }
@@ -68,12 +75,13 @@ impl<'a> Status<'a> {
             ended: None,
             guard: HOOKS_ALONE.to_owned(),
             waits: Vec::new(),
+            answered: Vec::new(),
             broken: Vec::new(),
         };
         if let Some(session) = which.find_if_any(layout)? {
             let opened = Driver::resume(layout, &session).and_then(|mut driver| driver.refresh().map(|()| driver));
             if let Ok(driver) = &opened
-                && driver.frozen().identity.as_ref().is_some_and(|identity| identity.own.get(Part::Prompt).is_some())
+                && ended::is_own_loop(driver)
             {
                 status.guard = OWN_LOOP.to_owned();
             }
@@ -81,6 +89,7 @@ impl<'a> Status<'a> {
             match opened {
                 Ok(driver) => {
                     status.ended = ended::look(layout, &driver);
+                    status.look_at_journal(&driver);
                     status.session = Some(driver);
                 }
                 Err(error) => {
@@ -95,6 +104,7 @@ impl<'a> Status<'a> {
         }
         status.look_at_files();
         status.look_at_session();
+        status.look_at_others()?;
         Ok(status)
     }
 
@@ -161,10 +171,28 @@ impl<'a> Status<'a> {
             true => format!("{short}: see `tripwire log`, then begin a new session"),
             false => explained.to_owned(),
         };
-        self.waits.extend(view.held.map(|reason| reason_for(reason.explain(), reason.in_short())));
-        self.waits.extend(view.stopped.map(|reason| reason_for(reason.explain(), reason.in_short())));
+        let layout = self.workspace.layout();
+        match view.held {
+            Some(reason) if is_answered(layout, file_of_hold(reason)) => {
+                self.answered.push(at_next_step(reason.in_short()))
+            }
+            Some(reason) => self.waits.push(reason_for(reason.explain(), reason.in_short())),
+            None => {}
+        }
+        match view.stopped {
+            Some(reason @ StopReason::StoppedByPerson) if !over && is_answered(layout, Some(ControlFile::Stop)) => {
+                self.answered.push(at_next_step(reason.in_short()));
+            }
+            Some(reason) => self.waits.push(reason_for(reason.explain(), reason.in_short())),
+            None => {}
+        }
+        if let Some(Ended { how, goes_on_with: Some(command), .. }) = &self.ended
+            && how == ended::INTERRUPTED
+        {
+            self.waits.push(format!("{how}; `{command}`"));
+        }
         self.waits.extend(view.waiting.iter().map(|code| {
-            format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow --once {code}` lets it pass once")
+            format!("a held command (`tripwire log --rule FLOOR-1`): `tripwire allow {code}` lets it pass once")
         }));
         if let Some(cut) = driver.journal().cut() {
             let (bytes, were) = (counted(cut.bytes, "byte"), agreeing(cut.bytes, "was", "were"));
@@ -174,6 +202,50 @@ impl<'a> Status<'a> {
             && self.broken.is_empty()
         {
             self.waits.push(format!("the manifest was refused at the last step: {reason}"));
+        }
+    }
+
+    /// What waits in an earlier session that was heard of lately: several agents may work in one workspace.
+    fn look_at_others(&mut self) -> Result<(), Problem> {
+        let layout = self.workspace.layout();
+        let shown = self.session.as_ref().map(|driver| driver.session().clone());
+        let since = clock::now().epoch_ms().saturating_sub(LATELY_MS);
+        let others = self.sessions.iter().rev().filter(|session| Some(*session) != shown.as_ref());
+        for session in others.take(OTHERS_MAX) {
+            // What is wrong with an earlier session is for `verify` to say.
+            let Ok(mut driver) = Driver::resume(layout, session) else { continue };
+            let heard = driver.start().epoch_ms().saturating_add(driver.view().now.get());
+            if heard < since || driver.refresh().is_err() {
+                continue;
+            }
+            let view = driver.view();
+            let over = ended::look(layout, &driver).is_some_and(|ended| ended.goes_on_with.is_none());
+            let held = view.held.filter(|reason| !is_answered(layout, file_of_hold(*reason)));
+            let reason = view.stopped.map(|reason| reason.in_short()).or(held.map(|reason| reason.in_short()));
+            if let Some(reason) = reason.filter(|_| !over) {
+                self.waits.push(format!("{session}: {reason}; `tripwire status --session {session}`"));
+            }
+            let codes = view.waiting.iter().filter(|_| !over);
+            self.waits.extend(
+                codes.map(|code| format!("{session}: a held command; `tripwire allow {code}` lets it pass once")),
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the journal verifies, where that takes no time to speak of.
+    fn look_at_journal(&mut self, driver: &Driver) {
+        if driver.journal().records() > RECORDS_VERIFIED_MAX {
+            return;
+        }
+        let verified = || verify::in_a_sentence(self.workspace.layout(), driver.session());
+        // A session that is being written may be seen between its journal and its signature: the second look decides.
+        let settled = verified().or_else(|_first| {
+            std::thread::sleep(SECOND_LOOK_AFTER);
+            verified()
+        });
+        if let Err(problem) = settled {
+            self.broken.push(format!("{problem}; `tripwire verify {}`", driver.session()));
         }
     }
 
@@ -202,6 +274,7 @@ impl<'a> Status<'a> {
             lines.push(format!("earlier     {}, the last: {shown}", counted(self.sessions.len() - 1, "session")));
         }
         lines.extend(self.waits.iter().map(|line| format!("waits       {line}")));
+        lines.extend(self.answered.iter().map(|line| format!("answered    {line}")));
         lines.extend(self.broken.iter().map(|line| format!("BROKEN      {line}")));
         lines.push(format!("guard       {}", self.guard));
         terminal::fit(lines, terminal::columns_of_output()).join("\n")
@@ -218,11 +291,35 @@ impl<'a> Status<'a> {
         });
         json!({
             "workspace": self.workspace.root(), "state": self.workspace.layout().folder(),
-            "sessions": self.sessions.len(), "session": session, "waits": self.waits, "broken": self.broken,
+            "sessions": self.sessions.len(), "session": session, "waits": self.waits, "answered": self.answered, "broken": self.broken,
             "guard": self.guard,
         })
         .to_string()
     }
+}
+
+/// The file by which a person answers a hold, if one does.
+const fn file_of_hold(hold: HoldReason) -> Option<ControlFile> {
+    match hold {
+        HoldReason::NoProgress => Some(ControlFile::BlockerReport),
+        HoldReason::IterationCap => Some(ControlFile::Checkpoint),
+        HoldReason::Paused => Some(ControlFile::Pause),
+        HoldReason::Loop
+        | HoldReason::SoftSuspend
+        | HoldReason::Context
+        | HoldReason::GuardFailure
+        | HoldReason::Converged
+        | HoldReason::Money => None,
+    }
+}
+
+/// Whether a person has removed the file already: the session takes that as the answer at its next step.
+fn is_answered(layout: &Layout, file: Option<ControlFile>) -> bool {
+    file.is_some_and(|file| file.path(layout).symlink_metadata().is_err())
+}
+
+fn at_next_step(held: &str) -> String {
+    format!("{held}: its file is removed, so the session goes on at its next step")
 }
 
 /// The lines about one session.
@@ -235,7 +332,7 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
         Mode::Observe => "observing only: people's controls, explicit budgets and the destructive-command guard apply",
     };
     let budget = match view.budget_micro_usd {
-        Some(budget) => format!(" of ${}", dollars(budget.get())),
+        Some(budget) => format!(" of {}", money::exactly(budget.get())),
         None => ", no budget set".to_owned(),
     };
     let mut lines = vec![
@@ -249,8 +346,8 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
         end_line(driver, ended),
         format!("journal     {}, signed up to {signed}", counted(records, "record")),
         format!(
-            "spent       ${}{budget}; {}, {} left in this minute",
-            dollars(view.spent.micro_usd.get()),
+            "spent       {}{budget}; {}, {} left in this minute",
+            money::dollars(view.spent.micro_usd.get()),
             counted(view.spent.tokens.get(), "token"),
             view.remaining_budget.get()
         ),
@@ -284,7 +381,7 @@ fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
         }
         None => {
             let heard = driver.start().epoch_ms().saturating_add(driver.view().now.get());
-            format!("ended       not that we know of; last heard of at {}", WallClock::from_epoch_ms(heard))
+            format!("ended       no; last activity at {}", WallClock::from_epoch_ms(heard))
         }
     }
 }
@@ -292,10 +389,6 @@ fn end_line(driver: &Driver, ended: Option<&Ended>) -> String {
 /// The JSON name of one of our enums' values.
 fn name(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-fn dollars(micro_usd: u64) -> String {
-    format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
 }
 
 fn ratio(millionths: u32) -> String {
@@ -310,6 +403,15 @@ const OWN_LOOP: &str = "our own loop: its tools and commands see .geometry/ read
 const SHIELDED: &str = "its processes see .geometry/ read-only and no key";
 /// The same where the system keeps nothing from them.
 const NOT_SHIELDED: &str = "its processes can reach .geometry/: tamper-evident, not tamper-proof";
+
+/// How long ago an earlier session may have been heard of to count: as long as a held command can be allowed.
+const LATELY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Earlier sessions that are looked at.
+const OTHERS_MAX: usize = 32;
+/// The longest journal that is verified for the screen; `tripwire verify` has no limit.
+const RECORDS_VERIFIED_MAX: u64 = 5_000;
+/// Between two looks at a journal that is being written.
+const SECOND_LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// Earlier sessions that fit a line.
 const SESSIONS_SHOWN: usize = 2;

@@ -98,10 +98,6 @@ fn session(args: &StepArgs, workspace: &Workspace) -> Result<Driver, Problem> {
     Ok(match meant {
         Some(session) => Driver::resume(layout, &session)?.signed_by(signing),
         None => {
-            // A repository that cannot be told to leave `.geometry/` alone is no reason to run unguarded.
-            if let Err(error) = tripwire_workspace::exclude::exclude_geometry(workspace.root()) {
-                print::say(&format!("note: `.geometry/` is not excluded from git: {error}"));
-            }
             let change = |policy: &mut Policy| policy.set_role(args.acting.named().as_deref());
             Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), change)?
         }

@@ -2,24 +2,30 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::history::{self, Pair};
+use crate::history::{self, Pair, Pairs};
 use crate::policy::in_force;
 use crate::print::{self, Out};
 use crate::workspace::Which;
 use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use tripwire_core::explain::Explain;
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::{Policy, SettingRow};
 use tripwire_core::rules;
+use tripwire_journal::Journal;
+use tripwire_journal::storage::Disk;
 use tripwire_session::driver::{Driver, words};
 
 /// Tell why a decision was taken: the rule, its threshold, the inputs that prove it, the frozen policy, who acted.
+///
+/// Without a number it explains the last refusal of the session.
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
-    /// The decision's number `i`, as `log`, `status` and the decisions themselves show it.
-    decision: u64,
+    /// The decision's number `i`, as `log`, `status` and the decisions themselves show it; by default the last refusal.
+    decision: Option<u64>,
     #[command(flatten)]
     which: Which,
     /// Write JSON.
@@ -33,12 +39,14 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
     let session = args.which.find(workspace.layout())?;
     let driver = Driver::resume(workspace.layout(), &session)?;
     let journal = driver.journal();
-    let none = || Problem::NoDecision {
-        asked: args.decision,
-        session: session.to_string(),
-        count: driver.view().inputs.get(),
+    let pair = match args.decision {
+        Some(asked) => history::find(journal, asked)?.ok_or_else(|| Problem::NoDecision {
+            asked,
+            session: session.to_string(),
+            count: driver.view().inputs.get(),
+        })?,
+        None => last_refusal(journal)?.ok_or_else(|| NoRefusalError { session: session.to_string() })?,
     };
-    let pair = history::find(journal, args.decision)?.ok_or_else(none)?;
     let mut evidence = Vec::new();
     for number in evidence_of(&pair) {
         // Evidence of a decision is older than the decision, so it is there.
@@ -50,6 +58,30 @@ pub(crate) fn run(args: &WhyArgs) -> Result<Exit, Problem> {
     out.line(&if args.json { answer.as_json()? } else { print::harmless(&answer.in_words()) })?;
     out.flush()?;
     Ok(Exit::Done)
+}
+
+/// The last decision of a session that did not let the agent act.
+fn last_refusal(journal: &Journal<Disk>) -> Result<Option<Pair>, Problem> {
+    let mut pairs = Pairs::new(journal);
+    let mut last = None;
+    while let Some(pair) = pairs.next_pair()? {
+        if pair.decision.as_ref().is_some_and(|decided| !decided.parts.safety.allowed) {
+            last = Some(pair);
+        }
+    }
+    Ok(last)
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("nothing was refused in {session}")]
+struct NoRefusalError {
+    session: String,
+}
+
+impl Explain for NoRefusalError {
+    fn hint(&self) -> Cow<'_, str> {
+        "choose a decision with `tripwire log`, then `tripwire why NUMBER`; `--session ID` asks another session".into()
+    }
 }
 
 /// The inputs that prove a decision or one of its findings, oldest first.

@@ -101,6 +101,7 @@ fn after_init_every_promise_about_clients_and_workspace_holds() {
     assert_eq!(codex["status"], "off", "{codex}");
     let text = String::from_utf8(fixture.run(&["doctor"]).stdout).unwrap();
     assert!(text.lines().any(|line| line.starts_with("claude ") && line.contains("1.2.3")), "{text}");
+    assert!(!text.contains("not guarded"), "{text}");
 }
 
 #[test]
@@ -109,6 +110,13 @@ fn without_anything_nothing_is_promised_and_nothing_is_written() {
     for id in ["claude.hooks", "gemini.hooks", "journal", "key", "git"] {
         assert_eq!(fixture.check(id)["status"], "off", "{id}: {}", fixture.check(id));
     }
+    let text = String::from_utf8(fixture.run(&["doctor"]).stdout).unwrap();
+    let last = text.lines().last().unwrap();
+    assert!(
+        last.contains("not guarded") && last.contains("`tripwire init`") && last.contains("`tripwire run"),
+        "{text}"
+    );
+    assert!(!text.contains("every check passed"), "{text}");
     assert!(!fixture.path("work/.geometry").exists(), "a look makes nothing");
     assert_eq!(fs::read_dir(fixture.path("home")).unwrap().count(), 0, "a look makes nothing");
 }
@@ -127,7 +135,7 @@ fn a_promise_that_is_not_kept_ends_with_1_and_names_the_fix() {
     let output = fixture.run(&["doctor"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("BROKEN") && text.contains("not kept"), "{text}");
+    assert!(text.contains("BROKEN") && text.contains("failed"), "{text}");
     fs::write(&settings, "{ nonsense").unwrap();
     assert_eq!(fixture.check("claude.hooks.user")["status"], "broken");
     fs::write(&settings, right).unwrap();

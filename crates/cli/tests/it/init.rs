@@ -76,21 +76,84 @@ fn init_merges_shows_the_diff_keeps_a_copy_and_is_undone_byte_for_byte() {
     let (claude, gemini) = (person.home(".claude/settings.json"), person.home(".gemini/settings.json"));
     fs::create_dir_all(claude.parent().unwrap()).unwrap();
     fs::write(&claude, OWN).unwrap();
-    let said = person.done(&["init", "--user"]);
-    assert!(said.contains("+") && said.contains("PreToolUse") && said.contains("mode        observe"), "{said}");
+    let shown = person.done(&["init", "--user", "--print"]);
+    assert!(shown.contains("+") && shown.contains("PreToolUse"), "{shown}");
+    let said = person.done(&["init", "--user", "--yes"]);
+    assert!(said.contains("wrote ") && said.contains("mode        observe"), "{said}");
     let merged = text(&claude).unwrap();
     assert!(merged.starts_with("{\n  \"model\": \"m\",") && merged.contains("\"command\": \"true\""), "{merged}");
     assert!(merged.contains(TRIPWIRE) && merged.contains("\"onFailure\": \"block\""), "{merged}");
     assert_eq!(text(&person.home(".claude/settings.json.before-tripwire")).as_deref(), Some(OWN));
     assert!(text(&gemini).unwrap().contains("BeforeTool"));
     assert!(!person.home(".codex").exists(), "codex is not here");
-    let again = person.done(&["init"]);
+    let again = person.done(&["init", "--yes"]);
     assert!(again.contains("nothing to do"), "{again}");
     assert_eq!(text(&claude).unwrap(), merged);
-    person.done(&["init", "--remove"]);
+    person.done(&["init", "--remove", "--yes"]);
     assert_eq!(text(&claude).as_deref(), Some(OWN));
     assert!(!gemini.exists() && !person.home(".claude/settings.json.before-tripwire").exists());
-    assert!(person.done(&["init", "--remove"]).contains("nothing to remove"));
+    assert!(person.done(&["init", "--remove", "--yes"]).contains("nothing to remove"));
+}
+
+#[test]
+fn without_a_terminal_and_without_yes_nothing_is_written_or_removed() {
+    let person = Person::new().with_client("claude");
+    let settings = person.home(".claude/settings.json");
+    let answered = |arguments: &[&str], answer: &str| {
+        let mut child = person
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(answer.as_bytes()).ok();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("`--yes`"), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for answer in ["n\n", "", "y\n"] {
+        assert!(answered(&["init"], answer).contains("PreToolUse"), "the change is shown");
+        let told: Value = serde_json::from_str(&answered(&["init", "--json"], answer)).unwrap();
+        assert_eq!(told["changes"][0]["written"], false, "{told}");
+        assert!(!settings.exists() && !person.home(".local").exists(), "{answer:?}");
+    }
+    let told: Value = serde_json::from_str(&person.done(&["init", "--yes", "--json"])).unwrap();
+    assert_eq!(told["changes"][0]["written"], true, "{told}");
+    let written = text(&settings).unwrap();
+    answered(&["init", "--remove"], "n\n");
+    assert_eq!(text(&settings), Some(written), "what is installed stays");
+}
+
+#[test]
+fn whoever_removes_all_hooks_begins_anew_with_watching() {
+    let person = Person::new().with_client("claude").with_client("gemini");
+    let mode = |told: &str| told.lines().find(|line| line.starts_with("mode ")).map(str::to_owned);
+    for scope in [&[][..], &["--project"]] {
+        let with = |arguments: &[&'static str]| [arguments, scope].concat();
+        person.done(&with(&["init", "--yes"]));
+        person.done(&with(&["arm"]));
+        let told = person.done(&with(&["init", "--remove", "--yes", "--client", "gemini"]));
+        assert_eq!(mode(&told), None, "the hooks of another client are still there: {told}");
+        assert!(
+            mode(&person.done(&with(&["init", "--yes"]))).unwrap().contains("armed"),
+            "a choice that stands is kept"
+        );
+        let told = person.done(&with(&["init", "--remove", "--yes"]));
+        assert!(mode(&told).unwrap().contains("forgotten"), "{told}");
+        assert!(mode(&person.done(&with(&["init", "--yes"]))).unwrap().contains("observe"), "as at the first time");
+        person.done(&with(&["init", "--remove", "--yes"]));
+    }
+}
+
+#[test]
+fn what_hooks_alone_cannot_do_is_told() {
+    let person = Person::new();
+    let told = person.done(&["init", "--client", "codex", "--yes"]);
+    assert!(told.contains("can end a turn") && told.contains("`tripwire run codex`"), "{told}");
+    assert!(!person.done(&["init", "--client", "claude", "--yes"]).contains("end a turn"));
+    assert!(!person.done(&["init", "--remove", "--yes"]).contains("end a turn"));
 }
 
 #[test]
@@ -100,23 +163,23 @@ fn print_changes_nothing_and_project_stays_in_the_workspace() {
     assert_eq!((&shown["changes"][0]["changes"], &shown["changes"][0]["written"]), (&json!(true), &json!(false)));
     assert!(shown["changes"][0]["diff"].as_str().unwrap().contains("+"));
     assert!(!person.home(".claude").exists() && !person.home(".local").exists());
-    person.done(&["init", "--project", "--client", "claude"]);
+    person.done(&["init", "--project", "--client", "claude", "--yes"]);
     assert!(person.work().join(".claude/settings.json").exists() && !person.home(".claude").exists());
-    person.done(&["init", "--project", "--remove"]);
+    person.done(&["init", "--project", "--remove", "--yes"]);
     assert!(!person.work().join(".claude/settings.json").exists());
 }
 
 #[test]
 fn broken_settings_and_missing_clients_are_refused_and_nothing_is_written() {
     let person = Person::new();
-    let none = person.run(&["init"]);
+    let none = person.run(&["init", "--yes"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&none.stderr).contains("hint: name one with `tripwire init --client NAME`"));
     let person = person.with_client("claude").with_client("gemini");
     let broken = person.home(".gemini/settings.json");
     fs::create_dir_all(broken.parent().unwrap()).unwrap();
     fs::write(&broken, "{\n\n  oops: }\n").unwrap();
-    let output = person.run(&["init"]);
+    let output = person.run(&["init", "--yes"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -125,7 +188,7 @@ fn broken_settings_and_missing_clients_are_refused_and_nothing_is_written() {
     );
     assert!(!person.home(".claude").exists(), "one bad file leaves the others alone too");
     assert_eq!(text(&broken).as_deref(), Some("{\n\n  oops: }\n"));
-    assert_eq!(person.run(&["init", "--client", "vim"]).status.code(), Some(2));
+    assert_eq!(person.run(&["init", "--client", "vim", "--yes"]).status.code(), Some(2));
 }
 
 #[test]
@@ -162,23 +225,23 @@ fn what_a_client_would_ignore_is_refused_with_file_line_and_cause_and_nothing_is
     let gemini = person.home(".gemini/settings.json");
     fs::create_dir_all(gemini.parent().unwrap()).unwrap();
     fs::write(&gemini, "{\n  // mine\n}\n").unwrap();
-    person.done(&["init", "--client", "gemini"]);
+    person.done(&["init", "--client", "gemini", "--yes"]);
     assert!(text(&gemini).unwrap().starts_with("{\n  // mine\n"), "Gemini CLI reads comments");
 }
 
 #[test]
 fn a_configuration_that_the_person_broke_keeps_no_hook_where_it_is() {
     let person = Person::new();
-    person.done(&["init", "--client", "codex"]);
+    person.done(&["init", "--client", "codex", "--yes"]);
     assert!(person.home(".codex/hooks.json").exists());
     fs::write(person.home(".codex/config.toml"), "model = \n").unwrap();
-    let output = person.run(&["init", "--client", "codex", "--remove"]);
+    let output = person.run(&["init", "--client", "codex", "--remove", "--yes"]);
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("NOT DONE") && told.contains("config.toml") && told.contains("unified_exec_tty"), "{told}");
     assert!(!person.home(".codex/hooks.json").exists(), "{told}");
     assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some("model = \n"));
-    let again = person.done(&["init", "--client", "codex", "--remove"]);
+    let again = person.done(&["init", "--client", "codex", "--remove", "--yes"]);
     assert!(again.contains("nothing to remove"), "{again}");
 }
 
@@ -188,12 +251,12 @@ fn a_persons_own_hook_in_our_group_survives_the_removal_and_so_does_the_kept_fil
     let file = person.home(".claude/settings.json");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, "{\n  \"a\": 1\n}\n").unwrap();
-    person.done(&["init"]);
+    person.done(&["init", "--yes"]);
     let mut settings: Value = serde_json::from_str(&text(&file).unwrap()).unwrap();
     let mine = json!({"type": "command", "command": "my-audit.sh"});
     settings["hooks"]["PreToolUse"][0]["hooks"].as_array_mut().unwrap().push(mine.clone());
     fs::write(&file, settings.to_string()).unwrap();
-    let told = person.done(&["init", "--remove"]);
+    let told = person.done(&["init", "--remove", "--yes"]);
     let left: Value = serde_json::from_str(&text(&file).unwrap()).unwrap();
     assert_eq!(left, json!({"a": 1, "hooks": {"PreToolUse": [{"matcher": "*", "hooks": [mine]}]}}));
     let kept = person.home(".claude/settings.json.before-tripwire");
@@ -203,17 +266,31 @@ fn a_persons_own_hook_in_our_group_survives_the_removal_and_so_does_the_kept_fil
 
 #[test]
 fn a_workspace_that_is_touched_keeps_its_geometry_out_of_commits() {
-    for verb in [&["init", "--project", "--client", "claude"][..], &["stop"], &["pause"], &["arm", "--project"]] {
+    for (verb, code) in [
+        (&["init", "--project", "--client", "claude", "--yes"][..], 0),
+        (&["stop"], 0),
+        (&["pause"], 0),
+        (&["resume"], 0),
+        (&["ack"], 0),
+        (&["arm", "--project"], 0),
+        (&["memory", "put", "note"], 0),
+        (&["review", "propose"], 2),
+        (&["identity", "sign"], 0),
+        (&["step"], 0),
+        (&["run", "no-such-client"], 2),
+    ] {
         let person = Person::new();
         fs::write(person.work().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-        person.done(verb);
+        fs::write(person.work().join("note"), "private\n").unwrap();
+        let output = person.run(verb);
+        assert_eq!(output.status.code(), Some(code), "{verb:?}: {output:?}");
         assert!(person.work().join(".geometry").is_dir(), "{verb:?}");
         let excluded = text(&person.work().join(".git/info/exclude")).unwrap_or_default();
         assert!(excluded.contains(".geometry/"), "{verb:?}: {excluded}");
     }
     let person = Person::new().with_client("claude");
     fs::write(person.work().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    person.done(&["init", "--user"]);
+    person.done(&["init", "--user", "--yes"]);
     assert!(!person.work().join(".git/info/exclude").exists(), "nothing of this workspace is touched");
 }
 
@@ -245,7 +322,7 @@ fn refused_after(person: &Person) -> Option<usize> {
 #[test]
 fn after_init_the_hooks_only_watch_until_they_are_armed() {
     let person = Person::new().with_client("claude");
-    person.done(&["init"]);
+    person.done(&["init", "--yes"]);
     assert_eq!(refused_after(&person), None, "observe: nothing is refused");
     assert!(person.done(&["status", "--json"]).contains("\"guard\":\"observe\""));
     let told = person.done(&["arm"]);
@@ -253,13 +330,13 @@ fn after_init_the_hooks_only_watch_until_they_are_armed() {
     assert!(refused_after(&person).is_some(), "armed: the loop is refused");
     let off: Value = serde_json::from_str(&person.done(&["disarm", "--project", "--json"])).unwrap();
     assert_eq!(off["mode"], "observe");
-    assert_eq!(person.done(&["init"]).matches("mode        armed").count(), 1, "a choice that stands is kept");
+    assert_eq!(person.done(&["init", "--yes"]).matches("mode        armed").count(), 1, "a choice that stands is kept");
 }
 
 #[test]
 fn in_observe_people_are_still_obeyed() {
     let person = Person::new().with_client("claude");
-    person.done(&["init"]);
+    person.done(&["init", "--yes"]);
     assert!(person.hook("ls").stdout.is_empty());
     fs::write(person.work().join(".geometry/STOP"), "").unwrap();
     assert!(String::from_utf8(person.hook("ls").stdout).unwrap().contains("deny"));

@@ -94,6 +94,18 @@ fn floor_1_judge_answers_with_a_verdict_and_its_exit_code() {
 }
 
 #[test]
+fn floor_1_a_command_line_may_be_given_as_plain_words() {
+    let here = Place::new();
+    for words in [&["judge", "git", "checkout", "--", "."][..], &["judge", "--json", "git", "checkout", "-f", "--json"]]
+    {
+        let held = here.run(words, "");
+        assert_eq!(code(&held), 11, "{held:?}");
+    }
+    assert_eq!(code(&here.run(&["judge", "ls", "--all"], "")), 0);
+    assert_eq!(code(&here.run(&["judge", "--no-such-option", "ls"], "")), 2, "options of `judge` come first");
+}
+
+#[test]
 fn floor_1_a_stream_is_not_the_file_that_the_judge_itself_writes_to() {
     let here = Place::new();
     for line in ["ls > /proc/self/fd/1", "ls > /dev/fd/2", "ls | tee /proc/thread-self/fd/1", "ls > /dev/stderr"] {
@@ -143,18 +155,24 @@ fn floor_1_a_hook_holds_a_person_allows_and_it_passes_once() {
     let held = here.hook("git checkout -- .");
     assert_eq!(held["hookSpecificOutput"]["permissionDecision"], "deny");
     let reason = held["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap().to_owned();
+    assert!(reason.find("tripwire allow --once ").unwrap() < 130, "clients cut long reasons: {reason}");
     let (_, code_and_rest) = reason.split_once("tripwire allow --once ").unwrap();
     let secret = code_and_rest.get(..7).unwrap();
+    assert_ne!(code(&here.run(&["allow", "ZZZZ-ZZ"], "")), 0, "a code that nobody gave out");
+    assert_eq!(code(&here.run(&["allow"], "")), 2, "a code is needed");
+    assert_eq!(code(&here.run(&["allow", secret, "--once", secret], "")), 2, "one code at a time");
     let unknown = here.run(&["allow", "--once", "ZZZZ-ZZ"], "");
     assert_eq!(code(&unknown), 2);
     assert!(text(&unknown.stderr).contains(secret) && text(&unknown.stderr).contains("hint:"), "{unknown:?}");
-    let allowed = here.run(&["allow", "--once", &secret.to_lowercase(), "--json"], "");
+    let allowed = here.run(&["allow", &secret.to_lowercase(), "--json"], "");
     assert_eq!(code(&allowed), 0, "{allowed:?}");
     assert_eq!(serde_json::from_slice::<Value>(&allowed.stdout).unwrap()["code"], secret);
     assert_ne!(here.hook("git checkout -- ./"), Value::Null, "another command");
     assert_eq!(here.hook("git checkout -- ."), Value::Null, "exactly this one");
     assert_ne!(here.hook("git checkout -- ."), Value::Null, "and only once");
-    assert_ne!(here.hook(&format!("tripwire allow --once {secret}")), Value::Null, "an agent cannot allow itself");
+    for own in [format!("tripwire allow --once {secret}"), format!("tripwire allow {secret}")] {
+        assert_ne!(here.hook(&own), Value::Null, "an agent cannot allow itself: {own}");
+    }
 }
 
 #[test]

@@ -85,6 +85,7 @@ fn a_stuck_session_is_told_with_what_it_would_have_saved_and_a_healthy_one_is_no
     let rows: Vec<&str> = said.lines().filter(|line| line.starts_with("claude ")).collect();
     assert_eq!(rows.len(), 1, "{said}");
     assert!(rows[0].contains("stopped") && rows[0].contains("$4.20") && rows[0].contains("LOOP-1.exact"), "{said}");
+    assert!(said.lines().any(|line| line.trim() == "Bash make"), "the repeated call is named: {said}");
     assert!(said.contains("2 transcripts: ") && said.contains("1 held, 1 stopped"), "{said}");
     // Eight answers at $0.525 are $4.20; four of them came behind the fourth call.
     assert!(rows[0].contains("$2.10"), "{said}");

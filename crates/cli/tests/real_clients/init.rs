@@ -28,7 +28,7 @@ fn codex_trusts_what_init_wrote() {
     fs::write(person.home(".codex/config.toml"), config).unwrap();
     let shown = person.done(&["init", "--print"]);
     assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
-    let said = person.done(&["init"]);
+    let said = person.done(&["init", "--yes"]);
     for diff in [&shown, &said] {
         assert_eq!(diff.matches("+trusted_hash = \"sha256:").count(), 10, "{diff}");
         assert!(diff.contains("+unified_exec_tty = false") && diff.contains("features.unified_exec_tty"), "{diff}");
@@ -36,10 +36,10 @@ fn codex_trusts_what_init_wrote() {
     assert!(!said.contains("NOT YET"), "{said}");
     let marked = text(&person.home(".codex/config.toml")).unwrap();
     assert!(marked.starts_with(config) && marked.matches("trusted_hash = \"sha256:").count() == 10, "{marked}");
-    let again = person.done(&["init"]);
+    let again = person.done(&["init", "--yes"]);
     assert!(again.contains("nothing to do") && !again.contains("NOT YET"), "{again}");
     assert_eq!(text(&person.home(".codex/config.toml")).unwrap(), marked);
-    person.done(&["init", "--remove"]);
+    person.done(&["init", "--remove", "--yes"]);
     assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
     assert!(!person.home(".codex/hooks.json").exists());
 }
@@ -52,7 +52,7 @@ fn codex_trusts_the_hooks_of_a_project_in_the_persons_configuration_or_it_is_sai
     let trusting = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", root.display());
     for (config, trusts) in [("model = \"m\"\n", false), (trusting.as_str(), true)] {
         fs::write(person.home(".codex/config.toml"), config).unwrap();
-        let said = person.done(&["init", "--project", "--client", "codex"]);
+        let said = person.done(&["init", "--project", "--client", "codex", "--yes"]);
         assert_eq!(said.contains("NOT YET     codex does not trust these hooks"), !trusts, "{said}");
         assert!(!person.work().join(".codex/config.toml").exists(), "codex reads no trust there");
         let marked = text(&person.home(".codex/config.toml")).unwrap();
@@ -61,7 +61,7 @@ fn codex_trusts_the_hooks_of_a_project_in_the_persons_configuration_or_it_is_sai
         let checks = report["checks"].as_array().unwrap();
         let trust = checks.iter().find(|check| check["id"] == "codex.hooks.project.trust").unwrap();
         assert_eq!(trust["status"], if trusts { "ok" } else { "broken" }, "{trust}");
-        person.done(&["init", "--project", "--remove"]);
+        person.done(&["init", "--project", "--remove", "--yes"]);
         assert_eq!(text(&person.home(".codex/config.toml")).as_deref(), Some(config));
         assert!(!person.work().join(".codex/hooks.json").exists());
     }

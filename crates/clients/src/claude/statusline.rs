@@ -85,6 +85,10 @@ enum Cents {
 
 fn dollars(amount: MicroUsd, cents: Cents) -> String {
     let all = amount.get() / 10_000;
+    if all == 0 && amount.get() > 0 {
+        // Less than a cent is not nothing; the sign is before it already.
+        return format!("0.{:06}", amount.get()).trim_end_matches('0').to_owned();
+    }
     match cents {
         Cents::IfAny if all.is_multiple_of(100) => (all / 100).to_string(),
         Cents::IfAny | Cents::Always => format!("{}.{:02}", all / 100, all % 100),

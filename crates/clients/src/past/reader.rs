@@ -47,6 +47,17 @@ impl PastCall {
         self.call.call_id.as_deref().unwrap_or_default()
     }
 
+    /// The call as people read it: the tool, and its command or what else it was given, in one short line.
+    pub(super) fn words(&self) -> String {
+        let args: serde_json::Value = serde_json::from_str(&self.call.input).unwrap_or_default();
+        let command = ["command", "cmd"].into_iter().find_map(|name| args.get(name)?.as_str().map(str::to_owned));
+        let given = command.unwrap_or_else(|| if args.is_null() { String::new() } else { args.to_string() });
+        let line = given.split_whitespace().collect::<Vec<_>>().join(" ");
+        let cut: String = line.chars().take(WORDS_LETTERS_MAX).collect();
+        let more = if cut.len() < line.len() { "…" } else { "" };
+        format!("{} {cut}{more}", self.call.name).trim_end().to_owned()
+    }
+
     /// The call as an event of a trace.
     pub(super) fn event(&self) -> serde_json::Value {
         let args: serde_json::Value = serde_json::from_str(&self.call.input).unwrap_or_default();
@@ -57,6 +68,9 @@ impl PastCall {
         })
     }
 }
+
+/// The longest line that tells a call.
+const WORDS_LETTERS_MAX: usize = 100;
 
 /// Reads a whole transcript; none if no line of it is of the client's form.
 pub(super) fn read(client: Client, text: &str) -> Option<TranscriptContents> {

@@ -47,11 +47,13 @@ pub fn write<S: Storage>(
     let mut parity = Parity::new();
     let mut policy_hash = String::new();
     let mut prompt_hash = UNKNOWN.to_owned();
+    let mut session_head = None;
     let failure = Cell::new(None);
     for record in FrozenRecords::new(journal, &failure) {
         let wrong = |problem: String| DriverError::Record { index: record.index, problem };
         let body: ReadBody<'_> = serde_json::from_str(&record.body).map_err(|error| wrong(error.to_string()))?;
         if let Some(head) = body.session {
+            session_head = serde_json::to_value(&head).ok();
             policy_hash = format!("sha256:{}", head.policy_hash);
             if let Some(prompt) = head.identity.and_then(|identity| identity.parts.get(Part::Prompt)) {
                 prompt_hash = format!("sha256:{prompt}");
@@ -78,6 +80,7 @@ pub fn write<S: Storage>(
         inputs_digest: digests.events.sha256.to_string(),
         decisions_digest: digests.decisions.sha256.to_string(),
         journal_head: journal.place().tail_hash().to_string(),
+        session: session_head,
     };
     replay_file::write(layout, session, &header, Steps::new(journal, &failure), inputs(journal, &failure))?;
     fail_if(&failure)

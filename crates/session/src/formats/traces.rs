@@ -75,6 +75,15 @@ impl Scanned {
     }
 }
 
+impl Scanned {
+    /// The event at which the strictest level fired.
+    #[must_use]
+    pub fn strictest_at(&self) -> Option<u64> {
+        let Levels { note, overridden, hold, stop } = self.levels;
+        stop.or(hold).or(overridden).or(note)
+    }
+}
+
 /// The event at which each level first fired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Levels {

@@ -29,6 +29,9 @@ pub struct ReplayHeader {
     pub decisions_digest: String,
     /// The hash of the journal's last record.
     pub journal_head: String,
+    /// The head of the session with its frozen policy; files of older versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<serde_json::Value>,
 }
 
 /// One step of the trajectory, in the seed's words.
@@ -194,6 +197,7 @@ mod tests {
             inputs_digest: "bb".into(),
             decisions_digest: "cc".into(),
             journal_head: "dd".into(),
+            session: None,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::exit::Exit;
 use crate::parity::AgentParity;
 use crate::print;
 use crate::print::decision::name;
+use crate::print::money;
 use crate::print::terminal;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
@@ -135,11 +136,11 @@ fn status_line(status: &Status) -> String {
     let figures = &status.figures;
     let left = status.left.map_or(String::new(), |left| format!(" · {} left", span(left)));
     format!(
-        "iteration {} step {} · {} · ${} · health {} · context {}%{left}",
+        "iteration {} step {} · {} · {} · health {} · context {}%{left}",
         status.iteration,
         status.step,
         if status.doing.is_empty() { "…" } else { &status.doing },
-        dollars(figures.spent.micro_usd.get()),
+        money::dollars(figures.spent.micro_usd.get()),
         ratio(figures.health.millionths()),
         figures.context_percent,
     )
@@ -214,8 +215,8 @@ fn worked(work: &Work) -> String {
         WorkEnd::Failed(_) => "did not finish",
     };
     let changed = if work.changed { "code changed" } else { "no code changed" };
-    let (tokens, cost) = (counted(work.tokens.get(), "token"), dollars(work.cost_micro_usd.get()));
-    format!("       worker: {end}, {changed}, {tokens}, ${cost}")
+    let (tokens, cost) = (counted(work.tokens.get(), "token"), money::dollars(work.cost_micro_usd.get()));
+    format!("       worker: {end}, {changed}, {tokens}, {cost}")
 }
 
 fn came_back(result: &ResultLine) -> String {
@@ -252,16 +253,17 @@ pub(crate) fn report(left: &SessionEnd, exit: Exit, parity: &AgentParity, printe
         });
         return vec![object.to_string()];
     }
-    let budget = figures.budget_micro_usd.map_or(String::new(), |budget| format!(" of ${}", dollars(budget.get())));
+    let budget =
+        figures.budget_micro_usd.map_or(String::new(), |budget| format!(" of {}", money::exactly(budget.get())));
     vec![
         String::new(),
         format!("{} (exit {})", left.ending.explain(), exit.code()),
         format!(
-            "  work      {} in {} · {} · ${}{budget} · health {}",
+            "  work      {} in {} · {} · {}{budget} · health {}",
             counted(figures.steps.get(), "step"),
             counted(figures.iterations.get(), "iteration"),
             counted(figures.spent.tokens.get().saturating_add(printer.worker_tokens), "token"),
-            dollars(figures.spent.micro_usd.get()),
+            money::dollars(figures.spent.micro_usd.get()),
             ratio(figures.health.millionths())
         ),
         format!("  session   {}", left.session),
@@ -306,10 +308,6 @@ fn one_line(text: &str) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let cut: String = flat.chars().take(LINE_LETTERS).collect();
     if cut.len() < flat.len() { format!("{cut}…") } else { cut }
-}
-
-fn dollars(micro_usd: u64) -> String {
-    format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
 }
 
 fn ratio(millionths: u32) -> String {

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::print::decision::name;
+use crate::print::money;
 use serde_json::json;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::counted::counted;
@@ -29,7 +30,7 @@ pub(crate) fn exit_of(report: &RunReport) -> Exit {
 /// The report in words.
 pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
     let view = &report.view;
-    let budget = view.budget_micro_usd.map_or(String::new(), |budget| format!(" of ${}", dollars(budget.get())));
+    let budget = view.budget_micro_usd.map_or(String::new(), |budget| format!(" of {}", money::exactly(budget.get())));
     let receipt = &report.receipt;
     let mut lines = vec![
         format!("tripwire: {}", report.ending.words()),
@@ -43,8 +44,8 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
             verified(report)
         ),
         format!(
-            "  cost      ${}{budget}, {}",
-            dollars(view.spent.micro_usd.get()),
+            "  cost      {}{budget}, {}",
+            money::dollars(view.spent.micro_usd.get()),
             counted(view.spent.tokens.get(), "token")
         ),
         format!(
@@ -142,10 +143,6 @@ fn span(seconds: u64) -> String {
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
-}
-
-fn dollars(micro_usd: u64) -> String {
-    format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
 }
 
 /// Whether a verdict lets a run end well.

@@ -16,11 +16,14 @@ use crate::workspace::Acting;
 /// Seconds until the whole tree is ended, unless told otherwise.
 const TIMEOUT_SECONDS: f64 = 120.0;
 
+/// The folder that a command works in unless another is named: the current one.
+const HERE: &str = ".";
+
 /// Options of `sandbox exec`.
 #[derive(Debug, PartialEq, Args)]
 pub(crate) struct ExecArgs {
     /// The folder that the command works in.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = HERE)]
     pub(crate) workspace: PathBuf,
     /// Also readable; system programs are anyway.
     #[arg(long, value_name = "PATH")]
@@ -70,7 +73,7 @@ pub(crate) struct ExecArgs {
     #[command(flatten)]
     pub(crate) form: Form,
     /// The command.
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -98,7 +101,7 @@ pub(crate) fn plain(arguments: &[OsString]) -> Option<ExecArgs> {
         given.take(name.to_str()?, &mut || options.next())?;
     }
     Some(ExecArgs {
-        workspace: given.workspace?,
+        workspace: given.workspace.unwrap_or_else(|| PathBuf::from(HERE)),
         read: given.read,
         write: given.write,
         hide: given.hide,

@@ -99,7 +99,11 @@ impl ScanOutput {
             &dollars(judged.saved),
             rule,
             &print::harmless(&past.session),
-        ]))
+        ]))?;
+        match &judged.call {
+            Some(call) => self.out.line(&format!("        {}", print::harmless(call))),
+            None => Ok(()),
+        }
     }
 
     fn skip(&mut self, file: &Path, why: &Skipped) -> Result<(), Problem> {
@@ -182,7 +186,7 @@ fn line(past: &PastSession, judged: &Judged) -> Value {
     let scanned = &judged.scanned;
     json!({
         "client": past.client.name(), "session": past.session, "file": past.path, "calls": past.calls(),
-        "broken_lines": past.broken_lines, "kind": scanned.kind, "rule": scanned.rule, "levels": scanned.levels,
+        "broken_lines": past.broken_lines, "kind": scanned.kind, "rule": scanned.rule, "levels": scanned.levels, "call": judged.call,
         "spent": amount(past.spent), "saved": amount(judged.saved),
         "since_first_repeat": amount(judged.since_first_repeat),
         "price": match past.basis { PriceBasis::Listed => "known", PriceBasis::HighestKnown => "highest" },

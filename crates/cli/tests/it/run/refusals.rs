@@ -49,6 +49,18 @@ fn wrong_usage_is_refused() {
 }
 
 #[test]
+fn the_client_may_be_named_without_two_dashes() {
+    let fixture = RunFixture::new("");
+    let client = fixture.add_client("claude", "echo \"$@\"");
+    let client = client.to_str().unwrap();
+    let (code, said) = output(fixture.verb(&["run", client, "--version"]));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("--version"), "what comes behind the client is the client's: {said}");
+    let (code, said) = output(fixture.verb(&["run", "--no-such-option", client]));
+    assert_eq!(code, Some(2), "{said}");
+}
+
+#[test]
 fn ctrl_1_a_leftover_order_blocks_the_start() {
     for (file, code) in [("STOP", 10), ("PAUSE", 5)] {
         let fixture = RunFixture::new("touch started");

@@ -33,8 +33,12 @@ fn every_verb_on_a_workspace_is_listed_and_the_inner_one_is_not() {
 
 /// The names in the list of commands that a help text prints.
 fn commands(help: &str) -> BTreeSet<String> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    list.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    let is_title = |line: &str| line == "Commands:" || line == "Start:";
+    let list = help.lines().skip_while(|line| !is_title(line)).skip(1).take_while(|line| *line != "Options:");
+    list.filter(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Every source of the crates, and every page beside them.

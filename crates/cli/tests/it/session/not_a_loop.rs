@@ -22,6 +22,20 @@ fn loop_3_a_false_alarm_becomes_a_scenario_that_fails_until_the_rule_is_tuned() 
 }
 
 #[test]
+fn loop_3_the_printed_check_passes_once_the_manifest_is_changed() {
+    let place = Place::new();
+    place.manifest("gate:\n  on_guard_failure: hold\n");
+    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(3))).ended(0);
+    let said = place.run(&["not-a-loop", "4"]).ended(0);
+    let printed = said.out.split("`tripwire ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    let words: Vec<&str> = printed.split(' ').collect();
+    assert!(words.contains(&"--policy"), "{printed}");
+    place.run(&words).ended(9);
+    place.manifest("loops:\n  loop_repeat_threshold: 9\nsafety:\n  soft_loop_threshold: 5\n");
+    place.run(&words).ended(0);
+}
+
+#[test]
 fn loop_3_a_decision_without_an_alarm_and_a_file_that_is_there_are_refused() {
     let place = Place::new();
     place.step(&format!("{}{}", calls(2), call("make", "error").repeat(3))).ended(0);

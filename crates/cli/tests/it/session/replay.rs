@@ -15,6 +15,24 @@ fn replay_1_a_session_replays_to_the_same_decisions_across_processes_and_people(
     place.step(&call("make", "error").repeat(4)).ended(3);
     place.run(&["replay", &place.session()]).ended(0).says("equal");
     assert_eq!(place.run(&["replay", &place.session(), "--json"]).ended(0).json()["equal"], true);
+    assert_eq!(place.run(&["replay"]).ended(0).out, place.run(&["replay", &place.session()]).ended(0).out);
+    Place::new().run(&["replay"]).ended(2).complains("there is no session");
+}
+
+#[test]
+fn log_3_a_frozen_replay_is_replayed_and_a_changed_one_differs() {
+    let place = Place::new();
+    place.step(&format!("{}{}", calls(2), call("make", "error").repeat(4))).ended(3);
+    place.run(&["export", "--replay"]).ended(0);
+    let file = place.geometry(&format!("replays/{}.json", place.session()));
+    let name = file.to_str().unwrap();
+    place.run(&["replay", name]).ended(0).says("equal");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"outputLength\":6", "\"outputLength\":7", 1)).unwrap();
+    assert_ne!(fs::read_to_string(&file).unwrap(), text);
+    place.run(&["replay", name]).ended(9);
+    fs::write(&file, &text[..text.len() / 2]).unwrap();
+    place.run(&["replay", name]).ended(9).complains("is not a replay");
 }
 
 #[test]

@@ -24,6 +24,58 @@ fn a_quiet_session_fits_one_screen_and_ends_with_0() {
 }
 
 #[test]
+fn gate_8_a_budget_below_a_cent_is_shown() {
+    for (budget, shown) in [("5000", "of 0.5¢"), ("5000000", "of $5.00")] {
+        let place = Place::new();
+        place.manifest(&format!("money:\n  budget_micro_usd: {budget}\n"));
+        place.step(&calls(1));
+        let said = place.run(&["status"]);
+        assert!(said.out.contains(shown), "{}", said.out);
+    }
+}
+
+#[test]
+fn const_1_a_journal_that_does_not_verify_ends_with_9() {
+    let place = Place::new();
+    place.step(&calls(3)).ended(0);
+    place.run(&["status"]).ended(0);
+    let segment = place.journal("00000001.jsonl");
+    let text = fs::read_to_string(&segment).unwrap();
+    fs::write(&segment, text.replacen("work", "wurk", 1)).unwrap();
+    place.run(&["status"]).ended(9).says("damaged at record").says("`tripwire verify auto-");
+}
+
+#[test]
+fn ctrl_2_what_waits_in_an_older_session_is_shown() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    place.feed(&["step", "--new", "-"], &calls(1)).ended(0);
+    place.run(&["status"]).ended(0);
+    place.step(&call("make", "error").repeat(4)).ended(3);
+    let stopped = place.session();
+    fs::remove_file(place.geometry("BLOCKER_REPORT.md")).ok();
+    place.feed(&["step", "--new", "-"], &calls(1)).ended(0);
+    assert_ne!(place.session(), stopped);
+    place.run(&["status"]).ended(5).says(&format!("waits       {stopped}: ")).says(&format!("--session {stopped}"));
+}
+
+#[test]
+fn ctrl_1_a_file_that_a_person_removed_is_the_answer_already() {
+    let place = Place::new();
+    place.step(&calls(1)).ended(0);
+    for (file, code) in [("PAUSE", 5), ("STOP", 10)] {
+        fs::write(place.geometry(file), "").unwrap();
+        place.step(&call(&format!("begin {file}"), file)).ended(code);
+        place.run(&["status"]).ended(5);
+        fs::remove_file(place.geometry(file)).unwrap();
+        let said = place.run(&["status"]).ended(0).says("answered    ").says("goes on at its next step");
+        assert!(!said.out.contains("waits "), "{}", said.out);
+        place.step(&call(&format!("end {file}"), &format!("{file} again"))).ended(0);
+        assert!(!place.run(&["status"]).ended(0).out.contains("answered"));
+    }
+}
+
+#[test]
 fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
@@ -42,7 +94,7 @@ fn ctrl_1_what_waits_for_a_person_ends_with_5_and_names_the_command() {
 fn whether_a_session_has_ended_is_told_with_when_how_and_what_is_proved() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
-    place.run(&["status"]).ended(0).says("ended       not that we know of; last heard of at 20");
+    place.run(&["status"]).ended(0).says("ended       no; last activity at 20");
     assert_eq!(place.run(&["status", "--json"]).ended(0).json()["session"]["ended"], serde_json::Value::Null);
     place.step(&call("make", "error").repeat(4)).ended(3);
     let said = place.run(&["status"]).ended(5).says("with NOTHING_TO_VERIFY: stopped with SYSTEM_ERROR");

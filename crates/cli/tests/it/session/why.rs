@@ -36,6 +36,18 @@ fn ctrl_1_a_persons_act_is_named_as_one() {
 }
 
 #[test]
+fn without_a_number_the_last_refusal_is_explained() {
+    let place = Place::new();
+    place.run(&["why"]).ended(2).complains("there is no session").complains("`tripwire run claude`");
+    place.step(&calls(2)).ended(0);
+    place.run(&["why"]).ended(2).complains("nothing was refused").complains("`tripwire log`");
+    place.step(&call("make", "error").repeat(4)).ended(3);
+    let last = place.run(&["log", "--json"]).ended(0).json_lines().pop().unwrap()["i"].as_u64().unwrap();
+    let said = place.run(&["why"]).ended(0).says(&format!("decision {last} of")).says("LOOP-1.exact");
+    assert_eq!(said.out, place.run(&["why", &last.to_string()]).ended(0).out);
+}
+
+#[test]
 fn a_decision_that_is_not_there_is_a_clear_error() {
     let place = Place::new();
     place.run(&["why", "0"]).ended(2).complains("there is no session");

@@ -8,7 +8,8 @@ A deterministic safety runtime for autonomous LLM agents
 
 Usage: tripwire <COMMAND>
 
-Commands:
+Start:
+  scan         Judge past runs as if they had been guarded: which level would have fired, at which event, by which rule
   run          Run Claude Code, Codex or Gemini CLI under the guard, for this run only: nothing is installed or changed
 ";
 const TAIL: &str = "\
@@ -41,8 +42,9 @@ Options:
 /// The verbs that the help lists, each with its line.
 fn verbs() -> Vec<(String, String)> {
     let help = run(&["-h"], b"");
-    let lines = help.done().lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    lines
+    let groups = help.done().lines().skip_while(|line| *line != "Start:").take_while(|line| *line != "Options:");
+    groups
+        .filter(|line| line.starts_with("  "))
         .filter_map(|line| line.trim().split_once(' '))
         // The one that shows the help of the others has none of its own.
         .filter(|(verb, _)| *verb != "help")

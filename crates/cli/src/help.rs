@@ -1,0 +1,44 @@
+//! The first page of help: the verbs in groups, in the order in which a person meets them.
+
+use clap::Command;
+use std::fmt::Write as _;
+
+/// The groups of verbs; a verb in none of them is not shown.
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
+    ("Start", &["scan", "run", "init", "doctor", "agent"]),
+    ("Control", &["stop", "pause", "resume", "ack", "allow", "arm", "disarm"]),
+    ("Look", &["status", "log", "why", "verify", "export", "replay", "explain"]),
+    ("Tune", &["policy", "not-a-loop", "judge", "review", "identity", "memory"]),
+    ("Plumbing", &["step", "decide", "hook", "statusline", "sandbox", "completions"]),
+];
+
+/// The parser with its verbs in groups.
+pub(crate) fn grouped(command: Command) -> Command {
+    let mut template = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (title, verbs) in GROUPS {
+        template.push_str(&format!("\n{title}:\n"));
+        for verb in verbs.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            // A text that cannot be written to a string does not exist.
+            writeln!(template, "  {:<12} {about}", verb.get_name()).unwrap_or_default();
+        }
+    }
+    template.push_str("\nOptions:\n{options}{after-help}");
+    command.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GROUPS;
+
+    #[test]
+    fn every_verb_that_is_not_hidden_stands_in_one_group() {
+        let parser = crate::command();
+        let mut verbs: Vec<&str> =
+            parser.get_subcommands().filter(|verb| !verb.is_hide_set()).map(clap::Command::get_name).collect();
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied()).collect();
+        verbs.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(verbs, listed);
+    }
+}
