@@ -2,6 +2,7 @@
 
 pub(crate) mod decision;
 pub(crate) mod terminal;
+pub(crate) mod verdict;
 
 use crate::error::Problem;
 use crate::exit::Exit;

@@ -1,9 +1,9 @@
 //! The report of a run: in words for a person, as one object for a machine, as an exit code for a script.
 
 use crate::exit::Exit;
+use crate::print;
 use crate::print::decision::name;
 use serde_json::json;
-use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
 use tripwire_supervisor::{Ending, RunReport, Verified};
@@ -11,7 +11,7 @@ use tripwire_supervisor::{Ending, RunReport, Verified};
 /// The exit code of a run (SPEC §12).
 pub(crate) fn exit_of(report: &RunReport) -> Exit {
     match &report.ending {
-        Ending::Done(verdict) if is_proved(*verdict) => Exit::Done,
+        Ending::Done(verdict) if verdict.is_proved() => Exit::Done,
         Ending::Done(_) => Exit::Unverified,
         // Under someone else's agent a system error is always the same action again after the override: a loop.
         Ending::Stopped(StopReason::SystemError) => Exit::Loop,
@@ -36,10 +36,11 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
         format!("  exit      {}", exit.code()),
         format!("  session   {} ({})", report.session, report.clients.join(", then ")),
         format!(
-            "  work      {} in {}; verdict {}{}",
+            "  work      {} in {}; verdict {}{}{}",
             counted(view.steps.get(), "step"),
             span(report.took.as_secs()),
             verdict(report),
+            print::verdict::skipped(view),
             verified(report)
         ),
         format!(
@@ -58,6 +59,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
     if let Some(proof) = &report.proof {
         lines.push(format!("  proof     {}", proof.words()));
     }
+    lines.extend(print::verdict::tests_changed(view).map(|text| format!("  tests     {text}")));
     for switch in &report.switches {
         lines.push(format!("  switch    {} goes on for {}: {}", switch.to, switch.from, switch.reason));
     }
@@ -88,6 +90,8 @@ pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
         "verdict": verdict(report),
         "verify": report.verified.map(verify_word),
         "proof": report.proof,
+        "tests_changed": report.view.tests_changed,
+        "waived_by": report.view.waived_by,
         "spent": {"micro_usd": report.view.spent.micro_usd, "tokens": report.view.spent.tokens},
         "budget_micro_usd": report.view.budget_micro_usd,
         "steps": report.view.steps,
@@ -146,12 +150,4 @@ fn span(seconds: u64) -> String {
 
 fn dollars(micro_usd: u64) -> String {
     format!("{}.{:02}", micro_usd / 1_000_000, micro_usd % 1_000_000 / 10_000)
-}
-
-/// Whether a verdict lets a run end well.
-const fn is_proved(verdict: Verification) -> bool {
-    match verdict {
-        Verification::Verified | Verification::NothingToVerify => true,
-        Verification::Stale | Verification::Failed | Verification::Unverified => false,
-    }
 }

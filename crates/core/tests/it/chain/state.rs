@@ -31,7 +31,7 @@ fn busy(n: u64) -> What {
         6 => What::Human(HumanAct::Restart),
         7 => What::Advisor(AdvisorReply { advice: Label::cut("another way") }),
         8 => What::IterationStarted,
-        9 => What::Claim(Claim { workspace_hash: Label::new("tree") }),
+        9 => What::Claim(Claim { workspace_hash: Label::new("tree"), ..Claim::default() }),
         10 => What::Compacted(Compaction { context_tokens: Some(Tokens::new(n)), workspace_hash: None }),
         11 => What::Event(AgentEvent { error_digest: Label::new("error"), ..failed(event, ErrorClass::NonZeroExit) }),
         _ => What::Event(event),
