@@ -47,33 +47,32 @@ pub(super) enum AgentAtWork {
 
 impl FoundBy<'_> {
     fn input(&self, fact: &ControlFact) -> What {
-        let what = input(fact);
-        match (fact, what, self.agent) {
-            (ControlFact::CounterEdited { .. } | ControlFact::BitEdited { .. }, _, AgentAtWork::InReach) => drift(fact),
-            (ControlFact::CounterEdited { .. } | ControlFact::BitEdited { .. }, What::Human(act), AgentAtWork::No) => {
+        match (drift(fact), self.agent, input(fact)) {
+            (Some(drift), AgentAtWork::InReach, _) => drift,
+            (Some(_), AgentAtWork::No, What::Human(act)) => {
                 let owner = self.manifest_owner.as_deref().unwrap_or("an unknown account");
                 What::Human(act.signed(&format!("{owner}, owner of MANIFEST.yaml"), ""))
             }
-            (ControlFact::Removed { file }, What::Human(act), _) => What::Human(match self.removed {
-                Some(by) if by.files.contains(file) => act.signed(&by.who, &by.reason),
-                Some(_) | None => act,
+            (None, _, What::Human(act)) => What::Human(match (self.removed, fact) {
+                (Some(by), ControlFact::Removed { file }) if by.files.contains(file) => act.signed(&by.who, &by.reason),
+                _ => act,
             }),
-            (_, what, _) => what,
+            (_, _, what) => what,
         }
     }
 }
 
-/// An edit of the manifest that no person may have made.
-fn drift(fact: &ControlFact) -> What {
-    let (key, value) = match fact {
-        ControlFact::CounterEdited { counter, to, .. } => (json_name(counter), to.to_string()),
-        ControlFact::BitEdited { bit, to, .. } => {
-            (json_name(bit), to.map_or_else(|| "null".to_owned(), |to| bool::from(to).to_string()))
-        }
-        other => (json_name(other), String::new()),
+/// An edit of counters or bits in the manifest as one that no person may have made; nothing for other facts.
+fn drift(fact: &ControlFact) -> Option<What> {
+    let (key, value) = if let ControlFact::CounterEdited { counter, to, .. } = fact {
+        (json_name(counter), to.to_string())
+    } else if let ControlFact::BitEdited { bit, to, .. } = fact {
+        (json_name(bit), to.map_or_else(|| "null".to_owned(), |to| bool::from(to).to_string()))
+    } else {
+        return None;
     };
     let value = format!("{value} (set while a call of the agent ran)");
-    What::PolicyDrift(PolicyDrift { key: Label::cut(&key), value: Label::cut(&value) })
+    Some(What::PolicyDrift(PolicyDrift { key: Label::cut(&key), value: Label::cut(&value) }))
 }
 
 fn json_name(value: &impl serde::Serialize) -> String {
@@ -154,20 +153,23 @@ fn bit_edited(bit: ManifestBit, to: Option<Bit>) -> HumanAct {
 mod tests {
     use super::*;
 
-    fn edited(to: bool) -> ControlFact {
-        ControlFact::BitEdited { bit: ManifestBit::TestsPassing, from: None, to: Some(Bit::from(to)) }
+    fn edited() -> ControlFact {
+        ControlFact::BitEdited { bit: ManifestBit::TestsPassing, from: None, to: Some(Bit::from(true)) }
     }
 
     #[test]
     fn dirty_1_an_edit_while_a_call_runs_is_drift_and_else_a_persons() {
         let owned = FoundBy { manifest_owner: Some("ada".to_owned()), ..FoundBy::default() };
-        let acts = inputs(&[edited(true)], &owned);
+        let acts = inputs(&[edited()], &owned);
         let [What::Human(act)] = acts.as_slice() else { panic!("{acts:?}") };
         assert_eq!(act.unsigned().1.unwrap().who.as_str(), "ada, owner of MANIFEST.yaml");
         let at_work = FoundBy { agent: AgentAtWork::InReach, ..FoundBy::default() };
-        let facts = [edited(true), ControlFact::CounterEdited { counter: Counter::IterationCount, from: 3, to: 0 }];
+        let facts = [edited(), ControlFact::CounterEdited { counter: Counter::IterationCount, from: 3, to: 0 }];
         assert!(inputs(&facts, &at_work).iter().all(|what| matches!(what, What::PolicyDrift(_))));
-        let paused = ControlFact::Appeared { file: ControlFile::Pause, note: Default::default() };
+        let paused = ControlFact::Appeared {
+            file: ControlFile::Pause,
+            note: tripwire_workspace::control::order::Note::default(),
+        };
         assert_eq!(inputs(&[paused], &at_work), [What::Human(HumanAct::Pause)], "an order binds whenever it comes");
     }
 

@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(of(&[edit(), failed.clone()], skip(), &[]), Verification::Waived, "they had failed");
         assert_eq!(of(&[edit()], clean, &[]), Verification::Waived, "the code was modified all the same");
         assert_eq!(of(&[edit()], skip(), &[edit()]), Verification::Stale);
-        assert_eq!(of(&[edit()], skip(), &[passed.clone()]), Verification::Verified);
+        assert_eq!(of(&[edit()], skip(), core::slice::from_ref(&passed)), Verification::Verified);
         assert_eq!(of(&[edit()], skip(), &[failed]), Verification::Failed);
         assert_eq!(of(&[], skip(), &[]), Verification::NothingToVerify);
         assert_eq!(of(&[], skip(), &[edit()]), Verification::Stale, "a skip in advance skips nothing");
