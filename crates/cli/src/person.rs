@@ -7,6 +7,7 @@
 
 use crate::error::Problem;
 use crate::workspace::Where;
+use clap::Args;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -14,7 +15,11 @@ use std::path::{Path, PathBuf};
 use tripwire_clients::Client;
 use tripwire_clients::launch::Program;
 use tripwire_core::explain::{ExitClass, Explain};
+use tripwire_core::input::{HumanAct, What};
+use tripwire_session::driver::RemovedBy;
 use tripwire_supervisor::socket::SOCKET_VARIABLE;
+use tripwire_workspace::account;
+use tripwire_workspace::control::ControlFile;
 
 /// Ancestors that are looked at.
 const ANCESTORS_MAX: usize = 64;
@@ -37,6 +42,26 @@ impl Explain for OnlyAPersonError {
 
     fn exit_class(&self) -> ExitClass {
         ExitClass::Refused
+    }
+}
+
+/// Why a person does something; beside it the account is journaled.
+#[derive(Debug, Args)]
+pub(crate) struct Reason {
+    /// Why; it is journaled with your account.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) reason: String,
+}
+
+impl Reason {
+    /// The act as an input, with who does it and why.
+    pub(crate) fn sign(&self, act: HumanAct) -> What {
+        What::Human(act.signed(&account::current(), &self.reason))
+    }
+
+    /// The removal of control files, with who did it and why.
+    pub(crate) fn removed(&self, files: Vec<ControlFile>) -> RemovedBy {
+        RemovedBy { files, who: account::current(), reason: self.reason.clone() }
     }
 }
 

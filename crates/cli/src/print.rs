@@ -3,6 +3,7 @@
 pub(crate) mod decision;
 pub(crate) mod money;
 pub(crate) mod terminal;
+pub(crate) mod verdict;
 
 use crate::error::Problem;
 use crate::exit::Exit;

@@ -129,12 +129,6 @@ pub(crate) fn keep_out_of_commits(workspace: &Workspace) {
     }
 }
 
-/// Who runs the command, as far as the environment says.
-pub(crate) fn who() -> String {
-    let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    name.unwrap_or_else(|| "someone".to_owned())
-}
-
 /// Folders in which a run's own folder may be made, best first.
 pub(crate) fn temporary() -> Vec<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from);

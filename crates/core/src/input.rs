@@ -6,6 +6,7 @@ use crate::chain::feedback::ExecutionResult;
 use crate::label::Label;
 use crate::record::chain::Digest;
 use crate::units::{Count, EventIndex, MicroUsd, RunMillis, Tokens};
+use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 /// One input with the time at which it happened.
@@ -202,8 +203,76 @@ pub enum HumanAct {
     SetMode(Mode),
     /// What broke the guard is fixed: clears that hold, and no other.
     MendGuard,
+    /// One of the others, with who did it and why.
+    Signed(SignedAct),
     /// Something else that is only written down, such as an edit of a figure that the engine measures itself.
     Other(Label),
+}
+
+/// An act with who did it and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SignedAct {
+    /// What was done; never signed itself.
+    pub act: Box<HumanAct>,
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Label>,
+    /// Who did it; see [`ActOrigin`].
+    pub who: Label,
+}
+
+/// Who acted, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActOrigin {
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Label>,
+    /// The account that acted, or the file in which the act was found with its owner.
+    pub who: Label,
+}
+
+impl core::fmt::Display for ActOrigin {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "by {}", self.who)?;
+        match &self.reason {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl HumanAct {
+    /// The act with who did it and why.
+    #[must_use]
+    pub fn signed(self, who: &str, reason: &str) -> Self {
+        let reason = Some(reason.trim()).filter(|reason| !reason.is_empty()).map(Label::cut);
+        Self::Signed(SignedAct { act: Box::new(self), reason, who: Label::cut(who) })
+    }
+
+    /// The act itself, and who did it where that is known.
+    #[must_use]
+    pub fn unsigned(&self) -> (&Self, Option<ActOrigin>) {
+        match self {
+            Self::Signed(SignedAct { act, reason, who }) => {
+                (act, Some(ActOrigin { reason: reason.clone(), who: who.clone() }))
+            }
+            Self::Stop
+            | Self::Pause
+            | Self::WithdrawStop
+            | Self::Resume
+            | Self::Restart
+            | Self::Acknowledge(_)
+            | Self::SetCounter(_)
+            | Self::SetDirtyBits(_)
+            | Self::RaiseBudget(_)
+            | Self::AllowOnce(_)
+            | Self::SetMode(_)
+            | Self::MendGuard
+            | Self::Other(_) => (self, None),
+        }
+    }
 }
 
 /// A report that waits for a person.
@@ -297,6 +366,9 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Claim {
+    /// An earlier claim ended the iteration: only the verdict is asked for, now that the tests have run.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub closed: bool,
     /// The workspace now, where it was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_hash: Option<Label>,

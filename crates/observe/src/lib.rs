@@ -53,7 +53,7 @@ pub use nature::{Doing, Nature, nature};
 pub use normal::{OBSERVED_BYTES_MAX, normalise};
 pub use observer::{Observer, observe};
 pub use raw::RawCall;
-pub use text_files::is_plain_text;
+pub use text_files::{is_code, is_plain_text, is_test_file};
 pub use volatile::Volatility;
 
 /// The version of everything that this module computes; the golden test changes with it.

@@ -35,6 +35,7 @@ use catch_up::{Followed, catch_up, stored};
 use dir::SessionDir;
 pub use error::{AskError, DriverError, refusal_hint};
 pub use frozen::frozen_policy;
+pub use people::RemovedBy;
 pub use recent::RecentFinding;
 pub use records::open_existing;
 use records::{append, entry};
@@ -56,7 +57,8 @@ use tripwire_workspace::geometry::manifest::{Manifest, template};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::{self, SessionId};
-pub use turn::StepOutcome;
+use turn::AtLook;
+pub use turn::{ManifestReach, StepOutcome};
 
 /// One session, driven by this process and perhaps by others.
 #[derive(Debug)]
@@ -68,6 +70,10 @@ pub struct Driver<S: Storage = Disk> {
     signing: Option<Signing>,
     /// The role that this process acts in, where it is not the session's.
     role: Option<String>,
+    /// Whether the agent's calls can write the manifest.
+    reach: ManifestReach,
+    /// Control files that a person has just removed by a command.
+    removed: Option<RemovedBy>,
     /// What other processes had decided, kept only where it is followed.
     followed: Option<Followed>,
 }
@@ -145,7 +151,17 @@ impl Driver<Disk> {
     }
 
     fn over(journal: Journal<Disk>, layout: &Layout, session: SessionId, state: SessionState) -> Self {
-        Self { journal, layout: layout.clone(), session, state, signing: None, role: None, followed: None }
+        Self {
+            journal,
+            layout: layout.clone(),
+            session,
+            state,
+            signing: None,
+            role: None,
+            reach: ManifestReach::Closed,
+            removed: None,
+            followed: None,
+        }
     }
 }
 
@@ -154,6 +170,20 @@ impl<S: Storage> Driver<S> {
     #[must_use]
     pub fn signed_by(mut self, signing: Option<Signing>) -> Self {
         self.signing = signing;
+        self
+    }
+
+    /// Says whether the agent's calls can write the manifest; unless said, they cannot.
+    #[must_use]
+    pub const fn with_reach(mut self, reach: ManifestReach) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    /// Names the person who has just removed control files by a command: the acts that they mean are signed.
+    #[must_use]
+    pub fn after_removal(mut self, removed: RemovedBy) -> Self {
+        self.removed = Some(removed);
         self
     }
 
@@ -269,12 +299,13 @@ impl<S: Storage> Driver<S> {
         &mut self,
         make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock),
     ) -> Result<StepOutcome, DriverError> {
-        let Self { journal, layout, session, state, signing, followed, .. } = self;
+        let Self { journal, layout, session, state, signing, followed, reach, removed, .. } = self;
         let dir = SessionDir { layout, session };
         let mut turn = journal.turn()?;
         catch_up(&turn, dir, state, followed.as_mut())?;
         let (own, now) = make(state.start);
-        let gathered = turn::gather(dir, state, own, now)?;
+        let at_look = AtLook { now, reach: *reach, removed: removed.as_ref() };
+        let gathered = turn::gather(dir, state, own, at_look)?;
         let decided = turn::decide_on_copy(state, session, gathered)?;
         let known = append(&mut turn, &decided.batch(state.known, now))?;
         let steps = decided.commit(state, known);

@@ -1,9 +1,17 @@
-//! Which files changed between two looks at a tree, whatever a command's words say: the marks that the system keeps of each.
+//! Which files changed between two looks at a tree, whatever a command's words say: by the marks that the system
+//! keeps of each, and by the contents where the marks moved. Writing what was there already changes nothing.
 
 use ignore::WalkBuilder;
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use tripwire_core::chain::event::DiskChanges;
+use tripwire_core::label::Label;
+use tripwire_core::record::chain::Digest;
+use tripwire_fs::file::read_bounded;
+use tripwire_observe::is_test_file;
+use tripwire_workspace::clock;
 
 /// Beyond so many files and folders nothing is reported: looking would cost more than most commands.
 const ENTRIES_MAX: usize = 50_000;
@@ -29,7 +37,14 @@ const PASSED_OVER: [&str; 17] = [
     "coverage",
 ];
 
-/// What changes when a file is written to: its number, its size, and the time of the last change, which no program can set.
+/// The largest file whose contents are compared; of a larger one its marks are.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// The most that one look reads of files whose marks have moved.
+const LOOK_BYTES_MAX: u64 = 64 << 20;
+/// File times move in steps: a file that changed within this time before a look may change again unseen by its times.
+const TIME_STEP_MS: u64 = 50;
+
+/// What moves when a file is written to: its number, its size, and the time of the last change, which no program can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileMark {
     inode: u64,
@@ -38,17 +53,58 @@ struct FileMark {
     changed_ns: i64,
 }
 
+impl FileMark {
+    fn of(meta: &Metadata) -> Self {
+        Self { inode: meta.ino(), size: meta.size(), changed_s: meta.ctime(), changed_ns: meta.ctime_nsec() }
+    }
+
+    /// Whether the file was left alone for so long that a later change must show in its mark.
+    fn is_settled(self, now_ms: u64) -> bool {
+        let changed_ms = self.changed_s.saturating_mul(1_000).saturating_add(self.changed_ns / 1_000_000);
+        u64::try_from(changed_ms).is_ok_and(|changed_ms| changed_ms.saturating_add(TIME_STEP_MS) < now_ms)
+    }
+}
+
+/// One file at a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileSeen {
+    mark: FileMark,
+    settled: bool,
+    /// Its contents, or where a link leads; nothing where they were not read.
+    contents: Option<Digest>,
+}
+
+impl FileSeen {
+    /// Whether both hold the same, by their contents where both are known.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.contents, other.contents) {
+            (Some(one), Some(two)) => one == two,
+            (Some(_) | None, _) => self.mark == other.mark,
+        }
+    }
+}
+
 /// The files of a tree that count as work, at one moment. A link is a file of its own and is not followed.
 #[derive(Debug)]
 pub struct FileMarks {
     root: PathBuf,
-    marks: BTreeMap<PathBuf, FileMark>,
+    files: BTreeMap<PathBuf, FileSeen>,
 }
 
 impl FileMarks {
     /// Looks at a tree; nothing if it is too large.
     #[must_use]
     pub fn of(root: &Path) -> Option<Self> {
+        Self::look(root, None)
+    }
+
+    /// Looks at the same tree again; what did not move since is not read a second time.
+    #[must_use]
+    pub fn again(&self) -> Option<Self> {
+        Self::look(&self.root, Some(self))
+    }
+
+    fn look(root: &Path, before: Option<&Self>) -> Option<Self> {
         let walk = WalkBuilder::new(root)
             .hidden(false)
             .ignore(false)
@@ -56,7 +112,7 @@ impl FileMarks {
             .parents(false)
             .filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !PASSED_OVER.contains(&name)))
             .build();
-        let mut marks = BTreeMap::new();
+        let (mut files, mut bytes_left, now_ms) = (BTreeMap::new(), LOOK_BYTES_MAX, clock::now().epoch_ms());
         for (index, entry) in walk.flatten().enumerate() {
             if index > ENTRIES_MAX {
                 return None;
@@ -66,25 +122,67 @@ impl FileMarks {
             }
             let Ok(meta) = entry.path().symlink_metadata() else { continue };
             let path = entry.path().strip_prefix(root).unwrap_or(entry.path()).to_owned();
-            let mark = FileMark {
-                inode: meta.ino(),
-                size: meta.size(),
-                changed_s: meta.ctime(),
-                changed_ns: meta.ctime_nsec(),
+            let mark = FileMark::of(&meta);
+            let known =
+                before.and_then(|before| before.files.get(&path)).filter(|seen| seen.settled && seen.mark == mark);
+            let contents = match known {
+                Some(seen) => seen.contents,
+                None => contents(entry.path(), &meta, &mut bytes_left),
             };
-            marks.insert(path, mark);
+            files.insert(path, FileSeen { mark, settled: mark.is_settled(now_ms), contents });
         }
-        Some(Self { root: root.to_owned(), marks })
+        Some(Self { root: root.to_owned(), files })
     }
 
-    /// The first file for which `counts` holds that was changed, made or removed since, as a path below the root; none too if
-    /// the tree has become too large.
-    pub fn changed_since(&self, counts: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-        let now = Self::of(&self.root)?;
-        let gone = self.marks.keys().filter(|path| !now.marks.contains_key(*path));
-        let other = now.marks.iter().filter(|(path, mark)| self.marks.get(*path) != Some(mark)).map(|(path, _)| path);
-        gone.chain(other).find(|path| counts(path)).cloned()
+    /// How many files there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.len()
     }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The files that were changed, made or removed until a later look, as paths below the root.
+    pub fn changed_until<'a>(&'a self, later: &'a Self) -> impl Iterator<Item = &'a Path> {
+        let gone = self.files.keys().filter(|path| !later.files.contains_key(*path));
+        let other =
+            later.files.iter().filter(|(path, seen)| self.files.get(*path).is_none_or(|old| !old.is_same(seen)));
+        gone.chain(other.map(|(path, _)| path)).map(PathBuf::as_path)
+    }
+
+    /// The same as facts of a call: what `counts` as code, the tests among it, and the rest.
+    pub fn changes_until(&self, later: &Self, counts: impl Fn(&str) -> bool) -> DiskChanges {
+        let mut changes = DiskChanges::default();
+        for path in self.changed_until(later) {
+            let path = path.to_string_lossy();
+            let code = counts(&path);
+            let lists = [
+                (code, &mut changes.code),
+                (!code, &mut changes.other),
+                (code && is_test_file(&path), &mut changes.tests),
+            ];
+            for (_, list) in lists.into_iter().filter(|(holds, list)| *holds && list.len() < DiskChanges::NAMED_MAX) {
+                list.push(Label::cut(&path));
+            }
+        }
+        changes
+    }
+}
+
+/// What a file holds, where it is small enough to be read.
+fn contents(path: &Path, meta: &Metadata, bytes_left: &mut u64) -> Option<Digest> {
+    if meta.is_symlink() {
+        return std::fs::read_link(path).ok().map(|target| Digest::of(target.as_os_str().as_encoded_bytes()));
+    }
+    if !meta.is_file() || meta.len() > FILE_BYTES_MAX {
+        return None;
+    }
+    *bytes_left = bytes_left.checked_sub(meta.len())?;
+    read_bounded(path, FILE_BYTES_MAX).ok().map(|bytes| Digest::of(&bytes))
 }
 
 #[cfg(test)]
@@ -104,7 +202,9 @@ mod tests {
         let change = |act: &dyn Fn()| {
             let before = FileMarks::of(root).unwrap();
             act();
-            before.changed_since(|path| path != Path::new("README.md")).map(|path| path.display().to_string())
+            let after = before.again().unwrap();
+            let mut changed = before.changed_until(&after).filter(|path| *path != Path::new("README.md"));
+            changed.next().map(|path| path.display().to_string())
         };
         let write = |name: &str, text: &str| {
             let path = root.join(name);
@@ -116,6 +216,7 @@ mod tests {
         let unchanged = None::<&str>;
         assert_eq!(change(&|| {}).as_deref(), unchanged, "nothing was done");
         assert_eq!(change(&|| write("src/a.py", "b")).as_deref(), Some("src/a.py"));
+        assert_eq!(change(&|| write("src/a.py", "b")).as_deref(), unchanged, "it holds what it held");
         assert_eq!(change(&|| write("new.sh", "x")).as_deref(), Some("new.sh"));
         assert_eq!(change(&|| fs::remove_file(root.join("new.sh")).unwrap()).as_deref(), Some("new.sh"));
         let link = || std::os::unix::fs::symlink("/", root.join("src/b.py")).unwrap();
@@ -125,5 +226,37 @@ mod tests {
         for folder in PASSED_OVER {
             assert_eq!(change(&|| write(&format!("{folder}/made.py"), "x")).as_deref(), unchanged, "{folder}");
         }
+    }
+
+    #[test]
+    fn dirty_1_a_change_right_after_a_look_is_seen_and_large_files_count_by_their_marks() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.py");
+        fs::write(&file, "one").unwrap();
+        for text in ["two", "six", "ten"] {
+            let before = FileMarks::of(folder.path()).unwrap();
+            fs::write(&file, text).unwrap();
+            let after = before.again().unwrap();
+            assert_eq!(before.changed_until(&after).count(), 1, "{text}: same size, same file, same moment");
+        }
+        let large = vec![b'x'; usize::try_from(FILE_BYTES_MAX).unwrap() + 1];
+        fs::write(folder.path().join("large"), &large).unwrap();
+        let before = FileMarks::of(folder.path()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(TIME_STEP_MS));
+        fs::write(folder.path().join("large"), &large).unwrap();
+        assert_eq!(before.changed_until(&before.again().unwrap()).count(), 1, "nobody knows what it held");
+    }
+
+    #[test]
+    fn dirty_1_changes_are_told_apart_as_code_tests_and_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let before = FileMarks::of(folder.path()).unwrap();
+        for name in ["a.py", "test_a.py", "done.log"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let changes = before.changes_until(&before.again().unwrap(), tripwire_observe::is_code);
+        let labels = |names: &[&str]| names.iter().map(|name| Label::cut(name)).collect::<Vec<_>>();
+        assert_eq!(changes.code, labels(&["a.py", "test_a.py"]));
+        assert_eq!((changes.other, changes.tests), (labels(&["done.log"]), labels(&["test_a.py"])));
     }
 }

@@ -10,6 +10,7 @@ use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::{Effect, HoldReason, StopReason};
 use tripwire_core::input::{Fault, HumanAct, What};
 use tripwire_core::label::Label;
+use tripwire_workspace::account;
 
 /// What a run came to.
 pub(crate) struct Closed {
@@ -69,7 +70,7 @@ fn journal(context: &RunContext<'_>, ending: Ending) -> Ending {
         Ending::Stopped(reason)
             if *reason == StopReason::StoppedByPerson && context.guard.pulse().stopped().is_none() =>
         {
-            What::Human(HumanAct::Stop)
+            What::Human(HumanAct::Stop.signed(&account::current(), ""))
         }
         Ending::Done(_)
         | Ending::Stopped(_)
@@ -127,11 +128,15 @@ const fn proved(verified: Verified, said: Verification) -> Verification {
             | Verification::Stale
             | Verification::Failed
             | Verification::Unverified
-            | Verification::NothingToVerify,
+            | Verification::NothingToVerify
+            | Verification::Waived
+            | Verification::Undocumented,
         ) => Verification::Failed,
         (Verified::Passed, Verification::NothingToVerify | Verification::Verified) => Verification::Verified,
         (Verified::Passed, Verification::Stale) => Verification::Stale,
         (Verified::Passed, Verification::Failed) => Verification::Failed,
         (Verified::Passed, Verification::Unverified) => Verification::Unverified,
+        (Verified::Passed, Verification::Waived) => Verification::Waived,
+        (Verified::Passed, Verification::Undocumented) => Verification::Undocumented,
     }
 }

@@ -42,6 +42,12 @@ impl Ending {
             Self::Done(Verification::Stale) => "done, but something changed after the tests".to_owned(),
             Self::Done(Verification::Failed) => "done, but the tests failed".to_owned(),
             Self::Done(Verification::Unverified) => "done, but the tests were not run".to_owned(),
+            Self::Done(Verification::Waived) => {
+                "done, but a person skipped the check: no test run proves the work".to_owned()
+            }
+            Self::Done(Verification::Undocumented) => {
+                "done, but the API changed and its documentation was not updated".to_owned()
+            }
             // The client's processes are gone: nothing takes the run up again.
             Self::Stopped(reason) => reason.in_short().to_owned(),
             Self::Held(reason) => format!("{}, and no person was there to ask", reason.in_short()),

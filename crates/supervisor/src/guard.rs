@@ -18,12 +18,12 @@ use tripwire_clients::Homes;
 use tripwire_clients::hooks::TurnEnd;
 use tripwire_clients::hooks::handler::{Attempt, Handled, HookHandler};
 use tripwire_clients::hooks::{self, Event, HookCall, Reply, ToolCall};
-use tripwire_core::chain::event::Flag;
+use tripwire_core::chain::event::{DiskChanges, Flag};
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::effect::HoldReason;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::What;
-use tripwire_observe::observe;
+use tripwire_observe::{is_code, observe};
 use tripwire_session::driver::{Driver, DriverError, StepOutcome};
 use tripwire_session::file_marks::FileMarks;
 use tripwire_workspace::Workspace;
@@ -35,7 +35,7 @@ pub(crate) struct Guard {
     homes: Homes,
     presence: Presence,
     notifier: Arc<dyn Notifier>,
-    sources: Option<FileMarks>,
+    sources: Mutex<Option<FileMarks>>,
     engine: Mutex<Driver>,
     pulse: Mutex<Pulse>,
     open: Mutex<OpenCalls>,
@@ -52,7 +52,8 @@ impl Guard {
         notifier: Arc<dyn Notifier>,
         driver: Driver,
     ) -> Self {
-        let (pulse, sources) = (Mutex::new(Pulse::of(&driver)), FileMarks::of(workspace.root()));
+        let sources = Mutex::new(FileMarks::of(workspace.root()));
+        let pulse = Mutex::new(Pulse::of(&driver));
         let (engine, changed) = (Mutex::new(driver), Condvar::new());
         let (open, served) = (Mutex::default(), AtomicUsize::new(0));
         Self { workspace, homes, presence, notifier, sources, engine, pulse, open, changed, served }
@@ -151,7 +152,7 @@ impl Guard {
         {
             return Reply::default();
         }
-        let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
+        let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now, changes: None };
         match self.with_engine(|driver| handler.opinion(&call, driver)) {
             Ok(reply) => reply,
             Err(error) => broken(&format!("{error}; {}", error.hint())),
@@ -217,18 +218,36 @@ impl Guard {
             | Event::Compacted
             | Event::Other => false,
         };
-        if !matters || self.lock_pulse().view.dirty_bits.code_modified != Some(false) {
+        if !matters {
             return Ok(());
         }
-        match self.sources.as_ref().and_then(|marks| marks.changed_since(sources::is_source)) {
-            Some(path) => self.take(sources::event(&path)).map(drop),
+        match self.changes(sources::is_source).and_then(sources::event) {
+            Some(event) => self.take(event).map(drop),
             None => Ok(()),
         }
     }
 
+    /// What changed on disk since the last look, with what `counts` as code; nothing where the tree is too large.
+    fn changes(&self, counts: impl Fn(&str) -> bool) -> Option<DiskChanges> {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = sources.as_ref()?.again();
+        let before = std::mem::replace(&mut *sources, now)?;
+        sources.as_ref().map(|now| before.changes_until(now, counts))
+    }
+
+    /// What changed on disk during the call that ended. A call that says that it writes may write anything; from one that does
+    /// not, only sources count.
+    fn changes_of(&self, call: &HookCall) -> Option<DiskChanges> {
+        let Event::Done(tool, _) = &call.event else { return None };
+        let flags = observe(&tool.raw()).flags;
+        let writes = flags.has(Flag::Edit) || flags.has(Flag::Change);
+        self.changes(|path| if writes { is_code(path) } else { sources::is_source(path) })
+    }
+
     fn handle(&self, call: &HookCall, attempt: Attempt) -> Result<Handled, DriverError> {
+        let changes = self.changes_of(call);
         self.with_engine(|driver| {
-            let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now };
+            let handler = HookHandler { workspace: &self.workspace, homes: &self.homes, clock: clock::now, changes };
             let handled = handler.handle(call, driver, attempt)?;
             for taken in &handled.taken {
                 self.publish(driver, taken);

@@ -4,8 +4,7 @@
 //! Before tests run and when the agent says that it is done, the sources are held against what they were. Only what looks
 //! like source counts: logs, caches and build products come and go without anybody's work being unproved.
 
-use std::path::Path;
-use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome};
+use tripwire_core::chain::event::{Action, AgentEvent, DiskChanges, Flag, Flags, Outcome};
 use tripwire_core::input::What;
 use tripwire_core::label::Label;
 
@@ -20,26 +19,27 @@ const ENDINGS: [&str; 48] = [
 const NAMES: [&str; 8] =
     ["Makefile", "makefile", "Dockerfile", "CMakeLists.txt", "Cargo.toml", "package.json", "pyproject.toml", "go.mod"];
 
-/// The fact that a source changed.
-pub(crate) fn event(path: &Path) -> What {
-    let target = path.display().to_string();
+/// The fact that sources changed; nothing if none did.
+pub(crate) fn event(changes: DiskChanges) -> Option<What> {
+    let target = changes.code.first()?;
     let action = Action {
         tool: Label::cut("workspace"),
         signature: Some(Label::cut(&format!("Changed({target})"))),
-        target: Some(Label::cut(&target)),
+        target: Some(target.clone()),
         ..Action::default()
     };
-    What::Event(AgentEvent {
+    Some(What::Event(AgentEvent {
         action: Some(action),
+        changes: Some(changes),
         outcome: Some(Outcome::default()),
         flags: Flags::default().with(Flag::Edit),
         ..AgentEvent::default()
-    })
+    }))
 }
 
 /// Whether a file below the workspace looks like source, by its name.
-pub(crate) fn is_source(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+pub(crate) fn is_source(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     NAMES.contains(&name) || ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
 }
@@ -48,8 +48,11 @@ pub(crate) fn is_source(path: &Path) -> bool {
 mod tests {
     use super::*;
     use std::fs;
-    use std::path::PathBuf;
     use tripwire_session::file_marks::FileMarks;
+
+    fn changed(before: &FileMarks) -> Option<Label> {
+        before.changes_until(&before.again().unwrap(), is_source).code.first().cloned()
+    }
 
     #[test]
     fn dirty_1_a_source_that_changed_appeared_or_went_is_found() {
@@ -58,14 +61,14 @@ mod tests {
         let change = |act: &dyn Fn()| {
             let before = FileMarks::of(place.path()).unwrap();
             act();
-            before.changed_since(is_source)
+            changed(&before)
         };
         fs::create_dir(place.path().join("src")).unwrap();
         fs::write(&source, "one").unwrap();
         assert_eq!(change(&|| {}), None);
-        assert_eq!(change(&|| fs::write(&source, "other").unwrap()), Some(PathBuf::from("src/a.py")));
-        assert_eq!(change(&|| fs::write(place.path().join("b.rs"), "").unwrap()), Some(PathBuf::from("b.rs")));
-        assert_eq!(change(&|| fs::remove_file(&source).unwrap()), Some(PathBuf::from("src/a.py")));
+        assert_eq!(change(&|| fs::write(&source, "other").unwrap()), Label::new("src/a.py"));
+        assert_eq!(change(&|| fs::write(place.path().join("b.rs"), "").unwrap()), Label::new("b.rs"));
+        assert_eq!(change(&|| fs::remove_file(&source).unwrap()), Label::new("src/a.py"));
     }
 
     #[test]
@@ -80,6 +83,6 @@ mod tests {
         fs::write(place.path().join("run.log"), "").unwrap();
         fs::write(place.path().join("counter"), "1").unwrap();
         std::os::unix::fs::symlink("/", place.path().join("everything")).unwrap();
-        assert_eq!(before.changed_since(is_source), None);
+        assert_eq!(changed(&before), None);
     }
 }

@@ -91,9 +91,9 @@ pub(crate) fn event(command: &str, verified: Verified, root: &Path) -> What {
     })
 }
 
-/// The claim that the work is done, bound to the workspace as it is now.
+/// The claim, made a second time after the client's own, that the work is done, bound to the workspace as it is now.
 pub(crate) fn claim(root: &Path) -> What {
-    What::Claim(Claim { workspace_hash: hash(root) })
+    What::Claim(Claim { closed: true, workspace_hash: hash(root) })
 }
 
 /// The workspace now; nothing if it cannot be read, and then nothing is bound to it.

@@ -85,6 +85,11 @@ impl Seen {
         self.mark = None;
     }
 
+    /// The counters and bits in the manifest are not this session's: the next time it shows its own, all of them are written.
+    pub fn disown_shown(&mut self) {
+        self.shown = self.live().cloned();
+    }
+
     /// Notes a control file that *we* wrote or removed.
     pub fn set(&mut self, file: ControlFile, presence: Presence) {
         match presence {

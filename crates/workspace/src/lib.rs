@@ -1,6 +1,7 @@
 //! The folder that an agent works in: its `.geometry/` with layout, manifest and control files, the sessions in it, and what
 //! git and the project's own files say about it.
 
+pub mod account;
 pub mod clock;
 pub mod control;
 pub mod exclude;

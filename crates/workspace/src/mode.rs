@@ -1,6 +1,7 @@
 //! Whether hooks bind or only watch: a person's choice, as one word in a file. The workspace's own word comes first, then
 //! the person's for all workspaces; without either, and for any word that is not known, they bind.
 
+use crate::account;
 use crate::geometry::layout::{Layout, MODE};
 use std::path::{Path, PathBuf};
 use tripwire_core::input::Mode;
@@ -79,6 +80,14 @@ pub const fn word(mode: Mode) -> &'static str {
 pub fn wanted(layout: &Layout, state: Option<&Path>) -> Mode {
     let person = || state.and_then(|state| Choice::of_person(state).read());
     Choice::of_workspace(layout).read().or_else(person).unwrap_or(Mode::Armed)
+}
+
+/// The account that chose the mode: the owner of the file in which the choice is.
+#[must_use]
+pub fn chosen_by(layout: &Layout, state: Option<&Path>) -> String {
+    let person = || state.and_then(|state| account::owner_of(Choice::of_person(state).path()));
+    let owner = account::owner_of(Choice::of_workspace(layout).path()).or_else(person);
+    owner.unwrap_or_else(account::current)
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use tripwire_core::units::{EventIndex, MicroUsd, RunMillis};
 use tripwire_fs::file::FileError;
 use tripwire_session::driver::Driver;
 use tripwire_session::transcript::Transcript;
+use tripwire_workspace::account;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::{Report, Todo};
@@ -128,7 +129,7 @@ impl Session<'_> {
     pub fn play(mut self) -> Result<SessionEnd, SessionError> {
         loop {
             if self.frontend.is_interrupted() && self.driver.view().stopped.is_none() {
-                self.put(What::Human(HumanAct::Stop))?;
+                self.put(interrupt())?;
             }
             match self.run.next() {
                 Next::Take(request) => {
@@ -169,7 +170,7 @@ impl Session<'_> {
                 let event = self.runner.event(call, returned);
                 What::Event(self.facts().tool_event(event))
             }
-            LoopRequest::Claim => What::Claim(Claim { workspace_hash: self.facts().workspace() }),
+            LoopRequest::Claim => What::Claim(Claim { workspace_hash: self.facts().workspace(), ..Claim::default() }),
             LoopRequest::Compacted => {
                 What::Compacted(Compaction { context_tokens: None, workspace_hash: self.facts().workspace() })
             }
@@ -415,7 +416,7 @@ impl Session<'_> {
             status.left = self.left();
             self.frontend.beat(&status);
         }
-        let act = if self.frontend.is_interrupted() { What::Human(HumanAct::Stop) } else { What::Tick };
+        let act = if self.frontend.is_interrupted() { interrupt() } else { What::Tick };
         self.put(act)
     }
 
@@ -469,6 +470,11 @@ fn write_todo(layout: &Layout, recitation: Recitation) -> Result<(), FileError> 
         next: recitation.next.map(StepSummary::into_string),
     };
     Report::Todo.write(layout, &todo.text())
+}
+
+/// The person at the terminal interrupted the loop.
+fn interrupt() -> What {
+    What::Human(HumanAct::Stop.signed(&account::current(), "interrupt"))
 }
 
 fn not_permitted() -> Returned {

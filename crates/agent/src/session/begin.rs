@@ -24,6 +24,7 @@ use tripwire_session::driver::run::again;
 use tripwire_session::driver::{Driver, DriverError, Signing, open_existing};
 use tripwire_session::staging::Staging;
 use tripwire_session::transcript::Transcript;
+use tripwire_workspace::account;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::loop_lock::LoopLock;
@@ -147,7 +148,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
     let mut session = Session::new(parts, frontend)?;
     if session.driver().view().stopped.is_some() {
         // Taking a session up withdraws its order to stop: an order on disk was refused above.
-        session.put(What::Human(HumanAct::WithdrawStop))?;
+        session.put(What::Human(HumanAct::WithdrawStop.signed(&account::current(), "")))?;
     }
     session.learn(&RunRecord::Resumed(patience), Duration::ZERO)?;
     Ok(session)

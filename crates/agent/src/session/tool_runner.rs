@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tripwire_authority::{Permissions, Who, Writing};
-use tripwire_core::chain::event::{AgentEvent, ErrorClass, Flag, Status, TestResult};
+use tripwire_core::chain::event::{AgentEvent, DiskChanges, ErrorClass, Flag, Status, TestResult};
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::{Grant, Permission};
@@ -21,7 +21,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::record::{Answer, Call, CallFault, CallOutcome, Checked, FaultKind, Returned, WorkEnd};
 use tripwire_core::text::{CallId, MemoryPointer, ToolOutput};
 use tripwire_core::units::RunMillis;
-use tripwire_observe::{Observer, RawCall, is_plain_text};
+use tripwire_observe::{Observer, RawCall, is_code};
 use tripwire_session::execution::sandboxed::{Confinement, Interrupt, SandboxedExecutor, Writes, budgets};
 use tripwire_session::execution::spend;
 use tripwire_session::file_marks::FileMarks;
@@ -93,6 +93,9 @@ impl ToolAccess {
     }
 }
 
+/// Tools that may change files; the tree is looked at before and after them.
+const WRITING_TOOLS: [&str; 3] = [SHELL, "write", "edit"];
+
 /// What private memories are called in a policy.
 const PRIVATE: &str = "private";
 
@@ -110,6 +113,8 @@ pub(super) struct ToolRunner {
     observer: Observer,
     /// The staged copy, where a change must be reviewed before it is applied.
     staging: Option<Staging>,
+    /// The tree as it was after the last call that could change it.
+    marks: Option<FileMarks>,
     /// The call at hand, decoded once: from its check until its event.
     current: Option<CurrentCall>,
 }
@@ -125,8 +130,8 @@ struct CurrentCall {
 #[derive(Debug)]
 struct EndedCall {
     ran: Ran,
-    /// Whether files that a test could check changed meanwhile.
-    touched: bool,
+    /// What changed on disk meanwhile, where that was measured.
+    changes: Option<DiskChanges>,
 }
 
 impl ToolRunner {
@@ -151,6 +156,7 @@ impl ToolRunner {
             verify: policy.dirty_bits.test_command.as_str().trim().to_owned(),
             observer: Observer::default(),
             staging: None,
+            marks: None,
             current: None,
         })
     }
@@ -169,6 +175,7 @@ impl ToolRunner {
         let confinement = Confinement { writes: staging.writes(), ..confinement(&self.root, policy) };
         self.executor = SandboxedExecutor::new(confinement);
         self.staging = Some(staging);
+        self.marks = None;
         Ok(self)
     }
 
@@ -250,12 +257,16 @@ impl ToolRunner {
         if let Err(fault) = self.take_up(call) {
             return returned(CallOutcome::NotRun, fault.for_model());
         }
-        let Self { files, memory, executor, limits, memories, current, .. } = self;
+        let Self { files, memory, executor, limits, memories, current, marks, .. } = self;
         let Some(current) = current else {
             return returned(CallOutcome::NotRun, "not run: the call was lost; ask again".to_owned());
         };
-        let is_shell = current.decoded.tool() == SHELL;
-        let before = is_shell.then(|| FileMarks::of(files.tree())).flatten();
+        let may_write = WRITING_TOOLS.contains(&current.decoded.tool());
+        let looked = |marks: &Option<FileMarks>, tree: &Path| match marks {
+            Some(marks) => marks.again(),
+            None => FileMarks::of(tree),
+        };
+        let before = if may_write { looked(marks, files.tree()) } else { None };
         let mut world = World::new(files, memory, executor, *limits);
         world.memories = *memories;
         world.deadline = deadline;
@@ -267,8 +278,13 @@ impl ToolRunner {
             text: ran.text.as_str().into(),
             verbatim: verbatim(memory, &ran).map(ToolOutput::from),
         };
-        let touched = before.and_then(|before| before.changed_since(a_test_could_check)).is_some();
-        current.ended = Some(EndedCall { ran, touched });
+        let changes = before.and_then(|before| {
+            let after = before.again()?;
+            let changes = before.changes_until(&after, is_code);
+            *marks = Some(after);
+            Some(changes)
+        });
+        current.ended = Some(EndedCall { ran, changes });
         returned
     }
 
@@ -277,10 +293,8 @@ impl ToolRunner {
         let current = self.current.take().filter(|current| current.decoded.is_of(call));
         let ran = current.filter(|_| !was_never_run(returned.how));
         let mut event = match ran {
-            Some(CurrentCall { decoded, ended: Some(EndedCall { ran, touched }) }) => {
-                let event = ran.event(&decoded, &self.files, &mut self.observer);
-                let flags = if touched { event.flags.with(Flag::Touched) } else { event.flags };
-                AgentEvent { flags, ..event }
+            Some(CurrentCall { decoded, ended: Some(EndedCall { ran, changes }) }) => {
+                AgentEvent { changes, ..ran.event(&decoded, &self.files, &mut self.observer) }
             }
             Some(CurrentCall { ended: None, .. }) | None => self.event_from_text(call, returned),
         };
@@ -362,11 +376,6 @@ impl ToolRunner {
             Err(error) => returned(CallOutcome::Failed, format!("not applied: {error}")),
         }
     }
-}
-
-/// Whether a file below the workspace is more than text for people: then a test could check it.
-fn a_test_could_check(path: &Path) -> bool {
-    path.to_str().is_none_or(|path| !is_plain_text(path))
 }
 
 /// The outputs as they came, where the model sees them cut or rewritten.

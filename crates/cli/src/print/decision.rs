@@ -103,7 +103,10 @@ fn done(what: &What) -> String {
         What::Request(request) => format!("asks: {}", shown(&request.action)),
         What::Result(result) => format!("result: {}", name(&result.status)),
         What::Tick => "(time passes)".to_owned(),
-        What::Human(act) => format!("a person: {}", human(act)),
+        What::Human(act) => match act.unsigned() {
+            (act, None) => format!("a person: {}", human(act)),
+            (act, Some(by)) => format!("a person: {}, {by}", human(act)),
+        },
         What::Advisor(_) => "the advisor answers".to_owned(),
         What::Review(review) => format!("a reviewer: {}", name(&review.verdict)),
         What::IterationStarted => "an iteration begins".to_owned(),
@@ -140,7 +143,7 @@ fn human(act: &HumanAct) -> &'static str {
         HumanAct::AllowOnce(_) => "allows a held command once",
         HumanAct::SetMode(_) => "changes what binds",
         HumanAct::MendGuard => "mends the guard",
-        HumanAct::Other(_) => "writes something down",
+        HumanAct::Other(_) | HumanAct::Signed(_) => "writes something down",
     }
 }
 

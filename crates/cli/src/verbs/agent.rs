@@ -24,7 +24,6 @@ use tripwire_agent::engines::sensitive::SensitivePaths;
 use tripwire_agent::engines::worker::OBJECTIVE_BYTES_MAX;
 use tripwire_agent::engines::{Engine, open};
 use tripwire_agent::session::{self, EngineSet, Plan, Recorders, SavedEngines, SessionEnd};
-use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
 use tripwire_core::run::ending::Ending;
@@ -414,10 +413,8 @@ fn leave(workspace: &Workspace, left: &SessionEnd, mut printer: Printer) -> Resu
 /// The exit code of a session of our own loop (SPEC §12).
 fn exit_of(ending: &Ending) -> Exit {
     match ending {
-        Ending::Completed { verdict: Verification::Verified | Verification::NothingToVerify } => Exit::Done,
-        Ending::Completed { verdict: Verification::Stale | Verification::Failed | Verification::Unverified } => {
-            Exit::Unverified
-        }
+        Ending::Completed { verdict } if verdict.is_proved() => Exit::Done,
+        Ending::Completed { .. } => Exit::Unverified,
         Ending::Held { reason } => Exit::of_hold(*reason),
         Ending::Stopped { reason } => Exit::of_stop(*reason),
         Ending::SystemError { .. } | Ending::NoEngine { .. } => Exit::HardStop,

@@ -3,14 +3,14 @@
 use crate::error::Problem;
 use crate::exit::Exit;
 use crate::notify;
-use crate::person;
+use crate::person::{self, Reason};
 use crate::print::Out;
 use crate::workspace::{self, Which};
 use clap::Args;
 use serde_json::json;
 use std::borrow::Cow;
 use tripwire_core::explain::Explain;
-use tripwire_core::input::{HumanAct, What};
+use tripwire_core::input::HumanAct;
 use tripwire_core::label::Label;
 use tripwire_session::driver::{Driver, views};
 use tripwire_workspace::Workspace;
@@ -31,6 +31,8 @@ pub(crate) struct AllowArgs {
     once: Option<String>,
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    reason: Reason,
     /// Write JSON.
     #[arg(long)]
     json: bool,
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &AllowArgs) -> Result<Exit, Problem> {
     let workspace = args.which.place.look()?;
     let code = args.code.as_deref().or(args.once.as_deref()).unwrap_or_default().trim().to_uppercase();
     let (session, mut driver) = holder(args, &workspace, &code)?;
-    let taken = driver.take_now(What::Human(HumanAct::AllowOnce(Label::cut(&code))), clock::now)?;
+    let taken = driver.take_now(args.reason.sign(HumanAct::AllowOnce(Label::cut(&code))), clock::now)?;
     notify::notify(&driver, &taken);
     // The command may have passed, or another one with the same code may have come, in between: then the engine allowed
     // nothing. What waits is as it was when the engine decided.

@@ -2,12 +2,12 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::person;
+use crate::person::{self, Reason};
 use crate::print::{Form, Out};
 use crate::workspace::{self, Where};
 use clap::Args;
 use serde_json::json;
-use tripwire_core::input::{HumanAct, Mode, What};
+use tripwire_core::input::{HumanAct, Mode};
 use tripwire_session::driver::{Driver, views};
 use tripwire_workspace::clock;
 use tripwire_workspace::mode::{Choice, word};
@@ -38,6 +38,8 @@ struct ChoiceArgs {
     project: bool,
     #[command(flatten)]
     place: Where,
+    #[command(flatten)]
+    reason: Reason,
     #[command(flatten)]
     form: Form,
 }
@@ -92,7 +94,7 @@ fn journal(args: &ChoiceArgs, mode: Mode) -> Result<Option<String>, Problem> {
     if driver.view().guard == mode {
         return Ok(None);
     }
-    let taken = driver.take_now(What::Human(HumanAct::SetMode(mode)), clock::now)?;
+    let taken = driver.take_now(args.reason.sign(HumanAct::SetMode(mode)), clock::now)?;
     crate::notify::notify(&driver, &taken);
     Ok(Some(session.to_string()))
 }

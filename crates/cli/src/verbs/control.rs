@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::exit::Exit;
 use crate::limits;
 use crate::notify;
-use crate::person;
+use crate::person::{self, Reason};
 use crate::print::{Form, Out, money};
 use crate::workspace::{self, Which};
 use clap::{Args, ValueEnum};
@@ -16,11 +16,13 @@ use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, Report, What};
 use tripwire_core::units::MicroUsd;
 use tripwire_fs::file::Removed;
-use tripwire_session::driver::Driver;
+use tripwire_session::driver::{Driver, RemovedBy};
 use tripwire_session::ended::{self, Ended};
 use tripwire_session::supervised::{self, StopReceipt, Supervisor, Waited};
 use tripwire_workspace::Workspace;
+use tripwire_workspace::account;
 use tripwire_workspace::clock;
+use tripwire_workspace::control::ControlFile;
 use tripwire_workspace::control::order::{Given, Note, Order};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::reports::Report as File;
@@ -51,9 +53,8 @@ pub(crate) struct PauseArgs {
 struct OrderArgs {
     #[command(flatten)]
     which: Which,
-    /// Why; it is journaled.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    reason: String,
+    #[command(flatten)]
+    reason: Reason,
     /// Write JSON.
     #[arg(long)]
     json: bool,
@@ -73,6 +74,8 @@ pub(crate) struct ResumeArgs {
     #[arg(long, value_name = "AMOUNT", value_parser = limits::budget)]
     raise_budget: Option<u64>,
     #[command(flatten)]
+    reason: Reason,
+    #[command(flatten)]
     form: Form,
 }
 
@@ -83,6 +86,8 @@ pub(crate) struct AckArgs {
     report: Option<ReportName>,
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    reason: Reason,
     /// Write JSON.
     #[arg(long)]
     json: bool,
@@ -102,6 +107,13 @@ impl ReportName {
         match self {
             Self::Blocker => File::Blocker,
             Self::Checkpoint => File::Checkpoint,
+        }
+    }
+
+    const fn control(self) -> ControlFile {
+        match self {
+            Self::Blocker => ControlFile::BlockerReport,
+            Self::Checkpoint => ControlFile::Checkpoint,
         }
     }
 
@@ -226,7 +238,7 @@ pub(crate) fn pause(args: &PauseArgs) -> Result<Exit, Problem> {
 /// Writes the file first: it binds even if the journal cannot be written.
 fn order(args: &OrderArgs, order: Order) -> Result<(Given, After), Problem> {
     let workspace = args.which.place.open()?;
-    let note = Note::new(&workspace::who(), clock::now(), &args.reason);
+    let note = Note::new(&account::current(), clock::now(), &args.reason.reason);
     let given = order.give(workspace.layout(), &note)?;
     let journaled = After::of(&args.which, &workspace).and_then(|mut after| after.take(What::Tick).map(|()| after));
     match journaled {
@@ -241,23 +253,25 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
     let workspace = args.which.place.open()?;
     let layout = workspace.layout();
     let mut said = ControlReport::new("resume", None);
-    for (order, name) in [(Order::Stop, "STOP"), (Order::Pause, "PAUSE")] {
+    let mut files = Vec::new();
+    for (order, file, name) in [(Order::Stop, ControlFile::Stop, "STOP"), (Order::Pause, ControlFile::Pause, "PAUSE")] {
         if order.withdraw(layout)? == Removed::Now {
             said.say(&format!("`.geometry/{name}` is removed"));
+            files.push(file);
         }
     }
-    let mut after = After::of(&args.which, &workspace)?;
+    let mut after = After::of(&args.which, &workspace)?.removed(args.reason.removed(files));
     after.take(What::Tick)?;
     if let Some(by) = args.raise_budget {
-        after.take(What::Human(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
+        after.take(args.reason.sign(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
         said.say(&format!("the money budget is raised by {}", money::exactly(by)));
     }
     if after.view().is_some_and(|view| view.stopped.is_some()) && args.restart {
-        after.take(What::Human(HumanAct::Restart))?;
+        after.take(args.reason.sign(HumanAct::Restart))?;
         said.say("the session is started again by a person");
     }
     if after.view().is_some_and(|view| view.stopped.is_none() && view.held.is_some_and(is_cleared_by_resume)) {
-        after.take(What::Human(HumanAct::Resume))?;
+        after.take(args.reason.sign(HumanAct::Resume))?;
         said.say("what waited for a person's look is cleared");
     }
     said.session = after.session();
@@ -328,17 +342,19 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
     let layout: &Layout = workspace.layout();
     let mut said = ControlReport::new("ack", None);
     let reports = args.report.map_or(vec![ReportName::Blocker, ReportName::Checkpoint], |report| vec![report]);
+    let mut files = Vec::new();
     for report in &reports {
         if report.file().remove(layout)? == Removed::Now {
+            files.push(report.control());
             said.say(&format!("`{}` is acknowledged and removed", report.file().path(layout).display()));
         }
     }
-    let mut after = After::of(&args.which, &workspace)?;
+    let mut after = After::of(&args.which, &workspace)?.removed(args.reason.removed(files));
     after.take(What::Tick)?;
     for (hold, report) in reports.iter().map(|report| report.act()) {
         // The report of this hold was never written, or it was removed meanwhile.
         if after.view().is_some_and(|view| view.held == Some(hold)) {
-            after.take(What::Human(HumanAct::Acknowledge(report)))?;
+            after.take(args.reason.sign(HumanAct::Acknowledge(report)))?;
             said.say("what waited for the acknowledgement is cleared");
         }
     }
@@ -370,6 +386,11 @@ impl After {
             None => None,
         };
         Ok(Self { driver, records: None })
+    }
+
+    /// The same, for a person who has just removed control files.
+    fn removed(self, by: RemovedBy) -> Self {
+        Self { driver: self.driver.map(|driver| driver.after_removal(by)), ..self }
     }
 
     fn take(&mut self, what: What) -> Result<(), Problem> {

@@ -16,7 +16,7 @@ use tripwire_core::input::{HumanAct, What};
 use tripwire_core::policy::OnGuardFailure;
 use tripwire_fs::bounded;
 use tripwire_sandbox::last_word::{self, LastWord};
-use tripwire_session::driver::{Driver, DriverError, frozen_policy};
+use tripwire_session::driver::{Driver, DriverError, ManifestReach, frozen_policy};
 use tripwire_session::foreign::Foreign;
 use tripwire_supervisor::socket::{
     self, INPUT_BYTES_MAX, Question, SESSION_VARIABLE, SOCKET_VARIABLE, SUPERVISED_WITHIN,
@@ -150,8 +150,10 @@ fn answer(client: Client, input: &[u8]) -> Result<Reply, Broken> {
 /// Opens the session and deals with the event; a throttled call waits here, with nothing locked.
 fn decide(call: &HookCall, workspace: &Workspace) -> Result<Reply, DriverError> {
     let homes = crate::workspace::homes();
-    let handler = HookHandler { workspace, homes: &homes, clock: clock::now };
-    let mut driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
+    let handler = HookHandler { workspace, homes: &homes, clock: clock::now, changes: None };
+    let driver = session(call, workspace)?.signed_by(crate::workspace::signing(workspace));
+    // Nothing confines the agent here: its calls can write the manifest.
+    let mut driver = driver.with_reach(ManifestReach::Open);
     let until = Instant::now() + time_limit().wait;
     let mut attempt = Attempt::First;
     loop {
@@ -192,9 +194,13 @@ fn begin(foreign: &Foreign<'_>, workspace: &Workspace, role: Option<&str>) -> Re
 
 /// Binds or only watches, as the person chose; a change of mind is journaled. What the supervisor began is always armed.
 fn follow_choice(driver: &mut Driver, workspace: &Workspace) -> Result<(), DriverError> {
-    let wanted = mode::wanted(workspace.layout(), crate::workspace::state_home().as_deref());
+    let state = crate::workspace::state_home();
+    let wanted = mode::wanted(workspace.layout(), state.as_deref());
     if driver.view().guard != wanted {
-        driver.take_now(What::Human(HumanAct::SetMode(wanted)), clock::now)?;
+        driver.take_now(
+            What::Human(HumanAct::SetMode(wanted).signed(&mode::chosen_by(workspace.layout(), state.as_deref()), "")),
+            clock::now,
+        )?;
     }
     Ok(())
 }

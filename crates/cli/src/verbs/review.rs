@@ -146,7 +146,7 @@ fn decide(args: &ReviewDecideArgs) -> Result<Exit, Problem> {
     let gate = gate(&workspace);
     let asked = args.digest.as_deref().map(|text| digest(&gate, text)).transpose()?;
     let mut driver = session::session(&workspace, None)?;
-    let by = args.by.clone().unwrap_or_else(workspace::who);
+    let by = args.by.clone().unwrap_or_else(tripwire_workspace::account::current);
     let (proposal, verdict) = gate.decide(&mut driver, asked, (&text, &by), clock::now).map_err(refusal)?;
     if args.form.json {
         return print(&as_json(&proposal, None).to_string());

@@ -352,14 +352,16 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
             view.remaining_budget.get()
         ),
         format!(
-            "work        {}; context {} %; iteration {}, step {}, {} failed in a row",
+            "work        {}{}; context {} %; iteration {}, step {}, {} failed in a row",
             name(&verdict),
+            crate::print::verdict::skipped(&view),
             view.context_percent.get(),
             iterations.get(),
             steps.get(),
             view.consecutive_failures.get()
         ),
     ];
+    lines.extend(crate::print::verdict::tests_changed(&view).map(|text| format!("tests       {text}")));
     for finding in driver.recent() {
         let level = name(&finding.level);
         let (decision, reason, rule) = (finding.decision.get(), &finding.reason, &finding.rule);

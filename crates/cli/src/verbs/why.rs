@@ -119,7 +119,8 @@ impl Answer<'_> {
     /// A person's act, if that is what was decided on.
     fn person(&self) -> Option<String> {
         let What::Human(act) = &self.pair.input.what else { return None };
-        Some(match act {
+        let (act, by) = act.unsigned();
+        let done = match act {
             HumanAct::Other(said) => said.to_string(),
             HumanAct::Stop
             | HumanAct::Pause
@@ -132,8 +133,10 @@ impl Answer<'_> {
             | HumanAct::RaiseBudget(_)
             | HumanAct::MendGuard
             | HumanAct::AllowOnce(_)
+            | HumanAct::Signed(_)
             | HumanAct::SetMode(_) => serde_json::to_string(act).unwrap_or_default(),
-        })
+        };
+        Some(by.map_or(done.clone(), |by| format!("{done} {by}")))
     }
 
     fn in_words(&self) -> String {

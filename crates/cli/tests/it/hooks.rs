@@ -5,6 +5,7 @@ mod attacks;
 mod broken;
 mod claude;
 mod dialects;
+mod evidence;
 mod figures;
 pub(crate) mod fixture;
 mod reach;

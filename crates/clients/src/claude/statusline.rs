@@ -102,6 +102,8 @@ const fn tests(verdict: Verification) -> &'static str {
         Verification::Failed => "tests FAILED",
         Verification::Unverified => "tests UNVERIFIED",
         Verification::NothingToVerify => "no changes",
+        Verification::Waived => "tests WAIVED",
+        Verification::Undocumented => "docs MISSING",
     }
 }
 

@@ -15,6 +15,7 @@ use super::window;
 use crate::homes::Homes;
 use crate::protected::ProtectedPaths;
 use std::time::Duration;
+use tripwire_core::chain::event::DiskChanges;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::decision::{Decision, SafetyVeto};
 use tripwire_core::enforcement::EnforcementError;
@@ -40,6 +41,8 @@ pub struct HookHandler<'a> {
     pub homes: &'a Homes,
     /// The clock.
     pub clock: fn() -> WallClock,
+    /// What changed on disk during the call that ended, where that was measured.
+    pub changes: Option<DiskChanges>,
 }
 
 /// What came of an event.
@@ -199,7 +202,8 @@ impl HookHandler<'_> {
             Event::Done(tool, outcome) => {
                 let foreign = Foreign { client: call.client.name(), session: &call.session };
                 let mut observer = foreign.observer(self.workspace.layout());
-                let event = context.event(tool, outcome, &mut observer, memory);
+                let mut event = context.event(tool, outcome, &mut observer, memory);
+                event.changes = self.changes.clone();
                 foreign.keep_observer(self.workspace.layout(), &observer);
                 Some(What::Event(event))
             }

@@ -115,7 +115,7 @@ impl CallContext<'_> {
             Verified::SoFar => self.workspace_hash(),
             Verified::No => None,
         };
-        What::Claim(Claim { workspace_hash })
+        What::Claim(Claim { workspace_hash, ..Claim::default() })
     }
 
     /// The workspace now. Read only around test runs and at the end: it costs processes and many files.

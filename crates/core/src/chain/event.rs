@@ -6,6 +6,7 @@
 use crate::label::{Fingerprint, Label};
 use crate::sketch::{Sketch, WordSketch};
 use crate::units::{Count, MicroUsd, Price, RunMillis, Tokens};
+use alloc::vec::Vec;
 use serde::de::Error as _;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -26,6 +27,9 @@ pub struct AgentEvent {
     /// Tokens written to the provider's cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<Tokens>,
+    /// What changed on disk while the call ran, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<DiskChanges>,
     /// Tokens now in the model's context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<Tokens>,
@@ -130,10 +134,57 @@ impl AgentEvent {
         self.outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Error)
     }
 
+    /// Whether files of the workspace changed: as measured, else as far as the call's words and its end say.
+    #[must_use]
+    pub fn changed_files(&self) -> bool {
+        match &self.changes {
+            Some(changes) => !changes.is_empty(),
+            None => self.flags.has(Flag::Edit) && !self.failed(),
+        }
+    }
+
+    /// Whether files that a test could check changed: as measured, else as far as the call's words and its end say.
+    #[must_use]
+    pub fn changed_code(&self) -> bool {
+        match &self.changes {
+            Some(changes) => !changes.code.is_empty(),
+            None => {
+                let edited = self.flags.has(Flag::Edit) && !self.flags.has(Flag::Text) && !self.failed();
+                edited || self.flags.has(Flag::Touched)
+            }
+        }
+    }
+
     /// Whether the infrastructure failed and not the agent: retrying is right, so it never counts as a loop (LOOP-3).
     #[must_use]
     pub fn is_infrastructure_error(&self) -> bool {
         self.outcome.is_some_and(|outcome| outcome.error_class == Some(ErrorClass::Infrastructure))
+    }
+}
+
+/// Which files changed on disk while a call ran, as paths below the workspace. All empty: it was measured, and none did.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DiskChanges {
+    /// Files that a test could check; those of `tests` are among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code: Vec<Label>,
+    /// Other files, such as text for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other: Vec<Label>,
+    /// Files that hold tests, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<Label>,
+}
+
+impl DiskChanges {
+    /// Paths that are named in each list; what is beyond is not named, and the list is not empty.
+    pub const NAMED_MAX: usize = 32;
+
+    /// Whether nothing changed.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.code.is_empty() && self.other.is_empty() && self.tests.is_empty()
     }
 }
 

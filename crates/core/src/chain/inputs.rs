@@ -2,10 +2,10 @@
 
 use super::Chain;
 use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
-use super::event::{AgentEvent, Flag};
+use super::event::AgentEvent;
 use super::feedback::ExecutionResult;
 use super::gate::context::Tier;
-use super::gate::dirty_bits::{ClaimAnswer, Verification, test_prompt};
+use super::gate::dirty_bits::{ClaimAnswer, Verification, docs_prompt, test_prompt};
 use super::gate::iterations::{Begin, Ended};
 use super::gate::{identity, permission};
 use super::turn::Turn;
@@ -65,12 +65,12 @@ impl Chain {
         };
         turn.reading = state.activity.observe(&self.policy, event, &around);
         state.gate.money.spend(event.price());
-        state.gate.dirty.observe(event);
+        state.gate.dirty.observe(&self.policy.dirty_bits, event);
         if event.user_turn && self.policy.profile == Profile::Balanced {
             state.progress.person_spoke();
         }
         state.progress.observe(event, turn.place.index);
-        if event.flags.has(Flag::Edit) && !event.failed() {
+        if event.changed_files() {
             state.gate.context.moved();
         }
         if let Some(crossed) = state.gate.agents.observe(&self.policy.limits, event) {
@@ -125,10 +125,18 @@ impl Chain {
         // A refusal that does not bind while only observing must not hide the hold of a destructive command, which does.
         if let Some(fact) = &request.floor
             && (turn.refusal.is_none() || !gate.is_armed())
-            && let Err(error) = gate.floor.check(fact, turn.place.at)
         {
-            turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
-            turn.refusal = Some((Rule::Floor, error));
+            match gate.floor.check(fact, turn.place.at) {
+                Ok(Some(by)) => {
+                    let text = format!("a person allowed `{}` once ({by}): {}", fact.code, fact.reason);
+                    turn.note(FindingKind::ManualOverride, Rule::Floor, &text);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    turn.note(FindingKind::PermissionDenied, Rule::Floor, fact.reason.as_str());
+                    turn.refusal = Some((Rule::Floor, error));
+                }
+            }
         }
         // A call of the running step belongs to it: only a new step can be one too many.
         let asker = request.action.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
@@ -168,6 +176,7 @@ impl Chain {
 
     fn take_human(&mut self, act: &HumanAct, turn: &mut Turn<'_>) {
         let gate = &mut self.state.gate;
+        let (act, by) = act.unsigned();
         let done: &str = match act {
             HumanAct::Stop => {
                 gate.end(turn, StopReason::StoppedByPerson);
@@ -212,14 +221,14 @@ impl Chain {
                 "a person set a counter"
             }
             HumanAct::SetDirtyBits(edit) => {
-                gate.dirty.edit(*edit);
+                gate.dirty.edit(*edit, by.as_ref());
                 "a person set dirty bits"
             }
             HumanAct::RaiseBudget(by) => {
                 gate.money.raise(*by);
                 "a person raised the money budget"
             }
-            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at).words(),
+            HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at, by.as_ref()).words(),
             HumanAct::SetMode(mode) => {
                 gate.mode = *mode;
                 "a person changed whether decisions bind"
@@ -229,8 +238,11 @@ impl Chain {
                 "a person mended what broke the guard"
             }
             HumanAct::Other(what) => what.as_str(),
+            // Nobody signs a signed act.
+            HumanAct::Signed(_) => "a person's act was signed twice and has no effect",
         };
-        turn.note(FindingKind::ManualOverride, Rule::Control, done);
+        let text = by.as_ref().map_or_else(|| done.into(), |by| format!("{done} ({by})"));
+        turn.note(FindingKind::ManualOverride, Rule::Control, &text);
     }
 
     /// A person says: go on. Clears what waits for a look, and vouches for health; reports need their own act.
@@ -326,14 +338,18 @@ impl Chain {
                 turn.note(FindingKind::DirtyBitViolation, Rule::DirtyBits, text);
                 turn.draft.cause(Effect::Prompt(match verdict {
                     Verification::Failed => text.into(),
+                    Verification::Undocumented => docs_prompt(self.policy.dirty_bits.docs_paths.as_str()).into(),
                     Verification::Verified
                     | Verification::Stale
                     | Verification::Unverified
+                    | Verification::Waived
                     | Verification::NothingToVerify => test_prompt(self.policy.dirty_bits.test_command.as_str()).into(),
                 }));
             }
             ClaimAnswer::Released(verdict) => {
-                self.close_iteration(turn);
+                if !claim.closed {
+                    self.close_iteration(turn);
+                }
                 let gate = &mut self.state.gate;
                 gate.iterations.end(Ended::Done);
                 turn.draft.cause(Effect::EndIteration(IterationEnd {

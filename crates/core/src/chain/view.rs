@@ -4,7 +4,7 @@ use super::Chain;
 use super::gate::dirty_bits::Verification;
 use crate::decision::{ActivityMode, Intensity};
 use crate::effect::{HoldReason, StopReason};
-use crate::input::{DirtyBitsEdit, Mode};
+use crate::input::{ActOrigin, DirtyBitsEdit, Mode};
 use crate::label::{Fingerprint, Label};
 use crate::units::{Count, EventIndex, MicroUsd, Price, Ratio, RunMillis, StepId, Tokens};
 use alloc::vec::Vec;
@@ -49,11 +49,17 @@ pub struct ChainView {
     /// What ended the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<StopReason>,
+    /// Test files that changed in this session, the first few: what passed may not be what was to be proved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests_changed: Vec<Label>,
     /// Codes of held commands that a person may allow once, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Label>,
     /// What is proved about the work.
     pub verdict: Verification,
+    /// Who skipped the check, where the verdict is `WAIVED` and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waived_by: Option<ActOrigin>,
 }
 
 impl Chain {
@@ -79,8 +85,10 @@ impl Chain {
             spent: gate.money.spent(),
             steps: state.step,
             stopped: gate.standing.stopped(),
+            tests_changed: gate.dirty.tests_changed().to_vec(),
             waiting: gate.floor.waiting(),
             verdict: gate.dirty.verdict(Fingerprint::NONE),
+            waived_by: gate.dirty.waived_by().cloned(),
         }
     }
 }

@@ -72,6 +72,12 @@ impl Ending {
             Self::Completed { verdict: Verification::Unverified } => {
                 "done, but UNVERIFIED: no test run was seen".into()
             }
+            Self::Completed { verdict: Verification::Waived } => {
+                "done, but WAIVED: a person skipped the check, and no test run proves the work".into()
+            }
+            Self::Completed { verdict: Verification::Undocumented } => {
+                "done, but UNDOCUMENTED: the API changed and its documentation was not updated".into()
+            }
             Self::Held { reason } => reason.explain().into(),
             Self::Stopped { reason } => reason.explain().into(),
             Self::SystemError { diagnostics } => format!("stopped with SYSTEM_ERROR: {diagnostics}"),

@@ -9,8 +9,74 @@ use tripwire_workspace::control::{ControlFact, ControlFile, Counter, ManifestBit
 use tripwire_workspace::geometry::manifest::Bit;
 
 /// The inputs that a look at the control files asks for, in the order in which they were found.
-pub(super) fn inputs(facts: &[ControlFact]) -> Vec<What> {
-    facts.iter().flat_map(|fact| said(fact).into_iter().chain([input(fact)])).collect()
+pub(super) fn inputs(facts: &[ControlFact], found: &FoundBy<'_>) -> Vec<What> {
+    facts.iter().flat_map(|fact| said(fact).into_iter().chain([found.input(fact)])).collect()
+}
+
+/// What is known of who changed the control files before a look.
+#[derive(Debug, Default)]
+pub(super) struct FoundBy<'a> {
+    /// The person for whom this process removed some of them.
+    pub(super) removed: Option<&'a RemovedBy>,
+    /// The account that owns the manifest.
+    pub(super) manifest_owner: Option<String>,
+    /// Whether the agent had the manifest in its reach.
+    pub(super) agent: AgentAtWork,
+}
+
+/// Control files that a person removed by a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedBy {
+    /// The files.
+    pub files: Vec<ControlFile>,
+    /// The account.
+    pub who: String,
+    /// Why, in the person's words; may be empty.
+    pub reason: String,
+}
+
+/// Whether a call of an agent ran since the look before, with nothing that keeps it from the manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum AgentAtWork {
+    /// None did, or the manifest was out of its reach.
+    #[default]
+    No,
+    /// One did: an edit of the manifest may be the agent's, and is not taken for a person's.
+    InReach,
+}
+
+impl FoundBy<'_> {
+    fn input(&self, fact: &ControlFact) -> What {
+        match (drift(fact), self.agent, input(fact)) {
+            (Some(drift), AgentAtWork::InReach, _) => drift,
+            (Some(_), AgentAtWork::No, What::Human(act)) => {
+                let owner = self.manifest_owner.as_deref().unwrap_or("an unknown account");
+                What::Human(act.signed(&format!("{owner}, owner of MANIFEST.yaml"), ""))
+            }
+            (None, _, What::Human(act)) => What::Human(match (self.removed, fact) {
+                (Some(by), ControlFact::Removed { file }) if by.files.contains(file) => act.signed(&by.who, &by.reason),
+                _ => act,
+            }),
+            (_, _, what) => what,
+        }
+    }
+}
+
+/// An edit of counters or bits in the manifest as one that no person may have made; nothing for other facts.
+fn drift(fact: &ControlFact) -> Option<What> {
+    let (key, value) = if let ControlFact::CounterEdited { counter, to, .. } = fact {
+        (json_name(counter), to.to_string())
+    } else if let ControlFact::BitEdited { bit, to, .. } = fact {
+        (json_name(bit), to.map_or_else(|| "null".to_owned(), |to| bool::from(to).to_string()))
+    } else {
+        return None;
+    };
+    let value = format!("{value} (set while a call of the agent ran)");
+    Some(What::PolicyDrift(PolicyDrift { key: Label::cut(&key), value: Label::cut(&value) }))
+}
+
+fn json_name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Who gave an order and why, written down before the order itself; a file that was only touched says nothing.
@@ -81,4 +147,38 @@ fn bit_edited(bit: ManifestBit, to: Option<Bit>) -> HumanAct {
         ManifestBit::DocsUpdated => edit.docs_updated = value,
     }
     HumanAct::SetDirtyBits(edit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited() -> ControlFact {
+        ControlFact::BitEdited { bit: ManifestBit::TestsPassing, from: None, to: Some(Bit::from(true)) }
+    }
+
+    #[test]
+    fn dirty_1_an_edit_while_a_call_runs_is_drift_and_else_a_persons() {
+        let owned = FoundBy { manifest_owner: Some("ada".to_owned()), ..FoundBy::default() };
+        let acts = inputs(&[edited()], &owned);
+        let [What::Human(act)] = acts.as_slice() else { panic!("{acts:?}") };
+        assert_eq!(act.unsigned().1.unwrap().who.as_str(), "ada, owner of MANIFEST.yaml");
+        let at_work = FoundBy { agent: AgentAtWork::InReach, ..FoundBy::default() };
+        let facts = [edited(), ControlFact::CounterEdited { counter: Counter::IterationCount, from: 3, to: 0 }];
+        assert!(inputs(&facts, &at_work).iter().all(|what| matches!(what, What::PolicyDrift(_))));
+        let paused = ControlFact::Appeared {
+            file: ControlFile::Pause,
+            note: tripwire_workspace::control::order::Note::default(),
+        };
+        assert_eq!(inputs(&[paused], &at_work), [What::Human(HumanAct::Pause)], "an order binds whenever it comes");
+    }
+
+    #[test]
+    fn ctrl_2_a_file_that_a_command_removed_names_the_person_and_another_does_not() {
+        let by = RemovedBy { files: vec![ControlFile::Pause], who: "ada".to_owned(), reason: "back".to_owned() };
+        let found = FoundBy { removed: Some(&by), ..FoundBy::default() };
+        let of = |file| inputs(&[ControlFact::Removed { file }], &found);
+        assert_eq!(of(ControlFile::Pause), [What::Human(HumanAct::Resume.signed("ada", "back"))]);
+        assert_eq!(of(ControlFile::Stop), [What::Human(HumanAct::WithdrawStop)]);
+    }
 }

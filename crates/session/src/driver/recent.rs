@@ -13,6 +13,9 @@ const FINDINGS_MAX: usize = 5;
 /// Changed files that are told apart; beyond it the figure stands still.
 const FILES_MAX: usize = 1_000;
 
+/// Open calls that are followed; a client has few at once.
+const OPEN_CALLS_MAX: usize = 64;
+
 /// Facts that travel with the state file. Losing them loses nothing: the journal and the checkpoints hold them too.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Memo {
@@ -24,6 +27,8 @@ pub(super) struct Memo {
     pub(super) model: Option<String>,
     /// What was done so far, for the checkpoint.
     pub(super) progress: Progress,
+    /// Calls that were allowed and have no result yet, by their fingerprint, oldest first.
+    open_calls: Vec<u64>,
 }
 
 /// What a session has done, in figures.
@@ -76,8 +81,42 @@ pub struct RecentFinding {
 }
 
 impl Memo {
+    /// Whether a call of the agent may be running.
+    pub(super) const fn has_open_calls(&self) -> bool {
+        !self.open_calls.is_empty()
+    }
+
+    /// Follows calls from their question to their result. A prompt and a claim end the turn, and with it every call.
+    fn follow_calls(&mut self, what: &What, decision: &Decision) {
+        match what {
+            What::Request(request) if decision.safety.allowed => {
+                if self.open_calls.len() >= OPEN_CALLS_MAX {
+                    self.open_calls.remove(0);
+                }
+                self.open_calls.push(request.action.exact().get());
+            }
+            What::Event(AgentEvent { action: Some(action), .. }) => {
+                let ended = self.open_calls.iter().position(|open| *open == action.exact().get());
+                ended.map(|at| self.open_calls.remove(at));
+            }
+            What::IterationStarted | What::Claim(_) => self.open_calls.clear(),
+            What::Request(_)
+            | What::Event(_)
+            | What::Result(_)
+            | What::Tick
+            | What::Human(_)
+            | What::Advisor(_)
+            | What::Review(_)
+            | What::Compacted(_)
+            | What::Fault(_)
+            | What::PolicyDrift(_)
+            | What::EngineSwitched(_) => {}
+        }
+    }
+
     /// Takes in an input and what its decision found.
     pub(super) fn note(&mut self, input: &Input, decision: &Decision) {
+        self.follow_calls(&input.what, decision);
         if let What::Event(event) = &input.what {
             self.progress.note(event);
             if let Some(model) = &event.model {

@@ -31,7 +31,7 @@ impl<S: Storage> Driver<S> {
         catch_up(&turn, SessionDir { layout, session }, state, followed.as_mut())?;
         let at = since(state.start, now);
         let mut chain = state.chain.clone();
-        for what in people::inputs(&control::look(layout, &state.seen, now)?.facts) {
+        for what in people::inputs(&control::look(layout, &state.seen, now)?.facts, &people::FoundBy::default()) {
             chain.step(&Input { at, what });
         }
         Ok(chain.step(&authority::confirm(&state.frozen, Input { at, what: stamped(what, at) })).decision)

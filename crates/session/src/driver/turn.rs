@@ -2,11 +2,12 @@
 
 use super::dir::SessionDir;
 use super::error::DriverError;
+use super::people::{self, AgentAtWork, FoundBy, RemovedBy};
 use super::recent::Memo;
 use super::records::entry;
 use super::sign::{self, Signing};
 use super::state::SessionState;
-use super::{authority, briefing, effects, freeze, people, views};
+use super::{authority, briefing, effects, freeze, views};
 use crate::body;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, Step};
@@ -16,6 +17,7 @@ use tripwire_core::input::Input;
 use tripwire_core::units::RunMillis;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Journal, JournalError, Turn};
+use tripwire_workspace::account;
 use tripwire_workspace::control::{self, Seen};
 use tripwire_workspace::geometry::safety_log::LogError;
 use tripwire_workspace::geometry::wall_clock::WallClock;
@@ -42,16 +44,43 @@ pub(super) struct Gathered {
     seen: Seen,
 }
 
+/// When and for whom the control files are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AtLook<'a> {
+    pub(super) now: WallClock,
+    pub(super) reach: ManifestReach,
+    pub(super) removed: Option<&'a RemovedBy>,
+}
+
+/// Whether the agent's calls can write the manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ManifestReach {
+    /// They are confined: an edit is a person's whenever it comes.
+    #[default]
+    Closed,
+    /// Nothing keeps them from it: an edit while one runs may be the agent's.
+    Open,
+}
+
 /// Puts what people did since the last turn before this process's own inputs, whose claims are confirmed.
 pub(super) fn gather(
     dir: SessionDir<'_>,
     state: &SessionState,
     own: Vec<Input>,
-    now: WallClock,
+    at_look: AtLook<'_>,
 ) -> Result<Gathered, DriverError> {
-    let look = control::look(dir.layout, &state.seen, now)?;
+    let mut look = control::look(dir.layout, &state.seen, at_look.now)?;
     let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
-    let acts = people::inputs(&look.facts).into_iter().map(|what| Input { at, what });
+    let agent = match at_look.reach {
+        ManifestReach::Open if state.memo.has_open_calls() => AgentAtWork::InReach,
+        ManifestReach::Open | ManifestReach::Closed => AgentAtWork::No,
+    };
+    if agent == AgentAtWork::InReach && !look.facts.is_empty() {
+        look.seen.disown_shown();
+    }
+    let manifest_owner = if look.facts.is_empty() { None } else { account::owner_of(&dir.layout.manifest()) };
+    let found = FoundBy { removed: at_look.removed, manifest_owner, agent };
+    let acts = people::inputs(&look.facts, &found).into_iter().map(|what| Input { at, what });
     let own = own.into_iter().map(|input| authority::confirm(&state.frozen, input));
     Ok(Gathered { inputs: acts.chain(own).collect(), seen: look.seen })
 }

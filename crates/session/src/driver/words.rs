@@ -14,8 +14,11 @@ pub fn in_short(what: &What) -> String {
         What::Request(request) => format!("asks for {}", request.action.shown()),
         What::Result(result) => format!("result {}", json(result)),
         What::Tick => "time passed".to_owned(),
-        What::Human(HumanAct::Other(said)) => format!("a person: {said}"),
-        What::Human(act) => format!("a person: {}", json(act)),
+        What::Human(act) => match act.unsigned() {
+            (HumanAct::Other(said), _) => format!("a person: {said}"),
+            (act, None) => format!("a person: {}", json(act)),
+            (act, Some(by)) => format!("a person: {} {by}", json(act)),
+        },
         What::Advisor(reply) => format!("the advisor: {}", reply.advice),
         What::Review(review) => format!("a review: {}", json(review)),
         What::IterationStarted => "an iteration began".to_owned(),

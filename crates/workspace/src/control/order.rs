@@ -1,5 +1,6 @@
 //! `STOP` and `PAUSE` as a person or a command writes them: the presence is the order, the contents only explain it.
 
+use crate::account;
 use crate::geometry::layout::Layout;
 use crate::geometry::wall_clock::WallClock;
 use serde::{Deserialize, Serialize};
@@ -80,7 +81,8 @@ impl Note {
             .collect()
     }
 
-    /// Reads what an order's file says. Nothing can go wrong: whatever the file holds, the order is in force.
+    /// Reads what an order's file says. Nothing can go wrong: whatever the file holds, the order is in force. Who gave it is
+    /// the account that owns the file; what the file says of it can be anything.
     pub(super) fn read(path: &Path) -> Self {
         let bytes = file::read_bounded(path, NOTE_BYTES_MAX).unwrap_or_default();
         let mut note = Self::default();
@@ -93,6 +95,11 @@ impl Note {
             };
             slot.get_or_insert(value);
         }
+        note.who = match (account::owner_of(path), note.who) {
+            (Some(owner), Some(said)) if said != owner => Some(format!("{owner} (signed as {said})")),
+            (Some(owner), _) => Some(owner),
+            (None, said) => said,
+        };
         note
     }
 }

@@ -76,7 +76,8 @@ fn ctrl_2_an_order_by_command_says_who_when_and_why() {
     assert_eq!(Order::Pause.give(&person.layout, &Note::default()).unwrap(), Given::Before);
     let facts = person.look();
     let [ControlFact::Appeared { file: ControlFile::Pause, note }] = facts.as_slice() else { panic!("{facts:?}") };
-    assert_eq!(note.who.as_deref(), Some("ada"));
+    let who = format!("{} (signed as ada)", crate::account::current());
+    assert_eq!(note.who, Some(who), "the account that wrote it, whatever it says");
     assert_eq!(note.at.as_deref(), Some("2026-02-28T15:30:00Z"));
     assert_eq!(note.reason.as_deref(), Some("lunch who: forged"));
     assert_eq!(Order::Pause.withdraw(&person.layout).unwrap(), Removed::Now);

@@ -6,6 +6,7 @@ use crate::print;
 use crate::print::decision::name;
 use crate::print::money;
 use crate::print::terminal;
+use crate::print::verdict;
 use serde_json::json;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -255,9 +256,9 @@ pub(crate) fn report(left: &SessionEnd, exit: Exit, parity: &AgentParity, printe
     }
     let budget =
         figures.budget_micro_usd.map_or(String::new(), |budget| format!(" of {}", money::exactly(budget.get())));
-    vec![
+    let mut lines = vec![
         String::new(),
-        format!("{} (exit {})", left.ending.explain(), exit.code()),
+        format!("{}{} (exit {})", left.ending.explain(), verdict::skipped(figures), exit.code()),
         format!(
             "  work      {} in {} · {} · {}{budget} · health {}",
             counted(figures.steps.get(), "step"),
@@ -266,11 +267,15 @@ pub(crate) fn report(left: &SessionEnd, exit: Exit, parity: &AgentParity, printe
             money::dollars(figures.spent.micro_usd.get()),
             ratio(figures.health.millionths())
         ),
+    ];
+    lines.extend(verdict::tests_changed(figures).map(|text| format!("  tests     {text}")));
+    lines.extend([
         format!("  session   {}", left.session),
         format!("  record    {}", left.transcript.display()),
         format!("  {}", parity.words()),
         format!("  next      {}", next(left, printer)),
-    ]
+    ]);
+    lines
 }
 
 /// What a person can do now, as commands.

@@ -215,7 +215,11 @@ fn done(report: &RunReport) -> WorkerTurn {
     let tested = match view.verdict {
         Verification::Verified => Some(TestResult::Passed),
         Verification::Failed => Some(TestResult::Failed),
-        Verification::Stale | Verification::Unverified | Verification::NothingToVerify => None,
+        Verification::Stale
+        | Verification::Unverified
+        | Verification::NothingToVerify
+        | Verification::Waived
+        | Verification::Undocumented => None,
     };
     let text = match end {
         WorkEnd::Finished => report.text.clone().unwrap_or_default(),

@@ -1,10 +1,10 @@
 //! The report of a run: in words for a person, as one object for a machine, as an exit code for a script.
 
 use crate::exit::Exit;
+use crate::print;
 use crate::print::decision::name;
 use crate::print::money;
 use serde_json::json;
-use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::StopReason;
 use tripwire_supervisor::{Ending, RunReport, Verified};
@@ -12,7 +12,7 @@ use tripwire_supervisor::{Ending, RunReport, Verified};
 /// The exit code of a run (SPEC §12).
 pub(crate) fn exit_of(report: &RunReport) -> Exit {
     match &report.ending {
-        Ending::Done(verdict) if is_proved(*verdict) => Exit::Done,
+        Ending::Done(verdict) if verdict.is_proved() => Exit::Done,
         Ending::Done(_) => Exit::Unverified,
         // Under someone else's agent a system error is always the same action again after the override: a loop.
         Ending::Stopped(StopReason::SystemError) => Exit::Loop,
@@ -37,10 +37,11 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
         format!("  exit      {}", exit.code()),
         format!("  session   {} ({})", report.session, report.clients.join(", then ")),
         format!(
-            "  work      {} in {}; verdict {}{}",
+            "  work      {} in {}; verdict {}{}{}",
             counted(view.steps.get(), "step"),
             span(report.took.as_secs()),
             verdict(report),
+            print::verdict::skipped(view),
             verified(report)
         ),
         format!(
@@ -59,6 +60,7 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
     if let Some(proof) = &report.proof {
         lines.push(format!("  proof     {}", proof.words()));
     }
+    lines.extend(print::verdict::tests_changed(view).map(|text| format!("  tests     {text}")));
     for switch in &report.switches {
         lines.push(format!("  switch    {} goes on for {}: {}", switch.to, switch.from, switch.reason));
     }
@@ -89,6 +91,8 @@ pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
         "verdict": verdict(report),
         "verify": report.verified.map(verify_word),
         "proof": report.proof,
+        "tests_changed": report.view.tests_changed,
+        "waived_by": report.view.waived_by,
         "spent": {"micro_usd": report.view.spent.micro_usd, "tokens": report.view.spent.tokens},
         "budget_micro_usd": report.view.budget_micro_usd,
         "steps": report.view.steps,
@@ -142,13 +146,5 @@ fn span(seconds: u64) -> String {
         (0, 0, seconds) => format!("{seconds} s"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
-}
-
-/// Whether a verdict lets a run end well.
-const fn is_proved(verdict: Verification) -> bool {
-    match verdict {
-        Verification::Verified | Verification::NothingToVerify => true,
-        Verification::Stale | Verification::Failed | Verification::Unverified => false,
     }
 }

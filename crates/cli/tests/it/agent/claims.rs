@@ -97,3 +97,37 @@ fn an_agent_that_gets_more_than_the_named_folder_is_said_to() {
     run.ended(0);
     assert!(!run.stderr.contains("the workspace is"), "{}", run.stderr);
 }
+
+#[test]
+fn dirty_1_what_changed_no_file_of_code_needs_no_tests() {
+    for line in [
+        "echo old > code.sh",
+        "echo z > /nonexistent/x.py; ls",
+        "echo step >> done.log",
+        "echo 1 > server.pid; rm server.pid",
+        "touch code.sh",
+    ] {
+        let fixture = failing();
+        let run = fixture.agent(&[shell(line), finish()], &["--verify", "sh test.sh"]);
+        assert_eq!(run.code, 0, "{line}: {}", run.stdout);
+        assert!(run.stdout.contains("no code was changed"), "{line}: {}", run.stdout);
+    }
+    let fixture = failing();
+    let same = call("write", json!({"path": "code.sh", "content": "old\n"}));
+    fixture.agent(&[same, finish()], &["--verify", "sh test.sh"]).ended(0);
+}
+
+#[test]
+fn dirty_1_tests_that_changed_are_named_beside_the_verdict() {
+    let of = |line: &str| {
+        let fixture = AgentFixture::new();
+        fixture.file("test.sh", "exit 0\n").file("code.sh", "old\n");
+        let run = fixture.agent(&[shell(line), shell("sh test.sh"), finish()], &["--verify", "sh test.sh"]);
+        run.ended(0);
+        run.stdout
+    };
+    let said = of("echo true > test.sh");
+    assert!(said.contains("and VERIFIED") && said.contains("tests     changed in this session: test.sh"), "{said}");
+    let said = of("echo new > code.sh");
+    assert!(said.contains("and VERIFIED") && !said.contains("changed in this session"), "{said}");
+}

@@ -12,7 +12,11 @@ fn ctrl_2_stop_works_without_a_session_and_blocks_the_next_one() {
         .says("no supervised process")
         .says("there is no session yet");
     let order = fs::read_to_string(place.geometry("STOP")).unwrap();
-    assert!(order.contains("who: ada") && order.contains("reason: going home"), "{order}");
+    assert!(
+        order.contains(&format!("who: {}", tripwire_workspace::account::current()))
+            && order.contains("reason: going home"),
+        "{order}"
+    );
     place.step(&calls(1)).ended(10);
     place.run(&["resume"]).ended(0).says("`.geometry/STOP` is removed");
     place.step(&calls(1)).ended(0);
@@ -23,7 +27,12 @@ fn ctrl_2_stop_is_journaled_at_once_with_who_and_why_and_may_be_given_twice() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
     place.run(&["stop", "--reason", "enough"]).ended(0).says("is written").says("next: `tripwire resume`");
-    place.run(&["log", "--type", "human"]).ended(0).says("by ada").says("because enough").says("a person: \"stop\"");
+    place
+        .run(&["log", "--type", "human"])
+        .ended(0)
+        .says(&format!("by {}", tripwire_workspace::account::current()))
+        .says("because enough")
+        .says("a person: \"stop\"");
     place.run(&["stop", "--reason", "again"]).ended(0).says("stood already");
     assert!(fs::read_to_string(place.geometry("STOP")).unwrap().contains("enough"), "the first author's words stay");
     let json = place.run(&["stop", "--json"]).ended(0).json();

@@ -18,7 +18,10 @@ fn a_log_shows_each_input_and_filters_by_rule_level_type_and_time() {
         place.run(&["log", "--level", "note"]).ended(0).out.lines().filter(|line| line.starts_with("20")).count(),
         4
     );
-    place.run(&["log", "--type", "human"]).ended(0).says("PAUSE by ada");
+    place
+        .run(&["log", "--type", "human"])
+        .ended(0)
+        .says(&format!("PAUSE by {}", tripwire_workspace::account::current()));
     place.run(&["log", "--type", "SYSTEM_ERROR"]).ended(0).says("stop SYSTEM_ERROR");
     place.run(&["log", "--type", "refused"]).ended(0).says("refused: ");
     assert_eq!(place.run(&["log", "--since", "1h"]).ended(0).out, place.run(&["log"]).out);

@@ -31,7 +31,11 @@ fn ctrl_1_a_persons_act_is_named_as_one() {
     let place = Place::new();
     place.step(&calls(1)).ended(0);
     place.run(&["stop", "--reason", "fire"]).ended(0);
-    place.run(&["why", "1"]).ended(0).says("who        a person: STOP by ada").says("because fire");
+    place
+        .run(&["why", "1"])
+        .ended(0)
+        .says(&format!("who        a person: STOP by {}", tripwire_workspace::account::current()))
+        .says("because fire");
     place.run(&["why", "2"]).ended(0).says("who        a person: \"stop\"");
 }
 

@@ -54,7 +54,7 @@ impl Progress {
     pub(crate) fn observe(&mut self, event: &AgentEvent, index: EventIndex) {
         self.calls = self.calls.plus(event.tool_calls);
         let failed = event.failed();
-        if event.flags.has(Flag::Edit) && !failed {
+        if event.changed_files() {
             self.edits = self.edits.next();
             self.edits_seen = true;
         }

@@ -5,7 +5,7 @@
 //! held, and it ends with its first use or after 24 hours.
 
 use crate::enforcement::{EnforcementError, FloorHeldError};
-use crate::input::FloorFact;
+use crate::input::{ActOrigin, FloorFact};
 use crate::label::Label;
 use crate::limits::ALLOWANCE_MS;
 use crate::record::chain::Digest;
@@ -32,10 +32,11 @@ struct Held {
 }
 
 /// A person's word for one command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Allowance {
     digest: Digest,
     until: RunMillis,
+    by: Option<ActOrigin>,
 }
 
 /// What became of a person's word.
@@ -61,10 +62,12 @@ impl Allowed {
 }
 
 impl Floor {
-    /// Checks a request. What is not allowed is remembered, so that a person can allow it.
-    pub(crate) fn check(&mut self, fact: &FloorFact, at: RunMillis) -> Result<(), EnforcementError> {
-        if self.allowed.newest_first().any(|allowance| allowance.digest == fact.digest && at < allowance.until) {
-            return Ok(());
+    /// Checks a request, and says who allowed it where that is known. What is not allowed is remembered, so that a person
+    /// can allow it.
+    pub(crate) fn check(&mut self, fact: &FloorFact, at: RunMillis) -> Result<Option<ActOrigin>, EnforcementError> {
+        let mut standing = self.allowed.newest_first();
+        if let Some(word) = standing.find(|allowance| allowance.digest == fact.digest && at < allowance.until) {
+            return Ok(word.by.clone());
         }
         if !self.held.newest_first().any(|held| held.digest == fact.digest && held.code == fact.code) {
             self.held.push(Held { code: fact.code.clone(), digest: fact.digest });
@@ -74,13 +77,14 @@ impl Floor {
     }
 
     /// A person allows what waits under a code, once.
-    pub(crate) fn allow(&mut self, code: &Label, at: RunMillis) -> Allowed {
+    pub(crate) fn allow(&mut self, code: &Label, at: RunMillis, by: Option<&ActOrigin>) -> Allowed {
         let mut of_code = self.held.newest_first().filter(|held| held.code == *code).map(|held| held.digest);
         let Some(digest) = of_code.next() else { return Allowed::NothingWaits };
         if of_code.any(|other| other != digest) {
             return Allowed::Ambiguous;
         }
-        self.allowed.push(Allowance { digest, until: at.plus(RunMillis::new(ALLOWANCE_MS)) });
+        let until = at.plus(RunMillis::new(ALLOWANCE_MS));
+        self.allowed.push(Allowance { digest, until, by: by.cloned() });
         Allowed::Once
     }
 
@@ -114,7 +118,7 @@ mod tests {
         let mut floor = Floor::default();
         let (this, at) = (fact(b"rm -rf ~", "AAAA-AA"), RunMillis::new(5));
         assert!(floor.check(&this, at).is_err());
-        assert_eq!(floor.allow(&this.code, at), Allowed::Once);
+        assert_eq!(floor.allow(&this.code, at, None), Allowed::Once);
         assert!(floor.check(&this, at).is_ok());
         assert!(floor.check(&fact(b"rm -rf /", "BBBB-BB"), at).is_err(), "another command");
         floor.spend(&this);
@@ -128,10 +132,10 @@ mod tests {
         let (harmless, harmful) = (fact(b"rm -rf old", "AAAA-AA"), fact(b"rm -rf ~", "AAAA-AA"));
         assert!(floor.check(&harmless, at).is_err());
         assert!(floor.check(&harmful, at).is_err());
-        assert_eq!(floor.allow(&harmless.code, at), Allowed::Ambiguous);
+        assert_eq!(floor.allow(&harmless.code, at, None), Allowed::Ambiguous);
         assert!(floor.check(&harmless, at).is_err());
         assert!(floor.check(&harmful, at).is_err());
-        assert_eq!(floor.allow(&Label::cut("ZZZZ-ZZ"), at), Allowed::NothingWaits);
+        assert_eq!(floor.allow(&Label::cut("ZZZZ-ZZ"), at, None), Allowed::NothingWaits);
     }
 
     #[test]
@@ -140,7 +144,7 @@ mod tests {
         let at = RunMillis::new(5);
         let (harmless, harmful) = (fact(b"rm -rf old", "AAAA-AA"), fact(b"rm -rf ~", "AAAA-AA"));
         assert!(floor.check(&harmless, at).is_err());
-        assert_eq!(floor.allow(&harmless.code, at), Allowed::Once);
+        assert_eq!(floor.allow(&harmless.code, at, None), Allowed::Once);
         assert!(floor.check(&harmful, at).is_err());
         assert!(floor.check(&harmless, at).is_ok());
     }
@@ -150,7 +154,7 @@ mod tests {
         let mut floor = Floor::default();
         let (this, at) = (fact(b"rm -rf ~", "AAAA-AA"), RunMillis::new(5));
         assert!(floor.check(&this, at).is_err());
-        assert_eq!(floor.allow(&this.code, at), Allowed::Once);
+        assert_eq!(floor.allow(&this.code, at, None), Allowed::Once);
         assert!(floor.check(&this, RunMillis::new(ALLOWANCE_MS + 4)).is_ok());
         assert!(floor.check(&this, RunMillis::new(ALLOWANCE_MS + 5)).is_err());
     }

@@ -19,10 +19,12 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
     RuleEntry {
         id: "DIRTY-1",
         title: "Dirty bits and the claim to be done",
-        what: "Edits, test runs and their results are taken from what was observed, never from the agent's words. A \
-               claim is VERIFIED, STALE, FAILED or UNVERIFIED, bound to the tree on which the tests ran. Unless it is \
-               verified it is sent back, at most twice in a row, and then released with its verdict, so that the gate \
-               cannot become a loop itself. Where only plain text was changed there is nothing to verify.",
+        what: "Changed files, test runs and their results are taken from what was observed, never from the agent's \
+               words. A claim is VERIFIED, STALE, FAILED or UNVERIFIED, bound to the tree on which the tests ran; WAIVED \
+               where a person skipped the check; UNDOCUMENTED where a file of `api_paths` changed and none of \
+               `docs_paths` did. Unless it is verified or waived it is sent back, at most twice in a row, and then \
+               released with its verdict, so that the gate cannot become a loop itself. Where only plain text or logs \
+               were changed there is nothing to verify. Test files that changed are named beside the verdict.",
         threshold: "Two refusals in a row.",
         settings: &[
             "dirty_bits.test_command",

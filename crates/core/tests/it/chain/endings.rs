@@ -154,12 +154,15 @@ fn dirty_1_without_a_change_there_is_nothing_to_verify() {
 }
 
 #[test]
-fn dirty_1_a_person_may_vouch_for_the_tests() {
+fn dirty_1_a_person_may_skip_the_tests_and_the_verdict_says_so() {
     let mut fixture = ChainFixture::balanced();
     fixture.event(edit(0));
     let edit = DirtyBitsEdit { tests_passing: Some(true), tests_run: Some(true), ..DirtyBitsEdit::default() };
-    assert!(found(&fixture.human(HumanAct::SetDirtyBits(edit)), FindingKind::ManualOverride));
-    assert_eq!(end_of(&claim(&mut fixture)), Some((ExitStatus::Completed, Some(Verification::Verified))));
+    let act = HumanAct::SetDirtyBits(edit).signed("ada", "no tests here");
+    assert!(found(&fixture.human(act), FindingKind::ManualOverride));
+    assert_eq!(end_of(&claim(&mut fixture)), Some((ExitStatus::Completed, Some(Verification::Waived))));
+    let by = fixture.chain.view().waived_by.unwrap();
+    assert_eq!(by.to_string(), "by ada: no tests here");
 }
 
 #[test]

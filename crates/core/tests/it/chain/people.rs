@@ -111,7 +111,7 @@ fn perm_1_a_granted_permission_passes() {
 
 #[test]
 fn perm_1_a_role_that_stops_on_convergence_is_held_after_three_equal_workspaces() {
-    let claim = || What::Claim(Claim { workspace_hash: Label::new("tree") });
+    let claim = || What::Claim(Claim { workspace_hash: Label::new("tree"), ..Claim::default() });
     let mut fixture = ChainFixture::new(&[("limits.stop_on_convergence", "true")]);
     assert!(fixture.tell(claim()).safety.allowed && fixture.tell(claim()).safety.allowed);
     let converged = fixture.tell(claim());

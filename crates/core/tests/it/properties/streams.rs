@@ -102,7 +102,10 @@ impl Generator {
             86..88 => What::Advisor(AdvisorReply { advice: self.label(&["", " ", "try the other module"]) }),
             88..90 => What::Review(self.review()),
             90..94 => What::IterationStarted,
-            94..97 => What::Claim(Claim { workspace_hash: self.maybe(60, |me| me.label(&["tree", "other"])) }),
+            94..97 => {
+                let workspace_hash = self.maybe(60, |me| me.label(&["tree", "other"]));
+                What::Claim(Claim { workspace_hash, ..Claim::default() })
+            }
             97..98 => What::Compacted(Compaction {
                 context_tokens: self.maybe(50, |me| Tokens::new(me.below(250_000))),
                 workspace_hash: self.maybe(50, |me| me.label(&["tree", "other"])),

@@ -188,6 +188,7 @@ impl Balanced {
             }
         };
         reason.push(')');
+        let first = indices.first().copied().unwrap_or_default();
         Alarm {
             level: reached.level,
             kind: reached.kind,
@@ -199,7 +200,7 @@ impl Balanced {
             reason: reason.into(),
             signature: SignatureText::default(),
             result,
-            workspace: Sameness::Identical,
+            workspace: self.memory.history.workspace_since(first),
             news: Sign::Present,
         }
     }

@@ -134,7 +134,8 @@ impl Window {
             signature: SignatureText::default(),
             result: sameness(calls.iter().map(|call| call.result)),
             workspace: if calls.iter().all(|call| call.epoch == self.epoch) {
-                Sameness::Identical
+                // No edit was seen; whether anything changed was not measured.
+                Sameness::Unknown
             } else {
                 Sameness::Changed
             },

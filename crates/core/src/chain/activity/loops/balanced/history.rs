@@ -2,6 +2,7 @@
 
 use crate::chain::activity::{NewStep, Sign, Surroundings};
 use crate::chain::event::{Action, AgentEvent, Flag};
+use crate::effect::Sameness;
 use crate::label::{Fingerprint, Label};
 use crate::limits::CYCLE_PERIOD_MAX;
 use crate::ring::Ring;
@@ -90,6 +91,10 @@ pub(super) enum CallMark {
     Reword,
     /// It returned what was put into it.
     Echo,
+    /// It was measured what changed on disk while it ran.
+    Measured,
+    /// Something did.
+    Moved,
 }
 
 impl CallMark {
@@ -100,6 +105,8 @@ impl CallMark {
             Self::Failed => 1 << 2,
             Self::Reword => 1 << 3,
             Self::Echo => 1 << 4,
+            Self::Measured => 1 << 5,
+            Self::Moved => 1 << 6,
         }
     }
 }
@@ -161,6 +168,8 @@ impl PastCall {
         entry.set(CallMark::Known, known);
         entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
         entry.set(CallMark::Failed, failed);
+        entry.set(CallMark::Measured, event.changes.is_some());
+        entry.set(CallMark::Moved, event.changes.as_ref().is_some_and(|changes| !changes.is_empty()));
         entry
     }
 }
@@ -281,6 +290,19 @@ impl History {
             }
         }
         kept
+    }
+
+    /// Whether files changed from a call on: known only where it was measured for all calls since.
+    pub(super) fn workspace_since(&self, first: EventIndex) -> Sameness {
+        let since = || self.ring.newest_first().filter(|entry| entry.index >= first);
+        let covered = self.ring.newest_first().any(|entry| entry.index <= first);
+        if since().any(|entry| entry.has(CallMark::Moved)) {
+            Sameness::Changed
+        } else if covered && since().all(|entry| entry.has(CallMark::Measured)) {
+            Sameness::Identical
+        } else {
+            Sameness::Unknown
+        }
     }
 
     /// The turn that is running.
