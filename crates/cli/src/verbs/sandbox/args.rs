@@ -312,6 +312,13 @@ mod tests {
     }
 
     #[test]
+    fn a_line_without_a_workspace_is_read_as_the_parser_reads_it() {
+        let line = line(&["--json"], &["--", "true"]);
+        let quick = plain(&line).expect("a plain line");
+        assert_eq!(format!("{quick:?}"), format!("{:?}", parsed(&line).expect("accepted")));
+    }
+
+    #[test]
     fn a_line_with_a_mistake_or_a_question_is_left_to_the_parser() {
         for options in [
             &["--workspace", "w", "--workspace", "v"][..],
@@ -319,7 +326,6 @@ mod tests {
             &["--workspace", "w", "--memory", "much"],
             &["--workspace", "w", "--role", "reviewer"],
             &["--workspace=w"],
-            &["--json"],
             &["--help"],
         ] {
             assert_eq!(plain(&line(options, &["--", "true"])), None, "{options:?}");
