@@ -26,7 +26,7 @@ test-long:
 
 # What needs the real clients, which `.ci/run` installs; says loudly which of them it did not find
 test-clients:
-    cargo test --package tripwire-cli --test real_clients -- --ignored --nocapture
+    cargo test --workspace --test real_clients -- --ignored --nocapture
 
 # Limits, walls and names; `just test` runs the same check as a test
 tidy:
