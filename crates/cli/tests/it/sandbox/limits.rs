@@ -103,7 +103,7 @@ fn box_4_budgets_hold_for_the_whole_tree() {
         (
             "all files",
             &["--disk", "20000000"],
-            "for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > f$i; sleep 0.05; done; echo held",
+            "for i in 1 2 3 4 5 6 7 8; do head -c 5M /dev/urandom > f$i; sleep 0.05; done; sleep 0.6; echo held",
             0,
         ),
         ("files without a name", &["--disk", "50000000"], unlinked, 0),
