@@ -10,8 +10,14 @@ use tripwire_journal::storage::Disk;
 use tripwire_journal::verify::{Trust, verify};
 use tripwire_journal::{Durability, Journal};
 
-/// A session with several segments, two checkpoints and a body that is too large for a line, and its bundle.
-fn exported(temp: &Path) -> Result<(Journal<Disk>, Exported, Vec<u8>), Box<dyn std::error::Error>> {
+struct Bundled {
+    journal: Journal<Disk>,
+    exported: Exported,
+    bytes: Vec<u8>,
+}
+
+/// A session with several segments, a checkpoint and a body that is too large for a line, and its bundle.
+fn bundled(temp: &Path) -> Result<Bundled, Box<dyn std::error::Error>> {
     let home = KeyHome::at(temp.join("state"));
     let workspace = temp.join("workspace");
     fs::create_dir_all(&workspace)?;
@@ -25,7 +31,7 @@ fn exported(temp: &Path) -> Result<(Journal<Disk>, Exported, Vec<u8>), Box<dyn s
     put(&mut journal, &[&large()], Durability::Synced);
     let mut bytes = Vec::new();
     let exported = bundle::write(&mut journal, home.verifier()?.as_ref(), &mut bytes)?;
-    Ok((journal, exported, bytes))
+    Ok(Bundled { journal, exported, bytes })
 }
 
 fn large() -> String {
@@ -43,7 +49,7 @@ fn bodies_of(unpacked: &Unpacked) -> Result<Vec<String>, Box<dyn std::error::Err
 #[test]
 fn a_bundle_gives_every_record_checkpoint_and_blob_back() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (journal, exported, bytes) = exported(temp.path())?;
+    let Bundled { journal, exported, bytes } = bundled(temp.path())?;
     assert_eq!(exported, Exported { records: 41, checkpoints: 1, blobs: 1 });
     assert!(bundle::is_bundle(&bytes) && !bundle::is_bundle(b"{\"b\":1}"));
     let unpacked = bundle::unpack(bytes.as_slice())?;
@@ -59,7 +65,7 @@ fn a_bundle_gives_every_record_checkpoint_and_blob_back() -> Outcome {
 #[test]
 fn what_is_appended_after_the_export_is_not_in_it() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (mut journal, _, bytes) = exported(temp.path())?;
+    let Bundled { mut journal, bytes, .. } = bundled(temp.path())?;
     put(&mut journal, &["\"later\""], Durability::Synced);
     assert_eq!(bodies_of(&bundle::unpack(bytes.as_slice())?)?.len(), 41);
     Ok(())
@@ -68,7 +74,7 @@ fn what_is_appended_after_the_export_is_not_in_it() -> Outcome {
 #[test]
 fn the_last_line_counts_the_lines_before_it() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (_, _, bytes) = exported(temp.path())?;
+    let bytes = bundled(temp.path())?.bytes;
     let lines = lines(&bytes);
     let (last, rest) = lines.split_last().expect("a bundle has lines");
     let end: serde_json::Value = serde_json::from_slice(last)?;
@@ -79,7 +85,7 @@ fn the_last_line_counts_the_lines_before_it() -> Outcome {
 #[test]
 fn a_bundle_that_was_cut_says_so_wherever_the_cut_is() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (_, _, bytes) = exported(temp.path())?;
+    let bytes = bundled(temp.path())?.bytes;
     let lines = lines(&bytes);
     for kept in 1..lines.len() {
         let cut = lines.get(..kept).expect("fewer lines").concat();
@@ -92,7 +98,7 @@ fn a_bundle_that_was_cut_says_so_wherever_the_cut_is() -> Outcome {
 #[test]
 fn a_line_that_was_changed_removed_or_doubled_is_noticed() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (_, _, bytes) = exported(temp.path())?;
+    let bytes = bundled(temp.path())?.bytes;
     let whole = lines(&bytes);
     let record = whole.iter().position(|line| line.starts_with(b"{\"b\":7,")).expect("the record with 7");
     let changed = whole[record].to_vec();
@@ -115,7 +121,7 @@ fn a_line_that_was_changed_removed_or_doubled_is_noticed() -> Outcome {
 #[test]
 fn a_changed_blob_is_missing_under_the_name_that_was_promised() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (_, _, bytes) = exported(temp.path())?;
+    let bytes = bundled(temp.path())?.bytes;
     let text = String::from_utf8(bytes)?.replacen("\"base64\":\"Inh4", "\"base64\":\"Inh5", 1);
     let unpacked = bundle::unpack(text.as_bytes())?;
     assert!(unpacked.problem.is_some());
@@ -143,7 +149,7 @@ fn what_is_no_bundle_is_refused_with_what_was_found() {
 #[test]
 fn a_line_before_the_first_segment_that_cannot_be_read_is_named() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (_, _, bytes) = exported(temp.path())?;
+    let bytes = bundled(temp.path())?.bytes;
     let mut lines = lines(&bytes);
     lines.insert(1, b"not a line of a bundle\n");
     let unpacked = bundle::unpack(lines.concat().as_slice())?;
@@ -154,7 +160,7 @@ fn a_line_before_the_first_segment_that_cannot_be_read_is_named() -> Outcome {
 #[test]
 fn the_folder_is_the_users_own_and_goes_with_the_value() -> Outcome {
     let temp = tempfile::tempdir()?;
-    let (_, _, bytes) = exported(temp.path())?;
+    let bytes = bundled(temp.path())?.bytes;
     let (first, second) = (bundle::unpack(bytes.as_slice())?, bundle::unpack(bytes.as_slice())?);
     let folder = |unpacked: &Unpacked| unpacked.paths().dir().ancestors().nth(2).expect("a folder").to_owned();
     assert_ne!(folder(&first), folder(&second));

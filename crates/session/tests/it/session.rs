@@ -15,6 +15,7 @@ use tripwire_journal::verify::{Trust, verify};
 use tripwire_journal::{Append, Batch, Durability, Entry, Journal, Options, SessionPaths};
 use tripwire_session::driver::{Driver, Signing, open_existing};
 use tripwire_session::replay;
+use tripwire_workspace::account;
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
@@ -82,17 +83,20 @@ fn ctrl_1_what_another_session_shows_in_the_manifest_is_nobodys_edit_and_is_not_
 }
 
 #[test]
-fn ctrl_4_an_order_given_with_words_is_journaled_with_them_and_a_touched_one_without() {
+fn ctrl_4_an_order_is_journaled_with_the_account_that_gave_it_and_its_words() {
     let place = place();
     let mut driver = Driver::begin(&place.layout, at(0), |_| Ok(())).unwrap();
     fs::write(place.layout.pause(), "").unwrap();
-    assert_eq!(driver.take(What::Tick, at(1)).unwrap().before.len(), 1);
+    let by = format!("PAUSE by {}", account::current());
+    let before = driver.take(What::Tick, at(1)).unwrap().before;
+    assert_eq!(before[0].findings[0].reason.to_string(), by);
     fs::remove_file(place.layout.pause()).unwrap();
     driver.take(What::Tick, at(2)).unwrap();
     fs::write(place.layout.pause(), "who: ada\nreason: lunch\n").unwrap();
     let before = driver.take(What::Tick, at(3)).unwrap().before;
     assert_eq!(before.len(), 2);
-    assert!(before[0].findings[0].reason.contains("PAUSE by ada because lunch"), "{}", before[0].findings[0].reason);
+    let reason = before[0].findings[0].reason.to_string();
+    assert_eq!(reason, format!("{by} because lunch"), "a name in the file is not believed");
 }
 
 #[test]

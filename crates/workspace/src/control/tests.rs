@@ -2,6 +2,7 @@
 
 use super::order::{Given, Order};
 use super::*;
+use crate::account;
 use crate::geometry::manifest::{Bit, store, template};
 use crate::geometry::yaml_edit::{Edit, NewValue};
 use std::process::Command;
@@ -50,7 +51,8 @@ fn ctrl_1_a_touched_file_is_an_order_and_its_removal_ends_it() {
     let mut person = Person::new();
     for file in ControlFile::ALL {
         std::fs::write(file.path(&person.layout), "").unwrap();
-        assert_eq!(person.look(), [ControlFact::Appeared { file, note: Note::default() }]);
+        let note = Note { who: Some(account::current()), ..Note::default() };
+        assert_eq!(person.look(), [ControlFact::Appeared { file, note }]);
         assert!(person.seen.has(file));
         assert_eq!(person.look(), [], "an order is reported once");
         std::fs::remove_file(file.path(&person.layout)).unwrap();
