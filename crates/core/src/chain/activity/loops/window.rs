@@ -134,8 +134,7 @@ impl Window {
             signature: SignatureText::default(),
             result: sameness(calls.iter().map(|call| call.result)),
             workspace: if calls.iter().all(|call| call.epoch == self.epoch) {
-                // No edit was seen; whether anything changed was not measured.
-                Sameness::Unknown
+                Sameness::Identical
             } else {
                 Sameness::Changed
             },

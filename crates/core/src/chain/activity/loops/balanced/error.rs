@@ -31,9 +31,9 @@ pub(super) fn same(view: &RuleView<'_>) -> Option<Reached> {
     let mut reached = view.reached(Rule::LoopError, level, count);
     (reached.key, reached.proof) = (newest.fault, Basis::Entries(bits));
     reached.words = if newest.is_known() {
-        "of the last 12 calls failed with one and the same error, and no edit was seen between"
+        "of the last 12 calls failed with one and the same error, and nothing was changed between"
     } else {
-        "of the last 12 calls failed in the same tool without a text, and no edit was seen between"
+        "of the last 12 calls failed in the same tool without a text, and nothing was changed between"
     };
     Some(reached)
 }
@@ -48,7 +48,7 @@ pub(super) fn kind(view: &RuleView<'_>) -> Option<Reached> {
     }
     let mut reached = view.reached(Rule::LoopErrorKind, Level::Override, count);
     (reached.key, reached.proof) = (newest.kind, Basis::Entries(bits));
-    reached.words = "of the last 12 calls failed with one kind of error, and no edit was seen between";
+    reached.words = "of the last 12 calls failed with one kind of error, and nothing was changed between";
     Some(reached)
 }
 

@@ -91,9 +91,7 @@ pub(super) enum CallMark {
     Reword,
     /// It returned what was put into it.
     Echo,
-    /// It was measured what changed on disk while it ran.
-    Measured,
-    /// Something did.
+    /// Files changed on disk while it ran, as measured.
     Moved,
 }
 
@@ -105,8 +103,7 @@ impl CallMark {
             Self::Failed => 1 << 2,
             Self::Reword => 1 << 3,
             Self::Echo => 1 << 4,
-            Self::Measured => 1 << 5,
-            Self::Moved => 1 << 6,
+            Self::Moved => 1 << 5,
         }
     }
 }
@@ -168,7 +165,6 @@ impl PastCall {
         entry.set(CallMark::Known, known);
         entry.set(CallMark::Wait, event.flags.has(Flag::Wait));
         entry.set(CallMark::Failed, failed);
-        entry.set(CallMark::Measured, event.changes.is_some());
         entry.set(CallMark::Moved, event.changes.as_ref().is_some_and(|changes| !changes.is_empty()));
         entry
     }
@@ -292,17 +288,11 @@ impl History {
         kept
     }
 
-    /// Whether files changed from a call on: known only where it was measured for all calls since.
+    /// Whether files changed from a call on. Where that was not measured no edit was seen, or the rule would not speak; it is
+    /// stated as before, so that older journals replay to the same decisions.
     pub(super) fn workspace_since(&self, first: EventIndex) -> Sameness {
-        let since = || self.ring.newest_first().filter(|entry| entry.index >= first);
-        let covered = self.ring.newest_first().any(|entry| entry.index <= first);
-        if since().any(|entry| entry.has(CallMark::Moved)) {
-            Sameness::Changed
-        } else if covered && since().all(|entry| entry.has(CallMark::Measured)) {
-            Sameness::Identical
-        } else {
-            Sameness::Unknown
-        }
+        let mut since = self.ring.newest_first().filter(|entry| entry.index >= first);
+        if since.any(|entry| entry.has(CallMark::Moved)) { Sameness::Changed } else { Sameness::Identical }
     }
 
     /// The turn that is running.

@@ -34,11 +34,15 @@ pub(super) fn judge(view: &RuleView<'_>) -> Option<Reached> {
     reached.words = match (ignored, newest.is_known(), newest.has(super::history::CallMark::Failed)) {
         (true, _, _) => "identical actions with identical results in a row, the last one after the override",
         (false, true, _) if in_a_row => "identical actions with identical results in a row",
-        (false, true, _) => "times within 12 calls the same call brought the same result, and no edit was seen between",
-        (false, false, true) => {
-            "times within 12 calls the same call failed without a text, and no edit was seen between"
+        (false, true, _) => {
+            "times within 12 calls the same call brought the same result, and nothing was changed between"
         }
-        (false, false, false) => "times within 12 calls the same call brought no result, and no edit was seen between",
+        (false, false, true) => {
+            "times within 12 calls the same call failed without a text, and nothing was changed between"
+        }
+        (false, false, false) => {
+            "times within 12 calls the same call brought no result, and nothing was changed between"
+        }
     };
     if ignored {
         (reached.rule, reached.kind, reached.count) = (Rule::LoopExact, FindingKind::SystemError, row);
