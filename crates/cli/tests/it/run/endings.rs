@@ -125,11 +125,14 @@ fn a_client_that_asked_for_nothing_is_no_broken_guard() {
 
 #[test]
 fn const_5_a_client_that_worked_past_its_guard_is_a_broken_guard_whatever_it_says() {
-    let changed = RunFixture::new("touch ran; exit 1").run_with(&["--version"]);
+    // File times lag by up to a tick of the kernel, in which no real client gets as far as its first call.
+    let changed = RunFixture::new("sleep 0.05; touch ran; exit 1").run_with(&["--version"]);
     changed.ended(9);
     assert!(changed.stderr.contains("worked all the same") && changed.stderr.contains("ran"), "{}", changed.stderr);
     let call = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"x1\"}]}}";
-    let script = format!("mkdir -p $HOME/.claude/projects/w; echo '{call}' > $HOME/.claude/projects/w/a.jsonl; exit 1");
+    let script = format!(
+        "sleep 0.05; mkdir -p $HOME/.claude/projects/w; echo '{call}' > $HOME/.claude/projects/w/a.jsonl; exit 1"
+    );
     let called = RunFixture::new(&script).run_with(&["--version"]);
     called.ended(9);
     assert!(called.stderr.contains("calls are in"), "{}", called.stderr);
