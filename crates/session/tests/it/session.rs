@@ -96,7 +96,7 @@ fn ctrl_4_an_order_is_journaled_with_the_account_that_gave_it_and_its_words() {
     let before = driver.take(What::Tick, at(3)).unwrap().before;
     assert_eq!(before.len(), 2);
     let reason = before[0].findings[0].reason.to_string();
-    assert_eq!(reason, format!("{by} because lunch"), "a name in the file is not believed");
+    assert_eq!(reason, format!("{by} (signed as ada) because lunch"), "a name in the file is not simply believed");
 }
 
 #[test]
