@@ -1,10 +1,10 @@
-//! What stands beside a verdict on the work: who skipped the check, and which tests were changed.
+//! What is printed beside a verdict on the work: who skipped the check, and which tests were changed.
 
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
 use tripwire_core::label::Label;
 
-/// Who skipped the check; empty where nobody did.
+/// Who skipped the check; empty where no one did.
 pub(crate) fn skipped(view: &ChainView) -> String {
     match (&view.waived_by, view.verdict) {
         (Some(by), _) => format!(" (check skipped {by})"),

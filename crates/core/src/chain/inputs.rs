@@ -238,7 +238,7 @@ impl Chain {
                 "a person mended what broke the guard"
             }
             HumanAct::Other(what) => what.as_str(),
-            // Nobody signs a signed act.
+            // An act is signed once.
             HumanAct::Signed(_) => "a person's act was signed twice and has no effect",
         };
         let text = by.as_ref().map_or_else(|| done.into(), |by| format!("{done} ({by})"));

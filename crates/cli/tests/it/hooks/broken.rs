@@ -3,7 +3,7 @@
 use crate::hooks::fixture::{TRIPWIRE, fixture, run, shell};
 use serde_json::{Value, json};
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -33,6 +33,35 @@ fn const_5_a_broken_guard_refuses_what_asks_and_lets_go_what_ends() {
     fs::remove_dir(link.root().join(".geometry")).unwrap();
     std::os::unix::fs::symlink("/tmp", link.root().join(".geometry")).unwrap();
     assert_eq!(link.call("PreToolUse", &shell("ls")).status.code(), Some(2), "a planted link refuses");
+}
+
+/// Calls a hook whose files may not grow, which is what a full disk looks like to the journal.
+fn call_on_a_full_disk(fixture: &crate::hooks::fixture::HookFixture, event: &str, more: &Value) -> Output {
+    let plain = fixture.command(&["hook", "claude"]);
+    let mut limited = Command::new("bash");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "bash"]).arg(plain.get_program());
+    limited.args(plain.get_args()).current_dir(fixture.root()).env_clear();
+    limited.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run(limited, fixture.input(event, more).to_string().as_bytes())
+}
+
+#[test]
+fn const_5_a_full_disk_refuses_what_asks_in_every_mode_and_nothing_is_lost() {
+    for mode in ["arm", "disarm"] {
+        let fixture = fixture("claude");
+        fixture.answer("PreToolUse", &shell("ls"));
+        let chosen = run(fixture.command(&[mode, "--project"]), b"");
+        assert!(chosen.status.success(), "{chosen:?}");
+        let refused = call_on_a_full_disk(&fixture, "PreToolUse", &shell("ls -l"));
+        assert_eq!(refused.status.code(), Some(2), "{mode}: {refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("the guard is broken"), "{mode}: {refused:?}");
+        let ended = call_on_a_full_disk(&fixture, "Stop", &json!({"stop_hook_active": false}));
+        assert!(ended.status.success(), "{mode}: an end is not refused: {ended:?}");
+        assert_eq!(fixture.answer("PreToolUse", &shell("ls -l")), Value::Null, "{mode}: there is room again");
+        let verified = run(fixture.command(&["verify"]), b"");
+        assert!(verified.status.success(), "{mode}: {verified:?}");
+    }
 }
 
 /// Damages the journal of the session that was begun.

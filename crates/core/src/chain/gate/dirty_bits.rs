@@ -17,7 +17,7 @@ pub const MUST_UPDATE_DOCS: &str = "Must update documentation after an API chang
 /// Test files that are named beside the verdict.
 const TESTS_NAMED_MAX: usize = 8;
 
-/// What an agent hears that changed the API and not its documentation.
+/// The prompt for an agent that changed the API and not its documentation.
 #[must_use]
 pub fn docs_prompt(docs_paths: &str) -> alloc::string::String {
     let place = if docs_paths.is_empty() { "its documentation" } else { docs_paths };
