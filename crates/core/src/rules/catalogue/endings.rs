@@ -24,8 +24,8 @@ pub(super) const ENTRIES: &[RuleEntry] = &[
                where a person skipped the check; UNDOCUMENTED where a file of `api_paths` changed and none of \
                `docs_paths` did. Unless it is verified or waived it is sent back, at most twice in a row, and then \
                released with its verdict, so that the gate cannot become a loop itself. Where only plain text or logs \
-               were changed there is nothing to verify. Test files that changed are named beside the verdict. `run` and \
-               `agent` measure which files changed; with hooks alone only the words of the calls are known.",
+               were changed there is nothing to verify. `run` and `agent` measure which files changed and name changed \
+               test files beside the verdict; with hooks alone only the words of the calls are known.",
         threshold: "Two refusals in a row.",
         settings: &[
             "dirty_bits.test_command",
