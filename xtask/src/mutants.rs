@@ -22,6 +22,8 @@ const TIMEOUT_SECONDS: &str = "300";
 pub enum MutantsError {
     /// The tool could not be started.
     Tool(io::Error),
+    /// The folder for the report could not be made.
+    Output(io::Error),
     /// It could not list the mutants.
     List(ExitStatus),
     /// It listed none.
@@ -34,6 +36,7 @@ impl fmt::Display for MutantsError {
             Self::Tool(cause) => {
                 write!(f, "cannot run `cargo mutants`: {cause}; install it with `cargo install --locked cargo-mutants`")
             }
+            Self::Output(cause) => write!(f, "cannot make the folder `{OUTPUT}`: {cause}"),
             Self::List(status) => write!(
                 f,
                 "`cargo mutants --list` ended with {status}; is it installed (`cargo install --locked cargo-mutants`)?"
@@ -70,6 +73,8 @@ pub fn choose(mut names: Vec<String>, seed: u64, count: usize) -> Vec<String> {
 
 /// Runs the chosen mutants; the tool prints which were caught, missed or timed out.
 pub fn run(root: &Path, chosen: &[String]) -> Result<ExitStatus, MutantsError> {
+    // The tool makes the last folder only, and a fresh clone has no `target`.
+    std::fs::create_dir_all(root.join(OUTPUT)).map_err(MutantsError::Output)?;
     let mut command = tool(root);
     command.args([
         "--profile",

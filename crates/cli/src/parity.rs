@@ -34,7 +34,7 @@ impl AgentParity {
     /// Both in one line.
     pub(crate) fn words(&self) -> String {
         let line = parity_line(&self.replayed.recomputed.events, &self.replayed.recomputed.decisions);
-        let equal = if is_equal(&self.replayed) { "equal" } else { "NOT EQUAL" };
+        let equal = if self.replayed.is_equal() { "equal" } else { "NOT EQUAL" };
         match &self.compared {
             Some(compared) => format!("{line} · {equal} · {}", in_words(compared)),
             None => format!("{line} · {equal}"),
@@ -47,7 +47,7 @@ impl AgentParity {
         json!({
             "events": recomputed.events.count, "eventsSha256": recomputed.events.sha256.to_string(),
             "decisions": recomputed.decisions.count, "decisionsSha256": recomputed.decisions.sha256.to_string(),
-            "equal": is_equal(&self.replayed), "transcript": self.compared.as_ref().map(as_json),
+            "equal": self.replayed.is_equal(), "transcript": self.compared.as_ref().map(as_json),
         })
     }
 }
@@ -90,11 +90,6 @@ pub(crate) fn as_json(compared: &Compared) -> Value {
         "lines": compared.lines, "sha256": compared.sha256.to_string(),
         "equal": compared.file == FileState::Equal, "firstDifference": difference,
     })
-}
-
-/// Whether a replay gave the recorded decisions.
-pub(crate) fn is_equal(replayed: &Replayed) -> bool {
-    replayed.recorded == replayed.recomputed && replayed.first_difference.is_none()
 }
 
 /// Both parity hashes in one line.

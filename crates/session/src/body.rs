@@ -12,6 +12,7 @@ use tripwire_authority::identity::FrozenIdentity;
 use tripwire_core::decision::{Decision, DecisionRecord};
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Input;
+use tripwire_core::limits::RULES_VERSION;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::{self, CanonicalError};
 use tripwire_core::record::chain::Digest;
@@ -36,8 +37,20 @@ pub struct SessionBody {
     pub policy_hash: Digest,
     /// The session's id.
     pub run_id: String,
+    /// The version of the rules that decided; sessions of the first version do not name it.
+    #[serde(default = "first_rules", skip_serializing_if = "is_first_rules")]
+    pub rules: u32,
     /// The version of the bodies.
     pub version: u32,
+}
+
+const fn first_rules() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+const fn is_first_rules(rules: &u32) -> bool {
+    *rules == first_rules()
 }
 
 /// What a session froze of its authority.
@@ -55,6 +68,12 @@ pub enum SessionBodyError {
     /// It was written by another version.
     #[error("the records are of version {found}, this program knows version {BODY_VERSION}")]
     Version {
+        /// What the head says.
+        found: u32,
+    },
+    /// It was decided by newer rules.
+    #[error("the session was decided by rules of version {found}, this program knows version {RULES_VERSION}")]
+    Rules {
         /// What the head says.
         found: u32,
     },
@@ -77,7 +96,7 @@ pub enum SessionBodyError {
 impl Explain for SessionBodyError {
     fn hint(&self) -> Cow<'_, str> {
         match self {
-            Self::Version { .. } => "read it with the version of tripwire that wrote it".into(),
+            Self::Version { .. } | Self::Rules { .. } => "read it with the version of tripwire that wrote it".into(),
             Self::Policy(_) | Self::Hash { .. } => "see what is damaged with `tripwire verify`".into(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".into(),
         }
@@ -100,6 +119,7 @@ impl SessionBody {
             policy: policy.rows().into_iter().map(|row| (row.path.to_owned(), row.value)).collect(),
             policy_hash: policy.hash()?,
             run_id: run_id.to_owned(),
+            rules: RULES_VERSION,
             version: BODY_VERSION,
         })
     }
@@ -110,7 +130,7 @@ impl SessionBody {
         Self { identity: frozen.identity.clone(), permissions: frozen.permissions.clone(), ..self }
     }
 
-    /// The policy that was frozen.
+    /// The policy that was frozen. A setting that is newer than the session has its default value.
     ///
     /// # Errors
     /// When it is of another version or does not fit its hash.
@@ -118,16 +138,42 @@ impl SessionBody {
         if self.version != BODY_VERSION {
             return Err(SessionBodyError::Version { found: self.version });
         }
+        if self.rules > RULES_VERSION {
+            return Err(SessionBodyError::Rules { found: self.rules });
+        }
         let mut policy = Policy::default();
         for (path, value) in &self.policy {
             policy.set(path, value)?;
         }
         policy.check()?;
-        let found = policy.hash()?;
+        let found = self.hash_of(&policy)?;
         if found != self.policy_hash {
             return Err(SessionBodyError::Hash { found, frozen: self.policy_hash });
         }
         Ok(policy)
+    }
+
+    /// The hash of the settings that the head names: an older version had fewer.
+    fn hash_of(&self, policy: &Policy) -> Result<Digest, SessionBodyError> {
+        if self.rules == RULES_VERSION {
+            return Ok(policy.hash()?);
+        }
+        // The texts of the values, not the values: a ratio would come back as a floating-point number.
+        let text = canonical::to_string(policy)?;
+        let sections: BTreeMap<&str, &RawValue> = serde_json::from_str(&text).unwrap_or_default();
+        let mut named = Vec::new();
+        for (name, section) in sections {
+            let Ok(settings) = serde_json::from_str::<BTreeMap<&str, &RawValue>>(section.get()) else {
+                named.push(format!("\"{name}\":{section}"));
+                continue;
+            };
+            let known = settings.iter().filter(|(key, _)| self.policy.contains_key(&format!("{name}.{key}")));
+            let known: Vec<String> = known.map(|(key, value)| format!("\"{key}\":{value}")).collect();
+            if !known.is_empty() {
+                named.push(format!("\"{name}\":{{{}}}", known.join(",")));
+            }
+        }
+        Ok(Digest::of(format!("{{{}}}", named.join(",")).as_bytes()))
     }
 
     /// The canonical text.
@@ -263,7 +309,25 @@ mod tests {
         let mut forged = body.clone();
         forged.policy.insert("limits.max_steps".to_owned(), "99".to_owned());
         assert!(matches!(forged.policy(), Err(SessionBodyError::Hash { .. })));
-        let newer = SessionBody { version: 2, ..body };
+        let newer = SessionBody { version: 2, ..body.clone() };
         assert_eq!(newer.policy(), Err(SessionBodyError::Version { found: 2 }));
+        let newer = SessionBody { rules: RULES_VERSION + 1, ..body };
+        assert_eq!(newer.policy(), Err(SessionBodyError::Rules { found: RULES_VERSION + 1 }));
+    }
+
+    #[test]
+    fn const_6_a_head_of_older_rules_may_lack_a_setting_and_no_other_change_passes() {
+        let mut older = SessionBody::new("auto-1", &Policy::default()).unwrap();
+        older.rules = first_rules();
+        older.policy.remove("limits.max_steps");
+        assert!(matches!(older.policy(), Err(SessionBodyError::Hash { .. })));
+
+        older.policy_hash = older.hash_of(&Policy::default()).unwrap();
+        assert_ne!(older.policy_hash, Policy::default().hash().unwrap());
+        assert_eq!(older.policy(), Ok(Policy::default()));
+        assert!(!older.text().unwrap().contains("\"rules\""), "heads of the first rules are written as they were");
+
+        older.policy.insert("limits.max_iterations".to_owned(), "99".to_owned());
+        assert!(matches!(older.policy(), Err(SessionBodyError::Hash { .. })));
     }
 }

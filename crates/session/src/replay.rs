@@ -8,6 +8,7 @@ use tripwire_core::chain::{Chain, SnapshotError};
 use tripwire_core::decision::Decision;
 use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_core::input::Input;
+use tripwire_core::limits::RULES_VERSION;
 use tripwire_core::policy::{Policy, PolicyError};
 use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::record::parity::{CountedDigest, Parity, ParityDigests};
@@ -81,8 +82,24 @@ pub struct Replayed {
     pub recorded: ParityDigests,
     /// What the replay gave.
     pub recomputed: ParityDigests,
+    /// The version of the rules that the session began under.
+    pub rules: u32,
     /// The first decision that differs: its index, what was recorded, what came out.
     pub first_difference: Option<Difference>,
+}
+
+impl Replayed {
+    /// Whether the decisions are those that were recorded.
+    #[must_use]
+    pub fn is_equal(&self) -> bool {
+        self.recorded == self.recomputed && self.first_difference.is_none()
+    }
+
+    /// Whether a difference may come from rules that changed since; the record itself is checked by its hashes.
+    #[must_use]
+    pub const fn has_older_rules(&self) -> bool {
+        self.rules < RULES_VERSION
+    }
 }
 
 /// One decision that differs.
@@ -139,7 +156,7 @@ pub fn frozen(replay: &Replay) -> Result<Replayed, ReplayError> {
         decisions: digest(&replay.header.decisions_digest, recomputed.decisions)?,
         events: digest(&replay.header.inputs_digest, recomputed.events)?,
     };
-    Ok(Replayed { recorded, recomputed, first_difference: None })
+    Ok(Replayed { recorded, recomputed, rules: head.rules, first_difference: None })
 }
 
 fn again(records: &mut impl Bodies) -> Result<Replayed, ReplayError> {
@@ -171,7 +188,7 @@ fn again(records: &mut impl Bodies) -> Result<Replayed, ReplayError> {
         }
         Ok(())
     })?;
-    Ok(Replayed { recorded: old.finish(), recomputed: new.finish(), first_difference })
+    Ok(Replayed { recorded: old.finish(), recomputed: new.finish(), rules: head.rules, first_difference })
 }
 
 /// One decision that another policy would change.
@@ -301,7 +318,12 @@ impl TwoRuns {
     #[must_use]
     pub fn finish(self) -> Replayed {
         let (old, new) = self.parities;
-        Replayed { recorded: old.finish(), recomputed: new.finish(), first_difference: self.first_difference }
+        Replayed {
+            recorded: old.finish(),
+            recomputed: new.finish(),
+            rules: RULES_VERSION,
+            first_difference: self.first_difference,
+        }
     }
 }
 

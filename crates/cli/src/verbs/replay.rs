@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::exit::Exit;
-use crate::parity::{self, is_equal, parity_line};
+use crate::parity::{self, parity_line};
 use crate::policy::PolicyArgs;
 use crate::print::decision;
 use crate::print::{self, Out};
@@ -14,6 +14,7 @@ use tripwire_core::counted::counted;
 use tripwire_core::decision::Decision;
 use tripwire_core::explain::Explain;
 use tripwire_core::input::Input;
+use tripwire_core::limits::RULES_VERSION;
 use tripwire_core::policy::Policy;
 use tripwire_fs::bounded;
 use tripwire_journal::bundle;
@@ -184,7 +185,7 @@ fn parity(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>)
     let mut out = Out::lock();
     print(args, replayed, transcript, &mut out)?;
     out.flush()?;
-    Ok(if is_equal(replayed) && transcript.is_none_or(parity::holds) { Exit::Done } else { Exit::DoesNotHold })
+    Ok(if replayed.is_equal() && transcript.is_none_or(parity::holds) { Exit::Done } else { Exit::DoesNotHold })
 }
 
 fn wrong(args: &ReplayArgs, error: ReplayError) -> Problem {
@@ -259,7 +260,8 @@ fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, 
             "eventsSha256": replayed.recomputed.events.sha256.to_string(),
             "decisions": replayed.recomputed.decisions.count,
             "decisionsSha256": replayed.recomputed.decisions.sha256.to_string(),
-            "equal": is_equal(replayed),
+            "equal": replayed.is_equal(),
+            "rules": replayed.rules,
             "firstDifference": difference.map(|difference| difference.index),
             "transcript": transcript.map(parity::as_json),
         });
@@ -270,12 +272,21 @@ fn print(args: &ReplayArgs, replayed: &Replayed, transcript: Option<&Compared>, 
         out.line(&parity::in_words(transcript))?;
     }
     match difference {
-        None if is_equal(replayed) => out.line(&format!("{line} · equal")),
+        None if replayed.is_equal() => out.line(&format!("{line} · equal")),
         None => out.line(&format!("{line} · the recorded text of an event or decision is not canonical")),
         Some(difference) => {
             out.line(&format!("{line} · differs first at decision {}", difference.index))?;
             out.line(&format!("recorded:   {}", difference.recorded))?;
-            out.line(&format!("recomputed: {}", difference.recomputed))
+            out.line(&format!("recomputed: {}", difference.recomputed))?;
+            if replayed.has_older_rules() {
+                out.line(&format!(
+                    "The session began under rules of version {}, this tripwire decides by version {RULES_VERSION}: a difference alone \
+                     does not mean that the record was changed. `tripwire verify` checks the record; the tripwire that wrote it \
+                     replays it.",
+                    replayed.rules
+                ))?;
+            }
+            Ok(())
         }
     }
 }

@@ -89,6 +89,21 @@ fn floor_1_a_name_that_is_no_text_is_looked_at_like_any_other() {
 }
 
 #[test]
+fn floor_1_one_branch_of_find_without_a_name_means_the_whole_folder() {
+    let here = Situation::new("clean");
+    let folder = |line: &str| here.judge().judge(line).effect.map(|effect| effect.targets);
+    for line in [r"find . \( -name '*.bak' -o -size +1k \) -delete", r"find . \( -size +1k -o -name '*.bak' \) -delete"]
+    {
+        let verdict = here.judge().judge(line);
+        assert_ne!(held(&verdict), "", "{line}");
+        assert_eq!(folder(line), folder("find . -delete"), "{line}");
+    }
+    for line in [r"find . \( -name '*.bak' -o -name '*.orig' \) -delete", "find . -name '*.bak' -delete"] {
+        assert_eq!(held(&here.judge().judge(line)), "", "{line}");
+    }
+}
+
+#[test]
 fn floor_1_what_a_pattern_leaves_out_is_not_passed_over() {
     let here = Situation::new("clean");
     for number in 0..2_100 {
