@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(older.policy(), Ok(Policy::default()));
         assert!(!older.text().unwrap().contains("\"rules\""), "heads of the first rules are written as they were");
 
-        older.policy.insert("limits.max_iterations".to_owned(), "99".to_owned());
+        older.policy.insert("gate.max_tool_calls_per_minute".to_owned(), "99".to_owned());
         assert!(matches!(older.policy(), Err(SessionBodyError::Hash { .. })));
     }
 }
