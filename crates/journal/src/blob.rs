@@ -231,6 +231,17 @@ mod tests {
     }
 
     #[test]
+    fn a_blob_that_cannot_be_opened_is_an_error_and_is_not_replaced() {
+        let temp = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(storage::Disk, temp.path().to_owned());
+        let path = blobs.path(&blobs.put(b"some bytes").unwrap().sha256);
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&path, &path).unwrap();
+        assert!(matches!(blobs.put(b"some bytes"), Err(JournalError::Io { .. })));
+        assert!(path.is_symlink());
+    }
+
+    #[test]
     fn a_missing_blob_is_named() {
         let (_disk, blobs) = blobs();
         let pointer = BlobPointer { bytes: 1, sha256: Digest::of(b"x") };

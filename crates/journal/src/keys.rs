@@ -306,4 +306,39 @@ mod tests {
         std::fs::set_permissions(inside.secret_path(), open).unwrap();
         assert!(matches!(inside.signer(&workspace), Err(JournalError::Key { .. })));
     }
+
+    #[test]
+    fn the_key_for_configurations_is_not_the_key_of_the_journal_and_is_trusted() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = KeyHome::at(temp.path().join("state"));
+        let workspace = temp.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let journal = home.signer(&workspace).unwrap().verifier();
+        assert_eq!(home.trusted().unwrap(), [], "the journal's key signs no configuration");
+        let identity = home.for_identity().signer(&workspace).unwrap().verifier();
+        assert_ne!(identity, journal);
+        assert_ne!(home.for_identity().secret_path(), home.secret_path());
+        assert_eq!(home.trusted().unwrap(), [identity]);
+    }
+
+    #[test]
+    fn a_key_is_trusted_once_and_a_list_that_cannot_be_read_is_an_error() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = KeyHome::at(temp.path().join("state"));
+        let workspace = temp.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let other = KeyHome::at(temp.path().join("other")).signer(&workspace).unwrap().verifier();
+        assert!(home.trust_key(&workspace, &other).unwrap());
+        assert!(!home.trust_key(&workspace, &other).unwrap());
+        assert_eq!(home.trusted().unwrap(), [other.clone()]);
+        assert!(home.trust_key(temp.path(), &other).is_err(), "the list would lie in the workspace");
+
+        std::fs::write(home.trusted_path(), "no key\n").unwrap();
+        assert!(matches!(home.trusted(), Err(JournalError::Key { .. })));
+        std::fs::remove_file(home.trusted_path()).unwrap();
+        std::fs::create_dir(home.trusted_path()).unwrap();
+        assert!(matches!(home.trusted(), Err(JournalError::Io { .. })));
+        std::fs::create_dir_all(home.for_identity().public_path()).unwrap();
+        assert!(matches!(home.for_identity().verifier(), Err(JournalError::Io { .. })));
+    }
 }

@@ -12,8 +12,8 @@ use tripwire_testing::sized;
 use super::note::Signer;
 use super::verify::{Report, Trust, verify};
 use super::{Append, Batch, DamageCause, Durability, Entry, Journal, JournalError, Options, SessionId, SessionPaths};
-use crate::storage::Storage as _;
 use crate::storage::simulated::SimulatedDisk;
+use crate::storage::{OpenMode, Storage as _};
 use crate::test_disk::TestDisk;
 use crate::wall_clock::WallClock;
 
@@ -220,6 +220,17 @@ fn a_missing_segment_is_named_with_its_first_record() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn log_1_a_segment_that_vanishes_under_an_open_journal_is_named_as_damage() {
+    let disk = written(4_096);
+    let mut journal = open(&disk, 4_096).unwrap();
+    append(&mut journal, ["{}".to_owned()]);
+    let last = (1..).take_while(|number| disk.open(&paths().segment(*number), OpenMode::Read).is_ok()).last().unwrap();
+    disk.remove(&paths().segment(last)).unwrap();
+    let batch = Batch { entries: vec![entry("{}".to_owned())], durability: Durability::Synced, after: None };
+    assert!(matches!(journal.append(&batch), Err(JournalError::Damaged(_))), "{:?}", journal.append(&batch));
 }
 
 #[test]

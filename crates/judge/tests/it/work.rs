@@ -104,6 +104,29 @@ fn floor_1_one_branch_of_find_without_a_name_means_the_whole_folder() {
 }
 
 #[test]
+fn floor_1_only_the_branch_of_find_that_prints_is_listed() {
+    let here = Situation::new("dirty");
+    for print in ["-print", "-print0", "-ls"] {
+        let line = format!("find scratch -name nothing.py -o -name work.py {print} | xargs rm");
+        assert_ne!(held(&here.judge().judge(&line)), "", "{line}");
+        let line = format!("find scratch -name work.py -o -name nothing.py {print} | xargs rm");
+        assert_eq!(held(&here.judge().judge(&line)), "", "{line}");
+    }
+}
+
+#[test]
+fn floor_1_a_folder_named_like_a_missed_expansion_is_debris() {
+    for (name, debris) in
+        [("~", true), ("~some_user1", true), ("$HOME", true), ("${MY_DIR}", true), ("~ notes", false), ("$", false)]
+    {
+        let here = Situation::new("clean");
+        here.write(&format!("ws/{name}/notes.txt"), "n\n");
+        let line = format!("rm -rf '{name}'");
+        assert_eq!(held(&here.judge().judge(&line)).is_empty(), debris, "{line}");
+    }
+}
+
+#[test]
 fn floor_1_what_a_pattern_leaves_out_is_not_passed_over() {
     let here = Situation::new("clean");
     for number in 0..2_100 {
