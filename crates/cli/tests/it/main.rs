@@ -21,5 +21,6 @@ mod run;
 mod sandbox;
 mod scan_transcripts;
 mod scenarios;
+mod seeds;
 mod session;
 mod verbs;

@@ -96,7 +96,7 @@ pub(crate) fn unknown_push(site: &Site<'_>, call: &Call) -> Option<CommandReadin
 fn push_behind_unknown(git: &Git) -> Option<CommandReading> {
     let behind = git.behind_unknown.clone()?;
     let call = git.call.with_args([vec![Field::of("push")], behind].concat());
-    let as_push = Git { verb: "push".to_owned(), call, behind_unknown: None, ..git.clone() };
+    let as_push = Git { verb: "push".to_owned(), call, ..git.clone() };
     let push = push::read(&as_push).filter(|push| push::names_remote(&as_push, &push.remote))?;
     (as_push.call.operands().len() > 1).then(|| CommandReading::of_git(&as_push.call, Some(push)))
 }

@@ -1,10 +1,15 @@
 //! The tables `lines.jsonl`, `more.jsonl`, `git_lines.jsonl` and `shell_lines.jsonl`: each line with the state it is judged in, what must come out, and where it matters the rule.
+//!
+//! `readings.txt` holds what was read behind each of them: the rule, the commands that would run, and what would be lost. A
+//! change of it is written with `TRIPWIRE_BLESS=1 cargo test --workspace --test it the_readings_are_those_of_the_tables`,
+//! and read like any other change.
 
 use super::situations::Situation;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tripwire_judge::Answer;
+use tripwire_judge::reading::{CommandReading, Extent, Reading};
 
 /// One line of the table.
 #[derive(Deserialize)]
@@ -31,11 +36,19 @@ pub(crate) fn table() -> Vec<Line> {
     files.iter().flat_map(|file| file.lines()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// A line of the tables with the reading that is kept of it.
+struct KnownLine {
+    line: Line,
+    reading: &'static str,
+}
+
 /// Judges every line of these states and tells all that came out wrong.
 fn check(states: &[&str]) {
-    let mut by_state: BTreeMap<String, Vec<Line>> = BTreeMap::new();
-    for line in table().into_iter().filter(|line| states.contains(&line.state.as_str())) {
-        by_state.entry(line.state.clone()).or_default().push(line);
+    let mut by_state: BTreeMap<String, Vec<KnownLine>> = BTreeMap::new();
+    for (line, reading) in table().into_iter().zip(include_str!("readings.txt").lines()) {
+        if states.contains(&line.state.as_str()) {
+            by_state.entry(line.state.clone()).or_default().push(KnownLine { line, reading });
+        }
     }
     let mut wrong = String::new();
     for (state, lines) in by_state {
@@ -50,10 +63,15 @@ fn check(states: &[&str]) {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-fn wrong_among(situation: &Situation, lines: &[Line]) -> String {
+fn wrong_among(situation: &Situation, lines: &[KnownLine]) -> String {
     let mut wrong = String::new();
-    for line in lines {
-        let verdict = situation.judge().judge(&line.command);
+    for KnownLine { line, reading } in lines {
+        let read = situation.judge().read(&line.command);
+        let now = shown(situation, &read);
+        if now != *reading {
+            writeln!(wrong, "{}: `{}` is read\n  as  {now}\n  not {reading}", line.state, line.command).unwrap();
+        }
+        let verdict = read.verdict;
         let answer = match verdict.verdict {
             Answer::Pass => "pass",
             Answer::Hold => "hold",
@@ -66,6 +84,52 @@ fn wrong_among(situation: &Situation, lines: &[Line]) -> String {
         }
     }
     wrong
+}
+
+/// A reading as one line. Sizes and counts are left out: they differ between versions of git.
+fn shown(situation: &Situation, reading: &Reading) -> String {
+    let Reading { verdict, commands, extent } = reading;
+    let folder = situation.path("").display().to_string().trim_end_matches('/').to_owned();
+    let mut parts = vec![verdict.rule.map_or("pass", |rule| rule.name()).to_owned()];
+    if *extent == Extent::Cut {
+        parts.push("cut".to_owned());
+    }
+    for CommandReading { words, push } in commands {
+        let push = push.as_ref().map(|push| format!(" [{} {:?}]", push.remote, push.reaches)).unwrap_or_default();
+        parts.push(format!("{}{push}", words.join(" ")));
+    }
+    if let Some(effect) = &verdict.effect {
+        let mut lost: Vec<String> = effect.targets.iter().map(|target| target.path.clone()).collect();
+        let names = [&effect.uncommitted, &effect.untracked, &effect.secrets, &effect.repositories];
+        for (kind, names) in ["uncommitted", "untracked", "secret", "repository"].into_iter().zip(names) {
+            // What lies elsewhere on this machine is nobody else's.
+            let own = |name: &&String| !name.starts_with('/') || name.starts_with(&folder);
+            lost.extend(names.first.iter().filter(own).map(|name| format!("{kind} {name}")));
+        }
+        lost.extend(effect.branch.iter().map(|branch| format!("branch {branch}")));
+        lost.extend(effect.commits.iter().map(|commits| format!("commits {commits}")));
+        parts.push(format!("lost: {}", lost.join(", ")));
+    }
+    let text = parts.join(" | ").replace(&folder, "@").replace(['\n', '\r'], "⏎");
+    text.chars().take(SHOWN_CHARS_MAX).collect()
+}
+
+/// Longest reading that is kept.
+const SHOWN_CHARS_MAX: usize = 400;
+
+#[test]
+fn the_readings_are_those_of_the_tables() {
+    if std::env::var_os("TRIPWIRE_BLESS").is_some() {
+        let mut situations = BTreeMap::new();
+        let lines = table().into_iter().map(|line| {
+            let situation = situations.entry(line.state.clone()).or_insert_with(|| Situation::new(&line.state));
+            shown(situation, &situation.judge().read(&line.command)) + "\n"
+        });
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/readings.txt");
+        std::fs::write(path, lines.collect::<String>()).unwrap();
+        return;
+    }
+    assert_eq!(include_str!("readings.txt").lines().count(), table().len(), "write them again with TRIPWIRE_BLESS=1");
 }
 
 #[test]
