@@ -421,7 +421,7 @@ mod geometry_safety_rules {
     fn prog_1_three_failed_iterations_write_the_blocker_and_its_removal_goes_on() {
         let place = strict_place("");
         let held: Said = place.step(&(failed_iterations(3) + "{\"at\":0,\"what\":\"iterationStarted\"}\n"));
-        assert_eq!(held.code, 5, "{}\n{}", held.out, held.err);
+        assert_eq!(held.code, 7, "{}\n{}", held.out, held.err);
         assert!(place.geometry("BLOCKER_REPORT.md").exists());
         std::fs::remove_file(place.geometry("BLOCKER_REPORT.md")).unwrap();
         place.step(&calls(1)).ended(0);
