@@ -14,6 +14,7 @@ mod lints;
 mod machine_paths;
 mod manifest;
 mod modules;
+mod named_tests;
 mod purity;
 mod reach;
 mod repository;
@@ -67,6 +68,7 @@ fn check(workspace: &Workspace) -> Report {
     dependencies::check(workspace, &mut findings);
     changelog::check(workspace, &mut findings);
     dead_files::check(workspace, &mut findings);
+    named_tests::check(workspace, &mut findings);
     let rules = spec_names::check(workspace, &mut findings);
     findings.sort();
     let figures = figures::count(workspace, rules, fields);

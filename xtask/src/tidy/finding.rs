@@ -33,6 +33,8 @@ pub enum Rule {
     DeadFile,
     /// A promise of the specification without a test that names it.
     SpecName,
+    /// A test that a document names and that is not there.
+    NamedTest,
     /// A path that exists only on the machine where it was written.
     MachinePath,
 }
@@ -55,6 +57,7 @@ impl Rule {
             Self::Changelog => "changelog",
             Self::DeadFile => "dead-file",
             Self::SpecName => "spec-name",
+            Self::NamedTest => "named-test",
             Self::MachinePath => "machine-path",
         }
     }
