@@ -4,10 +4,12 @@
 //! wire format is seen outside `engines/`. Calls, token figures, ends and answers are those of the loop's records.
 
 pub mod cassette;
+pub mod chains;
 pub mod open;
 pub mod scripted;
 pub mod secret;
 pub mod sensitive;
+pub mod unavailable;
 pub mod worker;
 
 mod anthropic;

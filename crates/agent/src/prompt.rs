@@ -40,6 +40,17 @@ pub fn advisor(deadlock: Deadlock, transcript: &str) -> String {
     )
 }
 
+/// What an advisor is asked about a loop that the guard holds. Its answer is written down and decides nothing.
+#[must_use]
+pub fn loop_check(transcript: &str) -> String {
+    format!(
+        "A guard holds an autonomous agent because it seems to repeat itself.\n\n\
+         TRANSCRIPT (last {ADVISOR_LINES} lines):\n{transcript}\n\n\
+         Does the agent repeat itself without getting nearer to its objective? Answer with exactly one of the two words \
+         LOOP or PROGRESS, then one sentence why.\n"
+    )
+}
+
 /// What the reviewer of a change is asked (REVIEW-1).
 #[must_use]
 pub fn reviewer(objective: &str, digest: &str, change: &str) -> String {

@@ -4,6 +4,8 @@
 //! out. A process that dies at any moment leaves a journal from which the next one goes on.
 
 mod agent_loop;
+mod answer_budget;
+mod aside;
 mod asking;
 mod begin;
 mod change;

@@ -73,6 +73,8 @@ impl Exit {
             | HoldReason::SoftSuspend
             | HoldReason::Context
             | HoldReason::Converged
+            | HoldReason::UnreadBlocker
+            | HoldReason::UnreadCheckpoint
             | HoldReason::Paused => Self::Held,
         }
     }

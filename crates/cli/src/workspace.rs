@@ -61,6 +61,11 @@ impl Which {
         self.find_if_any(layout)?.ok_or_else(|| Problem::NoSession { folder: layout.folder().to_owned() })
     }
 
+    /// The session that was named.
+    pub(crate) fn named(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     /// The session that is meant; nothing if none was named and the workspace has none.
     pub(crate) fn find_if_any(&self, layout: &Layout) -> Result<Option<SessionId>, Problem> {
         match &self.session {

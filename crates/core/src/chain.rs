@@ -125,6 +125,8 @@ impl Chain {
             | What::Advisor(_)
             | What::Review(_)
             | What::IterationStarted
+            | What::WorkspaceMeasured(_)
+            | What::ReportStands(_)
             | What::Claim(_)
             | What::Compacted(_)
             | What::Fault(_)

@@ -61,6 +61,10 @@ pub enum HoldReason {
     Converged,
     /// A person paused it.
     Paused,
+    /// `BLOCKER_REPORT.md` of an earlier session waits for a person.
+    UnreadBlocker,
+    /// `CHECKPOINT.md` of an earlier session waits for a person.
+    UnreadCheckpoint,
 }
 
 impl HoldReason {
@@ -77,8 +81,16 @@ impl HoldReason {
             Self::Money => "the money budget is used up: raise it or `tripwire stop`",
             Self::Context => "the context is beyond the hard block: run /compact or restart the session",
             Self::GuardFailure => "the guard itself is broken: see the fix, then `tripwire resume`",
-            Self::Converged => "the work has converged and this role stops on convergence",
+            Self::Converged => "the work has converged and this session stops then: `tripwire resume` goes on",
             Self::Paused => "paused by a person: `tripwire resume` goes on",
+            Self::UnreadBlocker => {
+                "`tripwire ack blocker` first: .geometry/BLOCKER_REPORT.md of an earlier session is unread, and nothing \
+                 new begins"
+            }
+            Self::UnreadCheckpoint => {
+                "`tripwire ack checkpoint` first: .geometry/CHECKPOINT.md of an earlier session is unread, and nothing \
+                 new begins"
+            }
         }
     }
 }
@@ -97,6 +109,8 @@ impl HoldReason {
             Self::GuardFailure => "the guard itself is broken",
             Self::Converged => "the work has converged and this role stops on convergence",
             Self::Paused => "paused by a person",
+            Self::UnreadBlocker => "BLOCKER_REPORT.md of an earlier session is unread",
+            Self::UnreadCheckpoint => "CHECKPOINT.md of an earlier session is unread",
         }
     }
 }

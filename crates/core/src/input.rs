@@ -40,6 +40,10 @@ pub enum What {
     Review(ReviewVerdict),
     /// An iteration (a prompt, a turn of someone else's agent) began.
     IterationStarted,
+    /// The workspace was measured between two iterations. Legal before an iteration begins.
+    WorkspaceMeasured(WorkspaceMeasurement),
+    /// A report of an earlier session was there when this one began; nothing goes on until a person has read it.
+    ReportStands(Report),
     /// The agent says that it is done. The answer is a verdict, or the demand to run the tests.
     Claim(Claim),
     /// The client compacted the agent's context.
@@ -199,6 +203,8 @@ pub enum HumanAct {
     RaiseBudget(MicroUsd),
     /// Let the held command with this code pass once (FLOOR-1).
     AllowOnce(Label),
+    /// Speak again after a loop ended the agent's turn: the decision to go on. Clears a loop, and nothing else.
+    Prompt,
     /// Let decisions bind, or only watch.
     SetMode(Mode),
     /// What broke the guard is fixed: clears that hold, and no other.
@@ -268,6 +274,7 @@ impl HumanAct {
             | Self::SetDirtyBits(_)
             | Self::RaiseBudget(_)
             | Self::AllowOnce(_)
+            | Self::Prompt
             | Self::SetMode(_)
             | Self::MendGuard
             | Self::Other(_) => (self, None),
@@ -372,6 +379,14 @@ pub struct Claim {
     /// The workspace now, where it was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_hash: Option<Label>,
+}
+
+/// The workspace at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WorkspaceMeasurement {
+    /// Its hash.
+    pub workspace_hash: Label,
 }
 
 /// A compaction of the agent's context.

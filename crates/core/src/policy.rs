@@ -9,7 +9,7 @@ mod setting;
 mod settings;
 
 pub use list::List;
-pub use setting::{Choice, Limit, OnGuardFailure, Profile, SettingError, SettingRow, Switch, Text};
+pub use setting::{Choice, Limit, OnGuardFailure, OnToolError, Profile, SettingError, SettingRow, Switch, Text};
 pub use settings::{
     Activity, Context, DirtyBits, Gate, Health, Identity, Limits, Loops, Money, Notify, Policy, Review, Safety,
     Sandbox, Tools,

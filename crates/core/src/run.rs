@@ -5,6 +5,7 @@
 //! sequences. Whether something may happen is the chain's decision: every model call and every tool call is a request
 //! to it, and a refusal is never overruled here. There is no clock and no I/O, so a journal runs again as it ran.
 
+mod advice;
 mod asking;
 mod calls;
 pub mod ending;
@@ -23,12 +24,12 @@ use self::ending::Ending;
 use self::line::Line;
 use self::phase::{Asked, Asker, Due, Execution, ModelTurn, Phase};
 use self::reading::{DecisionReading, SessionStanding};
-use self::record::{EngineFailure, OnHold, Returned, RunRecord, Setup, Spoken};
+use self::record::{OnHold, Returned, RunRecord, Setup};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, HoldReason};
-use crate::input::What;
+use crate::input::{HumanAct, What};
 use crate::label::Label;
-use crate::policy::Policy;
+use crate::policy::{OnToolError, Policy, Switch};
 use crate::text::{Instruction, Objective, Reason, StepSummary};
 use crate::units::Count;
 use alloc::boxed::Box;
@@ -43,6 +44,8 @@ pub struct Run {
     setup: Setup,
     rules: Rules,
     phase: Phase,
+    /// A person's restart opened a loop that had ended; the next process takes it up.
+    reopened: bool,
     /// The engine that is asked, as a place in the list.
     engine: usize,
     /// Failures of that engine in a row.
@@ -68,6 +71,8 @@ pub struct Run {
 /// The settings that the loop itself reads; frozen with the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Rules {
+    model_check: Switch,
+    on_tool_error: OnToolError,
     recite_every: Count,
     repairs_max: Count,
     unverified_max: Count,
@@ -78,6 +83,8 @@ impl Run {
     #[must_use]
     pub fn new(setup: Setup, policy: &Policy) -> (Self, Vec<LoopEffect>) {
         let rules = Rules {
+            model_check: policy.loops.model_check,
+            on_tool_error: policy.tools.on_tool_error,
             recite_every: policy.tools.recite_every,
             repairs_max: policy.tools.repair_max_attempts,
             unverified_max: policy.tools.max_failed_verifications,
@@ -87,6 +94,7 @@ impl Run {
             setup,
             rules,
             phase: Phase::Taking(Asked::Iteration),
+            reopened: false,
             engine: 0,
             failures: Count::ZERO,
             iteration: Count::ZERO,
@@ -114,6 +122,12 @@ impl Run {
         self.steps.next()
     }
 
+    /// The engine that is asked, as a place in the list.
+    #[must_use]
+    pub const fn engine(&self) -> usize {
+        self.engine
+    }
+
     /// The running iteration, from 1.
     #[must_use]
     pub const fn iteration(&self) -> Count {
@@ -130,7 +144,13 @@ impl Run {
                 self.due.absorb(decision, &self.phase, &mut views);
                 self.answered(&reading, &mut views);
             }
-            RunInput::Decided(_, decision) | RunInput::Noticed(decision) => {
+            RunInput::Decided(what, decision) => {
+                let reading = DecisionReading::of(decision);
+                self.due.absorb(decision, &self.phase, &mut views);
+                self.reopen_if_restarted(what);
+                self.noticed(&reading, &mut views);
+            }
+            RunInput::Noticed(decision) => {
                 let reading = DecisionReading::of(decision);
                 self.due.absorb(decision, &self.phase, &mut views);
                 self.noticed(&reading, &mut views);
@@ -149,7 +169,8 @@ impl Run {
             Phase::Asking => Next::Ask { engine: self.engine },
             Phase::Checking => or_ask(self.call().cloned().map(Next::Check)),
             Phase::Executing(_) => or_ask(self.call().cloned().map(Next::Execute)),
-            Phase::Advising(deadlock) => Next::Advise(*deadlock),
+            Phase::JudgingLoop => Next::JudgeLoop,
+            Phase::Advising(deadlock) => Next::Advise { deadlock: *deadlock, advisor: self.due.advisor_at },
             Phase::Reviewing => Next::Review,
             Phase::Applying => self.proposal().map_or(Next::Review, Next::Apply),
             Phase::Waiting { ms, .. } => Next::Wait(*ms),
@@ -164,9 +185,9 @@ impl Run {
         Some(match asked {
             Asked::Iteration => LoopRequest::IterationStarted,
             Asked::Spent(Asker::Probe) => LoopRequest::Spent(self.setup.probe.clone()?),
-            Asked::Spent(Asker::Model | Asker::Advisor | Asker::Reviewer) => {
-                LoopRequest::Spent(turn.failed.as_ref()?.spent.clone()?)
-            }
+            Asked::Spent(
+                Asker::Model | Asker::Advisor | Asker::Reviewer | Asker::Advice | Asker::Opinion | Asker::Review,
+            ) => LoopRequest::Spent(turn.spent.clone()?),
             Asked::ModelRequest => LoopRequest::ModelRequest,
             Asked::ModelEvent => LoopRequest::ModelEvent(Box::new(turn.answer.clone()?)),
             Asked::ToolRequest => LoopRequest::ToolRequest(self.call()?.clone()),
@@ -193,6 +214,8 @@ impl Run {
             (RunRecord::Checked(checked), Phase::Checking) => self.take_checked(checked, views),
             (RunRecord::Started, Phase::Executing(_)) => self.phase = Phase::Executing(Execution::Started),
             (RunRecord::Returned(returned), Phase::Executing(_)) => self.take_returned(returned, views),
+            (RunRecord::LoopJudged(spoken), Phase::JudgingLoop) => self.take_opinion(spoken, views),
+            (RunRecord::LoopNotJudged(failure), Phase::JudgingLoop) => self.take_no_opinion(failure, views),
             (RunRecord::Advised(spoken), Phase::Advising(_)) => self.take_advice(spoken, views),
             (RunRecord::NoAdvice(failure), Phase::Advising(_)) => self.take_no_advice(failure, views),
             (RunRecord::Reviewed(reviewed), Phase::Reviewing) => self.take_review(reviewed, views),
@@ -206,6 +229,8 @@ impl Run {
                 | RunRecord::Checked(_)
                 | RunRecord::Started
                 | RunRecord::Returned(_)
+                | RunRecord::LoopJudged(_)
+                | RunRecord::LoopNotJudged(_)
                 | RunRecord::Advised(_)
                 | RunRecord::NoAdvice(_)
                 | RunRecord::Reviewed(_)
@@ -237,6 +262,33 @@ impl Run {
             Asked::Verdict => self.verdict_answered(views),
             Asked::ApplyRequest => self.apply_request_answered(reading, views),
             Asked::ApplyResult => self.apply_result_answered(views),
+        }
+    }
+
+    /// Whether a later process may go on from here: what held it is cleared by its own act, what ended it by a restart.
+    #[must_use]
+    pub const fn can_go_on(&self) -> bool {
+        match &self.phase {
+            Phase::Done(ending) => ending.can_go_on() || self.reopened,
+            Phase::Taking(_)
+            | Phase::Asking
+            | Phase::Checking
+            | Phase::Executing(_)
+            | Phase::JudgingLoop
+            | Phase::Advising(_)
+            | Phase::Reviewing
+            | Phase::Applying
+            | Phase::Waiting { .. }
+            | Phase::Holding(_) => true,
+        }
+    }
+
+    /// A person's restart opens what had ended by itself; what was done stays done.
+    fn reopen_if_restarted(&mut self, what: &What) {
+        if let (What::Human(act), Phase::Done(ending)) = (what, &self.phase)
+            && matches!(act.unsigned(), (HumanAct::Restart, _))
+        {
+            self.reopened = ending.can_be_restarted();
         }
     }
 
@@ -281,11 +333,9 @@ impl Run {
     /// Chooses what comes next between two steps, the strictest first.
     fn go_on(&mut self, views: &mut Vec<LoopEffect>) {
         if let Some(deadlock) = self.due.advisor
-            && self.setup.advisor.is_some()
+            && self.has_advisor()
         {
-            views.push(LoopEffect::Line(Line::Deadlock { deadlock }));
-            self.phase = Phase::Advising(deadlock);
-            return;
+            return self.begin_advice(deadlock, views);
         }
         self.due.advisor = None;
         if self.due.fresh_context {
@@ -340,7 +390,7 @@ impl Run {
 
     /// A hold: the advisor ends one for a loop, people end the others.
     fn hold(&mut self, reason: HoldReason, views: &mut Vec<LoopEffect>) {
-        if reason == HoldReason::Loop && self.setup.advisor.is_some() && !self.due.advice_failed {
+        if reason == HoldReason::Loop && self.has_advisor() && !self.due.advice_failed {
             self.due.advisor.get_or_insert(Deadlock::HardLoop);
             return self.go_on(views);
         }
@@ -399,38 +449,20 @@ impl Run {
             Phase::Executing(Execution::Permitted) => self.phase = Phase::Taking(Asked::ToolRequest),
             Phase::Asking => self.ask_again(views),
             Phase::Applying => self.phase = Phase::Taking(Asked::ApplyRequest),
-            Phase::Done(ending) if ending.can_go_on() => {
+            Phase::Done(_) if self.can_go_on() => {
                 self.due.advice_failed = false;
-                self.failures = Count::ZERO;
+                (self.reopened, self.failures, self.repairs) = (false, Count::ZERO, Count::ZERO);
                 self.go_on(views);
             }
             Phase::Holding(_) => self.go_on(views),
             Phase::Taking(_)
             | Phase::Checking
+            | Phase::JudgingLoop
             | Phase::Advising(_)
             | Phase::Reviewing
             | Phase::Waiting { .. }
             | Phase::Done(_) => {}
         }
-    }
-
-    fn take_advice(&mut self, spoken: &Spoken, views: &mut Vec<LoopEffect>) {
-        views.push(LoopEffect::Line(Line::Advice { engine: spoken.engine.clone(), text: spoken.text.clone() }));
-        self.due.advisor = None;
-        self.due.advice_failed = spoken.text.trim().is_empty();
-        self.turn.advice = Some(spoken.clone());
-        self.phase = Phase::Taking(Asked::Advice);
-    }
-
-    /// Without its advisor a held loop stays held; the chain says so when the model would be asked next.
-    fn take_no_advice(&mut self, failure: &EngineFailure, views: &mut Vec<LoopEffect>) {
-        views.push(LoopEffect::Line(Line::EngineError(failure.clone())));
-        self.after_spending(Asker::Advisor, failure, views);
-    }
-
-    fn no_advice(&mut self, views: &mut Vec<LoopEffect>) {
-        (self.due.advisor, self.due.advice_failed) = (None, true);
-        self.go_on_without_advice(views);
     }
 }
 
@@ -464,7 +496,13 @@ const fn is_answer(what: &What) -> bool {
         | What::Review(_)
         | What::Compacted(_)
         | What::IterationStarted => true,
-        What::Tick | What::Human(_) | What::Fault(_) | What::PolicyDrift(_) | What::EngineSwitched(_) => false,
+        What::Tick
+        | What::Human(_)
+        | What::WorkspaceMeasured(_)
+        | What::ReportStands(_)
+        | What::Fault(_)
+        | What::PolicyDrift(_)
+        | What::EngineSwitched(_) => false,
     }
 }
 

@@ -20,6 +20,7 @@ mod own_loop;
 mod people;
 mod recent;
 mod records;
+mod report_files;
 pub mod run;
 mod sign;
 mod state;
@@ -38,6 +39,7 @@ pub use frozen::frozen_policy;
 pub use people::RemovedBy;
 pub use recent::RecentFinding;
 pub use records::open_existing;
+pub use report_files::Reporting;
 use records::{append, entry};
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::SessionState;
@@ -74,6 +76,8 @@ pub struct Driver<S: Storage = Disk> {
     reach: ManifestReach,
     /// Control files that a person has just removed by a command.
     removed: Option<RemovedBy>,
+    /// Who leaves reports for people.
+    reporting: Reporting,
     /// What other processes had decided, kept only where it is followed.
     followed: Option<Followed>,
 }
@@ -133,7 +137,14 @@ impl Driver<Disk> {
         let journal = open_existing(layout, session)?;
         let state = match stored(&journal, SessionDir { layout, session }, 0)? {
             Some(state) => state,
-            None => records::begun(&journal)?,
+            None => {
+                let mut state = records::begun(&journal)?;
+                // A session that has looked before is no new one, however much of its state was lost.
+                if journal.records() > 1 {
+                    state.seen.accept_standing();
+                }
+                state
+            }
         };
         Ok(Self::over(journal, layout, session.clone(), state))
     }
@@ -160,6 +171,7 @@ impl Driver<Disk> {
             role: None,
             reach: ManifestReach::Closed,
             removed: None,
+            reporting: Reporting::Own,
             followed: None,
         }
     }
@@ -177,6 +189,16 @@ impl<S: Storage> Driver<S> {
     #[must_use]
     pub const fn with_reach(mut self, reach: ManifestReach) -> Self {
         self.reach = reach;
+        self
+    }
+
+    /// Says who leaves reports for people; unless said, the session itself does.
+    #[must_use]
+    pub fn with_reporting(mut self, reporting: Reporting) -> Self {
+        self.reporting = reporting;
+        if reporting == Reporting::ByTheLoop {
+            self.state.seen.accept_standing();
+        }
         self
     }
 
@@ -299,17 +321,17 @@ impl<S: Storage> Driver<S> {
         &mut self,
         make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock),
     ) -> Result<StepOutcome, DriverError> {
-        let Self { journal, layout, session, state, signing, followed, reach, removed, .. } = self;
+        let Self { journal, layout, session, state, signing, followed, reach, removed, reporting, .. } = self;
         let dir = SessionDir { layout, session };
         let mut turn = journal.turn()?;
         catch_up(&turn, dir, state, followed.as_mut())?;
         let (own, now) = make(state.start);
-        let at_look = AtLook { now, reach: *reach, removed: removed.as_ref() };
+        let at_look = AtLook { now, reach: *reach, removed: removed.as_ref(), reporting: *reporting };
         let gathered = turn::gather(dir, state, own, at_look)?;
         let decided = turn::decide_on_copy(state, session, gathered)?;
         let known = append(&mut turn, &decided.batch(state.known, now))?;
         let steps = decided.commit(state, known);
-        let mut carried = turn::carry_out(&turn, dir, state, &steps, now);
+        let mut carried = turn::carry_out(&turn, dir, state, &steps, at_look);
         let signed = turn::sign_if_due(&mut turn, signing.as_ref(), state, &mut carried);
         // Before anything else may fail: what people did is in the journal, and must not be taken in a second time.
         state.save(dir, turn.journal().place().tail_hash())?;

@@ -49,12 +49,12 @@ pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
     if let Some(ending) = transcript::ending(layout, session) {
         let verdict = if let Ending::Completed { verdict } = &ending { *verdict } else { view.verdict };
         let ended = Ended { verdict, ..over(heard, ending.explain()) };
-        return Some(if ending.can_go_on() {
-            let clear_first = clears(layout, &view).map(|command| format!("{command} --session {session}"));
-            Ended { clear_first, goes_on_with: Some(format!("tripwire agent --resume {session}")), ..ended }
-        } else {
-            ended
-        });
+        let goes_on_with = Some(format!("tripwire agent --resume {session}"));
+        let restarted = matches!(ending, Ending::Stopped { .. }) && view.stopped.is_none();
+        let clear_first = if ending.can_go_on() || restarted { clears(layout, &view) } else { Some(RESTART) };
+        let clear_first = clear_first.map(|command| format!("{command} --session {session}"));
+        let again = ending.can_go_on() || ending.can_be_restarted();
+        return Some(if again { Ended { clear_first, goes_on_with, ..ended } } else { ended });
     }
     let interrupted = is_own_loop(driver) && !LoopLock::is_held(layout, session);
     if interrupted {
@@ -70,10 +70,24 @@ pub fn look(layout: &Layout, driver: &Driver) -> Option<Ended> {
         | StopReason::InfiniteLoop
         | StopReason::HardStop
         | StopReason::Runaway
-        | StopReason::WallClock => "tripwire resume --restart",
+        | StopReason::WallClock => RESTART,
     };
     let how = reason.in_short().to_owned();
     Some(Ended { goes_on_with: Some(command.to_owned()), ..over(heard, how) })
+}
+
+/// The command that opens a session again that ended by itself.
+const RESTART: &str = "tripwire resume --restart";
+
+/// Whether a person's restart can open a session again: one of our own loop that is not done, or one of a client that is not
+/// supervised. A supervised client's processes are gone.
+#[must_use]
+pub fn can_be_restarted(layout: &Layout, driver: &Driver) -> bool {
+    let supervised = supervised::look(layout, driver.session()).is_ok_and(|seen| seen.is_some());
+    match transcript::ending(layout, driver.session()) {
+        Some(ending) => ending.can_be_restarted(),
+        None => !supervised && driver.view().stopped.is_some(),
+    }
 }
 
 /// How a loop ended whose process went away without a word.
@@ -89,7 +103,8 @@ pub fn is_own_loop(driver: &Driver) -> bool {
 fn clears(layout: &Layout, view: &ChainView) -> Option<&'static str> {
     let stands = |path: std::path::PathBuf| path.symlink_metadata().is_ok();
     match (view.stopped, view.held) {
-        (Some(_), _) => Some("tripwire resume"),
+        (Some(StopReason::StoppedByPerson), _) => Some("tripwire resume"),
+        (Some(_), _) => Some(RESTART),
         (None, Some(hold)) => Some(cleared_by(hold)),
         (None, None) if stands(layout.checkpoint()) => Some(cleared_by(HoldReason::IterationCap)),
         (None, None) => None,
@@ -100,8 +115,8 @@ fn clears(layout: &Layout, view: &ChainView) -> Option<&'static str> {
 #[must_use]
 pub const fn cleared_by(hold: HoldReason) -> &'static str {
     match hold {
-        HoldReason::NoProgress => "tripwire ack blocker",
-        HoldReason::IterationCap => "tripwire ack checkpoint",
+        HoldReason::NoProgress | HoldReason::UnreadBlocker => "tripwire ack blocker",
+        HoldReason::IterationCap | HoldReason::UnreadCheckpoint => "tripwire ack checkpoint",
         HoldReason::Money => "tripwire resume --raise-budget 5usd",
         HoldReason::Loop
         | HoldReason::SoftSuspend

@@ -26,7 +26,7 @@ pub(crate) fn close(context: &RunContext<'_>, ending: Ending, shown: Shown, dead
     let verified = verify(context, &mut ending, deadline);
     let proof = proof(context, &ending, verified, shown);
     if matches!(ending, Ending::Held(HoldReason::Loop | HoldReason::NoProgress))
-        && let Err(error) = context.guard.report_blocker()
+        && let Err(error) = context.guard.report_blocker(&ending.words())
     {
         context.notifier.say(&format!("note: the blocker report is not written: {error}"));
     }
@@ -76,6 +76,7 @@ fn journal(context: &RunContext<'_>, ending: Ending) -> Ending {
         | Ending::Stopped(_)
         | Ending::Held(_)
         | Ending::Parked(_)
+        | Ending::StepCap
         | Ending::ClientCap(_)
         | Ending::ClientBudget(_)
         | Ending::ClientFailed(_)

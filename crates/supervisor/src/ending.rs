@@ -22,6 +22,8 @@ pub enum Ending {
     GuardBroken(String),
     /// The model's provider has no room: the same again later.
     Parked(String),
+    /// The session's step cap ended the agent's turn, and no iteration followed.
+    StepCap,
     /// The client came to a cap of its own.
     ClientCap(String),
     /// The client's own budget is used up.
@@ -53,6 +55,7 @@ impl Ending {
             Self::Held(reason) => format!("{}, and no person was there to ask", reason.in_short()),
             Self::GuardBroken(why) => format!("the guard did not hold: {why}"),
             Self::Parked(why) => format!("the model's provider has no room: {why}"),
+            Self::StepCap => "the step cap (limits.max_steps) ended the agent's turn".to_owned(),
             Self::ClientCap(why) => format!("the client came to a cap of its own: {why}"),
             Self::ClientBudget(why) => format!("the client's own budget is used up: {why}"),
             Self::ClientFailed(why) => format!("the client ended without finishing: {why}"),
@@ -136,6 +139,10 @@ impl EndFacts<'_> {
                 }
             };
         }
+        // The engine's own word comes first: a client that was told to end its turn may call that a failure.
+        if self.pulse.step_cap && self.pulse.released.is_none() {
+            return Ending::StepCap;
+        }
         match (exit, self.message.reason.as_deref(), self.pulse.released) {
             (_, Some("max_turns" | "error_max_turns"), _) => Ending::ClientCap(why),
             (_, Some("budget_exhausted" | "error_max_budget_usd"), _) => Ending::ClientBudget(why),
@@ -210,6 +217,20 @@ mod tests {
             ending(Client::Codex, TreeExit::Exited(173), &ExitMessage::default(), None),
             Ending::ClientFailed(_)
         ));
+    }
+
+    #[test]
+    fn term_1_a_turn_that_the_step_cap_ended_is_no_failure_of_the_client() {
+        let said = words("hook_stopped", None);
+        let of = |step_cap, released| {
+            let mut pulse = Pulse::released(released);
+            (pulse.events, pulse.step_cap) = (1, step_cap);
+            let end = WorkerEnd::ByItself(TreeExit::Exited(0));
+            EndFacts { client: Client::Claude, end: &end, pulse: &pulse, message: &said, refusal: None }.ending()
+        };
+        assert_eq!(of(true, None), Ending::StepCap);
+        assert!(matches!(of(false, None), Ending::ClientFailed(_)));
+        assert_eq!(of(true, Some(Verification::Verified)), Ending::Done(Verification::Verified));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tripwire_core::explain::{ExitClass, Explain};
 use tripwire_fs::file::FileError;
 use tripwire_sandbox::TreeError;
 use tripwire_session::driver::DriverError;
+use tripwire_workspace::geometry::report_parts::UnreadReportError;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum RunError {
     /// A person's order stands.
     #[error("`.geometry/{0}` is set: nothing is started")]
     Blocked(&'static str),
+    /// A report waits for a person.
+    #[error(transparent)]
+    Unread(#[from] UnreadReportError),
     /// The client's hooks could not be prepared.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -61,6 +65,7 @@ impl Explain for RunError {
             .into(),
             Self::NotFound { .. } => "install the client, or give its path".into(),
             Self::Blocked(_) => "`tripwire resume` takes the order back".into(),
+            Self::Unread(error) => error.hint(),
             Self::Launch(error) => error.hint(),
             Self::Driver(error) => error.hint(),
             Self::Tree(error) => error.hint(),
@@ -72,6 +77,7 @@ impl Explain for RunError {
     fn exit_class(&self) -> ExitClass {
         match self {
             Self::UnknownClient { .. } | Self::NotFound { .. } | Self::Tree(_) => ExitClass::BadInput,
+            Self::Unread(error) => error.exit_class(),
             Self::Launch(error) => error.exit_class(),
             Self::Blocked("STOP") => ExitClass::Stopped,
             Self::Blocked(_) => ExitClass::Held,

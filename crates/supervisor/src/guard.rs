@@ -366,8 +366,8 @@ impl Guard {
     }
 
     /// Writes the report of a run that ends here for a person to look at.
-    pub(crate) fn report_blocker(&self) -> Result<(), DriverError> {
-        self.with_engine(|driver| driver.report_blocker(clock::now()))
+    pub(crate) fn report_blocker(&self, reason: &str) -> Result<(), DriverError> {
+        self.with_engine(|driver| driver.report_blocker(reason, clock::now()))
     }
 
     /// Writes the briefing for a fresh worker.
@@ -404,6 +404,8 @@ impl Guard {
             | HoldReason::IterationCap
             | HoldReason::SoftSuspend
             | HoldReason::Money
+            | HoldReason::UnreadBlocker
+            | HoldReason::UnreadCheckpoint
             | HoldReason::Converged => self.presence == Presence::Terminal,
         }
     }

@@ -41,9 +41,10 @@ use tripwire_authority::identity::Configuration;
 use tripwire_clients::Client;
 use tripwire_clients::launch::Program;
 use tripwire_sandbox::interrupts;
-use tripwire_session::driver::Driver;
+use tripwire_session::driver::{Driver, Reporting};
 use tripwire_workspace::clock;
 use tripwire_workspace::control::ControlFile;
+use tripwire_workspace::geometry::report_parts::nothing_unread;
 use tripwire_workspace::{Workspace, exclude, test_command};
 
 /// Runs a client under the guard to its end.
@@ -63,6 +64,9 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
         worker::check_hooks(options, *program, command)?;
     }
     nothing_blocks(&options.workspace)?;
+    if options.reporting == Reporting::Own {
+        nothing_unread(options.workspace.layout())?;
+    }
     let setup = |what| move |error| RunError::Setup { what, error };
     let folder = RunFolder::make(&options.temporary, &options.program).map_err(setup("make the run's folder"))?;
     // A repository in which `.geometry/` cannot be excluded is no reason to run unguarded.
@@ -75,7 +79,8 @@ pub fn run(options: &RunOptions, notifier: Arc<dyn Notifier>) -> Result<RunRepor
     let driver = Driver::begin_signed(layout, signing, clock::now(), Configuration::default(), |policy| {
         options.settings.iter().try_for_each(|(path, text)| policy.set(path, text))?;
         test_command::fill_in(options.workspace.root(), policy)
-    })?;
+    })?
+    .with_reporting(options.reporting);
     RunLoop::open(options, &folder, driver, notifier)?.run(first, fallbacks)
 }
 

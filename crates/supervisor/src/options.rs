@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use tripwire_clients::{Client, Homes};
-use tripwire_session::driver::{Driver, Signing, StepOutcome};
+use tripwire_session::driver::{Driver, Reporting, Signing, StepOutcome};
 use tripwire_workspace::Workspace;
 
 /// Tells the person what happens during the run.
@@ -57,6 +57,8 @@ pub struct RunOptions {
     pub presence: Presence,
     /// Where the client's output goes.
     pub output: Output,
+    /// Who leaves reports for people; a worker's run leaves them to the loop that sent it.
+    pub reporting: Reporting,
     /// Who signs the journal.
     pub signing: Option<Signing>,
     /// How long the supervisor waits for signs of life.

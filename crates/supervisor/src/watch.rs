@@ -202,6 +202,8 @@ impl Watch<'_> {
             | HoldReason::SoftSuspend
             | HoldReason::Money
             | HoldReason::Converged
+            | HoldReason::UnreadBlocker
+            | HoldReason::UnreadCheckpoint
             | HoldReason::Paused) => (!self.guard.is_waited_for(hold)).then_some(WorkerEnd::Held(hold)),
         }
     }

@@ -15,6 +15,7 @@ pub use self::fact::{ControlFact, ControlFile, Counter, ManifestBit};
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::{Live, MANIFEST_BYTES_MAX, Manifest};
 use crate::geometry::wall_clock::WallClock;
+use crate::session::SessionId;
 use compare::Accepted;
 use mark::{Mark, stat};
 use order::Note;
@@ -30,6 +31,10 @@ use tripwire_fs::file::{FileError, read_bounded, write_unsynced};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Seen {
     files: BTreeSet<ControlFile>,
+    /// Reports with a part that this session wrote.
+    own: BTreeSet<ControlFile>,
+    /// Whether the session has looked before: what is there at its first look stood before it began.
+    looked: bool,
     mark: Option<Mark>,
     digest: Option<String>,
     accepted: Option<Accepted>,
@@ -90,12 +95,24 @@ impl Seen {
         self.shown = self.live().cloned();
     }
 
-    /// Notes a control file that *we* wrote or removed.
-    pub fn set(&mut self, file: ControlFile, presence: Presence) {
+    /// Notes a report that *this session* wrote.
+    pub fn wrote_report(&mut self, file: ControlFile) {
+        self.files.insert(file);
+        self.own.insert(file);
+    }
+
+    /// Notes a report that *this session* took back itself: other sessions' parts may stand.
+    pub fn took_report_back(&mut self, file: ControlFile, presence: Presence) {
+        self.own.remove(&file);
         match presence {
-            Presence::There => self.files.insert(file),
-            Presence::Gone => self.files.remove(&file),
-        };
+            Presence::There => {}
+            Presence::Gone => drop(self.files.remove(&file)),
+        }
+    }
+
+    /// What stands now is not held against the session: it is no new one, or another one answers for it.
+    pub const fn accept_standing(&mut self) {
+        self.looked = true;
     }
 }
 
@@ -144,20 +161,34 @@ impl Explain for ControlError {
     }
 }
 
-/// Looks at the control files and lists what changed. `now` only judges how fresh a file's times are.
-pub fn look(layout: &Layout, before: &Seen, now: WallClock) -> Result<Look, ControlError> {
+/// Looks at the control files for a session and lists what changed. `now` only judges how fresh a file's times are.
+pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock) -> Result<Look, ControlError> {
     if !layout.folder().symlink_metadata().is_ok_and(|folder| folder.is_dir()) {
         return Err(ControlError::FolderGone { path: layout.folder().to_owned() });
     }
     let (mut facts, mut seen) = (Vec::new(), before.clone());
     for file in ControlFile::ALL {
         let there = stat(&file.path(layout))?.is_some();
-        if there && seen.files.insert(file) {
-            facts.push(ControlFact::Appeared { file, note: Note::read(&file.path(layout)) });
+        // Read only where it matters: while a report stands that is new to this session, or that it wrote itself.
+        let is_writer = || file.report().is_some_and(|report| report.writers(layout).iter().any(|one| one == session.as_str()));
+        if there && !seen.files.contains(&file) {
+            seen.files.insert(file);
+            if is_writer() {
+                seen.own.insert(file);
+            } else if file.report().is_some() && !before.looked {
+                facts.push(ControlFact::Stood { file });
+            } else {
+                facts.push(ControlFact::Appeared { file, note: Note::read(&file.path(layout)) });
+            }
         } else if !there && seen.files.remove(&file) {
+            seen.own.remove(&file);
+            facts.push(ControlFact::Removed { file });
+        } else if there && seen.own.contains(&file) && !is_writer() {
+            seen.own.remove(&file);
             facts.push(ControlFact::Removed { file });
         }
     }
+    seen.looked = true;
     look_at_manifest(layout, now, &mut seen, &mut facts)?;
     policy::look(&layout.policy(), now, &mut seen.policy, &mut facts)?;
     Ok(Look { facts, seen })

@@ -7,6 +7,7 @@ pub mod hook_script;
 pub mod layout;
 pub mod manifest;
 pub mod replay_file;
+pub mod report_parts;
 pub mod reports;
 pub mod safety_log;
 pub mod yaml_edit;

@@ -105,5 +105,5 @@ fn joined(manifest: &Manifest) -> BTreeMap<String, (String, u64)> {
 
 /// Keys that are no thresholds of the engine: identity facts, and roles, which are compiled with the permissions.
 fn is_carried_elsewhere(path: &str) -> bool {
-    path == "identity.agent_checksum" || path == "engines.sensitive_paths" || path.starts_with("roles.")
+    path == "identity.agent_checksum" || path.starts_with("engines.") || path.starts_with("roles.")
 }

@@ -1,31 +1,29 @@
 //! The session while it runs: the loop around the machine in `core`.
 
-use super::asking::{Listening, late_or, longest, missing, read_verdict, with_own_ids};
-use super::conversation::{Conversation, OUTPUT_TOKENS_MAX, Tail};
-use super::engine_set::{AuxEngine, EngineSet};
+use super::answer_budget::{self, longest_answer};
+use super::asking::{Listening, late_or, longest, missing, with_own_ids};
+use super::conversation::{Conversation, Tail};
+use super::engine_set::EngineSet;
 use super::error::SessionError;
 use super::facts::{self, Facts};
 use super::frontend::{Frontend, Status};
 use super::tool_runner::ToolRunner;
 use super::watch::Watch;
-use crate::engines::{Question, Turn};
 use crate::prompt;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::Permit;
-use tripwire_core::effect::{Deadlock, HoldReason};
-use tripwire_core::input::{AdvisorReply, Claim, Compaction, HumanAct, What};
+use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::input::{AdvisorReply, Claim, Compaction, HumanAct, What, WorkspaceMeasurement};
 use tripwire_core::label::Label;
-use tripwire_core::record::chain::Digest;
+use tripwire_core::policy::Switch;
 use tripwire_core::run::ending::Ending;
-use tripwire_core::run::record::{
-    Answer, Call, CallOutcome, EngineFailure, FailureKind, Returned, ReviewAnswer, Reviewed, RunRecord, Spoken,
-};
-use tripwire_core::run::{LoopEffect, LoopRequest, Next, Recitation, Run, RunInput, engine_label};
+use tripwire_core::run::record::{Call, CallOutcome, Returned, RunRecord};
+use tripwire_core::run::{LoopEffect, LoopRequest, Next, Recitation, Run, RunInput};
 use tripwire_core::text::StepSummary;
-use tripwire_core::units::{EventIndex, MicroUsd, RunMillis};
+use tripwire_core::units::{Count, EventIndex, MicroUsd, RunMillis};
 use tripwire_fs::file::FileError;
 use tripwire_session::driver::Driver;
 use tripwire_session::transcript::Transcript;
@@ -60,20 +58,20 @@ pub struct SessionEnd {
 /// One session of our own loop, run by this process alone.
 pub struct Session<'a> {
     driver: Driver,
-    run: Run,
+    pub(super) run: Run,
     layout: Layout,
-    root: PathBuf,
-    engines: EngineSet,
-    runner: ToolRunner,
+    pub(super) root: PathBuf,
+    pub(super) engines: EngineSet,
+    pub(super) runner: ToolRunner,
     conversation: Conversation,
-    tail: Tail,
+    pub(super) tail: Tail,
     transcript: Transcript,
     /// The right to do what was just allowed.
-    permit: Option<Permit>,
+    pub(super) permit: Option<Permit>,
     /// How long the last call took.
     took: Duration,
-    watch: Watch,
-    frontend: &'a mut dyn Frontend,
+    pub(super) watch: Watch,
+    pub(super) frontend: &'a mut dyn Frontend,
     _lock: LoopLock,
 }
 
@@ -133,8 +131,8 @@ impl Session<'_> {
             }
             match self.run.next() {
                 Next::Take(request) => {
-                    let what = self.what(&request);
-                    self.put(what)?;
+                    let (before, what) = (self.before(&request), self.what(&request));
+                    self.put_all(before, what)?;
                 }
                 Next::Ask { engine } => self.ask(engine)?,
                 Next::Check(call) => {
@@ -142,7 +140,8 @@ impl Session<'_> {
                     self.learn(&RunRecord::Checked(checked), Duration::ZERO)?;
                 }
                 Next::Execute(call) => self.execute(&call)?,
-                Next::Advise(deadlock) => self.advise(deadlock)?,
+                Next::JudgeLoop => self.judge_loop()?,
+                Next::Advise { deadlock, advisor } => self.advise(deadlock, advisor)?,
                 Next::Review => self.review()?,
                 Next::Apply(proposal) => self.apply(proposal)?,
                 Next::Wait(wait) => self.wait(wait)?,
@@ -152,13 +151,50 @@ impl Session<'_> {
         }
     }
 
+    /// What the chain has to know before what the machine asks for: how an iteration left the workspace where the session stops
+    /// on convergence, and that another engine goes on.
+    fn before(&self, request: &LoopRequest) -> Vec<What> {
+        match request {
+            LoopRequest::IterationStarted
+                if self.run.iteration() > Count::ZERO
+                    && self.driver.policy().limits.stop_on_convergence == Switch::On =>
+            {
+                let measured = self.facts().workspace().map(|workspace_hash| WorkspaceMeasurement { workspace_hash });
+                measured.map(What::WorkspaceMeasured).into_iter().collect()
+            }
+            LoopRequest::ModelRequest => {
+                self.run.switched().map(|switched| What::EngineSwitched(facts::switched(switched))).into_iter().collect()
+            }
+            LoopRequest::IterationStarted
+            | LoopRequest::Spent(_)
+            | LoopRequest::ModelEvent(_)
+            | LoopRequest::ToolRequest(_)
+            | LoopRequest::ToolResult(_)
+            | LoopRequest::ToolEvent(..)
+            | LoopRequest::Claim
+            | LoopRequest::Compacted
+            | LoopRequest::Advice(_)
+            | LoopRequest::Verdict(_)
+            | LoopRequest::ApplyRequest(_)
+            | LoopRequest::ApplyResult(_) => Vec::new(),
+        }
+    }
+
     /// What the machine wants put before the chain, with the facts.
     fn what(&mut self, request: &LoopRequest) -> What {
         match request {
             LoopRequest::IterationStarted => What::IterationStarted,
             LoopRequest::Spent(spent) => What::Event(self.facts().spent_event(spent)),
-            LoopRequest::ModelRequest => What::Request(self.facts().model_request()),
-            LoopRequest::ModelEvent(answer) => What::Event(self.facts().model_event(answer)),
+            LoopRequest::ModelRequest => {
+                let question = self.conversation.question(prompt::SYSTEM, self.runner.specs());
+                let engine = self.engines.chain.get(self.run.engine());
+                let reserve = engine.and_then(|engine| answer_budget::reserve(engine.as_ref(), &question));
+                What::Request(self.facts().model_request(reserve))
+            }
+            LoopRequest::ModelEvent(answer) => {
+                let question = self.conversation.question(prompt::SYSTEM, self.runner.specs());
+                What::Event(self.facts().model_event(answer, answer_budget::size(&question)))
+            }
             LoopRequest::ToolRequest(call) => {
                 let meaning = self.runner.meaning(call);
                 What::Request(self.facts().tool_request(call, meaning))
@@ -193,7 +229,12 @@ impl Session<'_> {
 
     /// Puts something before the chain.
     pub(super) fn put(&mut self, what: What) -> Result<(), SessionError> {
-        let taken = self.driver.take_now(what.clone(), clock::now)?;
+        self.put_all(Vec::new(), what)
+    }
+
+    /// Puts something before the chain, with what it has to know first.
+    fn put_all(&mut self, before: Vec<What>, what: What) -> Result<(), SessionError> {
+        let taken = self.driver.take_all_now(before, what.clone(), clock::now)?;
         self.catch_up()?;
         for decision in &taken.before {
             let effects = self.run.take(RunInput::Noticed(decision));
@@ -255,10 +296,11 @@ impl Session<'_> {
         let status = self.status(&format!("asks {name}"));
         let money = self.money_left();
         let Self { engines, conversation, runner, watch, frontend, .. } = self;
-        let question = conversation.question(prompt::SYSTEM, runner.specs());
+        let mut question = conversation.question(prompt::SYSTEM, runner.specs());
         let record = match engines.chain.get_mut(engine) {
             None => RunRecord::Failed(missing(name)),
             Some(asked) => {
+                question.output_tokens_max = longest_answer(asked.as_ref(), &question, money);
                 asked.allow(money);
                 let longest = longest(asked.as_ref());
                 let heard =
@@ -277,74 +319,10 @@ impl Session<'_> {
     }
 
     /// What is left of the money, where it is bounded.
-    fn money_left(&self) -> Option<MicroUsd> {
+    pub(super) fn money_left(&self) -> Option<MicroUsd> {
         let figures = self.driver.view();
         let spent = figures.spent.micro_usd.get();
         figures.budget_micro_usd.map(|budget| MicroUsd::new(budget.get().saturating_sub(spent)))
-    }
-
-    /// Asks the advisor what to do about a deadlock (RUN-5).
-    fn advise(&mut self, deadlock: Deadlock) -> Result<(), SessionError> {
-        let text = prompt::advisor(deadlock, &self.tail.text());
-        let begun = Instant::now();
-        let record = match self.ask_aux(AuxEngine::Advisor, text) {
-            Ok(spoken) => RunRecord::Advised(spoken),
-            Err(failure) => RunRecord::NoAdvice(*failure),
-        };
-        self.learn(&record, begun.elapsed())
-    }
-
-    /// Has the staged change reviewed by its digest (REVIEW-1).
-    fn review(&mut self) -> Result<(), SessionError> {
-        let begun = Instant::now();
-        let record = match self.runner.proposal(&self.root) {
-            Err(problem) => RunRecord::NoReview(EngineFailure {
-                engine: Label::cut("stage"),
-                kind: FailureKind::Refused,
-                retry_after_ms: None,
-                said: problem.to_string().into(),
-                spent: None,
-            }),
-            Ok(None) => {
-                RunRecord::Reviewed(Reviewed { proposal: None, answer: ReviewAnswer::NothingChanged, spoken: None })
-            }
-            Ok(Some((digest, change))) => self.ask_reviewer(digest, &change),
-        };
-        self.learn(&record, begun.elapsed())
-    }
-
-    fn ask_reviewer(&mut self, digest: Digest, change: &str) -> RunRecord {
-        let text = prompt::reviewer(&self.run.setup().objective, &digest.to_string(), change);
-        match self.ask_aux(AuxEngine::Reviewer, text) {
-            Ok(spoken) => {
-                let answer = read_verdict(&spoken.text);
-                RunRecord::Reviewed(Reviewed { proposal: Some(digest), answer, spoken: Some(spoken) })
-            }
-            Err(failure) => RunRecord::NoReview(*failure),
-        }
-    }
-
-    /// Applies what was approved; the permit is for exactly this change.
-    fn apply(&mut self, proposal: Digest) -> Result<(), SessionError> {
-        let permit = self.permit.take();
-        let returned = self.runner.apply(permit, facts::apply_action().exact(), &proposal);
-        self.learn(&RunRecord::Applied(returned), Duration::ZERO)
-    }
-
-    fn ask_aux(&mut self, aux: AuxEngine, text: String) -> Result<Spoken, Box<EngineFailure>> {
-        let status = self.status(aux.doing());
-        let until = self.wall_clock();
-        let Self { engines, watch, frontend, .. } = self;
-        let Some(asked) = engines.aux(aux) else { return Err(Box::new(missing(Label::cut(aux.doing())))) };
-        let turns = [Turn::User(text)];
-        let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: OUTPUT_TOKENS_MAX };
-        let heard = Listening { status, watch, frontend: &mut **frontend, until }.ask(asked, &question);
-        let (name, lost) = (engine_label(asked.name()), asked.spent());
-        engines.record_aux(aux, &question, &heard);
-        match heard {
-            Ok(Answer { model, text, usage, .. }) => Ok(Spoken { engine: name, model, text, usage }),
-            Err(error) => Err(Box::new(error.failure(name, lost))),
-        }
     }
 
     /// Carries out a permitted call, in a thread of its own, so that a person and the wall clock can end it.
@@ -421,7 +399,8 @@ impl Session<'_> {
     }
 
     /// Freezes the replay and says how it ended.
-    fn leave(self, ending: Ending) -> Result<SessionEnd, SessionError> {
+    fn leave(mut self, ending: Ending) -> Result<SessionEnd, SessionError> {
+        self.report_for_worker(&ending)?;
         if let Err(error) = self.driver.freeze() {
             self.frontend.notice(&format!("the frozen replay was not written: {error}"));
         }
@@ -434,6 +413,26 @@ impl Session<'_> {
         })
     }
 
+    /// A worker whose guard ended it leaves no report of its own: where the loop ends with it, the loop does.
+    fn report_for_worker(&mut self, ending: &Ending) -> Result<(), SessionError> {
+        let view = self.driver.view();
+        let blocked = match ending {
+            Ending::Held { reason } => matches!(reason, HoldReason::Loop | HoldReason::NoProgress) && view.held.is_none(),
+            Ending::Stopped { reason } => *reason != StopReason::StoppedByPerson && view.stopped.is_none(),
+            Ending::Completed { .. }
+            | Ending::SystemError { .. }
+            | Ending::ToolFailed { .. }
+            | Ending::Refused { .. }
+            | Ending::OutOfIterations
+            | Ending::Parked { .. }
+            | Ending::NoEngine { .. } => false,
+        };
+        if blocked {
+            self.driver.report_blocker(&ending.explain(), clock::now())?;
+        }
+        Ok(())
+    }
+
     /// A moment of the session's time, on this process's clock.
     fn deadline(&self, at: Option<RunMillis>) -> Option<Instant> {
         let passed = clock::now().epoch_ms().saturating_sub(self.driver.start().epoch_ms());
@@ -441,15 +440,15 @@ impl Session<'_> {
     }
 
     /// When the session's own wall clock runs out.
-    fn wall_clock(&self) -> Option<Instant> {
-        self.deadline(self.driver.policy().limits.max_session_runtime_ms.get())
+    pub(super) fn wall_clock(&self) -> Option<Instant> {
+        self.deadline(self.driver.view().session_deadline)
     }
 
     fn left(&self) -> Option<Duration> {
         self.wall_clock().map(|clock| clock.saturating_duration_since(Instant::now()))
     }
 
-    fn status(&self, doing: &str) -> Status {
+    pub(super) fn status(&self, doing: &str) -> Status {
         Status {
             doing: doing.to_owned(),
             iteration: self.run.iteration(),

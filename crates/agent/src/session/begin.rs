@@ -27,6 +27,7 @@ use tripwire_session::transcript::Transcript;
 use tripwire_workspace::account;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
+use tripwire_workspace::geometry::report_parts::nothing_unread;
 use tripwire_workspace::loop_lock::LoopLock;
 use tripwire_workspace::policy_file;
 use tripwire_workspace::session::SessionId;
@@ -57,6 +58,7 @@ pub fn check_start(
     change: impl Fn(&mut Policy) -> Result<(), PolicyError>,
 ) -> Result<Option<Duration>, SessionError> {
     check_stop(layout)?;
+    nothing_unread(layout)?;
     let trial = trial(layout, &change)?;
     ToolRunner::new(root, layout, &trial, ToolAccess::none())?;
     Ok(trial.limits.max_session_runtime_ms.get().map(|ms| Duration::from_millis(ms.get())))
@@ -115,7 +117,7 @@ pub fn resume<'a>(id: &SessionId, mut plan: Plan, frontend: &'a mut dyn Frontend
         return Err(SessionError::NotOurs { session: session() });
     };
     if let Next::Finished(ending) = run.next()
-        && !ending.can_go_on()
+        && !run.can_go_on()
     {
         // A kill at the very end may have cost the transcript its last lines.
         Transcript::open(&plan.layout, id, &retold.transcript)?;
@@ -164,10 +166,12 @@ fn check_stop(layout: &Layout) -> Result<(), SessionError> {
 /// What is frozen when the loop begins.
 fn setup(plan: &Plan, driver: &Driver, registry_sha256: Digest) -> Setup {
     let label = |engine: &dyn Engine| engine_label(engine.name());
+    let mut advisors = plan.engines.advisors.iter().map(|engine| label(engine.as_ref()));
     Setup {
-        advisor: plan.engines.advisor.as_deref().map(label),
+        advisor: advisors.next(),
         engines: plan.engines.chain.iter().map(|engine| label(engine.as_ref())).collect(),
         objective: plan.objective.as_str().into(),
+        other_advisors: advisors.collect(),
         patience: plan.patience,
         prompt: prompt::SYSTEM.into(),
         prompt_sha256: Digest::of(prompt::SYSTEM.as_bytes()),

@@ -2,6 +2,7 @@
 
 use super::saved_engines::SavedEngines;
 use crate::engines::cassette::Recorder;
+use crate::engines::unavailable::UnavailableEngine;
 use crate::engines::{CallCost, Engine, EngineError, EngineKind, Question, Turn};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,14 +24,15 @@ const PROBE_TOKENS: Tokens = Tokens::new(16);
 /// Who is asked beside the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuxEngine {
-    Advisor,
+    /// The advisor at this place of the list.
+    Advisor(usize),
     Reviewer,
 }
 
 impl AuxEngine {
     pub(super) const fn doing(self) -> &'static str {
         match self {
-            Self::Advisor => "asks the advisor",
+            Self::Advisor(_) => "asks the advisor",
             Self::Reviewer => "asks the reviewer",
         }
     }
@@ -40,8 +42,8 @@ impl AuxEngine {
 pub struct EngineSet {
     /// Those that are asked, in the order in which they are taken.
     pub chain: Vec<Box<dyn Engine>>,
-    /// The advisor.
-    pub advisor: Option<Box<dyn Engine>>,
+    /// The advisors, in the order in which they are asked.
+    pub advisors: Vec<Box<dyn Engine>>,
     /// The reviewer.
     pub reviewer: Option<Box<dyn Engine>>,
     /// Where the answers are recorded.
@@ -83,7 +85,7 @@ impl EngineSet {
     }
 
     fn named(&self, label: &Label) -> Option<&dyn Engine> {
-        let all = self.chain.iter().chain(&self.advisor).chain(&self.reviewer);
+        let all = self.chain.iter().chain(&self.advisors).chain(&self.reviewer);
         all.map(Box::as_ref).find(|engine| engine_label(engine.name()) == *label)
     }
 
@@ -92,12 +94,12 @@ impl EngineSet {
         let name = |engine: &dyn Engine| engine.name().to_owned();
         SavedEngines {
             engines: self.chain.iter().map(|engine| name(engine.as_ref())).collect(),
-            advisor: self.advisor.as_deref().map(name),
+            advisors: self.advisors.iter().map(|engine| name(engine.as_ref())).collect(),
             reviewer: self.reviewer.as_deref().map(name),
         }
     }
 
-    /// Has the first engine say a word, so that a wrong key, an unknown model or a dead host is reported before anything
+    /// Has the first engine that can say a word, so that a wrong key, an unknown model or a dead host is reported before anything
     /// is begun. A cassette needs no such question, and a worker's program was looked for when it was opened. It takes no
     /// longer than the session itself may.
     ///
@@ -108,9 +110,32 @@ impl EngineSet {
         interrupted: &(dyn Fn() -> bool + Sync),
         runtime_max: Option<Duration>,
     ) -> Result<(), EngineError> {
+        // A chain with more engines begins with the first that answers; those before it say why when the loop asks them.
+        let mut failed = None;
+        for at in 0..self.chain.len() {
+            match self.probe_one(at, interrupted, runtime_max) {
+                Ok(()) => return Ok(()),
+                Err(error @ EngineError::Cut { .. }) => return Err(error),
+                Err(error) => {
+                    if let Some(engine) = self.chain.get_mut(at) {
+                        *engine = Box::new(UnavailableEngine::new(engine.name(), error.clone()));
+                    }
+                    failed.get_or_insert(error);
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn probe_one(
+        &mut self,
+        at: usize,
+        interrupted: &(dyn Fn() -> bool + Sync),
+        runtime_max: Option<Duration>,
+    ) -> Result<(), EngineError> {
         let asked =
             |engine: &&mut Box<dyn Engine>| engine.kind() == EngineKind::Model && !engine.name().starts_with(CASSETTE);
-        let Some(first) = self.chain.first_mut().filter(asked) else { return Ok(()) };
+        let Some(first) = self.chain.get_mut(at).filter(asked) else { return Ok(()) };
         let turns = [Turn::User("Answer with the one word: ready".to_owned())];
         let question = Question { system: "", tools: &[], turns: &turns, output_tokens_max: PROBE_TOKENS };
         let time = runtime_max.map_or(PROBE_TIME, |runtime| runtime.min(PROBE_TIME));
@@ -148,7 +173,7 @@ impl EngineSet {
     /// The engine beside the loop, where one was named.
     pub(super) fn aux(&mut self, aux: AuxEngine) -> Option<&mut dyn Engine> {
         let engine = match aux {
-            AuxEngine::Advisor => self.advisor.as_mut(),
+            AuxEngine::Advisor(at) => self.advisors.get_mut(at),
             AuxEngine::Reviewer => self.reviewer.as_mut(),
         };
         match engine {
@@ -165,7 +190,7 @@ impl EngineSet {
     /// Records what an engine beside the loop said.
     pub(super) fn record_aux(&mut self, aux: AuxEngine, question: &Question<'_>, heard: &Result<Answer, EngineError>) {
         let recorder = match aux {
-            AuxEngine::Advisor => self.recorders.advisor.as_mut(),
+            AuxEngine::Advisor(_) => self.recorders.advisor.as_mut(),
             AuxEngine::Reviewer => self.recorders.reviewer.as_mut(),
         };
         note(recorder, question, heard);

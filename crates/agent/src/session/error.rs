@@ -10,6 +10,7 @@ use tripwire_core::record::canonical::CanonicalError;
 use tripwire_core::run::ending::Ending;
 use tripwire_fs::file::FileError;
 use tripwire_session::driver::DriverError;
+use tripwire_workspace::geometry::report_parts::UnreadReportError;
 use tripwire_workspace::loop_lock::LoopLockError;
 
 /// Why a session cannot be begun or go on.
@@ -36,6 +37,9 @@ pub enum SessionError {
         /// The order.
         path: PathBuf,
     },
+    /// A report waits for a person.
+    #[error(transparent)]
+    Unread(#[from] UnreadReportError),
     /// The session was begun by something else.
     #[error("session {session} is not one of `tripwire agent`")]
     NotOurs {
@@ -76,6 +80,10 @@ impl Explain for SessionError {
             Self::File(error) => error.hint(),
             Self::StopStands { .. } => "take the order back with `tripwire resume`".into(),
             Self::NotOurs { .. } => "list the sessions with `tripwire status`".into(),
+            Self::Unread(error) => error.hint(),
+            Self::Over { session, ending } if ending.can_be_restarted() => {
+                format!("open it again with `tripwire resume --restart --session {session}`, then say the same again").into()
+            }
             Self::Over { .. } | Self::Changed { .. } => "begin a new session with `tripwire agent --task FILE`".into(),
             Self::SavedEngines(error) => error.hint(),
             Self::Canonical(_) => "this is a defect of tripwire; please report it".into(),
@@ -92,6 +100,7 @@ impl Explain for SessionError {
             | Self::Changed { .. }
             | Self::SavedEngines(_)
             | Self::Locked(_) => ExitClass::BadInput,
+            Self::Unread(error) => error.exit_class(),
             Self::Driver(error) => error.exit_class(),
             Self::File(_) => ExitClass::DoesNotHold,
             Self::Canonical(_) => ExitClass::Internal,

@@ -8,10 +8,11 @@ use std::time::Duration;
 use tripwire_authority::{Confinement, Need, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
-use tripwire_core::input::{Authority, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict};
+use tripwire_core::input::{Authority, EngineSwitched, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict};
 use tripwire_core::label::Label;
 use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::record::chain::Digest;
+use tripwire_core::run::line::Switched;
 use tripwire_core::run::record::{Answer, Call, CallOutcome, Returned, ReviewAnswer, Reviewed, Spent, Work};
 use tripwire_core::units::{Count, MicroUsd, RunMillis, Tokens};
 use tripwire_core::usage::Usage;
@@ -61,8 +62,8 @@ impl Facts<'_> {
     }
 
     /// The request to ask the model.
-    pub(super) fn model_request(&self) -> Request {
-        self.loops_own_request(MODEL, None)
+    pub(super) fn model_request(&self, reserve_micro_usd: Option<MicroUsd>) -> Request {
+        Request { reserve_micro_usd, ..self.loops_own_request(MODEL, None) }
     }
 
     /// The request to apply a reviewed change.
@@ -137,13 +138,15 @@ impl Facts<'_> {
     }
 
     /// The model's turn: what it used, what it cost, how full its window is.
-    pub(super) fn model_event(&self, answer: &Answer) -> AgentEvent {
+    pub(super) fn model_event(&self, answer: &Answer, asked: Tokens) -> AgentEvent {
         if let Some(work) = &answer.work {
             return self.work_event(answer, work);
         }
         let usage = &answer.usage;
         AgentEvent {
-            context_tokens: Some(usage.context()),
+            // A server that gives no figures must not look like an empty context.
+            context_estimated: usage.context() == Tokens::ZERO,
+            context_tokens: Some(if usage.context() == Tokens::ZERO { asked } else { usage.context() }),
             context_window: self.engines.window_of(&answer.engine),
             latency_ms: self.took_ms(),
             output_length: Tokens::new(u64::try_from(answer.text.chars().count()).unwrap_or(u64::MAX)),
@@ -226,7 +229,7 @@ impl Facts<'_> {
 }
 
 /// What the tokens of one question cost.
-fn charge(cost_of: CallCost, model: &Label, usage: &Usage) -> Option<MicroUsd> {
+pub(super) fn charge(cost_of: CallCost, model: &Label, usage: &Usage) -> Option<MicroUsd> {
     let cost = prices::cost(model.as_str(), usage);
     match (cost_of, cost.basis) {
         (CallCost::Free, PriceBasis::Listed | PriceBasis::HighestKnown)
@@ -235,6 +238,12 @@ fn charge(cost_of: CallCost, model: &Label, usage: &Usage) -> Option<MicroUsd> {
             Some(cost.micro_usd)
         }
     }
+}
+
+/// A switch of engines, as the chain hears of it.
+pub(super) fn switched(switched: &Switched) -> EngineSwitched {
+    let Switched { from, reason, to } = switched;
+    EngineSwitched { from: from.clone(), to: to.clone(), reason: Label::cut(reason) }
 }
 
 pub(super) fn verdict(reviewed: &Reviewed) -> ReviewVerdict {

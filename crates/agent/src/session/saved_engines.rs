@@ -18,8 +18,9 @@ const BYTES_MAX: u64 = 64 * 1_024;
 pub struct SavedEngines {
     /// The engines in the order in which they are taken.
     pub engines: Vec<String>,
-    /// The advisor.
-    pub advisor: Option<String>,
+    /// The advisors in the order in which they are asked.
+    #[serde(default)]
+    pub advisors: Vec<String>,
     /// The reviewer.
     pub reviewer: Option<String>,
 }

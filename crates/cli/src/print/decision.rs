@@ -1,7 +1,7 @@
 //! Decisions for a person: one line for what the agent did and the answer, and below it the reasons and what follows.
 
 use crate::print;
-use tripwire_core::chain::event::{Action, AgentEvent};
+use tripwire_core::chain::event::AgentEvent;
 use tripwire_core::counted::counted;
 use tripwire_core::decision::{ActivityMode, Decision, Finding, Level};
 use tripwire_core::effect::{Effect, Sameness};
@@ -94,13 +94,13 @@ fn clock(ms: u64) -> String {
 /// What an input tells of.
 fn done(what: &What) -> String {
     match what {
-        What::Event(AgentEvent { action: Some(action), .. }) => shown(action),
+        What::Event(AgentEvent { action: Some(action), .. }) => action.named(),
         What::Event(event) => format!(
             "{}, {}",
             counted(event.budget_tokens().get(), "token"),
             counted(event.tool_calls.get(), "tool call")
         ),
-        What::Request(request) => format!("asks: {}", shown(&request.action)),
+        What::Request(request) => format!("asks: {}", request.action.named()),
         What::Result(result) => format!("result: {}", name(&result.status)),
         What::Tick => "(time passes)".to_owned(),
         What::Human(act) => match act.unsigned() {
@@ -110,21 +110,13 @@ fn done(what: &What) -> String {
         What::Advisor(_) => "the advisor answers".to_owned(),
         What::Review(review) => format!("a reviewer: {}", name(&review.verdict)),
         What::IterationStarted => "an iteration begins".to_owned(),
+        What::WorkspaceMeasured(_) => "the workspace was measured".to_owned(),
+        What::ReportStands(report) => format!("an unread report stands: {}", name(report)),
         What::Claim(_) => "says that it is done".to_owned(),
         What::Compacted(_) => "the context was compacted".to_owned(),
         What::Fault(_) => "a premise of the guard broke".to_owned(),
         What::PolicyDrift(drift) => format!("{} was edited on disk", drift.key),
         What::EngineSwitched(switch) => format!("{} goes on for {}", switch.to, switch.from),
-    }
-}
-
-/// An action as a person would write it: the signature, or tool and target where the signature erases the arguments.
-fn shown(action: &Action) -> String {
-    match (&action.signature, &action.target) {
-        (Some(signature), None) => signature.as_str().to_owned(),
-        (Some(signature), Some(_)) if !signature.as_str().ends_with("(...)") => signature.as_str().to_owned(),
-        (Some(_) | None, Some(target)) => format!("{}({target})", action.tool),
-        (None, None) => action.tool.as_str().to_owned(),
     }
 }
 
@@ -141,6 +133,7 @@ fn human(act: &HumanAct) -> &'static str {
         HumanAct::SetDirtyBits(_) => "sets dirty bits",
         HumanAct::RaiseBudget(_) => "raises the budget",
         HumanAct::AllowOnce(_) => "allows a held command once",
+        HumanAct::Prompt => "goes on after a loop",
         HumanAct::SetMode(_) => "changes what binds",
         HumanAct::MendGuard => "mends the guard",
         HumanAct::Other(_) | HumanAct::Signed(_) => "writes something down",

@@ -1,5 +1,6 @@
 //! `tripwire agent`: our own agent loop, from an objective to an exit code.
 
+mod available;
 pub(crate) mod example;
 pub(crate) mod report;
 pub(crate) mod worker;
@@ -10,6 +11,7 @@ use crate::limits;
 use crate::parity::AgentParity;
 use crate::print::terminal;
 use crate::print::{self, Form, Out};
+use crate::verbs::agent::available::{Unopened, first_available};
 use crate::verbs::agent::example::Example;
 use crate::verbs::agent::report::{Printer, Shown};
 use crate::verbs::agent::worker::{Team, WorkerError};
@@ -22,7 +24,7 @@ use std::time::Duration;
 use tripwire_agent::engines::cassette::{Binding, Recorder};
 use tripwire_agent::engines::sensitive::SensitivePaths;
 use tripwire_agent::engines::worker::OBJECTIVE_BYTES_MAX;
-use tripwire_agent::engines::{Engine, open};
+use tripwire_agent::engines::{chains, open};
 use tripwire_agent::session::{self, EngineSet, Plan, Recorders, SavedEngines, SessionEnd};
 use tripwire_core::explain::Explain;
 use tripwire_core::policy::{Limit, Policy, PolicyError, Profile};
@@ -64,15 +66,18 @@ pub(crate) struct AgentArgs {
     example: bool,
     #[command(flatten)]
     place: Where,
-    /// The engine that is asked.
+    /// The engine that is asked; `default` is Claude Code, then Gemini, then a local model. Without one the manifest's
+    /// `engines.chain` counts.
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
     /// The engine that takes over when the one before cannot go on; may be given several times.
     #[arg(long, value_name = "ENGINE")]
     fallback: Vec<String>,
-    /// The engine that is asked when the agent is stuck; a held loop does not go on without it.
+    /// The engine that is asked when the agent is stuck; a held loop does not go on without it. May be given several times:
+    /// the next one is asked when the one before has no answer. `default` is the strongest Claude model, then a local one,
+    /// then Gemini; without one the manifest's `engines.advisors` counts.
     #[arg(long, value_name = "ENGINE")]
-    advisor: Option<String>,
+    advisor: Vec<String>,
     /// Stage all changes and apply them only when this engine approves.
     #[arg(long, value_name = "ENGINE")]
     review: Option<String>,
@@ -127,7 +132,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<Exit, Problem> {
         Some(session) => resume(args, session),
         None => {
             let start = Start::of(args)?;
-            if args.engine.is_none() {
+            if start.names.engines == [ENGINE] && args.engine.is_none() {
                 print::say(NO_ENGINE);
             }
             Ok(begin(args, start)?.0)
@@ -152,10 +157,15 @@ struct Start {
 impl Start {
     /// What the command line says. Nothing is made.
     fn of(args: &AgentArgs) -> Result<Self, Problem> {
-        let mut engines = vec![args.engine.clone().unwrap_or_else(|| ENGINE.to_owned())];
-        engines.extend(args.fallback.iter().cloned());
-        let names = SavedEngines { engines, advisor: args.advisor.clone(), reviewer: args.review.clone() };
         let workspace = args.place.look()?;
+        let scalars = manifest(workspace.layout())?.map(|manifest| manifest.settings()).unwrap_or_default();
+        let given: Vec<String> = args.engine.iter().chain(&args.fallback).cloned().collect();
+        let mut engines = chains::named(&given, &scalars, chains::CHAIN_KEY, &chains::CHAIN);
+        if engines.is_empty() {
+            engines.push(ENGINE.to_owned());
+        }
+        let advisors = chains::named(&args.advisor, &scalars, chains::ADVISORS_KEY, &chains::ADVISORS);
+        let names = SavedEngines { engines, advisors, reviewer: args.review.clone() };
         if !workspace.root().is_dir() {
             return Err(Problem::open(workspace.root(), Error::from(ErrorKind::NotADirectory)));
         }
@@ -165,16 +175,18 @@ impl Start {
     }
 
     fn of_example(example: &Example) -> Self {
-        let names = SavedEngines { engines: vec![example.engine()], advisor: Some(example.advisor()), reviewer: None };
+        let names =
+            SavedEngines { engines: vec![example.engine()], advisors: vec![example.advisor()], reviewer: None };
         Self { objective: example.objective(), workspace: example.workspace(), names }
     }
 }
 
 /// Refuses what a worker cannot be or do, before anything is made.
 fn workers_fit(args: &AgentArgs, names: &SavedEngines, objective: &str) -> Result<(), Problem> {
-    for (aside, part) in [(&names.advisor, "advisor"), (&names.reviewer, "reviewer")] {
-        if let Some(name) = aside.clone().filter(|name| worker::command(name).is_some()) {
-            return Err(WorkerError::Aside { name, part }.into());
+    let advisors = names.advisors.iter().map(|name| (name, "advisor"));
+    for (name, part) in advisors.chain(names.reviewer.iter().map(|name| (name, "reviewer"))) {
+        if worker::command(name).is_some() {
+            return Err(WorkerError::Aside { name: name.clone(), part }.into());
         }
     }
     let worker = names.engines.iter().find(|name| worker::command(name).is_some());
@@ -252,7 +264,10 @@ fn resume(args: &AgentArgs, session: &str) -> Result<Exit, Problem> {
         (None, Err(error)) => return Err(error.into()),
         (Some(_), kept) => SavedEngines {
             engines: args.engine.iter().chain(&args.fallback).cloned().collect(),
-            advisor: args.advisor.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.advisor.clone())),
+            advisors: match (args.advisor.is_empty(), &kept) {
+                (true, Ok(kept)) => kept.advisors.clone(),
+                (true, Err(_)) | (false, _) => args.advisor.clone(),
+            },
             reviewer: args.review.clone().or_else(|| kept.as_ref().ok().and_then(|kept| kept.reviewer.clone())),
         },
     };
@@ -314,22 +329,22 @@ fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Res
     let environment = |name: &str| std::env::var(name).ok();
     let sensitive = sensitive_paths(workspace.layout())?;
     let team = Team { workspace: workspace.clone(), settings: worker_settings(args, workspace) };
-    let opened = |name: &String| {
-        let engine = match worker::command(name) {
-            Some((program, words)) => team.open(name, program, words).map_err(Problem::from),
-            None => open(name, &environment).map_err(Problem::from),
+    let open = |name: &str| {
+        let opened = match worker::command(name) {
+            Some((program, words)) => team.open(name, program, words).map_err(Unopened::from),
+            None => open(name, &environment).map_err(Unopened::from),
         };
-        engine.map(|engine| sensitive.guard(engine))
+        opened.map(|engine| sensitive.guard(engine))
     };
-    let chain = names.engines.iter().map(opened).collect::<Result<Vec<Box<dyn Engine>>, Problem>>()?;
-    let advisor = names.advisor.as_ref().map(opened).transpose()?;
-    let reviewer = names.reviewer.as_ref().map(opened).transpose()?;
+    let chain = first_available(&names.engines, &open)?;
+    let advisors = first_available(&names.advisors, &open)?;
+    let reviewer = names.reviewer.as_deref().map(open).transpose().map_err(Unopened::problem)?;
     let recorders = match &args.record {
         None => Recorders::default(),
         Some(file) => Recorders {
             model: Some(recorder(file, "the model's answers")?),
-            advisor: advisor
-                .as_ref()
+            advisor: advisors
+                .first()
                 .map(|_| recorder(&beside(file, "advisor"), "the advisor's answers"))
                 .transpose()?,
             reviewer: reviewer
@@ -338,7 +353,7 @@ fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Res
                 .transpose()?,
         },
     };
-    Ok(EngineSet { chain, advisor, reviewer, recorders, probed: None })
+    Ok(EngineSet { chain, advisors, reviewer, recorders, probed: None })
 }
 
 /// What the command line sets in the policy of a worker's own session; time and money are what is left of ours.
@@ -362,12 +377,19 @@ fn worker_settings(args: &AgentArgs, workspace: &Workspace) -> Vec<(String, Stri
 
 /// What only ever goes to a local engine, as the manifest says.
 fn sensitive_paths(layout: &Layout) -> Result<SensitivePaths, Problem> {
+    match manifest(layout)? {
+        Some(manifest) => SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::from),
+        None => Ok(SensitivePaths::default()),
+    }
+}
+
+/// The manifest, where there is one.
+fn manifest(layout: &Layout) -> Result<Option<Manifest>, Problem> {
     let file = layout.manifest();
     if file.symlink_metadata().is_err() {
-        return Ok(SensitivePaths::default());
+        return Ok(None);
     }
-    let manifest = Manifest::load(&file).map_err(PolicyFileError::from)?;
-    SensitivePaths::of_manifest(&manifest.settings()).map_err(Problem::from)
+    Ok(Some(Manifest::load(&file).map_err(PolicyFileError::from)?))
 }
 
 /// A new cassette; one that is there is never written over.
@@ -417,7 +439,7 @@ fn exit_of(ending: &Ending) -> Exit {
         Ending::Completed { .. } => Exit::Unverified,
         Ending::Held { reason } => Exit::of_hold(*reason),
         Ending::Stopped { reason } => Exit::of_stop(*reason),
-        Ending::SystemError { .. } | Ending::NoEngine { .. } => Exit::HardStop,
+        Ending::SystemError { .. } | Ending::ToolFailed { .. } | Ending::NoEngine { .. } => Exit::HardStop,
         Ending::Refused { .. } => Exit::Refused,
         Ending::OutOfIterations => Exit::Clock,
         Ending::Parked { .. } => Exit::Parked,

@@ -266,9 +266,24 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
         after.take(args.reason.sign(HumanAct::RaiseBudget(MicroUsd::new(by))))?;
         said.say(&format!("the money budget is raised by {}", money::exactly(by)));
     }
-    if after.view().is_some_and(|view| view.stopped.is_some()) && args.restart {
-        after.take(args.reason.sign(HumanAct::Restart))?;
-        said.say("the session is started again by a person");
+    if args.restart {
+        match after.driver.as_ref().map(|driver| ended::can_be_restarted(layout, driver)) {
+            Some(true) => {
+                after.take(args.reason.sign(HumanAct::Restart))?;
+                said.say("the session is open again: a person restarted it");
+            }
+            Some(false) if after.view().is_some_and(|view| view.stopped.is_none()) => {
+                said.say("nothing is to be restarted: the session has not ended by itself");
+            }
+            Some(false) => {
+                said.say("this run cannot be restarted, its client has ended: start a new one with `tripwire run`");
+                said.session = after.session();
+                said.json = args.form.json;
+                said.print()?;
+                return Ok(Exit::Held);
+            }
+            None => {}
+        }
     }
     if after.view().is_some_and(|view| view.stopped.is_none() && view.held.is_some_and(is_cleared_by_resume)) {
         after.take(args.reason.sign(HumanAct::Resume))?;
@@ -291,7 +306,11 @@ const fn is_cleared_by_resume(hold: HoldReason) -> bool {
         | HoldReason::GuardFailure
         | HoldReason::Converged
         | HoldReason::Paused => true,
-        HoldReason::NoProgress | HoldReason::IterationCap | HoldReason::Money => false,
+        HoldReason::NoProgress
+        | HoldReason::IterationCap
+        | HoldReason::UnreadBlocker
+        | HoldReason::UnreadCheckpoint
+        | HoldReason::Money => false,
     }
 }
 
@@ -342,15 +361,27 @@ pub(crate) fn ack(args: &AckArgs) -> Result<Exit, Problem> {
     let layout: &Layout = workspace.layout();
     let mut said = ControlReport::new("ack", None);
     let reports = args.report.map_or(vec![ReportName::Blocker, ReportName::Checkpoint], |report| vec![report]);
-    let mut files = Vec::new();
+    let (mut files, mut writers) = (Vec::new(), Vec::new());
     for report in &reports {
-        if report.file().remove(layout)? == Removed::Now {
+        writers.extend(report.file().writers(layout));
+        let removed = match args.which.named() {
+            Some(session) => report.file().remove_for(layout, session)?,
+            None => report.file().remove(layout)?,
+        };
+        if removed == Removed::Now {
             files.push(report.control());
             said.say(&format!("`{}` is acknowledged and removed", report.file().path(layout).display()));
         }
     }
-    let mut after = After::of(&args.which, &workspace)?.removed(args.reason.removed(files));
+    let mut after = After::of(&args.which, &workspace)?.removed(args.reason.removed(files.clone()));
     after.take(What::Tick)?;
+    // Each session that wrote a report hears of it at once, not only the newest one.
+    for writer in writers.iter().filter(|writer| after.session().as_ref() != Some(writer)) {
+        let Ok(session) = SessionId::parse(writer) else { continue };
+        let Ok(driver) = Driver::resume(layout, &session) else { continue };
+        let driver = Some(driver.signed_by(workspace::signing(&workspace)));
+        After { driver, records: None }.removed(args.reason.removed(files.clone())).take(What::Tick)?;
+    }
     for (hold, report) in reports.iter().map(|report| report.act()) {
         // The report of this hold was never written, or it was removed meanwhile.
         if after.view().is_some_and(|view| view.held == Some(hold)) {

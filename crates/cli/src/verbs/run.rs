@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
-use tripwire_session::driver::{Driver, StepOutcome};
+use tripwire_session::driver::{Driver, Reporting, StepOutcome};
 use tripwire_supervisor::{self as supervisor, Notifier, Output, Presence, RunError, RunOptions, WatchLimits};
 use tripwire_workspace::clock;
 
@@ -100,6 +100,7 @@ fn options(args: &RunArgs) -> Result<RunOptions, Problem> {
         fallbacks: args.engine_fallback.iter().map(words).collect(),
         output: Output::Passed,
         presence: if person { Presence::Terminal } else { Presence::Headless },
+        reporting: Reporting::Own,
         signing: workspace::signing(&workspace),
         limits: WatchLimits::at_most(std::env::var(WatchLimits::SECONDS_VARIABLE).ok().as_deref()),
         workspace,

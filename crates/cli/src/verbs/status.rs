@@ -301,8 +301,8 @@ impl<'a> Status<'a> {
 /// The file by which a person answers a hold, if one does.
 const fn file_of_hold(hold: HoldReason) -> Option<ControlFile> {
     match hold {
-        HoldReason::NoProgress => Some(ControlFile::BlockerReport),
-        HoldReason::IterationCap => Some(ControlFile::Checkpoint),
+        HoldReason::NoProgress | HoldReason::UnreadBlocker => Some(ControlFile::BlockerReport),
+        HoldReason::IterationCap | HoldReason::UnreadCheckpoint => Some(ControlFile::Checkpoint),
         HoldReason::Paused => Some(ControlFile::Pause),
         HoldReason::Loop
         | HoldReason::SoftSuspend
@@ -352,10 +352,11 @@ fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
             view.remaining_budget.get()
         ),
         format!(
-            "work        {}{}; context {} %; iteration {}, step {}, {} failed in a row",
+            "work        {}{}; context {} %{}; iteration {}, step {}, {} failed in a row",
             name(&verdict),
             crate::print::verdict::skipped(&view),
             view.context_percent.get(),
+            if view.context_estimated { " (estimated: no figures)" } else { "" },
             iterations.get(),
             steps.get(),
             view.consecutive_failures.get()

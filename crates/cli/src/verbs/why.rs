@@ -133,6 +133,7 @@ impl Answer<'_> {
             | HumanAct::RaiseBudget(_)
             | HumanAct::MendGuard
             | HumanAct::AllowOnce(_)
+            | HumanAct::Prompt
             | HumanAct::Signed(_)
             | HumanAct::SetMode(_) => serde_json::to_string(act).unwrap_or_default(),
         };

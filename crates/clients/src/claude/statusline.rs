@@ -118,6 +118,8 @@ const fn word(hold: HoldReason) -> &'static str {
         HoldReason::GuardFailure => "guard broken",
         HoldReason::Converged => "converged",
         HoldReason::Paused => "paused",
+        HoldReason::UnreadBlocker => "unread report",
+        HoldReason::UnreadCheckpoint => "unread checkpoint",
     }
 }
 

@@ -117,6 +117,8 @@ fn turn_of(decision: &Decision) -> Turn {
                 | HoldReason::Money
                 | HoldReason::Context
                 | HoldReason::GuardFailure
+                | HoldReason::UnreadBlocker
+                | HoldReason::UnreadCheckpoint
                 | HoldReason::Converged,
             )
             | CycleTerminationError::Stopped(_)

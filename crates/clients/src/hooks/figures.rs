@@ -27,16 +27,37 @@ pub(super) fn new(call: &HookCall, memory: &mut HookMemory, window: Option<Token
             Err(_) => {}
         }
     }
-    // Without a record the tokens are estimated from what is seen: they must never count as nothing.
-    if let (Event::Done(tool, outcome), true) = (&call.event, unread) {
-        events.push(event(&usage::estimate(&tool.input, &outcome.output), None, None));
-    }
+    memory.note_figures(unread, !events.is_empty());
     if call.client.adapter().hooks.step_source == StepSource::ModelRequests {
         // Such a client numbers its model requests for us, and its calls are told apart by that number too.
         let step = step(call, memory, None);
         events.iter_mut().for_each(|event| event.turn_id.clone_from(&step));
     }
     events.into_iter().map(What::Event).collect()
+}
+
+/// Puts into a call's event what nobody gave figures for. Without a record its tokens are estimated from its size: they must never
+/// count as nothing. Where no figures come at all, the context is estimated from the lines of output (CTX-1).
+pub(super) fn fill_in(call: &HookCall, memory: &mut HookMemory, window: Tokens, event: &mut AgentEvent) {
+    let Event::Done(tool, outcome) = &call.event else { return };
+    if memory.is_unread() {
+        let figures = usage::estimate(&tool.input, &outcome.output);
+        let priced = self::event(&figures, None, None);
+        let AgentEvent { cache_read_tokens, cache_write_tokens, cost_micro_usd, input_tokens, model, .. } = priced;
+        let AgentEvent { output_tokens, reasoning_tokens, token_count, .. } = priced;
+        (event.cache_read_tokens, event.cache_write_tokens) = (cache_read_tokens, cache_write_tokens);
+        (event.cost_micro_usd, event.model) = (cost_micro_usd, model);
+        (event.input_tokens, event.output_tokens) = (input_tokens, output_tokens);
+        (event.reasoning_tokens, event.token_count) = (reasoning_tokens, token_count);
+    }
+    // A sub-agent has a context of its own.
+    if call.agent.is_none() {
+        let lines = u64::try_from(outcome.output.lines().count()).unwrap_or(u64::MAX);
+        if let Some(percent) = memory.estimate_context(lines) {
+            let used = window.get().saturating_mul(percent).checked_div(100).unwrap_or(0);
+            (event.context_tokens, event.context_estimated) = (Some(Tokens::new(used)), true);
+        }
+    }
 }
 
 /// Reads the transcripts and counts nothing: what an earlier session left is not this one's.

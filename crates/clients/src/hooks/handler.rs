@@ -77,8 +77,10 @@ impl HookHandler<'_> {
         let mut taken = Vec::new();
         let answer = match &call.event {
             Event::SessionStarted(source) => {
-                if *source == Source::Resumed {
-                    figures::skip(call, &mut memory);
+                match source {
+                    Source::Resumed => figures::skip(call, &mut memory),
+                    Source::Compacted => memory.forget_context(),
+                    Source::Startup => {}
                 }
                 self.begin(call, *source)?
             }
@@ -162,12 +164,17 @@ impl HookHandler<'_> {
             inputs::note_starter(call, memory);
             before.extend(inputs::newcomer(call, memory));
             newcomers = before.len();
+            before.extend(inputs::goes_on(call, &driver.view()));
             before.extend(figures::new(call, memory, window::read(self.workspace.layout(), &call.session)));
         }
         let Some(last) = self.last_input(&context, driver, memory)?.or_else(|| before.pop()) else {
             return Ok(Answer::Pass);
         };
+        let goes_on = before.iter().any(inputs::is_prompt);
         taken.push(driver.take_all_now(before, last, self.clock)?);
+        if goes_on {
+            driver.withdraw_blocker()?;
+        }
         let decisions: Vec<&Decision> =
             taken.iter().flat_map(|taken| taken.before.iter().chain([&taken.decision])).collect();
         let turned_away = decisions.iter().any(|decision| decision.safety.rule == Rule::GateAgents);
@@ -204,6 +211,7 @@ impl HookHandler<'_> {
                 let mut observer = foreign.observer(self.workspace.layout());
                 let mut event = context.event(tool, outcome, &mut observer, memory);
                 event.changes = self.changes.clone();
+                figures::fill_in(call, memory, driver.policy().context.default_window, &mut event);
                 foreign.keep_observer(self.workspace.layout(), &observer);
                 Some(What::Event(event))
             }
@@ -221,7 +229,10 @@ impl HookHandler<'_> {
                 let verified = driver.view().verdict == Verification::Verified || converges;
                 Some(context.claim(if verified { Verified::SoFar } else { Verified::No }))
             }
-            Event::Compacted => Some(inputs::compacted()),
+            Event::Compacted => {
+                memory.forget_context();
+                Some(inputs::compacted())
+            }
             Event::AgentStarted | Event::AgentEnded | Event::SessionStarted(_) | Event::Compacting | Event::Other => {
                 None
             }

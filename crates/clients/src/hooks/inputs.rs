@@ -9,12 +9,15 @@ use crate::protected::{self, ProtectedPaths};
 use std::path::Path;
 use tripwire_authority::{Confinement, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, ErrorClass, Flag, Outcome as Ended, Status};
-use tripwire_core::input::{Authority, Claim, Compaction, Grant, Permission, Request, What};
+use tripwire_core::chain::ChainView;
+use tripwire_core::effect::{HoldReason, StopReason};
+use tripwire_core::input::{Authority, Claim, Compaction, Grant, HumanAct, Permission, Request, What};
 use tripwire_core::label::Label;
 use tripwire_core::units::RunMillis;
 use tripwire_judge::{self as judge, Judge};
 use tripwire_observe::{Observer, RawCall, observe};
 use tripwire_session::driver::Driver;
+use tripwire_workspace::account;
 
 /// Tools that start a sub-agent, under the names that the clients give them.
 const STARTERS: &[&str] = &["Agent", "Task", "spawn_agent"];
@@ -162,6 +165,21 @@ pub(super) fn note_starter(call: &HookCall, memory: &mut HookMemory) {
     {
         memory.starts_one(call.agent.as_ref().map(|agent| agent.id.as_str()));
     }
+}
+
+/// A person speaks in a session whose turn a loop ended: that is their decision to go on, and it is written down as one.
+pub(super) fn goes_on(call: &HookCall, view: &ChainView) -> Option<What> {
+    let looped = match (view.stopped, view.held) {
+        (Some(reason), _) => matches!(reason, StopReason::SystemError | StopReason::InfiniteLoop),
+        (None, held) => held == Some(HoldReason::Loop),
+    };
+    let spoke = call.event == Event::Prompt && call.agent.is_none();
+    (looped && spoke).then(|| What::Human(HumanAct::Prompt.signed(&account::current(), "a new prompt")))
+}
+
+/// Whether an input is that decision.
+pub(super) fn is_prompt(what: &What) -> bool {
+    matches!(what, What::Human(act) if matches!(act.unsigned(), (HumanAct::Prompt, _)))
 }
 
 /// The client compacted the context; how much is left the next figures tell.

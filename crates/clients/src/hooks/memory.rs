@@ -33,6 +33,15 @@ pub(super) struct HookMemory {
     records: Vec<(Fingerprint, SessionUsage)>,
     /// Model requests that the client announced, for clients that do so.
     pub(super) model_requests: u64,
+    /// Lines of output since the context began, while no figures came.
+    output_lines: u64,
+    /// Calls that ended without any figures before or with them.
+    calls_without_figures: u32,
+    /// Figures came at least once.
+    has_figures: bool,
+    /// The client's record could not be read at this event.
+    #[serde(skip)]
+    unread: bool,
 }
 
 impl HookMemory {
@@ -50,6 +59,32 @@ impl HookMemory {
         keep_newest(&mut self.parents, AGENTS_MAX);
         keep_newest(&mut self.records, RECORDS_MAX);
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Notes whether this event's look at the client's record gave figures.
+    pub(super) const fn note_figures(&mut self, unread: bool, found: bool) {
+        self.unread = unread;
+        self.has_figures |= found;
+    }
+
+    /// Whether the client's record could not be read at this event.
+    pub(super) const fn is_unread(&self) -> bool {
+        self.unread
+    }
+
+    /// How full the context is, in per cent, after so many more lines of output, by the seed's heuristic: 500 lines are 70 %. None
+    /// where figures come, or may still come: a record may be read a few calls late.
+    pub(super) fn estimate_context(&mut self, lines: u64) -> Option<u64> {
+        const FIGURES_LATE_MAX: u32 = 5;
+        self.output_lines = self.output_lines.saturating_add(lines);
+        self.calls_without_figures = self.calls_without_figures.saturating_add(1);
+        let hopeless = self.unread || self.calls_without_figures > FIGURES_LATE_MAX;
+        (hopeless && !self.has_figures).then(|| (self.output_lines.saturating_mul(70) / 500).min(100))
+    }
+
+    /// The context begins anew.
+    pub(super) const fn forget_context(&mut self) {
+        self.output_lines = 0;
     }
 
     /// What was counted of a transcript.

@@ -6,6 +6,8 @@
 use crate::label::{Fingerprint, Label};
 use crate::sketch::{Sketch, WordSketch};
 use crate::units::{Count, MicroUsd, Price, RunMillis, Tokens};
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use serde::de::Error as _;
 use serde::ser::SerializeSeq;
@@ -30,6 +32,9 @@ pub struct AgentEvent {
     /// What changed on disk while the call ran, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<DiskChanges>,
+    /// The figure of the context is an estimate, because nobody gave one.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub context_estimated: bool,
     /// Tokens now in the model's context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<Tokens>,
@@ -230,6 +235,17 @@ impl Action {
     #[must_use]
     pub fn signed(&self) -> Fingerprint {
         self.signature.as_ref().unwrap_or(&self.tool).fingerprint()
+    }
+
+    /// The action as a person would write it: the signature, or tool and target where the signature erases the arguments.
+    #[must_use]
+    pub fn named(&self) -> String {
+        match (&self.signature, &self.target) {
+            (Some(signature), None) => String::from(signature.as_str()),
+            (Some(signature), Some(_)) if !signature.as_str().ends_with("(...)") => String::from(signature.as_str()),
+            (Some(_) | None, Some(target)) => format!("{}({target})", self.tool),
+            (None, None) => String::from(self.tool.as_str()),
+        }
     }
 
     /// What a person reads in a report.

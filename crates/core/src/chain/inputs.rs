@@ -4,7 +4,7 @@ use super::Chain;
 use super::activity::{ActivityReading, NewStep, Sign, Surroundings};
 use super::event::AgentEvent;
 use super::feedback::ExecutionResult;
-use super::gate::context::Tier;
+use super::gate::context::{Basis, Tier};
 use super::gate::dirty_bits::{ClaimAnswer, Verification, docs_prompt, test_prompt};
 use super::gate::iterations::{Begin, Ended};
 use super::gate::{identity, permission};
@@ -16,9 +16,9 @@ use crate::effect::{
 use crate::enforcement::{CycleTerminationError, EnforcementError};
 use crate::input::{AdvisorReply, Claim, Compaction, Counter, EngineSwitched, Fault, HumanAct, Report, Request, What};
 use crate::label::{Fingerprint, Label};
-use crate::policy::{OnGuardFailure, Profile};
+use crate::policy::{OnGuardFailure, Profile, Switch};
 use crate::rules::Rule;
-use crate::units::{Count, StepId};
+use crate::units::{Count, RunMillis, StepId};
 use alloc::format;
 
 impl Chain {
@@ -33,6 +33,8 @@ impl Chain {
             What::Advisor(reply) => self.take_advice(reply, turn),
             What::Review(review) => self.state.gate.reviews.note(*review),
             What::IterationStarted => self.begin_iteration(turn),
+            What::WorkspaceMeasured(measured) => self.mind_convergence(measured.workspace_hash.fingerprint(), turn),
+            What::ReportStands(report) => self.hold_for_report(*report, turn),
             What::Claim(claim) => self.take_claim(claim, turn),
             What::Compacted(compaction) => self.take_compaction(compaction, turn),
             What::Fault(Fault { cause, fix }) => self.break_premise(turn, cause.as_str(), fix.as_str()),
@@ -43,6 +45,7 @@ impl Chain {
             What::EngineSwitched(EngineSwitched { from, to, reason }) => {
                 let text = format!("`{to}` goes on for `{from}`: {reason}");
                 turn.note(FindingKind::EngineSwitch, Rule::EngineFallback, &text);
+                self.state.gate.dirty.forget_refusals();
             }
         }
     }
@@ -55,7 +58,7 @@ impl Chain {
             state.gate.iterations.step();
         }
         let spent = state.gate.money.spent();
-        state.gate.observe(&self.policy, event, turn.place.at, new_step);
+        state.gate.observe(&self.policy, event, turn.place.at);
         let around = Surroundings {
             place: turn.place,
             spent,
@@ -79,7 +82,10 @@ impl Chain {
         }
         // A sub-agent has a context of its own: a fresh one must not clear the block of the main one.
         if let (Some(used), None) = (event.context_tokens, &event.agent_id) {
-            let climbed = state.gate.context.observe(&self.policy.context, used, event.context_window);
+            let climbed = match event.context_estimated {
+                true => state.gate.context.estimate(&self.policy, used),
+                false => state.gate.context.observe(&self.policy.context, used, event.context_window),
+            };
             self.mind_context(turn, climbed);
         }
     }
@@ -92,11 +98,15 @@ impl Chain {
         }
         let Some(tier) = climbed else { return };
         let percent = gate.context.percent();
+        let basis = match gate.context.basis() {
+            Basis::Estimate => " (estimated: there are no figures)",
+            Basis::Nothing | Basis::Figures => "",
+        };
         let text = match tier {
             Tier::Roomy => return,
-            Tier::Warning => format!("WARNING: Context at {percent}%. Consider /compact"),
-            Tier::Mandatory => format!("MANDATORY: Context at {percent}%. Compacting..."),
-            Tier::HardBlock => format!("HARD_BLOCK: Context at {percent}%"),
+            Tier::Warning => format!("WARNING: Context at {percent}%{basis}. Consider /compact"),
+            Tier::Mandatory => format!("MANDATORY: Context at {percent}%{basis}. Compacting..."),
+            Tier::HardBlock => format!("HARD_BLOCK: Context at {percent}%{basis}"),
         };
         turn.note(FindingKind::CompactionGate, Rule::ContextTiers, &text);
         if !gate.is_armed() {
@@ -116,6 +126,7 @@ impl Chain {
     }
 
     fn take_request(&mut self, request: &Request, turn: &mut Turn<'_>) {
+        self.state.gate.begin_call();
         turn.refusal = self.check_authority(request).err();
         if turn.refusal.as_ref().is_some_and(|(rule, _)| *rule == Rule::Reach) {
             let text = format!("`{}` is out of the agent's reach", request.action.shown());
@@ -170,7 +181,7 @@ impl Chain {
 
     fn take_result(&mut self, result: ExecutionResult) {
         if result.status.is_execution_error() {
-            self.state.gate.health.fall(self.policy.health.incident_cost);
+            self.state.gate.charge_result(&self.policy);
         }
     }
 
@@ -205,11 +216,13 @@ impl Chain {
             }
             HumanAct::Acknowledge(Report::Blocker) => {
                 gate.standing.clear(HoldReason::NoProgress);
+                gate.standing.clear(HoldReason::UnreadBlocker);
                 self.state.progress.set_failures(Count::ZERO);
                 "a person cleared the blocker report"
             }
             HumanAct::Acknowledge(Report::Checkpoint) => {
                 gate.standing.clear(HoldReason::IterationCap);
+                gate.standing.clear(HoldReason::UnreadCheckpoint);
                 gate.iterations.set_count(Count::ZERO);
                 "a person cleared the checkpoint"
             }
@@ -227,6 +240,10 @@ impl Chain {
             HumanAct::RaiseBudget(by) => {
                 gate.money.raise(*by);
                 "a person raised the money budget"
+            }
+            HumanAct::Prompt => {
+                self.go_on_after_loop(turn.place.at);
+                "a person spoke again after a loop: the session goes on"
             }
             HumanAct::AllowOnce(code) => gate.floor.allow(code, turn.place.at, by.as_ref()).words(),
             HumanAct::SetMode(mode) => {
@@ -252,9 +269,55 @@ impl Chain {
             gate.standing.clear(hold);
         }
         gate.context.forget_tier();
-        gate.health.lift(self.policy.health.soft_suspend_threshold);
+        gate.end_suspension(&self.policy);
         if gate.standing.clear(HoldReason::Loop) {
             self.state.activity.loops.begin_anew();
+        }
+    }
+
+    /// A person speaks again after a loop ended the agent's turn: a decision to go on, with another approach. What else holds or
+    /// ended the session stays.
+    fn go_on_after_loop(&mut self, at: RunMillis) {
+        let gate = &mut self.state.gate;
+        match gate.standing.stopped() {
+            Some(StopReason::SystemError | StopReason::InfiniteLoop) => {
+                gate.reopen(&self.policy, at);
+                self.state.activity.begin_anew(at);
+            }
+            Some(StopReason::StoppedByPerson | StopReason::HardStop | StopReason::Runaway | StopReason::WallClock) => {}
+            None => {
+                if gate.standing.clear(HoldReason::Loop) {
+                    self.state.activity.begin_anew(at);
+                }
+            }
+        }
+    }
+
+    /// A report that was there before the session began holds it until a person has read it.
+    fn hold_for_report(&mut self, report: Report, turn: &mut Turn<'_>) {
+        let (hold, kind, rule) = match report {
+            Report::Blocker => (HoldReason::UnreadBlocker, FindingKind::NoProgress, Rule::Progress),
+            Report::Checkpoint => (HoldReason::UnreadCheckpoint, FindingKind::IterationCap, Rule::IterationCap),
+        };
+        let gate = &mut self.state.gate;
+        if !gate.standing.hold(hold) {
+            return;
+        }
+        turn.note(kind, rule, hold.in_short());
+        if gate.is_armed() {
+            turn.draft.cause(Effect::Hold(hold));
+            turn.draft.cause(Effect::Notify(hold.explain().into()));
+        }
+    }
+
+    /// The workspace at the end of an iteration: three equal ones are convergence (PERM-1).
+    fn mind_convergence(&mut self, workspace: Fingerprint, turn: &mut Turn<'_>) {
+        let gate = &mut self.state.gate;
+        let converged = gate.iterations.note_workspace(workspace);
+        let binds = self.policy.limits.stop_on_convergence == Switch::On && gate.is_armed();
+        if converged && binds && gate.standing.hold(HoldReason::Converged) {
+            turn.draft.cause(Effect::Hold(HoldReason::Converged));
+            turn.draft.cause(Effect::Notify(HoldReason::Converged.explain().into()));
         }
     }
 
@@ -284,6 +347,10 @@ impl Chain {
         }
         if self.state.progress.has_worked() {
             self.close_iteration(turn);
+        }
+        // What is refused is no attempt: it counts neither as an iteration nor against the cap.
+        if self.state.gate.is_held_back(&self.policy) {
+            return;
         }
         match self.state.gate.iterations.begin(&self.policy.safety, turn.place.at) {
             Begin::Begun => {}
@@ -357,11 +424,7 @@ impl Chain {
                     interrupt_reason: None,
                     verdict: Some(verdict),
                 }));
-                let converged = gate.iterations.note_workspace(workspace);
-                if converged && self.policy.limits.stop_on_convergence == crate::policy::Switch::On && gate.is_armed() {
-                    gate.standing.hold(HoldReason::Converged);
-                    turn.draft.cause(Effect::Hold(HoldReason::Converged));
-                }
+                self.mind_convergence(workspace, turn);
             }
         }
     }

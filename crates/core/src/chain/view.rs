@@ -19,6 +19,8 @@ pub struct ChainView {
     pub budget_micro_usd: Option<MicroUsd>,
     /// Failed iterations in a row.
     pub consecutive_failures: Count,
+    /// The figure of the context is an estimate, because nobody gives figures.
+    pub context_estimated: bool,
     /// How full the context is, in per cent.
     pub context_percent: Count,
     /// The dirty bits.
@@ -42,6 +44,9 @@ pub struct ChainView {
     pub now: RunMillis,
     /// Tokens left in this minute.
     pub remaining_budget: Tokens,
+    /// When the session's wall clock runs out, in milliseconds since the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_deadline: Option<RunMillis>,
     /// Everything spent.
     pub spent: Price,
     /// Steps so far.
@@ -71,10 +76,11 @@ impl Chain {
         ChainView {
             budget_micro_usd: gate.money.budget(&self.policy.money),
             consecutive_failures: state.progress.failures(),
+            context_estimated: gate.context.basis() == super::gate::context::Basis::Estimate,
             context_percent: gate.context.percent(),
             dirty_bits: gate.dirty.shown(),
             health: gate.health.level(),
-            held: gate.standing.held(),
+            held: gate.held(&self.policy),
             inputs: state.next,
             intensity: activity.intensity,
             iterations: gate.iterations.count(),
@@ -82,6 +88,7 @@ impl Chain {
             guard: gate.mode,
             now: state.now,
             remaining_budget: super::gate::budget::remaining(&self.policy.gate, &gate.minute, gate.health.level()),
+            session_deadline: gate.session_deadline(&self.policy),
             spent: gate.money.spent(),
             steps: state.step,
             stopped: gate.standing.stopped(),

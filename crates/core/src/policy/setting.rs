@@ -237,6 +237,22 @@ impl Choice for OnGuardFailure {
 }
 choice_setting!(OnGuardFailure);
 
+/// What a tool that failed means for the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnToolError {
+    /// The model sees the error and goes on.
+    #[default]
+    Continue,
+    /// The run ends.
+    Stop,
+}
+
+impl Choice for OnToolError {
+    const EXPECTED: &'static str = "`continue` or `stop`";
+    const NAMES: &'static [(Self, &'static str)] = &[(Self::Continue, "continue"), (Self::Stop, "stop")];
+}
+choice_setting!(OnToolError);
+
 /// A yes or no, spelled as a type so that no bare bool crosses a boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {

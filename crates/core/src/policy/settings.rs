@@ -1,7 +1,7 @@
 //! Every setting, defined once: section, type, default, meaning, source.
 
 use super::list::List;
-use super::setting::{Limit, OnGuardFailure, Profile, Setting, SettingError, SettingRow, Switch, Text};
+use super::setting::{Limit, OnGuardFailure, OnToolError, Profile, Setting, SettingError, SettingRow, Switch, Text};
 use crate::units::{Count, MicroUsd, Ratio, RunMillis, Tokens};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -199,6 +199,8 @@ settings! {
         loop_similarity_threshold: Ratio = Ratio::from_per_mille(900), "master spec §4.3";
         /// Events among which outputs are compared (at most 5 are kept).
         loop_window_size: Count = Count::new(5), "master spec §4.3";
+        /// Calls among which identical actions are counted in `strict`; up to `loop_repeat_threshold` it means: in a row.
+        repeat_window: Count = Count::new(3), "guardrails: loop detection";
         /// Identical actions in a row that cause an override.
         loop_repeat_threshold: Count = Count::new(3), "guardrails: loop detection";
         /// Repeats after the override that are forgiven before the stop, plus one.
@@ -229,6 +231,8 @@ settings! {
         reword_threshold: Count = Count::new(2), "SPEC §4, measured";
         /// Calls among 4 that return only what was put into them that are overridden.
         echo_threshold: Count = Count::new(2), "SPEC §4, measured";
+        /// Whether the first advisor is asked, at a hold for a loop, if it is one; its answer is journaled and decides nothing.
+        model_check: Switch = Switch::Off, "SPEC §4";
     }
     /// Money for the whole agent tree of a session.
     Money money {
@@ -259,6 +263,8 @@ settings! {
     Tools tools {
         /// Lines that `read_file` returns at most.
         max_lines: Count = Count::new(500), "guardrails: read_file limit";
+        /// Whether a tool that failed ends the run (`stop`) or the model goes on with its error (`continue`).
+        on_tool_error: OnToolError = OnToolError::Continue, "agent loop: error handling";
         /// Repairs of an invalid plan or argument before SYSTEM_ERROR.
         repair_max_attempts: Count = Count::new(2), "guardrails: schema repair";
         /// Failed verifications in a session before another engine is taken.

@@ -5,15 +5,22 @@ use super::fallback::{self, Context, Fallback, FallbackReason, Matter, Position,
 use super::line::{Line, Switched};
 use super::phase::{Asked, Asker, ModelTurn, Phase};
 use super::reading::{DecisionReading, GateAnswer};
-use super::record::{Answer, EngineFailure, FailureKind};
+use super::record::{Answer, EngineFailure, FailureKind, Spent, Spoken};
 use super::{LoopEffect, Run, Saying, worker};
 use crate::effect::{ExitStatus, SwitchReason};
 use crate::text::Reason;
-use crate::units::Count;
+use crate::units::{Count, Tokens};
 use alloc::vec::Vec;
 
 impl Run {
+    /// A switch of engines that the chain has to hear of before the model is asked again.
+    #[must_use]
+    pub const fn switched(&self) -> Option<&Switched> {
+        self.due.switched.as_ref()
+    }
+
     pub(super) fn model_request_answered(&mut self, reading: &DecisionReading<'_>, views: &mut Vec<LoopEffect>) {
+        self.due.switched = None;
         match reading.permission() {
             GateAnswer::Allowed => self.phase = Phase::Asking,
             GateAnswer::Later(ms) => self.phase = Phase::Waiting { ms, then: Asked::ModelRequest },
@@ -55,6 +62,7 @@ impl Run {
     /// to it.
     pub(super) fn after_spending(&mut self, asker: Asker, failure: &EngineFailure, views: &mut Vec<LoopEffect>) {
         if failure.spent.is_some() {
+            self.turn.spent.clone_from(&failure.spent);
             self.turn.failed = Some(failure.clone());
             self.phase = Phase::Taking(Asked::Spent(asker));
         } else {
@@ -62,10 +70,26 @@ impl Run {
         }
     }
 
+    /// What an answer beside the model's used goes to the chain before it is acted on; what used nothing is acted on at once.
+    pub(super) fn after_speech(&mut self, asker: Asker, spoken: &Spoken, views: &mut Vec<LoopEffect>) {
+        self.turn.failed = None;
+        if spoken.usage.total() == Tokens::ZERO {
+            return self.spent_answered(asker, views);
+        }
+        let Spoken { engine, model, usage, .. } = spoken.clone();
+        self.turn.spent = Some(Spent { engine, estimated: false, model, usage });
+        self.phase = Phase::Taking(Asked::Spent(asker));
+    }
+
     pub(super) fn spent_answered(&mut self, asker: Asker, views: &mut Vec<LoopEffect>) {
+        self.turn.spent = None;
         match (asker, self.turn.failed.take()) {
+            (Asker::Advice, _) => self.advice_heard(),
+            (Asker::Review, _) => self.review_heard(views),
             (Asker::Model | Asker::Advisor | Asker::Reviewer, Some(failure)) => self.failed(asker, &failure, views),
-            (Asker::Probe, _) | (Asker::Model | Asker::Advisor | Asker::Reviewer, None) => self.go_on(views),
+            (Asker::Probe | Asker::Opinion, _) | (Asker::Model | Asker::Advisor | Asker::Reviewer, None) => {
+                self.go_on(views);
+            }
         }
     }
 
@@ -74,7 +98,7 @@ impl Run {
             Asker::Model => self.model_failed(failure, views),
             Asker::Advisor => self.no_advice(views),
             Asker::Reviewer => self.no_review(failure, views),
-            Asker::Probe => self.go_on(views),
+            Asker::Probe | Asker::Opinion | Asker::Advice | Asker::Review => self.go_on(views),
         }
     }
 
@@ -128,7 +152,8 @@ impl Run {
     pub(super) fn switch(&mut self, next: usize, reason: Reason, views: &mut Vec<LoopEffect>) {
         let name = |at: usize| self.setup.engines.get(at).cloned().unwrap_or_default();
         let switched = Switched { from: name(self.engine), reason, to: name(next) };
-        views.push(LoopEffect::Line(Line::EngineSwitch(switched)));
+        views.push(LoopEffect::Line(Line::EngineSwitch(switched.clone())));
+        self.due.switched = Some(switched);
         (self.engine, self.failures) = (next, Count::ZERO);
     }
 }

@@ -11,6 +11,7 @@ use super::{CallAnswer, LoopEffect, Run, Saying, worker};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
 use crate::text::{CallId, Instruction, Reason, ToolOutput};
+use crate::policy::OnToolError;
 use crate::units::Count;
 use alloc::format;
 use alloc::vec::Vec;
@@ -145,7 +146,12 @@ impl Run {
     }
 
     pub(super) fn tool_event_answered(&mut self, views: &mut Vec<LoopEffect>) {
-        let failed = self.turn.result.take().is_some_and(|result| result.how.is_error());
+        let result = self.turn.result.take();
+        let failed = result.as_ref().is_some_and(|result| result.how.is_error());
+        if self.rules.on_tool_error == OnToolError::Stop && result.is_some_and(|result| result.how.is_tool_error()) {
+            let said = self.last.clone().map(|last| last.into_string().into()).unwrap_or_default();
+            return self.finish(Ending::ToolFailed { said }, views);
+        }
         self.turn.at = self.turn.at.saturating_add(1);
         if failed || self.call().is_none() { self.end_step(views) } else { self.phase = Phase::Checking }
     }

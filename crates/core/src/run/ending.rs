@@ -32,6 +32,11 @@ pub enum Ending {
         /// The diagnostics.
         diagnostics: Reason,
     },
+    /// A tool failed, and the policy says that this ends the run.
+    ToolFailed {
+        /// The call and how it ended.
+        said: Reason,
+    },
     /// The gate refuses to let the model be asked at all.
     Refused {
         /// Why.
@@ -81,6 +86,7 @@ impl Ending {
             Self::Held { reason } => reason.explain().into(),
             Self::Stopped { reason } => reason.explain().into(),
             Self::SystemError { diagnostics } => format!("stopped with SYSTEM_ERROR: {diagnostics}"),
+            Self::ToolFailed { said } => format!("stopped at a tool error (tools.on_tool_error: stop): {said}"),
             Self::Refused { reason } => format!("refused: {reason}"),
             Self::OutOfIterations => {
                 "no iteration is left; read .geometry/CHECKPOINT.md, then `tripwire ack` and `tripwire agent --resume`"
@@ -91,11 +97,31 @@ impl Ending {
         }
     }
 
+    /// Whether a person's restart may open it again: everything but what is done.
+    #[must_use]
+    pub const fn can_be_restarted(&self) -> bool {
+        match self {
+            Self::Completed { .. } => false,
+            Self::Held { .. }
+            | Self::Stopped { .. }
+            | Self::SystemError { .. }
+            | Self::ToolFailed { .. }
+            | Self::Refused { .. }
+            | Self::OutOfIterations
+            | Self::Parked { .. }
+            | Self::NoEngine { .. } => true,
+        }
+    }
+
     /// Whether a later process may go on from here once what held it is cleared.
     #[must_use]
     pub const fn can_go_on(&self) -> bool {
         match self {
-            Self::Held { .. } | Self::OutOfIterations | Self::Parked { .. } | Self::NoEngine { .. } => true,
+            Self::Held { .. }
+            | Self::ToolFailed { .. }
+            | Self::OutOfIterations
+            | Self::Parked { .. }
+            | Self::NoEngine { .. } => true,
             Self::Stopped { reason } => matches!(reason, StopReason::StoppedByPerson),
             Self::Completed { .. } | Self::SystemError { .. } | Self::Refused { .. } => false,
         }

@@ -3,7 +3,7 @@
 //! Every line is made by the machine from its inputs, so the same answers and results give the same bytes.
 
 use super::ending::Ending;
-use super::record::{Answer, CallFault, CallOutcome, EngineFailure, ReviewAnswer, Setup};
+use super::record::{Answer, CallFault, CallOutcome, EngineFailure, Opinion, ReviewAnswer, Setup};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, LoopOverride};
 use crate::label::Label;
@@ -11,7 +11,7 @@ use crate::record::canonical::{self, CanonicalError};
 use crate::text::{CallId, Instruction, MemoryPointer, ModelText, Reason, ToolName, ToolOutput};
 use crate::units::Count;
 use alloc::string::String;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One line of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -63,6 +63,15 @@ pub enum Line {
         /// What is proved about the work, when it was released.
         #[serde(skip_serializing_if = "Option::is_none")]
         verdict: Option<Verification>,
+    },
+    /// An advisor said whether it sees a loop; its answer decides nothing.
+    LoopCheck {
+        /// The engine.
+        engine: Label,
+        /// The answer as it was read.
+        opinion: Opinion,
+        /// Its words.
+        text: ModelText,
     },
     /// The advisor is asked.
     Deadlock {
@@ -131,7 +140,7 @@ pub struct ResultLine {
 }
 
 /// A switch from one engine to another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switched {
     /// The engine that is left.
     pub from: Label,

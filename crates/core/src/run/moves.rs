@@ -90,8 +90,15 @@ pub enum Next {
     Check(Call),
     /// Carry out a permitted call: journal that it starts, then its result.
     Execute(Call),
-    /// Ask the advisor.
-    Advise(Deadlock),
+    /// Ask the first advisor whether the loop at hand is one; the answer is written down and decides nothing.
+    JudgeLoop,
+    /// Ask an advisor.
+    Advise {
+        /// What the deadlock is.
+        deadlock: Deadlock,
+        /// Its place in the list.
+        advisor: usize,
+    },
     /// Have the staged change reviewed.
     Review,
     /// Apply the approved change.

@@ -1,9 +1,9 @@
 //! What the machine remembers between two facts; all of it is bounded.
 
 use super::ending::Ending;
-use super::line::Line;
+use super::line::{Line, Switched};
 use super::moves::{CallAnswer, LoopEffect};
-use super::record::{Answer, EngineFailure, Returned, Reviewed, Spoken, WorkEnd};
+use super::record::{Answer, EngineFailure, Returned, Reviewed, Spent, Spoken, WorkEnd};
 use crate::decision::Decision;
 use crate::effect::{Deadlock, Effect, HoldReason, SwitchReason};
 use crate::record::canonical;
@@ -20,6 +20,7 @@ pub(super) enum Phase {
     Asking,
     Checking,
     Executing(Execution),
+    JudgingLoop,
     Advising(Deadlock),
     Reviewing,
     Applying,
@@ -46,6 +47,12 @@ pub(super) enum Asker {
     Advisor,
     /// The reviewer's.
     Reviewer,
+    /// The advisor's, with an answer.
+    Advice,
+    /// The one about the loop itself, with an answer or without.
+    Opinion,
+    /// The reviewer's, with an answer.
+    Review,
 }
 
 /// What is put before the chain.
@@ -77,7 +84,10 @@ pub(super) struct ModelTurn {
     pub(super) result: Option<Returned>,
     /// What the model will see.
     pub(super) answers: Vec<CallAnswer>,
-    /// The failure at hand, while the chain takes in what it used.
+    /// What a question beside the model's answers used, while the chain takes it in.
+    #[serde(default)]
+    pub(super) spent: Option<Spent>,
+    /// The failure of that question, if it has no answer.
     #[serde(default)]
     pub(super) failed: Option<EngineFailure>,
     /// What the advisor said.
@@ -91,6 +101,12 @@ pub(super) struct ModelTurn {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Due {
     pub(super) advisor: Option<Deadlock>,
+    /// The advisor that is asked, as a place in the list.
+    #[serde(default)]
+    pub(super) advisor_at: usize,
+    /// The advisor was asked whether the loop at hand is one.
+    #[serde(default)]
+    pub(super) loop_judged: bool,
     /// An advisor gave no answer: asking again would be a loop of our own.
     pub(super) advice_failed: bool,
     /// The deadlock is a worker's own: its hold is in another session, so the machine hands on the advice itself.
@@ -100,6 +116,9 @@ pub(super) struct Due {
     /// The context was begun anew and no answer has come since.
     pub(super) just_fresh: bool,
     pub(super) switch: Option<SwitchReason>,
+    /// A switch that the chain has not heard of yet.
+    #[serde(default)]
+    pub(super) switched: Option<Switched>,
     /// What the next turn says to the model.
     pub(super) words: Vec<Instruction>,
     /// The iteration is over, as the chain said.

@@ -32,9 +32,13 @@ pub enum RunRecord {
     Started,
     /// A call came back.
     Returned(Returned),
-    /// The advisor answered.
+    /// An advisor said whether it sees a loop.
+    LoopJudged(Spoken),
+    /// No advisor said so.
+    LoopNotJudged(EngineFailure),
+    /// An advisor answered.
     Advised(Spoken),
-    /// No advisor could be had.
+    /// An advisor could not be had.
     NoAdvice(EngineFailure),
     /// The staged change was reviewed.
     Reviewed(Reviewed),
@@ -50,13 +54,16 @@ pub enum RunRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Setup {
-    /// The advisor's engine, where one is configured.
+    /// The first advisor's engine, where one is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advisor: Option<Label>,
     /// The engines in the order in which they are taken; never empty.
     pub engines: Vec<Label>,
     /// The objective, verbatim.
     pub objective: Objective,
+    /// The advisors that are asked when the first has no answer, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_advisors: Vec<Label>,
     /// What a hold means to this process.
     pub patience: OnHold,
     /// The system prompt, verbatim.
@@ -297,6 +304,15 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// Whether the tool itself failed (RUN-2): it ran and failed, ran out of time, or could not run.
+    #[must_use]
+    pub const fn is_tool_error(self) -> bool {
+        match self {
+            Self::Failed | Self::Cut | Self::NotRun => true,
+            Self::Done | Self::Refused | Self::Unknown => false,
+        }
+    }
+
     /// Whether the model must look at it before it calls anything else.
     #[must_use]
     pub const fn is_error(self) -> bool {
@@ -319,6 +335,31 @@ pub struct Spoken {
     pub text: ModelText,
     /// What it used.
     pub usage: Usage,
+}
+
+/// What an advisor says of a loop that the ladder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Opinion {
+    /// It sees a loop.
+    Loop,
+    /// It sees progress.
+    Progress,
+    /// It did not say one of the two words alone.
+    Unclear,
+}
+
+impl Opinion {
+    /// The opinion in an advisor's words: exactly one of the two words, in capitals.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let says = |word: &str| text.split(|letter: char| !letter.is_ascii_alphabetic()).any(|part| part == word);
+        match (says("LOOP"), says("PROGRESS")) {
+            (true, false) => Self::Loop,
+            (false, true) => Self::Progress,
+            (true, true) | (false, false) => Self::Unclear,
+        }
+    }
 }
 
 /// What the reviewer said about the staged change.

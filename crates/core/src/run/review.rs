@@ -22,6 +22,15 @@ impl Run {
         let text = reviewed.spoken.as_ref().map(|spoken| spoken.text.clone()).unwrap_or_default();
         views.push(LoopEffect::Line(Line::Review { answer: reviewed.answer, proposal: reviewed.proposal, text }));
         self.turn.reviewed = Some(reviewed.clone());
+        match &reviewed.spoken {
+            Some(spoken) => self.after_speech(Asker::Review, spoken, views),
+            None => self.review_heard(views),
+        }
+    }
+
+    /// The reviewer's words are accounted for: now what they mean.
+    pub(super) fn review_heard(&mut self, views: &mut Vec<LoopEffect>) {
+        let Some(reviewed) = &self.turn.reviewed else { return self.go_on(views) };
         match (reviewed.answer, reviewed.proposal) {
             (ReviewAnswer::NothingChanged, _) | (_, None) => {
                 self.finish(Ending::Completed { verdict: Verification::NothingToVerify }, views);

@@ -90,6 +90,8 @@ impl Run {
                 | HoldReason::IterationCap
                 | HoldReason::GuardFailure
                 | HoldReason::Converged
+                | HoldReason::UnreadBlocker
+                | HoldReason::UnreadCheckpoint
                 | HoldReason::Paused),
             ) => self.finish(Ending::Held { reason }, views),
         }

@@ -4,22 +4,19 @@
 //! written does not stop the guard: the journal is the truth, and a notice goes to the person.
 
 use super::dir::SessionDir;
-use super::recent::{Memo, Progress};
+use super::report_files::{self, DueReport, WorkDone};
 use tripwire_core::chain::ChainView;
 use tripwire_core::decision::{Decision, Finding, FindingKind, Level};
 use tripwire_core::effect::Effect;
 use tripwire_core::explain::Explain as _;
-use tripwire_core::input::Report;
 use tripwire_fs::file::FileError;
-use tripwire_workspace::control::{self, ControlFile, Presence, Seen};
+use tripwire_workspace::control::{self, Seen};
 use tripwire_workspace::geometry::layout::Layout;
 use tripwire_workspace::geometry::manifest::store;
 use tripwire_workspace::geometry::manifest::{Bit, Live, Manifest};
-use tripwire_workspace::geometry::reports::{BlockerReport, Checkpoint, Report as File};
 use tripwire_workspace::geometry::safety_log::{ActionTaken, EventType, LogEntry, LogError, SafetyLog};
 use tripwire_workspace::geometry::wall_clock::WallClock;
 use tripwire_workspace::geometry::yaml_edit::{Edit, NewValue};
-use tripwire_workspace::session::SessionId;
 
 /// What came of carrying effects out.
 #[derive(Debug, Default)]
@@ -51,10 +48,8 @@ pub(super) fn perform(
         for effect in &decision.effects {
             match effect {
                 Effect::WriteReport(report) => {
-                    let written = match report {
-                        Report::Blocker => write_blocker_report(dir, decision, seen, now),
-                        Report::Checkpoint => write_checkpoint(dir, work, seen, now),
-                    };
+                    let due = DueReport { report: *report, decision, now };
+                    let written = report_files::write(dir, &due, work, seen);
                     performed.notices.extend(written.err().map(|error| not_written("the report", &error)));
                 }
                 Effect::Notify(text) => performed.notices.push(text.to_string()),
@@ -78,96 +73,6 @@ pub(super) fn perform(
 /// The notice about a file that could not be written.
 pub(super) fn not_written(what: &str, error: &FileError) -> String {
     format!("{what} was not written: {error}; {}", error.hint())
-}
-
-/// What the session has done, for a report.
-#[derive(Debug)]
-pub(super) struct WorkDone<'a> {
-    /// The work.
-    pub(super) progress: &'a Progress,
-    /// The iterations that have begun.
-    pub(super) iterations: u32,
-    /// How many may.
-    pub(super) iterations_max: u32,
-}
-
-fn write_blocker_report(
-    dir: SessionDir<'_>,
-    decision: &Decision,
-    seen: &mut Seen,
-    now: WallClock,
-) -> Result<(), FileError> {
-    let strictest = decision.findings.iter().max_by_key(|finding| finding.level);
-    File::Blocker.write(dir.layout, &blocker(dir.session, decision, strictest, now).text())?;
-    seen.set(ControlFile::BlockerReport, Presence::There);
-    Ok(())
-}
-
-fn write_checkpoint(
-    dir: SessionDir<'_>,
-    work: &WorkDone<'_>,
-    seen: &mut Seen,
-    now: WallClock,
-) -> Result<(), FileError> {
-    let WorkDone { progress, iterations, iterations_max } = work;
-    let text = Checkpoint {
-        at: now,
-        iterations: u64::from(*iterations),
-        max_iterations: u64::from(*iterations_max),
-        phase: "paused at the cap".to_owned(),
-        task: format!("session {}", dir.session),
-        last_action: progress.last_action.clone().unwrap_or_else(|| "none".to_owned()),
-        files_modified: progress.files_modified(),
-        tests_run: progress.tests_run,
-        tests_passing: progress.tests_passed,
-    }
-    .text();
-    File::Checkpoint.write(dir.layout, &text)?;
-    seen.set(ControlFile::Checkpoint, Presence::There);
-    Ok(())
-}
-
-/// Writes the blocker report of a run that ends with a hold, from the strictest of its newest alarms.
-pub(super) fn write_blocker(
-    layout: &Layout,
-    session: &SessionId,
-    memo: &Memo,
-    seen: &mut Seen,
-    now: WallClock,
-) -> Result<(), FileError> {
-    let alarm = memo.findings.iter().max_by_key(|finding| (finding.level, finding.decision));
-    let text = BlockerReport {
-        at: now,
-        session: session.as_str().to_owned(),
-        rule: alarm.map_or_else(String::new, |finding| finding.rule.clone()),
-        reason: alarm.map_or_else(String::new, |finding| finding.reason.clone()),
-        signature: None,
-        evidence: alarm.map(|finding| finding.decision.get()).into_iter().collect(),
-        price: None,
-        last_output: None,
-        tried: Vec::new(),
-    }
-    .text();
-    File::Blocker.write(layout, &text)?;
-    seen.set(ControlFile::BlockerReport, Presence::There);
-    Ok(())
-}
-
-fn blocker(session: &SessionId, decision: &Decision, strictest: Option<&Finding>, now: WallClock) -> BlockerReport {
-    let price = strictest.map(|finding| finding.price).filter(|price| !price.is_nothing());
-    BlockerReport {
-        at: now,
-        session: session.as_str().to_owned(),
-        rule: strictest.map_or_else(|| decision.safety.rule.id().to_owned(), |finding| name(&finding.kind)),
-        reason: strictest.map_or_else(|| decision.safety.reason.to_string(), |finding| finding.reason.to_string()),
-        signature: strictest.map(|finding| finding.signature.to_string()).filter(|signature| !signature.is_empty()),
-        evidence: strictest
-            .map(|finding| finding.evidence.indices().iter().map(|index| index.get()).collect())
-            .unwrap_or_default(),
-        price: price.map(|price| format!("{} tokens, {} micro-dollars", price.tokens, price.micro_usd)),
-        last_output: None,
-        tried: Vec::new(),
-    }
 }
 
 /// The entry of a finding, for those that the safety log has a name for.
@@ -297,9 +202,4 @@ fn is_worth_showing(shown: u64, now: u32) -> bool {
     const STEP: u64 = 5;
     let now = u64::from(now);
     now.max(shown) >= TIERS_FROM || now / STEP != shown / STEP
-}
-
-/// The JSON name of one of our enums' values.
-fn name(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -38,11 +38,14 @@ pub(super) fn keep(layout: &Layout, session: &SessionId, said: &str) -> Result<(
 
 /// The objective as it was said; without one the worker is told where to look.
 pub(super) fn read(layout: &Layout, session: &SessionId) -> String {
-    match load(layout, session) {
-        Some(Said { first, newest }) if newest.is_empty() => first,
-        Some(Said { first, newest }) => format!("{first}\n\nAsked for last:\n{newest}"),
-        None => "not known to tripwire: see the first prompt of the session".to_owned(),
-    }
+    known(layout, session)
+        .unwrap_or_else(|| "not known to tripwire: see the first prompt of the session".to_owned())
+}
+
+/// The objective as it was said, where that is known.
+pub(super) fn known(layout: &Layout, session: &SessionId) -> Option<String> {
+    let Said { first, newest } = load(layout, session)?;
+    Some(if newest.is_empty() { first } else { format!("{first}\n\nAsked for last:\n{newest}") })
 }
 
 fn load(layout: &Layout, session: &SessionId) -> Option<Said> {

@@ -47,7 +47,7 @@ impl<S: Storage> Driver<S> {
         Ok(())
     }
 
-    /// Tells the safety log what the loop itself has to say: faults of calls, switches of engines.
+    /// Tells the safety log what the loop itself has to say: faults of calls.
     ///
     /// # Errors
     /// When the log cannot be written; the journal holds it all the same.

@@ -100,6 +100,9 @@ fn input(fact: &ControlFact) -> What {
             ControlFile::BlockerReport => other("there is a blocker report that this session did not write"),
             ControlFile::Checkpoint => other("there is a checkpoint that this session did not write"),
         }),
+        ControlFact::Stood { file: ControlFile::BlockerReport } => What::ReportStands(Report::Blocker),
+        ControlFact::Stood { file: ControlFile::Checkpoint } => What::ReportStands(Report::Checkpoint),
+        ControlFact::Stood { file: ControlFile::Stop | ControlFile::Pause } => What::Tick,
         ControlFact::Removed { file } => What::Human(match file {
             ControlFile::Stop => HumanAct::WithdrawStop,
             ControlFile::Pause => HumanAct::Resume,

@@ -13,6 +13,9 @@ const FINDINGS_MAX: usize = 5;
 /// Changed files that are told apart; beyond it the figure stands still.
 const FILES_MAX: usize = 1_000;
 
+/// Attempts that a report names.
+const ATTEMPTS_MAX: usize = 12;
+
 /// Open calls that are followed; a client has few at once.
 const OPEN_CALLS_MAX: usize = 64;
 
@@ -40,8 +43,21 @@ pub(super) struct Progress {
     pub(super) tests_run: u64,
     /// Test runs that passed.
     pub(super) tests_passed: u64,
-    /// The newest action, as its signature.
+    /// The newest action, in words.
     pub(super) last_action: Option<String>,
+    /// What was tried last, the newest at the end; at most [`ATTEMPTS_MAX`].
+    pub(super) attempts: Vec<Attempt>,
+}
+
+/// One action that was tried, and how that went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Attempt {
+    /// The action, in words.
+    pub(super) what: String,
+    /// How often.
+    pub(super) times: u32,
+    /// How often it failed.
+    pub(super) failed: u32,
 }
 
 impl Progress {
@@ -50,9 +66,21 @@ impl Progress {
         u64::try_from(self.files.len()).unwrap_or(u64::MAX)
     }
 
+    fn note_attempt(&mut self, what: &str, failed: bool) {
+        let known = self.attempts.iter().position(|attempt| attempt.what == what);
+        let before = known.map(|at| self.attempts.remove(at)).map_or((0, 0), |attempt| (attempt.times, attempt.failed));
+        if self.attempts.len() >= ATTEMPTS_MAX {
+            self.attempts.remove(0);
+        }
+        let (times, failed) = (before.0.saturating_add(1), before.1.saturating_add(u32::from(failed)));
+        self.attempts.push(Attempt { what: what.to_owned(), times, failed });
+    }
+
     fn note(&mut self, event: &AgentEvent) {
         let Some(action) = &event.action else { return };
-        self.last_action = Some(action.shown().to_owned());
+        let what = action.named();
+        self.note_attempt(&what, event.failed());
+        self.last_action = Some(what);
         if event.flags.has(Flag::Edit) && !event.failed() && self.files.len() < FILES_MAX {
             let target = action.target.as_ref().map_or_else(|| action.exact(), Label::fingerprint);
             self.files.insert(target.get());
@@ -105,6 +133,8 @@ impl Memo {
             | What::Result(_)
             | What::Tick
             | What::Human(_)
+            | What::WorkspaceMeasured(_)
+            | What::ReportStands(_)
             | What::Advisor(_)
             | What::Review(_)
             | What::Compacted(_)

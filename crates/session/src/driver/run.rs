@@ -90,10 +90,5 @@ pub fn log_entry(view: &LoopEffect, at: WallClock) -> Option<LogEntry> {
         let entry = LogEntry::new(at, kind, ActionTaken::Blocked);
         return Some(entry.with("call", call.as_str()).with("reason", fault.text.as_str()));
     }
-    if let Line::EngineSwitch(switched) = line {
-        let entry = LogEntry::new(at, EventType::EngineSwitch, ActionTaken::ContinuedMonitoring);
-        let entry = entry.with("from", switched.from.as_str()).with("to", switched.to.as_str());
-        return Some(entry.with("reason", switched.reason.as_str()));
-    }
     None
 }

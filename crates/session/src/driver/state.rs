@@ -17,7 +17,7 @@ use tripwire_workspace::control::Seen;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 /// The version of the file; a newer one is refused, an unreadable one is rebuilt.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// The largest state file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 

@@ -4,11 +4,12 @@ use super::catch_up::catch_up;
 use super::dir::SessionDir;
 use super::error::DriverError;
 use super::time::{since, stamped};
-use super::{Driver, authority, effects, people};
+use super::{Driver, Reporting, authority, people, report_files};
 use tripwire_core::decision::Decision;
 use tripwire_core::input::{Input, What};
 use tripwire_journal::storage::Storage;
-use tripwire_workspace::control;
+use tripwire_workspace::control::{self, ControlFile, Presence};
+use tripwire_workspace::geometry::reports::Report;
 use tripwire_workspace::geometry::wall_clock::WallClock;
 
 impl<S: Storage> Driver<S> {
@@ -17,7 +18,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// When the files cannot be looked at: then nothing may go on.
     pub fn has_news(&self, now: WallClock) -> Result<bool, DriverError> {
-        Ok(!control::look(&self.layout, &self.state.seen, now)?.facts.is_empty())
+        Ok(!control::look(&self.layout, &self.session, &self.state.seen, now)?.facts.is_empty())
     }
 
     /// What the engine would answer to an input now: an opinion for a caller whose steps are not this session's. Nothing is
@@ -31,19 +32,35 @@ impl<S: Storage> Driver<S> {
         catch_up(&turn, SessionDir { layout, session }, state, followed.as_mut())?;
         let at = since(state.start, now);
         let mut chain = state.chain.clone();
-        for what in people::inputs(&control::look(layout, &state.seen, now)?.facts, &people::FoundBy::default()) {
+        for what in people::inputs(&control::look(layout, session, &state.seen, now)?.facts, &people::FoundBy::default()) {
             chain.step(&Input { at, what });
         }
         Ok(chain.step(&authority::confirm(&state.frozen, Input { at, what: stamped(what, at) })).decision)
     }
 
-    /// Writes `BLOCKER_REPORT.md` from the strictest of the newest alarms: the run ends here, and a person is to look at it.
+    /// Writes `BLOCKER_REPORT.md` from the strictest of the newest alarms, else with this reason: the run ends here, and a person
+    /// is to look at it. A session that another one answers for leaves none.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn report_blocker(&mut self, now: WallClock) -> Result<(), DriverError> {
+    pub fn report_blocker(&mut self, reason: &str, now: WallClock) -> Result<(), DriverError> {
+        let Self { layout, session, state, reporting, .. } = self;
+        if *reporting == Reporting::ByTheLoop {
+            return Ok(());
+        }
+        Ok(report_files::write_blocker(SessionDir { layout, session }, &state.memo, reason, &mut state.seen, now)?)
+    }
+
+    /// Takes back the blocker report that this session wrote: a person has decided to go on.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn withdraw_blocker(&mut self) -> Result<(), DriverError> {
         let Self { layout, session, state, .. } = self;
-        Ok(effects::write_blocker(layout, session, &state.memo, &mut state.seen, now)?)
+        Report::Blocker.remove_for(layout, session.as_str())?;
+        let presence = if layout.blocker_report().symlink_metadata().is_ok() { Presence::There } else { Presence::Gone };
+        state.seen.took_report_back(ControlFile::BlockerReport, presence);
+        Ok(())
     }
 }
 
@@ -78,7 +95,7 @@ mod tests {
         assert!(driver.has_news(now).unwrap());
         driver.take(What::Tick, now).unwrap();
         assert!(!driver.has_news(now).unwrap());
-        driver.report_blocker(now).unwrap();
+        driver.report_blocker("held", now).unwrap();
         assert!(layout.blocker_report().exists() && !driver.has_news(now).unwrap());
         std::fs::remove_file(layout.blocker_report()).unwrap();
         assert!(driver.has_news(now).unwrap(), "a person removed it");

@@ -16,6 +16,8 @@ pub(super) fn stamped(what: What, at: RunMillis) -> What {
         | What::Advisor(_)
         | What::Review(_)
         | What::IterationStarted
+        | What::WorkspaceMeasured(_)
+        | What::ReportStands(_)
         | What::Claim(_)
         | What::Compacted(_)
         | What::Fault(_)

@@ -7,11 +7,13 @@ use super::recent::Memo;
 use super::records::entry;
 use super::sign::{self, Signing};
 use super::state::SessionState;
-use super::{authority, briefing, effects, freeze, views};
+use super::report_files::{Reporting, WorkDone};
+use super::{authority, briefing, effects, freeze, objective, views};
 use crate::body;
 use tripwire_core::chain::gate::Permit;
 use tripwire_core::chain::{Chain, Step};
 use tripwire_core::decision::Decision;
+use tripwire_core::effect::Effect;
 use tripwire_core::explain::Explain as _;
 use tripwire_core::input::Input;
 use tripwire_core::units::RunMillis;
@@ -50,6 +52,7 @@ pub(super) struct AtLook<'a> {
     pub(super) now: WallClock,
     pub(super) reach: ManifestReach,
     pub(super) removed: Option<&'a RemovedBy>,
+    pub(super) reporting: Reporting,
 }
 
 /// Whether the agent's calls can write the manifest.
@@ -69,7 +72,7 @@ pub(super) fn gather(
     own: Vec<Input>,
     at_look: AtLook<'_>,
 ) -> Result<Gathered, DriverError> {
-    let mut look = control::look(dir.layout, &state.seen, at_look.now)?;
+    let mut look = control::look(dir.layout, dir.session, &state.seen, at_look.now)?;
     let at = own.first().map_or(RunMillis::ZERO, |input| input.at);
     let agent = match at_look.reach {
         ManifestReach::Open if state.memo.has_open_calls() => AgentAtWork::InReach,
@@ -142,11 +145,16 @@ pub(super) fn carry_out<S: Storage>(
     dir: SessionDir<'_>,
     state: &mut SessionState,
     steps: &[Step],
-    now: WallClock,
+    AtLook { now, reporting, .. }: AtLook<'_>,
 ) -> Carried {
     let decisions: Vec<&Decision> = steps.iter().map(|step| &step.decision).collect();
     let view = state.chain.view();
-    let work = effects::WorkDone {
+    // Read only where it is needed: this is the path of every call.
+    let reports = |decision: &&Decision| decision.effects.iter().any(|effect| matches!(effect, Effect::WriteReport(_)));
+    let objective = decisions.iter().any(reports).then(|| objective::known(dir.layout, dir.session)).flatten();
+    let work = WorkDone {
+        reporting,
+        objective,
         progress: &state.memo.progress,
         iterations: view.iterations.get(),
         iterations_max: state.chain.policy().safety.max_iterations.get(),

@@ -22,6 +22,8 @@ pub fn in_short(what: &What) -> String {
         What::Advisor(reply) => format!("the advisor: {}", reply.advice),
         What::Review(review) => format!("a review: {}", json(review)),
         What::IterationStarted => "an iteration began".to_owned(),
+        What::WorkspaceMeasured(_) => "the workspace was measured".to_owned(),
+        What::ReportStands(report) => format!("a report of an earlier session stands: {}", json(report)),
         What::Claim(_) => "the agent says that it is done".to_owned(),
         What::Compacted(_) => "the context was compacted".to_owned(),
         What::Fault(fault) => format!("the guard broke: {}", fault.cause),

@@ -204,11 +204,18 @@ fn is_qualified(text: &str, found: &FoundVerdict) -> bool {
     let ends = match found.verdict {
         Verdict::Approved => matches!(right.trim(), "" | "." | "!"),
         Verdict::Rejected => {
-            right.trim().is_empty() || right.trim_start().starts_with([':', '.', '!', ',', '-', '—', '–'])
+            let reason = right.trim_start();
+            let opener = reason.split(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default().to_lowercase();
+            reason.is_empty()
+                || reason.starts_with([':', ';', '.', '!', ',', '(', '-', '—', '–'])
+                || REASON_OPENERS.contains(&opener.as_str())
         }
     };
     !alone || !ends
 }
+
+/// Words that begin a reason behind REJECTED; other words may take it back.
+const REASON_OPENERS: [&str; 7] = ["because", "since", "as", "for", "due", "until", "given"];
 
 /// Whether an answer speaks against what it approves, in any spelling: `Verdict: rejected` is a decision too.
 fn speaks_against(text: &str) -> bool {

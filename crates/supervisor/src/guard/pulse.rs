@@ -6,7 +6,9 @@ use std::time::Instant;
 use tripwire_clients::hooks::{Event, HookCall, Reply};
 use tripwire_core::chain::ChainView;
 use tripwire_core::chain::gate::dirty_bits::Verification;
+use tripwire_core::decision::Decision;
 use tripwire_core::effect::{Effect, ExitStatus, HoldReason, StopReason, SwitchReason};
+use tripwire_core::enforcement::{CycleTerminationError, EnforcementError};
 use tripwire_core::units::RunMillis;
 use tripwire_session::driver::{Driver, RecentFinding, StepOutcome};
 
@@ -41,6 +43,8 @@ pub(crate) struct Pulse {
     pub(crate) last_answer: LastAnswer,
     /// What the engine said when the agent was let go, if nothing was asked since.
     pub(crate) released: Option<Verification>,
+    /// The step cap ended the running iteration.
+    pub(crate) step_cap: bool,
     /// The test run on which the verdict rests, while it is `VERIFIED`.
     pub(crate) proof: Option<TestRun>,
     /// The run is over.
@@ -90,6 +94,7 @@ impl Pulse {
             transcripts: Vec::new(),
             last_answer: LastAnswer::GoOn,
             released: None,
+            step_cap: false,
             proof: None,
             over: false,
         }
@@ -122,6 +127,7 @@ impl Pulse {
         self.transcripts.clear();
         self.last_answer = LastAnswer::GoOn;
         self.released = None;
+        self.step_cap = false;
         self.orders = Orders::default();
     }
 
@@ -146,7 +152,7 @@ impl Pulse {
                     self.announced.insert(id.clone());
                 }
             }
-            Event::Prompt => self.released = None,
+            Event::Prompt => (self.released, self.step_cap) = (None, false),
             Event::SessionStarted(_)
             | Event::SessionEnded
             | Event::ModelAsked { .. }
@@ -169,7 +175,9 @@ impl Pulse {
     pub(super) fn publish(&mut self, driver: &Driver, taken: &StepOutcome) {
         self.see(driver);
         self.deadline = taken.next_deadline;
-        for effect in taken.before.iter().chain([&taken.decision]).flat_map(|decision| &decision.effects) {
+        let decisions = || taken.before.iter().chain([&taken.decision]);
+        self.step_cap |= decisions().any(|decision| is_step_cap(decision));
+        for effect in decisions().flat_map(|decision| &decision.effects) {
             match effect {
                 Effect::Compact => self.orders.compact = true,
                 Effect::SwitchEngine(reason) => self.orders.switch = Some(*reason),
@@ -194,6 +202,12 @@ impl Pulse {
         self.view = driver.view();
         self.recent = driver.recent().to_vec();
     }
+}
+
+/// Whether a decision refuses because the iteration has used up its steps.
+fn is_step_cap(decision: &Decision) -> bool {
+    let error = decision.safety.error.as_ref().filter(|_| !decision.safety.allowed);
+    matches!(error, Some(EnforcementError::CycleTermination(CycleTerminationError::MaxSteps)))
 }
 
 /// Whether an answer tells the client to end its turn: by the field that the client reads, not by words in it.

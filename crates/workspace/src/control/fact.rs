@@ -3,6 +3,7 @@
 use super::order::Note;
 use crate::geometry::layout::Layout;
 use crate::geometry::manifest::Bit;
+use crate::geometry::reports::Report;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -36,6 +37,18 @@ impl ControlFile {
     }
 }
 
+impl ControlFile {
+    /// The report that the file is, if it is one.
+    #[must_use]
+    pub const fn report(self) -> Option<Report> {
+        match self {
+            Self::BlockerReport => Some(Report::Blocker),
+            Self::Checkpoint => Some(Report::Checkpoint),
+            Self::Stop | Self::Pause => None,
+        }
+    }
+}
+
 /// Something that a person did since the last look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
@@ -47,7 +60,12 @@ pub enum ControlFact {
         /// What its author wrote into it; empty for a file that was only touched.
         note: Note,
     },
-    /// A control file is gone.
+    /// A report of another session, or of a person, was there when this session looked for the first time.
+    Stood {
+        /// Which.
+        file: ControlFile,
+    },
+    /// A control file is gone, or the part of it that this session wrote.
     Removed {
         /// Which.
         file: ControlFile,

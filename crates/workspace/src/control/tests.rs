@@ -4,6 +4,7 @@ use super::order::{Given, Order};
 use super::*;
 use crate::account;
 use crate::geometry::manifest::{Bit, store, template};
+use crate::geometry::reports::Report;
 use crate::geometry::yaml_edit::{Edit, NewValue};
 use std::process::Command;
 use tripwire_fs::file::Removed;
@@ -26,7 +27,7 @@ impl Person {
     }
 
     fn look(&mut self) -> Vec<ControlFact> {
-        let found = look(&self.layout, &self.seen, now()).unwrap();
+        let found = look(&self.layout, &session(), &self.seen, now()).unwrap();
         // What is kept between two processes must survive being written and read.
         let kept = serde_json::to_string(&found.seen).unwrap();
         self.seen = serde_json::from_str(&kept).unwrap();
@@ -39,6 +40,29 @@ impl Person {
         assert!(text.contains(from), "{text}");
         std::fs::write(self.layout.manifest(), text.replace(from, to)).unwrap();
     }
+}
+
+fn session() -> SessionId {
+    SessionId::parse("auto-2026-01-31-120000").unwrap()
+}
+
+#[test]
+fn prog_1_a_report_that_stood_before_is_told_apart_from_one_that_comes_later() {
+    let dir = TestDir::new();
+    let layout = Layout::at(dir.path());
+    template::write_if_missing(&layout.manifest()).unwrap();
+    Report::Blocker.write_for(&layout, "auto-2026-01-30-120000", "# Blocked\n").unwrap();
+    let mut new = Person { layout, seen: Seen::default(), _dir: dir };
+    assert_eq!(new.look(), [ControlFact::Stood { file: ControlFile::BlockerReport }]);
+    Report::Checkpoint.write_for(&new.layout, "auto-2026-01-30-120000", "# Checkpoint\n").unwrap();
+    assert!(matches!(new.look()[..], [ControlFact::Appeared { file: ControlFile::Checkpoint, .. }]), "it runs already");
+    let mut writer = Person { layout: new.layout.clone(), seen: Seen::default(), _dir: TestDir::new() };
+    Report::Blocker.write_for(&new.layout, session().as_str(), "# Mine\n").unwrap();
+    assert_eq!(writer.look(), [ControlFact::Stood { file: ControlFile::Checkpoint }], "its own holds nothing");
+    Report::Blocker.remove_for(&new.layout, "auto-2026-01-30-120000").unwrap();
+    assert_eq!((writer.look(), new.look()), (vec![], vec![]), "another one's part was acknowledged");
+    Report::Blocker.remove_for(&new.layout, session().as_str()).unwrap();
+    assert_eq!(new.look(), [ControlFact::Removed { file: ControlFile::BlockerReport }]);
 }
 
 fn now() -> WallClock {
@@ -201,7 +225,7 @@ fn const_5_a_folder_that_vanished_is_an_error_not_a_cleared_report() {
     person.look();
     let folder = person.layout.folder().to_owned();
     std::fs::rename(&folder, folder.with_extension("away")).unwrap();
-    let error = look(&person.layout, &person.seen, now()).unwrap_err();
+    let error = look(&person.layout, &session(), &person.seen, now()).unwrap_err();
     assert!(matches!(error, ControlError::FolderGone { .. }), "{error}");
     std::fs::rename(folder.with_extension("away"), &folder).unwrap();
     assert_eq!(person.look(), []);
@@ -214,8 +238,8 @@ fn our_own_writes_are_not_taken_for_a_persons() {
     let written = store::update(&read, &[Edit::new("safety.iteration_count", NewValue::Number(1))]).unwrap();
     person.seen.wrote_manifest(&written);
     assert_eq!(person.look(), []);
-    std::fs::write(person.layout.checkpoint(), "ours").unwrap();
-    person.seen.set(ControlFile::Checkpoint, Presence::There);
+    Report::Checkpoint.write_for(&person.layout, session().as_str(), "ours").unwrap();
+    person.seen.wrote_report(ControlFile::Checkpoint);
     assert_eq!(person.look(), []);
     // A person's edit right behind ours is found, although we had not looked in between.
     let written = store::update(&written, &[Edit::new("safety.iteration_count", NewValue::Number(2))]).unwrap();
@@ -244,7 +268,7 @@ fn an_unchanged_manifest_is_not_read_again_once_its_times_have_settled() {
     std::fs::File::options().append(true).open(person.layout.manifest()).unwrap().set_modified(old).unwrap();
     // The change of the times is itself a change at this moment; a look from a second later has settled.
     let later = WallClock::from_epoch_ms(now().epoch_ms() + 1_000);
-    person.seen = look(&person.layout, &person.seen, later).unwrap().seen;
+    person.seen = look(&person.layout, &session(), &person.seen, later).unwrap().seen;
     let mark = person.seen.mark.clone().unwrap();
     assert!(mark.still_means(&mark));
 }

@@ -60,6 +60,8 @@ pub struct BlockerReport {
     pub at: WallClock,
     /// The session.
     pub session: String,
+    /// What was asked for, verbatim, where that is known.
+    pub objective: Option<String>,
     /// The rule that blocked, for instance `INFINITE_LOOP`.
     pub rule: String,
     /// One sentence why.
@@ -72,7 +74,7 @@ pub struct BlockerReport {
     pub price: Option<String>,
     /// The newest output, verbatim.
     pub last_output: Option<String>,
-    /// Approaches that were tried and refused.
+    /// What was tried last, one line each.
     pub tried: Vec<String>,
 }
 
@@ -97,6 +99,9 @@ impl BlockerReport {
         if !self.evidence.is_empty() {
             let indices = self.evidence.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             text.push_str(&format!("- Evidence: decisions {indices} (`tripwire why N` tells each)\n"));
+        }
+        if let Some(objective) = &self.objective {
+            text.push_str(&format!("\n## Objective\n{}\n", fenced(objective)));
         }
         section(&mut text, "Already Tried", &self.tried);
         if let Some(output) = &self.last_output {
@@ -307,6 +312,7 @@ mod tests {
         let report = BlockerReport {
             at: AT,
             session: "auto-2026-02-28-143200".into(),
+            objective: Some("make it print seven".into()),
             rule: "INFINITE_LOOP".into(),
             reason: "the same action ran 10 times".into(),
             signature: Some("Bash(cmd=pytest tests/*)".into()),

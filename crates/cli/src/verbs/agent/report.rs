@@ -14,6 +14,7 @@ use tripwire_agent::session::{Frontend, SessionEnd, Status};
 use tripwire_agent::tools::registry::FINISH;
 use tripwire_core::counted::counted;
 use tripwire_core::effect::HoldReason;
+use tripwire_core::label::Label;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
 use tripwire_core::run::record::{Answer, CallOutcome, Setup, Work, WorkEnd};
@@ -177,6 +178,9 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
         Line::Claim { demand: None, verdict } => {
             vec![format!("  guard: released: {}", verdict.as_ref().map(name).unwrap_or_default())]
         }
+        Line::LoopCheck { engine, opinion, .. } => {
+            vec![format!("  advisor ({engine}) on the loop: {} (written down; it decides nothing)", name(opinion))]
+        }
         Line::Deadlock { deadlock } => vec![format!("  guard: {}: the advisor is asked", name(deadlock))],
         Line::Advice { engine, text } => vec![format!("  advisor ({engine}): {}", one_line(text))],
         Line::Review { answer, proposal, .. } => {
@@ -195,8 +199,9 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
 }
 
 fn head(setup: &Setup) -> Vec<String> {
-    let engines: Vec<&str> = setup.engines.iter().map(tripwire_core::label::Label::as_str).collect();
-    let advisor = setup.advisor.as_ref().map_or(String::new(), |advisor| format!(", advisor {advisor}"));
+    let engines: Vec<&str> = setup.engines.iter().map(Label::as_str).collect();
+    let advisors: Vec<&str> = setup.advisor.iter().chain(&setup.other_advisors).map(Label::as_str).collect();
+    let advisor = if advisors.is_empty() { String::new() } else { format!(", advisor {}", advisors.join(", then ")) };
     vec![format!("objective: {}", one_line(&setup.objective)), format!("engine {}{advisor}", engines.join(", then "))]
 }
 
@@ -302,7 +307,12 @@ fn next(left: &SessionEnd, printer: &Printer) -> String {
         Ending::Stopped { .. } if left.ending.can_go_on() => {
             format!("{look}; `tripwire resume{of}`, then `tripwire agent --resume {}`", left.session)
         }
-        Ending::Completed { .. } | Ending::Stopped { .. } | Ending::SystemError { .. } | Ending::Refused { .. } => {
+        Ending::ToolFailed { .. } => format!("{look}; then `tripwire agent --resume {}`", left.session),
+        Ending::Stopped { .. } | Ending::SystemError { .. } | Ending::Refused { .. } => {
+            let session = &left.session;
+            format!("{look}; `tripwire resume --restart --session {session}`, then `tripwire agent --resume {session}`")
+        }
+        Ending::Completed { .. } => {
             format!("{look}, `tripwire replay {}`", left.session)
         }
     }

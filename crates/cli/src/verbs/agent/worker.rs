@@ -19,7 +19,7 @@ use tripwire_core::explain::Explain;
 use tripwire_core::label::Label;
 use tripwire_core::run::record::{FailureKind, Work, WorkEnd};
 use tripwire_core::units::{MicroUsd, Tokens};
-use tripwire_session::driver::{Driver, StepOutcome};
+use tripwire_session::driver::{Driver, Reporting, StepOutcome};
 use tripwire_supervisor::{
     self as supervisor, Ending, Notifier, Output, Presence, RunError, RunOptions, RunReport, WatchLimits,
 };
@@ -184,6 +184,7 @@ impl Supervised {
             // A worker that is held ends its turn: the loop asks the advisor or the next engine.
             presence: Presence::Headless,
             output: Output::Kept,
+            reporting: Reporting::ByTheLoop,
             signing: workspace::signing(&workspace),
             limits: WatchLimits::default(),
             workspace,
@@ -208,7 +209,11 @@ fn done(report: &RunReport) -> WorkerTurn {
         Ending::Held(reason) => WorkEnd::Held(*reason),
         Ending::GuardBroken(_) => WorkEnd::Held(HoldReason::GuardFailure),
         Ending::Parked(_) => WorkEnd::Failed(FailureKind::RateLimited),
-        Ending::ClientCap(_) | Ending::ClientBudget(_) | Ending::ClientFailed(_) | Ending::NothingAsked => {
+        Ending::StepCap
+        | Ending::ClientCap(_)
+        | Ending::ClientBudget(_)
+        | Ending::ClientFailed(_)
+        | Ending::NothingAsked => {
             WorkEnd::Failed(FailureKind::Refused)
         }
     };

@@ -20,7 +20,7 @@ pub(crate) fn exit_of(report: &RunReport) -> Exit {
         Ending::Held(reason) => Exit::of_hold(*reason),
         Ending::GuardBroken(_) => Exit::DoesNotHold,
         Ending::Parked(_) => Exit::Parked,
-        Ending::ClientCap(_) => Exit::Clock,
+        Ending::StepCap | Ending::ClientCap(_) => Exit::Clock,
         Ending::ClientBudget(_) => Exit::Budget,
         Ending::ClientFailed(_) => Exit::HardStop,
         Ending::NothingAsked => Exit::Done,
@@ -114,6 +114,7 @@ fn verdict(report: &RunReport) -> String {
         | Ending::Held(_)
         | Ending::GuardBroken(_)
         | Ending::Parked(_)
+        | Ending::StepCap
         | Ending::ClientCap(_)
         | Ending::ClientBudget(_)
         | Ending::ClientFailed(_)

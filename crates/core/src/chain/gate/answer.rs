@@ -106,6 +106,14 @@ impl GateOutcome {
     }
 }
 
+impl SafetyGate {
+    /// Whether a hold keeps an iteration from beginning; a soft suspend refuses its calls, and not its beginning.
+    pub(crate) fn is_held_back(&self, policy: &Policy) -> bool {
+        let in_force = |hold: HoldReason| self.is_armed() || binding_of_hold(hold) == Binding::Always;
+        self.standing.held().is_some_and(|hold| binds(hold, policy) && in_force(hold))
+    }
+}
+
 impl Refusal {
     fn error(rule: Rule, error: EnforcementError, turn: &Turn<'_>) -> Self {
         Self {
@@ -146,6 +154,8 @@ fn held(turn: &Turn<'_>, hold: HoldReason) -> Refusal {
         | HoldReason::Money
         | HoldReason::Context
         | HoldReason::Converged
+        | HoldReason::UnreadBlocker
+        | HoldReason::UnreadCheckpoint
         | HoldReason::Paused => EnforcementError::CycleTermination(CycleTerminationError::Held(hold)),
     };
     let mut refusal = Refusal { evidence: Evidence::default(), ..Refusal::error(rule_of_hold(hold), error, turn) };
@@ -299,6 +309,8 @@ const fn binding_of_hold(hold: HoldReason) -> Binding {
         | HoldReason::SoftSuspend
         | HoldReason::Context
         | HoldReason::GuardFailure
+        | HoldReason::UnreadBlocker
+        | HoldReason::UnreadCheckpoint
         | HoldReason::Converged => Binding::WhenArmed,
     }
 }
@@ -317,8 +329,8 @@ const fn rule_of_stop(stop: StopReason) -> Rule {
 const fn rule_of_hold(hold: HoldReason) -> Rule {
     match hold {
         HoldReason::Loop => Rule::LoopLadder,
-        HoldReason::NoProgress => Rule::Progress,
-        HoldReason::IterationCap => Rule::IterationCap,
+        HoldReason::NoProgress | HoldReason::UnreadBlocker => Rule::Progress,
+        HoldReason::IterationCap | HoldReason::UnreadCheckpoint => Rule::IterationCap,
         HoldReason::SoftSuspend => Rule::GateHealth,
         HoldReason::Money => Rule::GateMoney,
         HoldReason::Context => Rule::ContextTiers,

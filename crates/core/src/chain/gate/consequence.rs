@@ -150,7 +150,7 @@ impl SafetyGate {
 
     /// Wall clocks and the step cap, in the order of TERM-1; they bind in observe mode too when they were set.
     fn act_on_clock(&mut self, policy: &Policy, turn: &mut Turn<'_>) {
-        let session_over = policy.limits.max_session_runtime_ms.get().is_some_and(|limit| turn.place.at >= limit);
+        let session_over = self.session_deadline(policy).is_some_and(|deadline| turn.place.at >= deadline);
         if session_over && self.standing.stopped().is_none() {
             turn.note(FindingKind::WallClockTimeout, Rule::TermWallClock, "the session's wall clock ran out");
             self.end(turn, StopReason::WallClock);

@@ -29,14 +29,48 @@ pub(crate) struct ContextState {
     workspace: Fingerprint,
     /// The window that was last reported: later figures may come without one.
     window: Option<Tokens>,
+    /// What the figure rests on.
+    basis: Basis,
+}
+
+/// What the figure of the context rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Basis {
+    /// Nothing was heard of it.
+    #[default]
+    Nothing,
+    /// The seed's heuristic, because nobody gives figures.
+    Estimate,
+    /// The provider's or the client's own figures.
+    Figures,
 }
 
 impl ContextState {
+    /// Takes in an estimate; gives the tier if it was just climbed to. A true figure is never overruled by one, and on evidence an
+    /// estimate alone only warns.
+    pub(crate) fn estimate(&mut self, policy: &policy::Policy, used: Tokens) -> Option<Tier> {
+        if self.basis == Basis::Figures {
+            return None;
+        }
+        let cap = match policy.profile {
+            policy::Profile::Strict => Tier::HardBlock,
+            policy::Profile::Balanced => Tier::Warning,
+        };
+        self.basis = Basis::Estimate;
+        self.climb(&policy.context, used, cap)
+    }
+
     /// Takes in a figure; gives the tier if it was just climbed to.
     pub(crate) fn observe(&mut self, context: &policy::Context, used: Tokens, window: Option<Tokens>) -> Option<Tier> {
+        self.basis = Basis::Figures;
         if window.is_some() {
             self.window = window.filter(|window| window.get() > 0);
         }
+        self.climb(context, used, Tier::HardBlock)
+    }
+
+    fn climb(&mut self, context: &policy::Context, used: Tokens, cap: Tier) -> Option<Tier> {
         let window = self.window.unwrap_or(context.default_window);
         let percent = used.get().saturating_mul(100).checked_div(window.get()).unwrap_or(0);
         self.percent = Count::new(u32::try_from(percent).unwrap_or(u32::MAX));
@@ -48,7 +82,8 @@ impl ContextState {
             Tier::Warning
         } else {
             Tier::Roomy
-        };
+        }
+        .min(cap);
         let climbed = tier > self.tier;
         self.tier = tier;
         climbed.then_some(tier)
@@ -77,6 +112,11 @@ impl ContextState {
     /// How full it is.
     pub(crate) const fn tier(&self) -> Tier {
         self.tier
+    }
+
+    /// What the figure rests on.
+    pub(crate) const fn basis(&self) -> Basis {
+        self.basis
     }
 
     /// How full it is, in per cent.
@@ -127,6 +167,20 @@ mod tests {
         assert_eq!(state.observe(&context, Tokens::new(154_000), None), None);
         assert_eq!(state.observe(&context, Tokens::new(20_000), None), None);
         assert_eq!(state.observe(&context, Tokens::new(152_000), None), Some(Tier::Warning));
+    }
+
+    #[test]
+    fn ctx_1_an_estimate_counts_until_figures_come_and_only_warns_on_evidence() {
+        let strict = policy::Policy { profile: policy::Profile::Strict, ..policy::Policy::default() };
+        let mut state = ContextState::default();
+        assert_eq!(state.estimate(&strict, Tokens::new(180_000)), Some(Tier::HardBlock));
+        assert_eq!((state.basis(), state.percent()), (Basis::Estimate, Count::new(90)));
+        assert_eq!(state.observe(&strict.context, Tokens::new(20_000), None), None);
+        assert_eq!(state.estimate(&strict, Tokens::new(180_000)), None, "the true figure stays");
+        assert_eq!((state.basis(), state.percent()), (Basis::Figures, Count::new(10)));
+        let balanced = policy::Policy::default();
+        assert_eq!(ContextState::default().estimate(&balanced, Tokens::new(400_000)), Some(Tier::Warning));
+        assert_eq!(ContextState::default().estimate(&balanced, Tokens::new(20_000)), None);
     }
 
     #[test]

@@ -170,6 +170,11 @@ impl DirtyBits {
         }
     }
 
+    /// Another engine goes on: its claims are its own, and are refused like anybody's.
+    pub(crate) const fn forget_refusals(&mut self) {
+        self.refusals = 0;
+    }
+
     /// Answers a claim to be done; refuses at most `max_refusals` times in a row, then lets go with the verdict.
     pub(crate) fn claim(&mut self, workspace: Fingerprint, max_refusals: u32) -> ClaimAnswer {
         let verdict = self.verdict(workspace);

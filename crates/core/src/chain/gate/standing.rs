@@ -11,7 +11,7 @@ pub(crate) struct Standing {
 }
 
 /// Every hold; the first in force is the one that is named.
-const ORDER: [HoldReason; 9] = [
+const ORDER: [HoldReason; 11] = [
     HoldReason::GuardFailure,
     HoldReason::Paused,
     HoldReason::Money,
@@ -21,6 +21,8 @@ const ORDER: [HoldReason; 9] = [
     HoldReason::Context,
     HoldReason::Loop,
     HoldReason::Converged,
+    HoldReason::UnreadBlocker,
+    HoldReason::UnreadCheckpoint,
 ];
 
 impl Standing {
@@ -58,6 +60,11 @@ impl Standing {
         self.holds & bit(reason) != 0
     }
 
+    /// The session is no longer over; its holds stay.
+    pub(crate) const fn reopen(&mut self) {
+        self.stopped = None;
+    }
+
     /// A person's restart clears everything.
     pub(crate) fn restart(&mut self) {
         *self = Self::default();
@@ -75,6 +82,8 @@ const fn bit(reason: HoldReason) -> u16 {
         HoldReason::GuardFailure => 1 << 6,
         HoldReason::Converged => 1 << 7,
         HoldReason::Paused => 1 << 8,
+        HoldReason::UnreadBlocker => 1 << 9,
+        HoldReason::UnreadCheckpoint => 1 << 10,
     }
 }
 

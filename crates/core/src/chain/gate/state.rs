@@ -5,18 +5,18 @@ use super::context::ContextState;
 use super::cooldown::Cooldown;
 use super::dirty_bits::DirtyBits;
 use super::floor::Floor;
-use super::health::HealthState;
+use super::health::{Condition, HealthState};
 use super::iterations::{Ended, Iterations};
 use super::minute::Minute;
 use super::money::MoneyState;
 use super::permit::Permit;
 use super::review::Reviews;
 use super::standing::Standing;
-use crate::chain::activity::NewStep;
 use crate::chain::event::{AgentEvent, ErrorClass};
 use crate::chain::turn::Turn;
+use crate::effect::HoldReason;
 use crate::input::{Mode, Request};
-use crate::label::Fingerprint;
+use crate::label::{Fingerprint, Label};
 use crate::limits::ERROR_RATE_EVENTS;
 use crate::policy::{Policy, Profile};
 use crate::units::{Count, Ratio, RunMillis};
@@ -40,6 +40,12 @@ pub(crate) struct SafetyGate {
     pub(crate) mode: Mode,
     /// Failed tool calls in a row.
     failed_calls: Count,
+    /// The model turn in which the last of them failed.
+    failed_turn: Fingerprint,
+    /// The result of the call at hand was an execution error and was charged: its event costs nothing more.
+    charged: bool,
+    /// When the session's wall clock was wound up: at its start, or at a person's restart.
+    clock_from: RunMillis,
     /// The newest outcomes, one bit each, the newest lowest; a set bit is a failure.
     outcomes: u64,
     /// How many outcomes were seen, up to the number that is kept.
@@ -57,25 +63,57 @@ impl SafetyGate {
         self.health.advance(&policy.health, at);
     }
 
-    /// Takes in the costs and the outcome of an event.
-    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, at: RunMillis, step: NewStep) {
+    /// The execution itself broke, as its result says: it costs health now, and its event costs nothing more.
+    pub(crate) fn charge_result(&mut self, policy: &Policy) {
+        self.health.fall(policy.health.incident_cost);
+        self.charged = true;
+    }
+
+    /// Another call is asked for: what the one before cost is settled.
+    pub(crate) const fn begin_call(&mut self) {
+        self.charged = false;
+    }
+
+    /// Takes in the costs and the outcome of an event. One call costs health at most once.
+    pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, at: RunMillis) {
         self.minute.add(at, event.budget_tokens(), event.tool_calls);
         let Some(outcome) = event.outcome else { return };
+        let charged = core::mem::take(&mut self.charged);
         let failed = event.failed() && !event.is_infrastructure_error();
         self.outcomes = (self.outcomes << 1) | u64::from(failed);
         self.outcomes_seen = self.outcomes_seen.saturating_add(1).min(ERROR_RATE_EVENTS);
         // On evidence, parallel calls of one turn are one step: a batch that fails with its first call failed once.
-        let counted = self.failed_calls > Count::ZERO && step == NewStep::No && policy.profile == Profile::Balanced;
-        if outcome.error_class.is_some_and(ErrorClass::is_execution_error) {
+        let turn = event.turn_id.as_ref().map_or(Fingerprint::NONE, Label::fingerprint);
+        let same_turn = turn.is_some() && turn == self.failed_turn && policy.profile == Profile::Balanced;
+        let counted = failed && same_turn && self.failed_calls > Count::ZERO;
+        if !counted {
+            (self.failed_calls, self.failed_turn) =
+                if failed { (self.failed_calls.next(), turn) } else { (Count::ZERO, Fingerprint::NONE) };
+        }
+        let streak = failed && !counted && self.failed_calls >= policy.health.failed_calls_from;
+        if !charged && (streak || outcome.error_class.is_some_and(ErrorClass::is_execution_error)) {
             self.health.fall(policy.health.incident_cost);
         }
-        if failed && counted {
-            return;
+    }
+
+    /// What holds the session; a soft suspend is a matter of health, and binds only while decisions do.
+    pub(crate) fn held(&self, policy: &Policy) -> Option<HoldReason> {
+        let suspended = self.is_armed() && self.health.condition(&policy.health) == Condition::SoftSuspend;
+        self.standing.held().or_else(|| suspended.then_some(HoldReason::SoftSuspend))
+    }
+
+    /// A person says that a suspended session goes on: health comes back to the cap, and failures count anew. Nothing else is
+    /// a reason to lift it.
+    pub(crate) fn end_suspension(&mut self, policy: &Policy) {
+        if self.health.condition(&policy.health) == Condition::SoftSuspend {
+            self.health.lift(policy.health.recovery_cap.max(policy.health.soft_suspend_threshold));
+            self.failed_calls = Count::ZERO;
         }
-        self.failed_calls = if failed { self.failed_calls.next() } else { Count::ZERO };
-        if failed && self.failed_calls >= policy.health.failed_calls_from {
-            self.health.fall(policy.health.incident_cost);
-        }
+    }
+
+    /// When the session's wall clock runs out.
+    pub(crate) fn session_deadline(&self, policy: &Policy) -> Option<RunMillis> {
+        policy.limits.max_session_runtime_ms.get().map(|limit| self.clock_from.plus(limit))
     }
 
     /// The share of recent calls that failed.
@@ -92,8 +130,7 @@ impl SafetyGate {
 
     /// When a running call must be cut off: the earlier of the iteration's and the session's wall clock.
     pub(crate) fn deadline(&self, policy: &Policy) -> Option<RunMillis> {
-        let session = policy.limits.max_session_runtime_ms.get();
-        [self.iterations.deadline(&policy.limits), session].into_iter().flatten().min()
+        [self.iterations.deadline(&policy.limits), self.session_deadline(policy)].into_iter().flatten().min()
     }
 
     /// Whether a stricter level than the standing one may bind: in observe mode only people's controls do.
@@ -110,11 +147,23 @@ impl SafetyGate {
         ended || self.standing.stopped().is_some()
     }
 
-    /// A person's restart: everything that held or ended the session is cleared; health comes back to the cap only.
+    /// A person's restart: everything that held or ended the session is cleared; health comes back to the cap only, and the
+    /// session's wall clock begins anew.
     pub(crate) fn restart(&mut self, policy: &Policy, at: RunMillis) {
         self.standing.restart();
+        self.clock_from = at;
+        self.begin_anew(policy, at);
+    }
+
+    /// The session is no longer over; what holds it stays.
+    pub(crate) fn reopen(&mut self, policy: &Policy, at: RunMillis) {
+        self.standing.reopen();
+        self.begin_anew(policy, at);
+    }
+
+    fn begin_anew(&mut self, policy: &Policy, at: RunMillis) {
         self.cooldown = Cooldown::default();
-        self.health.lift(policy.health.recovery_cap);
+        self.health.lift(policy.health.recovery_cap.max(policy.health.soft_suspend_threshold));
         self.runaway_since = None;
         self.failed_calls = Count::ZERO;
         let count = self.iterations.count();

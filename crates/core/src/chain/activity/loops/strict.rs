@@ -16,19 +16,30 @@ pub(crate) fn judge(policy: &Policy, window: &Window) -> (Option<Candidate>, Opt
     }
 }
 
-/// Guardrails: the third identical action in a row is overridden, the next one ends the run.
+/// Guardrails: the third identical action in a row, or within a wider window, is overridden, the next one ends the run.
 fn exact(policy: &Policy, window: &Window, newest: &SeenCall) -> Option<Candidate> {
-    let run = window.exact_run();
-    let threshold = policy.loops.loop_repeat_threshold.get();
-    let stop_at = threshold.saturating_add(policy.loops.loop_override_max_retries.get());
-    let (level, kind, words) = if run >= stop_at {
-        (Level::Stop, FindingKind::SystemError, "identical actions in a row, the last one after the override")
-    } else if run >= threshold {
-        (Level::Override, FindingKind::LoopOverride, "identical actions in a row")
+    let loops = &policy.loops;
+    let threshold = loops.loop_repeat_threshold.get();
+    let retries = loops.loop_override_max_retries.get();
+    let stop_at = threshold.saturating_add(retries);
+    // A window that is no longer than the threshold means: in a row.
+    let span = loops.repeat_window.get();
+    let wide = span > threshold;
+    let within = |span: u32| if wide { window.repeats(span).max(window.exact_run()) } else { window.exact_run() };
+    let (level, kind, run, span) = if within(span.saturating_add(retries)) >= stop_at {
+        (Level::Stop, FindingKind::SystemError, within(span.saturating_add(retries)), span.saturating_add(retries))
+    } else if within(span) >= threshold {
+        (Level::Override, FindingKind::LoopOverride, within(span), span)
     } else {
         return None;
     };
-    let proof = Proof::Exact(usize::try_from(run).unwrap_or(usize::MAX));
+    let words = match (wide, level) {
+        (false, Level::Stop) => "identical actions in a row, the last one after the override",
+        (false, Level::Note | Level::Override | Level::Hold) => "identical actions in a row",
+        (true, Level::Stop) => "identical actions within the window, the last one after the override",
+        (true, Level::Note | Level::Override | Level::Hold) => "identical actions within the window",
+    };
+    let proof = Proof::Exact(usize::try_from(if wide { span } else { run }).unwrap_or(usize::MAX));
     Some(Candidate { level, kind, rule: Rule::LoopExact, count: run, key: newest.exact, proof, words })
 }
 

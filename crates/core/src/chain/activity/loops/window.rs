@@ -101,6 +101,18 @@ impl Window {
         self.calls.newest_first().take(depth)
     }
 
+    /// In how many steps the newest action came among the newest `span` calls.
+    pub(crate) fn repeats(&self, span: u32) -> u32 {
+        let Some(newest) = self.newest() else { return 0 };
+        let (mut count, mut last) = (0_u32, None);
+        for call in self.recent(usize::try_from(span).unwrap_or(usize::MAX)) {
+            if call.exact == newest.exact && last != Some(call.turn) {
+                (count, last) = (count.saturating_add(1), Some(call.turn));
+            }
+        }
+        count
+    }
+
     /// How many identical actions came in a row.
     pub(crate) const fn exact_run(&self) -> u32 {
         self.exact_run
