@@ -80,6 +80,21 @@ fn ctrl_1_stop_ends_a_running_tool_and_everything_that_it_started() {
 }
 
 #[test]
+fn ctrl_4_stop_says_that_our_own_loop_and_its_command_were_ended() {
+    let fixture = AgentFixture::new();
+    let running = fixture.start(&[shell("echo begun > begun; sleep 600"), finish()], &[]);
+    until("the command runs", || fixture.work().join("begun").exists());
+    let stop = fixture.run(&["stop", "--reason", "enough"]);
+    running.end().ended(10);
+    assert!(stop.stdout.contains("our own loop is ended"), "{}", stop.stdout);
+    assert!(!stop.stdout.contains("not killed"), "{}", stop.stdout);
+
+    let idle = AgentFixture::new();
+    let stop = idle.run(&["stop"]);
+    assert!(!stop.stdout.contains("our own loop is ended"), "{}", stop.stdout);
+}
+
+#[test]
 fn ctrl_1_an_interrupt_from_the_terminal_is_journaled_and_ends_with_10_and_the_session_can_be_taken_up() {
     let fixture = AgentFixture::new();
     let one = shell("echo one >> log");
@@ -88,6 +103,8 @@ fn ctrl_1_an_interrupt_from_the_terminal_is_journaled_and_ends_with_10_and_the_s
     let pid = rustix::process::Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     running.end().ended(10);
+    let acts = fixture.run(&["log", "--type", "human"]).stdout;
+    assert!(acts.contains(&format!("by {}", tripwire_workspace::account::current())), "{acts}");
     let session = fixture.sessions().pop().unwrap();
     let engine = fixture.cassette("model.jsonl", &untested(vec![one, shell("echo two >> log")]));
     fixture.run(&["agent", "--resume", &session, "--engine", &engine]).ended(4);
