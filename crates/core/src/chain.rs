@@ -159,6 +159,15 @@ impl Chain {
         wakes.into_iter().flatten().filter(|wake| *wake > at).min()
     }
 
+    /// When the agent fell idle, if that lies before this time and nobody stepped the engine then: a process that comes late makes
+    /// up for it with a tick of that moment.
+    #[must_use]
+    pub fn idle_before(&self, at: RunMillis) -> Option<RunMillis> {
+        let open = self.state.gate.standing.stopped().is_none();
+        let idle = self.state.activity.idle_at(&self.policy).filter(|idle| open && *idle < at)?;
+        Some(idle.max(self.state.now))
+    }
+
     /// Asks to be woken at the next deadline, for shells that only look at effects.
     #[must_use]
     pub fn wake(step: &Step) -> Option<Effect> {

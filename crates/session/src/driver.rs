@@ -39,8 +39,8 @@ pub use frozen::frozen_policy;
 pub use people::RemovedBy;
 pub use recent::RecentFinding;
 pub use records::open_existing;
-pub use report_files::Reporting;
 use records::{append, entry};
+pub use report_files::Reporting;
 pub use sign::{EVERY as CHECKPOINT_EVERY, Signing};
 use state::SessionState;
 pub use state::StateError;
@@ -177,6 +177,15 @@ impl Driver<Disk> {
     }
 }
 
+/// Whose time the inputs of a turn have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timing {
+    /// Ours: silence since the last input is told first.
+    Live,
+    /// That of a stream that was recorded elsewhere, which holds everything that happened.
+    Recorded,
+}
+
 impl<S: Storage> Driver<S> {
     /// Has checkpoints signed from now on; without this the journal is chained and not signed.
     #[must_use]
@@ -227,6 +236,16 @@ impl<S: Storage> Driver<S> {
         self.state.chain.view()
     }
 
+    /// The session at a glance, as it stands at this time: an agent that has been silent since is idle. Nothing is taken in.
+    #[must_use]
+    pub fn view_at(&self, now: WallClock) -> ChainView {
+        let at = since(self.state.start, now);
+        let Some(idle) = self.state.chain.idle_before(at) else { return self.view() };
+        let mut chain = self.state.chain.clone();
+        chain.step(&Input { at: idle, what: What::Tick });
+        chain.view()
+    }
+
     /// The newest findings, oldest first.
     #[must_use]
     pub fn recent(&self) -> &[RecentFinding] {
@@ -268,7 +287,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// Whenever the input could not be journaled for certain: then it has no consequences.
     pub fn take(&mut self, what: What, now: WallClock) -> Result<StepOutcome, DriverError> {
-        self.take_with(|start| (vec![Input { at: since(start, now), what }], now))
+        self.take_with(Timing::Live, |start| (vec![Input { at: since(start, now), what }], now))
     }
 
     /// Takes in one input that happens now. The clock is read under the session's lock: several processes that wait for
@@ -290,7 +309,7 @@ impl<S: Storage> Driver<S> {
         what: What,
         clock: impl FnOnce() -> WallClock,
     ) -> Result<StepOutcome, DriverError> {
-        self.take_with(|start| {
+        self.take_with(Timing::Live, |start| {
             let now = clock();
             let at = since(start, now);
             (before.into_iter().chain([what]).map(|what| Input { at, what: stamped(what, at) }).collect(), now)
@@ -302,7 +321,7 @@ impl<S: Storage> Driver<S> {
     /// # Errors
     /// See [`Self::take`].
     pub fn take_at(&mut self, input: Input, now: WallClock) -> Result<StepOutcome, DriverError> {
-        self.take_with(|_start| (vec![input], now))
+        self.take_with(Timing::Recorded, |_start| (vec![input], now))
     }
 
     /// Brings the view up to date with what other processes have journaled, and takes nothing in.
@@ -319,6 +338,7 @@ impl<S: Storage> Driver<S> {
     /// out, sign, save. Before the append is acknowledged nothing of this session has moved.
     fn take_with(
         &mut self,
+        timing: Timing,
         make: impl FnOnce(WallClock) -> (Vec<Input>, WallClock),
     ) -> Result<StepOutcome, DriverError> {
         let Self { journal, layout, session, state, signing, followed, reach, removed, reporting, .. } = self;
@@ -327,6 +347,7 @@ impl<S: Storage> Driver<S> {
         catch_up(&turn, dir, state, followed.as_mut())?;
         let (own, now) = make(state.start);
         let at_look = AtLook { now, reach: *reach, removed: removed.as_ref(), reporting: *reporting };
+        let own = if timing == Timing::Live { turn::with_late_tick(state, own) } else { own };
         let gathered = turn::gather(dir, state, own, at_look)?;
         let decided = turn::decide_on_copy(state, session, gathered)?;
         let known = append(&mut turn, &decided.batch(state.known, now))?;

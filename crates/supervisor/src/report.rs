@@ -15,6 +15,8 @@ pub struct RunReport {
     pub session: String,
     /// The clients that worked, in order.
     pub clients: Vec<&'static str>,
+    /// The client's own command that goes on with its conversation.
+    pub client_resume: Option<String>,
     /// How it ended.
     pub ending: Ending,
     /// What the last worker said at its end, where its output was kept.

@@ -279,6 +279,7 @@ impl<'a> RunLoop<'a> {
         let pulse = self.context.guard.pulse();
         RunReport {
             session: self.session,
+            client_resume: resume_line(self.clients.last().copied(), pulse.client_session.as_deref()),
             clients: self.clients,
             ending,
             text: self.text,
@@ -315,6 +316,16 @@ fn not_prepared(error: &LaunchError) -> Ending {
         | LaunchError::Trust { .. }
         | LaunchError::NotText { .. } => Ending::ClientFailed(why),
     }
+}
+
+/// The last client's own command that goes on with its conversation.
+fn resume_line(client: Option<&'static str>, session: Option<&str>) -> Option<String> {
+    let client = Client::named(client?)?;
+    // What is printed for a person to paste holds nothing that a shell would read as more than a word.
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let session = session.filter(|id| !id.is_empty() && id.chars().all(is_plain))?;
+    let words = client.adapter().launch.command_line.resume_words.join(" ");
+    Some(format!("tripwire run -- {} {words} {session}", client.name()))
 }
 
 const fn switch_words(reason: SwitchReason) -> &'static str {

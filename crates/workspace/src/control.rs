@@ -170,7 +170,8 @@ pub fn look(layout: &Layout, session: &SessionId, before: &Seen, now: WallClock)
     for file in ControlFile::ALL {
         let there = stat(&file.path(layout))?.is_some();
         // Read only where it matters: while a report stands that is new to this session, or that it wrote itself.
-        let is_writer = || file.report().is_some_and(|report| report.writers(layout).iter().any(|one| one == session.as_str()));
+        let is_writer =
+            || file.report().is_some_and(|report| report.writers(layout).iter().any(|one| one == session.as_str()));
         if there && !seen.files.contains(&file) {
             seen.files.insert(file);
             if is_writer() {

@@ -162,9 +162,12 @@ impl Session<'_> {
                 let measured = self.facts().workspace().map(|workspace_hash| WorkspaceMeasurement { workspace_hash });
                 measured.map(What::WorkspaceMeasured).into_iter().collect()
             }
-            LoopRequest::ModelRequest => {
-                self.run.switched().map(|switched| What::EngineSwitched(facts::switched(switched))).into_iter().collect()
-            }
+            LoopRequest::ModelRequest => self
+                .run
+                .switched()
+                .map(|switched| What::EngineSwitched(facts::switched(switched)))
+                .into_iter()
+                .collect(),
             LoopRequest::IterationStarted
             | LoopRequest::Spent(_)
             | LoopRequest::ModelEvent(_)
@@ -417,7 +420,9 @@ impl Session<'_> {
     fn report_for_worker(&mut self, ending: &Ending) -> Result<(), SessionError> {
         let view = self.driver.view();
         let blocked = match ending {
-            Ending::Held { reason } => matches!(reason, HoldReason::Loop | HoldReason::NoProgress) && view.held.is_none(),
+            Ending::Held { reason } => {
+                matches!(reason, HoldReason::Loop | HoldReason::NoProgress) && view.held.is_none()
+            }
             Ending::Stopped { reason } => *reason != StopReason::StoppedByPerson && view.stopped.is_none(),
             Ending::Completed { .. }
             | Ending::SystemError { .. }

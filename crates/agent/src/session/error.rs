@@ -82,7 +82,8 @@ impl Explain for SessionError {
             Self::NotOurs { .. } => "list the sessions with `tripwire status`".into(),
             Self::Unread(error) => error.hint(),
             Self::Over { session, ending } if ending.can_be_restarted() => {
-                format!("open it again with `tripwire resume --restart --session {session}`, then say the same again").into()
+                format!("open it again with `tripwire resume --restart --session {session}`, then say the same again")
+                    .into()
             }
             Self::Over { .. } | Self::Changed { .. } => "begin a new session with `tripwire agent --task FILE`".into(),
             Self::SavedEngines(error) => error.hint(),

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tripwire_authority::{Confinement, Need, Surroundings, Who};
 use tripwire_core::chain::event::{Action, AgentEvent, Flag, Flags, Outcome as EventOutcome};
 use tripwire_core::chain::feedback::{ExecutionResult, ExecutionStatus};
-use tripwire_core::input::{Authority, EngineSwitched, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict};
+use tripwire_core::input::{
+    Authority, EngineSwitched, FloorFact, Grant, IdentityFact, Permission, Request, ReviewVerdict, Verdict,
+};
 use tripwire_core::label::Label;
 use tripwire_core::prices::{self, PriceBasis};
 use tripwire_core::record::chain::Digest;

@@ -175,8 +175,7 @@ impl Start {
     }
 
     fn of_example(example: &Example) -> Self {
-        let names =
-            SavedEngines { engines: vec![example.engine()], advisors: vec![example.advisor()], reviewer: None };
+        let names = SavedEngines { engines: vec![example.engine()], advisors: vec![example.advisor()], reviewer: None };
         Self { objective: example.objective(), workspace: example.workspace(), names }
     }
 }

@@ -151,10 +151,11 @@ fn decide(args: &ReviewDecideArgs) -> Result<Exit, Problem> {
     if args.form.json {
         return print(&as_json(&proposal, None).to_string());
     }
-    let word = match verdict {
-        Verdict::Approved => "APPROVED",
-        Verdict::Rejected => "REJECTED",
+    let (word, next) = match verdict {
+        Verdict::Approved => ("APPROVED", "next: `tripwire review apply`"),
+        Verdict::Rejected => ("REJECTED", "next: change what is staged, then `tripwire review propose`"),
     };
+    print::say(next);
     print(&format!("{word} {}; the proposal is {}", proposal.short(), proposal.state.name()))
 }
 

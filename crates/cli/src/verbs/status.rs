@@ -324,8 +324,8 @@ fn at_next_step(held: &str) -> String {
 
 /// The lines about one session.
 fn about(driver: &Driver, ended: Option<&Ended>) -> Vec<String> {
-    let ChainView { mode, intensity, health, iterations, steps, verdict, .. } = driver.view();
-    let view = driver.view();
+    let view = driver.view_at(clock::now());
+    let ChainView { mode, intensity, health, iterations, steps, verdict, .. } = view.clone();
     let (records, signed) = (driver.journal().records(), driver.signed());
     let guard = match view.guard {
         Mode::Armed => "armed",

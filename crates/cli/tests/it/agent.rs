@@ -9,6 +9,7 @@ mod engines;
 mod example;
 pub(crate) mod fixture;
 mod guardrails;
+mod recovery;
 mod replay;
 mod review;
 mod roles;

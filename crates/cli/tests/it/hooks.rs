@@ -9,5 +9,6 @@ mod evidence;
 mod figures;
 pub(crate) mod fixture;
 mod reach;
+mod recovery;
 mod statusline;
 mod supervised;

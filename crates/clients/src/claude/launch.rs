@@ -63,6 +63,7 @@ pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
             "--debug-file",
         ],
         resume_flags: &["-r", "--resume", "-c", "--continue", "--session-id", "--fork-session"],
+        resume_words: &["--resume"],
         one_prompt: &["-p"],
         print_flags: &["-v", "--version", "-h", "--help"],
         manage_words: &[

@@ -56,6 +56,7 @@ pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
             "--local-provider",
         ],
         resume_flags: &[],
+        resume_words: &["resume"],
         one_prompt: &["exec"],
         print_flags: &["-V", "--version", "-h", "--help"],
         manage_words: &["completion", "features", "help", "login", "logout", "mcp"],

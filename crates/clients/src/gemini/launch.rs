@@ -40,6 +40,7 @@ pub(super) static LAUNCH: LaunchDialect = LaunchDialect {
             "--include-directories",
         ],
         resume_flags: &["-r", "--resume", "--session-id"],
+        resume_words: &["--resume"],
         one_prompt: &["-p"],
         print_flags: &["-v", "--version", "-h", "--help", "-l", "--list-extensions", "--list-sessions"],
         manage_words: &["extension", "extensions", "hook", "hooks", "mcp", "skill", "skills"],

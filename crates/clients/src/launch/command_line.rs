@@ -26,6 +26,8 @@ pub struct CommandLineForm {
     pub value_flags: &'static [&'static str],
     /// Flags that name an old session.
     pub resume_flags: &'static [&'static str],
+    /// The words before a session's id that go on with that session.
+    pub resume_words: &'static [&'static str],
     /// What a bare name needs behind it to run one prompt.
     pub one_prompt: &'static [&'static str],
     /// Flags that only print something.

@@ -10,8 +10,8 @@ use super::record::{AnswerEnd, Call, CallFault, CallOutcome, Checked, FaultKind,
 use super::{CallAnswer, LoopEffect, Run, Saying, worker};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Effect, ExitStatus, SwitchReason};
-use crate::text::{CallId, Instruction, Reason, ToolOutput};
 use crate::policy::OnToolError;
+use crate::text::{CallId, Instruction, Reason, ToolOutput};
 use crate::units::Count;
 use alloc::format;
 use alloc::vec::Vec;

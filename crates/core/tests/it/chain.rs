@@ -14,4 +14,5 @@ mod gate;
 mod health;
 mod loops;
 mod people;
+mod recovery;
 mod state;

@@ -4,5 +4,6 @@ mod calls;
 mod endings;
 mod engines;
 mod fixture;
+mod recovery;
 mod replays;
 mod workers;

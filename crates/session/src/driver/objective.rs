@@ -38,8 +38,7 @@ pub(super) fn keep(layout: &Layout, session: &SessionId, said: &str) -> Result<(
 
 /// The objective as it was said; without one the worker is told where to look.
 pub(super) fn read(layout: &Layout, session: &SessionId) -> String {
-    known(layout, session)
-        .unwrap_or_else(|| "not known to tripwire: see the first prompt of the session".to_owned())
+    known(layout, session).unwrap_or_else(|| "not known to tripwire: see the first prompt of the session".to_owned())
 }
 
 /// The objective as it was said, where that is known.

@@ -32,7 +32,9 @@ impl<S: Storage> Driver<S> {
         catch_up(&turn, SessionDir { layout, session }, state, followed.as_mut())?;
         let at = since(state.start, now);
         let mut chain = state.chain.clone();
-        for what in people::inputs(&control::look(layout, session, &state.seen, now)?.facts, &people::FoundBy::default()) {
+        for what in
+            people::inputs(&control::look(layout, session, &state.seen, now)?.facts, &people::FoundBy::default())
+        {
             chain.step(&Input { at, what });
         }
         Ok(chain.step(&authority::confirm(&state.frozen, Input { at, what: stamped(what, at) })).decision)
@@ -58,7 +60,8 @@ impl<S: Storage> Driver<S> {
     pub fn withdraw_blocker(&mut self) -> Result<(), DriverError> {
         let Self { layout, session, state, .. } = self;
         Report::Blocker.remove_for(layout, session.as_str())?;
-        let presence = if layout.blocker_report().symlink_metadata().is_ok() { Presence::There } else { Presence::Gone };
+        let presence =
+            if layout.blocker_report().symlink_metadata().is_ok() { Presence::There } else { Presence::Gone };
         state.seen.took_report_back(ControlFile::BlockerReport, presence);
         Ok(())
     }

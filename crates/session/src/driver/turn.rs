@@ -5,9 +5,9 @@ use super::error::DriverError;
 use super::people::{self, AgentAtWork, FoundBy, RemovedBy};
 use super::recent::Memo;
 use super::records::entry;
+use super::report_files::{Reporting, WorkDone};
 use super::sign::{self, Signing};
 use super::state::SessionState;
-use super::report_files::{Reporting, WorkDone};
 use super::{authority, briefing, effects, freeze, objective, views};
 use crate::body;
 use tripwire_core::chain::gate::Permit;
@@ -15,7 +15,7 @@ use tripwire_core::chain::{Chain, Step};
 use tripwire_core::decision::Decision;
 use tripwire_core::effect::Effect;
 use tripwire_core::explain::Explain as _;
-use tripwire_core::input::Input;
+use tripwire_core::input::{Input, What};
 use tripwire_core::units::RunMillis;
 use tripwire_journal::storage::Storage;
 use tripwire_journal::{Batch, Durability, Journal, JournalError, Turn};
@@ -86,6 +86,12 @@ pub(super) fn gather(
     let acts = people::inputs(&look.facts, &found).into_iter().map(|what| Input { at, what });
     let own = own.into_iter().map(|input| authority::confirm(&state.frozen, input));
     Ok(Gathered { inputs: acts.chain(own).collect(), seen: look.seen })
+}
+
+/// Puts a tick before the inputs where the agent fell idle meanwhile: no process was there to say so in time.
+pub(super) fn with_late_tick(state: &SessionState, own: Vec<Input>) -> Vec<Input> {
+    let idle = own.first().and_then(|first| state.chain.idle_before(first.at));
+    idle.map(|at| Input { at, what: What::Tick }).into_iter().chain(own).collect()
 }
 
 /// Steps on a copy of the engine, and the records that say so. Dropped, it has never been.

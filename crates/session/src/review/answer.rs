@@ -1,7 +1,7 @@
 //! A reviewer's answer: the one explicit word in it, or why there is none (REVIEW-1).
 //!
 //! The word must stand exactly once in the whole answer, in capitals, outside of code and quotes, and alone on its line:
-//! at most a label such as `Verdict:` before it, and behind REJECTED the reason. An approval beside any word of rejection
+//! at most a label such as `Verdict:` before it, and behind REJECTED the reason (`REJECTED because …`). An approval beside any word of rejection
 //! is none. Everything else is refused, because an answer that can be read in two ways is no approval. A refused answer
 //! decides nothing: the reviewer is asked again.
 
@@ -231,6 +231,25 @@ fn speaks_against(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn review_1_a_rejection_may_carry_its_reason_in_the_same_line() {
+        for text in [
+            "REJECTED because the name is wrong",
+            "Verdict: REJECTED since it breaks the build",
+            "REJECTED due to missing tests",
+            "REJECTED (no tests)",
+            "REJECTED; fix the name first",
+            "REJECTED until the tests pass",
+        ] {
+            assert_eq!(read(text), Ok(Verdict::Rejected), "{text}");
+        }
+        for text in ["not REJECTED", "REJECTED is not what I say", "REJECTED or not", "it looks APPROVED because of x"]
+        {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert!(read("APPROVED because it is small").is_err(), "an approval stands alone");
+    }
 
     #[test]
     fn review_1_one_explicit_word_decides() {

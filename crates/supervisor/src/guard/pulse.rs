@@ -30,6 +30,8 @@ pub(crate) struct Pulse {
     pub(crate) fault: Option<String>,
     /// What the watch has to carry out.
     pub(crate) orders: Orders,
+    /// The client's own id of its session.
+    pub(crate) client_session: Option<String>,
     /// Events that came from hooks of this worker.
     pub(crate) events: u64,
     /// Calls that hooks of this worker announced.
@@ -88,6 +90,7 @@ impl Pulse {
             busy_since: None,
             fault: None,
             orders: Orders::default(),
+            client_session: None,
             events: 0,
             asked: 0,
             announced: BTreeSet::new(),
@@ -134,6 +137,9 @@ impl Pulse {
     /// Notes an event of the client.
     pub(super) fn note(&mut self, call: &HookCall) {
         self.events += 1;
+        if call.agent.is_none() {
+            self.client_session = Some(call.session.clone());
+        }
         let transcripts = call.transcript.iter().chain(call.agent.iter().filter_map(|agent| agent.transcript.as_ref()));
         for transcript in transcripts {
             if !self.transcripts.iter().any(|(known, _)| known == transcript) {

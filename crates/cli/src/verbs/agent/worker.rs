@@ -213,9 +213,7 @@ fn done(report: &RunReport) -> WorkerTurn {
         | Ending::ClientCap(_)
         | Ending::ClientBudget(_)
         | Ending::ClientFailed(_)
-        | Ending::NothingAsked => {
-            WorkEnd::Failed(FailureKind::Refused)
-        }
+        | Ending::NothingAsked => WorkEnd::Failed(FailureKind::Refused),
     };
     let tested = match view.verdict {
         Verification::Verified => Some(TestResult::Passed),

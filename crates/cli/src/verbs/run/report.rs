@@ -75,6 +75,9 @@ pub(crate) fn lines(report: &RunReport, exit: Exit) -> Vec<String> {
     let stopped = report.ending == Ending::Stopped(StopReason::StoppedByPerson);
     let order = if stopped { "; `tripwire resume` before a new run, if STOP is still set" } else { "" };
     let why = why.unwrap_or_default();
+    if let Some(command) = &report.client_resume {
+        lines.push(format!("  resume    `{command}` goes on with the client's conversation"));
+    }
     lines.push(format!("  next      {why}`tripwire log`, `tripwire replay {}`{order}", report.session));
     lines
 }
@@ -88,6 +91,7 @@ pub(crate) fn json(report: &RunReport, exit: Exit) -> String {
         "how": report.ending.words(),
         "session": report.session,
         "clients": report.clients,
+        "client_resume": report.client_resume,
         "verdict": verdict(report),
         "verify": report.verified.map(verify_word),
         "proof": report.proof,

@@ -74,7 +74,7 @@ impl SafetyGate {
         self.charged = false;
     }
 
-    /// Takes in the costs and the outcome of an event. One call costs health at most once.
+    /// Takes in the costs and the outcome of an event. An execution error costs once, whether its result or its event told of it.
     pub(crate) fn observe(&mut self, policy: &Policy, event: &AgentEvent, at: RunMillis) {
         self.minute.add(at, event.budget_tokens(), event.tool_calls);
         let Some(outcome) = event.outcome else { return };
@@ -90,8 +90,10 @@ impl SafetyGate {
             (self.failed_calls, self.failed_turn) =
                 if failed { (self.failed_calls.next(), turn) } else { (Count::ZERO, Fingerprint::NONE) };
         }
-        let streak = failed && !counted && self.failed_calls >= policy.health.failed_calls_from;
-        if !charged && (streak || outcome.error_class.is_some_and(ErrorClass::is_execution_error)) {
+        if !charged && outcome.error_class.is_some_and(ErrorClass::is_execution_error) {
+            self.health.fall(policy.health.incident_cost);
+        }
+        if failed && !counted && self.failed_calls >= policy.health.failed_calls_from {
             self.health.fall(policy.health.incident_cost);
         }
     }

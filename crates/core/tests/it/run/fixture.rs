@@ -47,6 +47,12 @@ pub(crate) struct RunFixture {
     now: u64,
     replies: VecDeque<Reply>,
     pub(crate) advice: Option<&'static str>,
+    /// Advisors at the head of the list that have no answer.
+    pub(crate) advisors_blank: usize,
+    /// The advisors that were asked, by their place.
+    pub(crate) advised_by: Vec<usize>,
+    /// What the advisor says of the loop itself.
+    pub(crate) opinion: Option<&'static str>,
     pub(crate) review: VecDeque<ReviewAnswer>,
     /// Everything that a journal would hold, to run it again.
     pub(crate) journal: Vec<Journaled>,
@@ -78,6 +84,7 @@ pub(crate) fn setup() -> Setup {
         advisor: None,
         engines: vec![Label::cut("scripted:a"), Label::cut("scripted:b")],
         objective: "make the tests pass".into(),
+        other_advisors: Vec::new(),
         patience: OnHold::Leave,
         prompt: "be careful".into(),
         prompt_sha256: Digest::of(b"be careful"),
@@ -139,6 +146,9 @@ impl RunFixture {
             now: 0,
             replies: replies.into_iter().collect(),
             advice: None,
+            advisors_blank: 0,
+            advised_by: Vec::new(),
+            opinion: None,
             review: VecDeque::new(),
             journal: Vec::new(),
             lines: Vec::new(),
@@ -187,8 +197,16 @@ impl RunFixture {
                 self.executed.push(format!("{} {}", call.tool, call.arguments));
                 self.learn(RunRecord::Returned(execute(&call)));
             }
-            Next::Advise(_) => {
-                let record = match self.advice {
+            Next::JudgeLoop => {
+                let record = match self.opinion {
+                    Some(text) => RunRecord::LoopJudged(spoken(text)),
+                    None => RunRecord::LoopNotJudged(failure(FailureKind::Unreachable, None)),
+                };
+                self.learn(record);
+            }
+            Next::Advise { advisor, .. } => {
+                self.advised_by.push(advisor);
+                let record = match self.advice.filter(|_| advisor >= self.advisors_blank) {
                     Some(text) => RunRecord::Advised(spoken(text)),
                     None => RunRecord::NoAdvice(failure(FailureKind::Unreachable, None)),
                 };
