@@ -223,6 +223,22 @@ fn a_missing_segment_is_named_with_its_first_record() {
 }
 
 #[test]
+fn log_1_an_append_to_a_journal_that_nobody_else_wrote_reads_little_of_it() {
+    let disk = written(u64::MAX);
+    let mut journal = open(&disk, u64::MAX).unwrap();
+    append(&mut journal, ["{}".to_owned()]);
+    let before = disk.bytes_read();
+    append(&mut journal, ["{}".to_owned()]);
+    let alone = disk.bytes_read() - before;
+    let mut other = open(&disk, u64::MAX).unwrap();
+    append(&mut other, ["{\"n\":1}".to_owned()]);
+    let before = disk.bytes_read();
+    append(&mut journal, ["{}".to_owned()]);
+    let after_another = disk.bytes_read() - before;
+    assert!(alone < after_another, "{alone} {after_another}");
+}
+
+#[test]
 fn log_1_a_segment_that_vanishes_under_an_open_journal_is_named_as_damage() {
     let disk = written(4_096);
     let mut journal = open(&disk, 4_096).unwrap();

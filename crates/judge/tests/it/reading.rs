@@ -47,6 +47,14 @@ fn a_reading_lists_every_command_with_its_words() {
 }
 
 #[test]
+fn a_command_starts_with_its_own_words_and_no_others() {
+    let here = Situation::new("clean");
+    let read = here.judge().read("cargo publish --dry-run").commands.remove(0);
+    assert!(read.starts_with(&["cargo"]) && read.starts_with(&["cargo", "publish"]));
+    assert!(!read.starts_with(&["cargo", "build"]) && !read.starts_with(&["cargo", "publish", "--dry-run", "more"]));
+}
+
+#[test]
 fn a_push_says_what_it_does_to_which_branch() {
     let here = Situation::new("feature");
     let reaches = |line: &str| {

@@ -181,6 +181,15 @@ mod tests {
     }
 
     #[test]
+    fn prog_1_the_question_to_the_advisor_outlives_the_iteration_and_is_answered_once() {
+        let mut progress = Progress::default();
+        progress.want_advice();
+        progress.close(&Policy::default());
+        assert!(progress.take_advice());
+        assert!(!progress.take_advice());
+    }
+
+    #[test]
     fn prog_1_work_that_moves_is_no_failure() {
         assert_eq!(closed(&[edit(), tests(TestResult::Failed), edit(), tests(TestResult::Passed)]), None);
         assert_eq!(closed(&[error("x"), error("y"), error("x")]), None);

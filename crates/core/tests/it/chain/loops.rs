@@ -3,7 +3,7 @@
 use super::fixture::{
     ChainFixture, action, call, causes, edit, failed, found, holds, injects, kinds, plain, quiet, stops, work,
 };
-use tripwire_core::chain::event::{AgentEvent, ErrorClass};
+use tripwire_core::chain::event::{AgentEvent, ErrorClass, Outcome, Status};
 use tripwire_core::decision::{ActivityMode, Decision, FindingKind, Intent, Level, SafetyVeto};
 use tripwire_core::effect::{Deadlock, Effect, HoldReason, Sameness, StopReason};
 use tripwire_core::input::{AdvisorReply, HumanAct, Report, What};
@@ -231,6 +231,17 @@ fn loop_2_balanced_lets_the_same_action_with_changing_results_pass() {
     assert!(fixture.events(40, again).iter().all(|decision| decision.safety.allowed && !injects(decision)));
     let mut fixture = ChainFixture::balanced();
     assert!(fixture.events(40, signed).iter().all(|decision| decision.safety.allowed && !injects(decision)));
+}
+
+#[test]
+fn loop_2_balanced_the_words_of_an_error_count_only_where_the_call_failed() {
+    let noisy = |n: u64| AgentEvent { error_digest: Label::new("a warning"), ..again(n) };
+    let mut fixture = ChainFixture::balanced();
+    assert!(fixture.events(40, noisy).iter().all(|decision| decision.safety.allowed && !injects(decision)));
+    let failing =
+        |n: u64| AgentEvent { outcome: Some(Outcome { status: Status::Error, ..Outcome::default() }), ..noisy(n) };
+    let mut fixture = ChainFixture::balanced();
+    assert!(fixture.events(40, failing).iter().any(injects));
 }
 
 #[test]
