@@ -17,6 +17,7 @@ mod frontend;
 mod saved_engines;
 mod tool_runner;
 mod watch;
+mod written;
 
 pub use agent_loop::{Session, SessionEnd};
 pub use begin::{Plan, begin, check_start, resume};

@@ -13,8 +13,10 @@ pub mod fallback;
 pub mod line;
 mod moves;
 mod phase;
+pub mod plan;
 mod reading;
 pub mod record;
+mod resume;
 mod review;
 mod worker;
 
@@ -23,11 +25,12 @@ pub use self::moves::{CallAnswer, LoopEffect, LoopRequest, Next, Recitation, Run
 use self::ending::Ending;
 use self::line::Line;
 use self::phase::{Asked, Asker, Due, Execution, ModelTurn, Phase};
+use self::plan::Plan;
 use self::reading::{DecisionReading, SessionStanding};
-use self::record::{OnHold, Returned, RunRecord, Setup};
+use self::record::{OnHold, RunRecord, Setup};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, HoldReason};
-use crate::input::{HumanAct, What};
+use crate::input::What;
 use crate::label::Label;
 use crate::policy::{OnToolError, Policy, Switch};
 use crate::text::{Instruction, Objective, Reason, StepSummary};
@@ -63,6 +66,8 @@ pub struct Run {
     due: Due,
     /// What is proved about the work, once a claim was released and waits for its review.
     verdict: Option<Verification>,
+    /// The agent's plan.
+    plan: Plan,
     /// The step completed last, and the next one in the model's own words.
     last: Option<StepSummary>,
     next: Option<StepSummary>,
@@ -104,6 +109,7 @@ impl Run {
             turn: ModelTurn::default(),
             due: Due::default(),
             verdict: None,
+            plan: Plan::default(),
             last: None,
             next: None,
         };
@@ -212,6 +218,11 @@ impl Run {
             (RunRecord::Answered(answer), Phase::Asking) => self.take_answer(answer, views),
             (RunRecord::Failed(failure), Phase::Asking) => self.take_failure(failure, views),
             (RunRecord::Checked(checked), Phase::Checking) => self.take_checked(checked, views),
+            (RunRecord::Planned(plan), Phase::Executing(_)) => {
+                self.plan = plan.clone();
+                views.push(LoopEffect::Line(Line::Plan(plan.clone())));
+                views.push(LoopEffect::Plan(plan.clone()));
+            }
             (RunRecord::Started, Phase::Executing(_)) => self.phase = Phase::Executing(Execution::Started),
             (RunRecord::Returned(returned), Phase::Executing(_)) => self.take_returned(returned, views),
             (RunRecord::LoopJudged(spoken), Phase::JudgingLoop) => self.take_opinion(spoken, views),
@@ -227,6 +238,7 @@ impl Run {
                 | RunRecord::Answered(_)
                 | RunRecord::Failed(_)
                 | RunRecord::Checked(_)
+                | RunRecord::Planned(_)
                 | RunRecord::Started
                 | RunRecord::Returned(_)
                 | RunRecord::LoopJudged(_)
@@ -262,33 +274,6 @@ impl Run {
             Asked::Verdict => self.verdict_answered(views),
             Asked::ApplyRequest => self.apply_request_answered(reading, views),
             Asked::ApplyResult => self.apply_result_answered(views),
-        }
-    }
-
-    /// Whether a later process may go on from here: what held it is cleared by its own act, what ended it by a restart.
-    #[must_use]
-    pub const fn can_go_on(&self) -> bool {
-        match &self.phase {
-            Phase::Done(ending) => ending.can_go_on() || self.reopened,
-            Phase::Taking(_)
-            | Phase::Asking
-            | Phase::Checking
-            | Phase::Executing(_)
-            | Phase::JudgingLoop
-            | Phase::Advising(_)
-            | Phase::Reviewing
-            | Phase::Applying
-            | Phase::Waiting { .. }
-            | Phase::Holding(_) => true,
-        }
-    }
-
-    /// A person's restart opens what had ended by itself; what was done stays done.
-    fn reopen_if_restarted(&mut self, what: &What) {
-        if let (What::Human(act), Phase::Done(ending)) = (what, &self.phase)
-            && matches!(act.unsigned(), (HumanAct::Restart, _))
-        {
-            self.reopened = ending.can_be_restarted();
         }
     }
 
@@ -438,32 +423,6 @@ impl Run {
         )
         .into()
     }
-
-    /// Another process goes on from here. What was awaited is awaited again, except a call that had begun:
-    /// what it did is unknown, and it is never repeated silently.
-    fn resume(&mut self, views: &mut Vec<LoopEffect>) {
-        views.push(LoopEffect::Line(Line::Resumed));
-        match self.phase.clone() {
-            Phase::Executing(Execution::Started) => self.take_returned(&unknown_result(), views),
-            // A permit dies with the process that held it.
-            Phase::Executing(Execution::Permitted) => self.phase = Phase::Taking(Asked::ToolRequest),
-            Phase::Asking => self.ask_again(views),
-            Phase::Applying => self.phase = Phase::Taking(Asked::ApplyRequest),
-            Phase::Done(_) if self.can_go_on() => {
-                self.due.advice_failed = false;
-                (self.reopened, self.failures, self.repairs) = (false, Count::ZERO, Count::ZERO);
-                self.go_on(views);
-            }
-            Phase::Holding(_) => self.go_on(views),
-            Phase::Taking(_)
-            | Phase::Checking
-            | Phase::JudgingLoop
-            | Phase::Advising(_)
-            | Phase::Reviewing
-            | Phase::Waiting { .. }
-            | Phase::Done(_) => {}
-        }
-    }
 }
 
 /// The objective as the model hears it, verbatim.
@@ -473,17 +432,6 @@ fn objective_words(objective: &Objective) -> Instruction {
 
 /// The seed's words for a fresh worker.
 const BRIEFING_WORDS: &str = "Read .geometry/MISSION_BRIEFING.md and continue";
-
-/// What is said of a call whose end a crash hid.
-fn unknown_result() -> Returned {
-    Returned {
-        exit_code: None,
-        how: record::CallOutcome::Unknown,
-        pointer: None,
-        text: "started, result unknown (interrupted): look at what it did before you do it again".into(),
-        verbatim: None,
-    }
-}
 
 /// Whether an input of the chain is one that the loop put there itself; all others are people's acts and time.
 const fn is_answer(what: &What) -> bool {

@@ -9,7 +9,10 @@ use super::facts::{self, Facts};
 use super::frontend::{Frontend, Status};
 use super::tool_runner::ToolRunner;
 use super::watch::Watch;
+use super::written::{keep_plan, write_todo};
 use crate::prompt;
+use crate::tools::plan_of;
+use crate::tools::registry::PLAN;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -21,16 +24,13 @@ use tripwire_core::label::Label;
 use tripwire_core::policy::Switch;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::record::{Call, CallOutcome, Returned, RunRecord};
-use tripwire_core::run::{LoopEffect, LoopRequest, Next, Recitation, Run, RunInput};
-use tripwire_core::text::StepSummary;
+use tripwire_core::run::{LoopEffect, LoopRequest, Next, Run, RunInput};
 use tripwire_core::units::{Count, EventIndex, MicroUsd, RunMillis};
-use tripwire_fs::file::FileError;
 use tripwire_session::driver::Driver;
 use tripwire_session::transcript::Transcript;
 use tripwire_workspace::account;
 use tripwire_workspace::clock;
 use tripwire_workspace::geometry::layout::Layout;
-use tripwire_workspace::geometry::reports::{Report, Todo};
 use tripwire_workspace::loop_lock::LoopLock;
 
 /// How often a waiting session looks at the control files.
@@ -283,6 +283,7 @@ impl Session<'_> {
                 LoopEffect::Say(saying) => self.conversation.say(&saying),
                 LoopEffect::Forget => self.conversation.forget(),
                 LoopEffect::Brief => self.driver.brief(clock::now())?,
+                LoopEffect::Plan(plan) => keep_plan(&self.layout, &plan)?,
                 LoopEffect::Recite(recitation) => write_todo(&self.layout, recitation)?,
             }
         }
@@ -362,6 +363,10 @@ impl Session<'_> {
         });
         self.took = begun.elapsed();
         let took = self.took;
+        let plan = plan_of(&call.arguments).filter(|_| call.tool == PLAN && !returned.how.is_error());
+        if let Some(plan) = plan {
+            self.learn(&RunRecord::Planned(plan), Duration::ZERO)?;
+        }
         self.learn(&RunRecord::Returned(returned), took)
     }
 
@@ -462,18 +467,6 @@ impl Session<'_> {
             left: self.left(),
         }
     }
-}
-
-/// Rewrites `todo.md` as the machine recites it.
-fn write_todo(layout: &Layout, recitation: Recitation) -> Result<(), FileError> {
-    let todo = Todo {
-        objective: recitation.objective.into_string(),
-        steps_done: u64::from(recitation.steps.get()),
-        progress: vec![format!("iteration {}", recitation.iteration)],
-        last_completed: recitation.last.map(StepSummary::into_string),
-        next: recitation.next.map(StepSummary::into_string),
-    };
-    Report::Todo.write(layout, &todo.text())
 }
 
 /// The person at the terminal interrupted the loop.

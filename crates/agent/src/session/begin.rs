@@ -238,7 +238,7 @@ impl Retold {
             }
             LoopEffect::Say(saying) => self.conversation.say(saying),
             LoopEffect::Forget => self.conversation.forget(),
-            LoopEffect::Brief | LoopEffect::Recite(_) => {}
+            LoopEffect::Brief | LoopEffect::Plan(_) | LoopEffect::Recite(_) => {}
         }
     }
 }

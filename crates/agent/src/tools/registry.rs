@@ -4,6 +4,7 @@ use super::edit::Edit;
 use super::entry::ToolEntry;
 use super::finish::Finish;
 use super::list::List;
+use super::plan::WritePlan;
 use super::read_file::ReadFile;
 use super::recall::Recall;
 use super::remember::Remember;
@@ -24,6 +25,8 @@ const DOMAIN: &[u8] = b"tripwire tool registry 1\0";
 pub const FINISH: &str = Finish::NAME;
 /// The tool that runs a command.
 pub const SHELL: &str = Shell::NAME;
+/// The tool by which an agent writes its plan down.
+pub const PLAN: &str = WritePlan::NAME;
 
 /// All tools of a session. There is no way to add, change or take one away.
 #[derive(Debug)]
@@ -58,6 +61,7 @@ impl Registry {
             ToolEntry::of::<Edit>(),
             ToolEntry::of::<Finish>(),
             ToolEntry::of::<List>(),
+            ToolEntry::of::<WritePlan>(),
             ToolEntry::of::<ReadFile>(),
             ToolEntry::of::<Recall>(),
             ToolEntry::of::<Remember>(),
@@ -106,7 +110,7 @@ mod tests {
         assert_eq!(first.digest(), second.digest());
         assert_eq!(
             first.names().collect::<Vec<_>>(),
-            ["edit", "finish", "list", "read_file", "recall", "remember", "search", "shell", "write"]
+            ["edit", "finish", "list", "plan", "read_file", "recall", "remember", "search", "shell", "write"]
         );
         let mut other = Registry::new().unwrap();
         other.entries[0].about = "something else";
@@ -131,7 +135,7 @@ mod tests {
             for (field, schema) in spec.schema["properties"].as_object().unwrap() {
                 assert!(schema["description"].is_string(), "{}.{field}", spec.name);
                 let words: Vec<&str> = schema.as_object().unwrap().keys().map(String::as_str).collect();
-                let known = ["type", "description", "default", "format", "minimum"];
+                let known = ["type", "description", "default", "format", "minimum", "items"];
                 assert!(words.iter().all(|word| known.contains(word)), "{}.{field} has {words:?}", spec.name);
             }
             let known = ["type", "additionalProperties", "properties", "required", "description"];

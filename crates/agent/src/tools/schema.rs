@@ -68,13 +68,16 @@ pub(super) fn mistakes(schema: &Value, arguments: &Value) -> Vec<Mistake> {
     let none = Map::new();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     let whole = |why: String| Mistake { path: String::new(), why, found: piece(arguments) };
-    let mut mistakes: Vec<Mistake> = fields
-        .iter()
-        .filter_map(|(name, value)| {
-            let why = field_mistake(known.get(name)?, value)?;
-            Some(Mistake { path: format!("/{name}"), why, found: piece(value) })
-        })
-        .collect();
+    let mut mistakes: Vec<Mistake> = Vec::new();
+    for (name, value) in fields {
+        let Some(schema) = known.get(name) else { continue };
+        if let Some(why) = field_mistake(schema, value) {
+            mistakes.push(Mistake { path: format!("/{name}"), why, found: piece(value) });
+        }
+        mistakes.extend(
+            item_mistakes(schema, value).map(|mistake| Mistake { path: format!("/{name}{}", mistake.path), ..mistake }),
+        );
+    }
     let unknown: Vec<String> =
         fields.keys().filter(|name| !known.contains_key(*name)).map(|name| format!("'{name}'")).collect();
     if !unknown.is_empty() {
@@ -88,6 +91,17 @@ pub(super) fn mistakes(schema: &Value, arguments: &Value) -> Vec<Mistake> {
     mistakes.truncate(MISTAKES_MAX);
     mistakes.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
     mistakes
+}
+
+/// What is wrong with the objects of a list.
+fn item_mistakes<'a>(schema: &'a Value, value: &'a Value) -> impl Iterator<Item = Mistake> + 'a {
+    let items = schema.get("items").filter(|items| items.get("type").is_some_and(|kind| kind == "object"));
+    let values = items.and(value.as_array()).map(Vec::as_slice).unwrap_or_default();
+    values.iter().enumerate().filter_map(move |(at, item)| Some((at, mistakes(items?, item)))).flat_map(
+        |(at, found)| {
+            found.into_iter().map(move |mistake| Mistake { path: format!("/{at}{}", mistake.path), ..mistake })
+        },
+    )
 }
 
 /// What is wrong with the value of one field.

@@ -11,7 +11,7 @@ use crate::limits;
 use crate::parity::AgentParity;
 use crate::print::terminal;
 use crate::print::{self, Form, Out};
-use crate::verbs::agent::available::{Unopened, first_available};
+use crate::verbs::agent::available::{ListedBy, Unopened, first_available};
 use crate::verbs::agent::example::Example;
 use crate::verbs::agent::report::{Printer, Shown};
 use crate::verbs::agent::worker::{Team, WorkerError};
@@ -335,8 +335,8 @@ fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Res
         };
         opened.map(|engine| sensitive.guard(engine))
     };
-    let chain = first_available(&names.engines, &open)?;
-    let advisors = first_available(&names.advisors, &open)?;
+    let chain = first_available(&names.engines, listed_by(args.engine.iter().chain(&args.fallback)), &open)?;
+    let advisors = first_available(&names.advisors, listed_by(args.advisor.iter()), &open)?;
     let reviewer = names.reviewer.as_deref().map(open).transpose().map_err(Unopened::problem)?;
     let recorders = match &args.record {
         None => Recorders::default(),
@@ -353,6 +353,13 @@ fn engines(args: &AgentArgs, names: &SavedEngines, workspace: &Workspace) -> Res
         },
     };
     Ok(EngineSet { chain, advisors, reviewer, recorders, probed: None })
+}
+
+/// Who made a list of engines: a person who names each, or something that stands.
+fn listed_by<'a>(given: impl Iterator<Item = &'a String>) -> ListedBy {
+    let mut given = given.peekable();
+    let named = given.peek().is_some() && given.all(|name| name != chains::DEFAULT);
+    if named { ListedBy::Person } else { ListedBy::Standing }
 }
 
 /// What the command line sets in the policy of a worker's own session; time and money are what is left of ours.

@@ -270,7 +270,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Problem> {
         match after.driver.as_ref().map(|driver| ended::can_be_restarted(layout, driver)) {
             Some(true) => {
                 after.take(args.reason.sign(HumanAct::Restart))?;
-                said.say("the session is open again: a person restarted it");
+                said.say("the session is started again by a person");
             }
             Some(false) if after.view().is_some_and(|view| view.stopped.is_none()) => {
                 said.say("nothing is to be restarted: the session has not ended by itself");

@@ -317,7 +317,6 @@ impl Chain {
         let binds = self.policy.limits.stop_on_convergence == Switch::On && gate.is_armed();
         if converged && binds && gate.standing.hold(HoldReason::Converged) {
             turn.draft.cause(Effect::Hold(HoldReason::Converged));
-            turn.draft.cause(Effect::Notify(HoldReason::Converged.explain().into()));
         }
     }
 

@@ -124,9 +124,23 @@ impl Run {
             self.last =
                 Some(format!("{}({}): {end}", call.tool, crate::label::cut(&call.arguments, LAST_BYTES_MAX)).into());
         }
+        if returned.how == CallOutcome::Done {
+            self.tick_plan(views);
+        }
         self.answer_call(returned, views);
         self.turn.result = Some(returned.clone());
         self.phase = Phase::Taking(Asked::ToolResult);
+    }
+
+    /// The call at hand ended well: the step of the plan that it fits is done.
+    fn tick_plan(&mut self, views: &mut Vec<LoopEffect>) {
+        let Some(call) = self.call().cloned() else { return };
+        let Some(number) = self.plan.tick(&call.tool, &call.arguments) else { return };
+        let of = Count::new(u32::try_from(self.plan.steps.len()).unwrap_or(u32::MAX));
+        let at = usize::try_from(number.get()).unwrap_or(usize::MAX).saturating_sub(1);
+        let purpose = self.plan.steps.get(at).map(|step| step.purpose.clone()).unwrap_or_default();
+        views.push(LoopEffect::Line(Line::PlanStep { number, of, purpose }));
+        views.push(LoopEffect::Plan(self.plan.clone()));
     }
 
     /// Writes the result down and keeps it for the model.
@@ -195,6 +209,7 @@ impl Run {
         if every > 0 && self.steps.get().checked_rem(every) == Some(0) {
             self.write_todo(views);
             self.due.words.push(self.progress_words());
+            self.due.words.extend(self.plan.recited());
         }
         self.go_on(views);
     }

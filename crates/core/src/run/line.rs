@@ -3,12 +3,13 @@
 //! Every line is made by the machine from its inputs, so the same answers and results give the same bytes.
 
 use super::ending::Ending;
+use super::plan::Plan;
 use super::record::{Answer, CallFault, CallOutcome, EngineFailure, Opinion, ReviewAnswer, Setup};
 use crate::chain::gate::dirty_bits::Verification;
 use crate::effect::{Deadlock, ExitStatus, LoopOverride};
 use crate::label::Label;
 use crate::record::canonical::{self, CanonicalError};
-use crate::text::{CallId, Instruction, MemoryPointer, ModelText, Reason, ToolName, ToolOutput};
+use crate::text::{CallId, Instruction, MemoryPointer, ModelText, Reason, StepSummary, ToolName, ToolOutput};
 use crate::units::Count;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,17 @@ pub enum Line {
         /// What is proved about the work, when it was released.
         #[serde(skip_serializing_if = "Option::is_none")]
         verdict: Option<Verification>,
+    },
+    /// The agent wrote its plan down.
+    Plan(Plan),
+    /// A step of the plan is done, as a call showed.
+    PlanStep {
+        /// Its number, from 1.
+        number: Count,
+        /// How many steps there are.
+        of: Count,
+        /// What it was for.
+        purpose: StepSummary,
     },
     /// An advisor said whether it sees a loop; its answer decides nothing.
     LoopCheck {

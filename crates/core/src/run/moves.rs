@@ -2,6 +2,7 @@
 
 use super::ending::Ending;
 use super::line::Line;
+use super::plan::Plan;
 use super::record::{Answer, Call, Returned, Reviewed, RunRecord, Spent, Spoken};
 use crate::decision::Decision;
 use crate::effect::{Deadlock, HoldReason};
@@ -46,6 +47,8 @@ pub enum LoopEffect {
     Forget,
     /// Write the briefing anew, with the step that was just done.
     Brief,
+    /// Write the plan with its ticks.
+    Plan(Plan),
     /// Rewrite `todo.md`.
     Recite(Recitation),
 }

@@ -1,6 +1,7 @@
 //! What our own loop learns from the world: each is journaled before it is used, so that the loop can be run again.
 
 use super::fallback::Seat;
+use super::plan::Plan;
 use crate::chain::event::TestResult;
 use crate::effect::{HoldReason, StopReason};
 use crate::label::Label;
@@ -28,6 +29,8 @@ pub enum RunRecord {
     Failed(EngineFailure),
     /// A call was checked against the registry.
     Checked(Checked),
+    /// The agent wrote its plan down.
+    Planned(Plan),
     /// A permitted call begins; without a result after it, what it did is unknown.
     Started,
     /// A call came back.

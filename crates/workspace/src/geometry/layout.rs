@@ -44,6 +44,8 @@ paths! {
     checkpoint => "CHECKPOINT.md";
     /// What a fresh worker must know after a compaction.
     mission_briefing => "MISSION_BRIEFING.md";
+    /// The plan of our own loop's agent, with the steps that calls have shown to be done.
+    plan => "plan.json";
     /// The recitation of objective and progress.
     todo => "todo.md";
     /// Frozen replays, one file per session.

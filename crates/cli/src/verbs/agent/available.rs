@@ -49,10 +49,20 @@ impl From<WorkerError> for Unopened {
     }
 }
 
+/// Where a list of engines comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListedBy {
+    /// A person named each of them for this session: one that would be missed later is told now.
+    Person,
+    /// The manifest, the seed's order or an earlier command: what is there is taken.
+    Standing,
+}
+
 /// Opens a list of engines. One that has no key or no program keeps its place and says so when it is asked, as long as another
 /// one can be opened. A name that is none is a mistake wherever it stands.
 pub(super) fn first_available(
     names: &[String],
+    listed_by: ListedBy,
     open: &impl Fn(&str) -> Result<Box<dyn Engine>, Unopened>,
 ) -> Result<Vec<Box<dyn Engine>>, Problem> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
@@ -63,6 +73,7 @@ pub(super) fn first_available(
                 any = true;
                 engines.push(engine);
             }
+            Err(Unopened::Unavailable(_, problem)) if any && listed_by == ListedBy::Person => return Err(problem),
             Err(Unopened::Unavailable(error, problem)) => {
                 let error = EngineError::NotStarted { engine: name.clone(), error };
                 engines.push(Box::new(UnavailableEngine::new(name, error)));

@@ -17,6 +17,7 @@ use tripwire_core::effect::HoldReason;
 use tripwire_core::label::Label;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::{Line, ResultLine};
+use tripwire_core::run::plan::PlanStep;
 use tripwire_core::run::record::{Answer, CallOutcome, Setup, Work, WorkEnd};
 use tripwire_session::ended;
 
@@ -177,6 +178,13 @@ fn story(line: &Line, status: &Status) -> Vec<String> {
         Line::Claim { demand: Some(demand), .. } => vec![format!("  guard: not done yet: {}", one_line(demand))],
         Line::Claim { demand: None, verdict } => {
             vec![format!("  guard: released: {}", verdict.as_ref().map(name).unwrap_or_default())]
+        }
+        Line::Plan(plan) => {
+            let step = |step: &PlanStep| format!("  plan: {} {}", step.tool, one_line(&step.purpose));
+            plan.steps.iter().map(step).collect()
+        }
+        Line::PlanStep { number, of, purpose } => {
+            vec![format!("  plan: step {number} of {of} is done: {}", one_line(purpose))]
         }
         Line::LoopCheck { engine, opinion, .. } => {
             vec![format!("  advisor ({engine}) on the loop: {} (written down; it decides nothing)", name(opinion))]

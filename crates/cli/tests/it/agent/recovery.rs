@@ -31,7 +31,7 @@ fn work() -> Vec<Value> {
 #[test]
 fn gate_4_a_suspended_loop_waits_in_sight_and_goes_on_after_resume() {
     let fixture = fixture("health:\n  soft_suspend_threshold: 0.75\n");
-    let mut answers: Vec<Value> = (0..7).map(late).collect();
+    let mut answers: Vec<Value> = (0..4).map(late).collect();
     answers.extend([call("list", json!({})), finish(), finish()]);
     fixture.agent(&answers, &[]).ended(5);
     let (id, done) = (session(&fixture), results(&fixture));
@@ -201,7 +201,35 @@ fn gate_4_failing_commands_and_time_outs_cost_what_they_cost_elsewhere() {
     let failing = |n: usize| shell(&format!("cat nofile{}; exit {}", "x".repeat(n), n + 2));
     let end = || [call("list", json!({})), finish()];
     let of = |count: usize| health(&(1..=count).map(failing).chain(end()).collect::<Vec<_>>());
-    assert_eq!(of(2), "1.0", "two failures cost nothing");
-    assert_eq!(of(4), "0.9", "the third and the fourth cost 0.05 each");
-    assert_eq!(health(&[late(0), call("list", json!({})), finish()]), "0.95", "a time-out costs once");
+    assert_eq!(of(2), "1000000", "two failures cost nothing");
+    assert_eq!(of(4), "900000", "the third and the fourth cost 0.05 each");
+    assert_eq!(health(&[late(0), call("list", json!({})), finish()]), "950000", "a time-out costs once");
+}
+
+#[test]
+fn tool_2_a_plan_is_checked_kept_shown_and_ticked_off() {
+    let fixture = fixture("");
+    let step =
+        |tool: &str, target: &str| json!({"tool": tool, "target": target, "purpose": format!("{tool} {target}")});
+    let plan = json!({"steps": [step("write", "notes.md"), step("shell", "cat notes.md"), step("shell", "never")]});
+    let wrong = [json!({"steps": []}), json!({"steps": [{"tool": "dance", "purpose": "x"}]})];
+    let answers = vec![
+        call("plan", wrong[0].clone()),
+        call("plan", wrong[1].clone()),
+        call("plan", plan),
+        call("write", json!({"path": "notes.md", "content": "x\n"})),
+        shell("cat notes.md"),
+        finish(),
+    ];
+    let run = fixture.agent(&answers, &[]);
+    run.ended(0);
+    assert!(run.stdout.contains("plan: step 2 of 3 is done"), "{}", run.stdout);
+    let kept: Value = serde_json::from_str(&fixture.read(".geometry/plan.json")).unwrap();
+    let done: Vec<bool> = kept["steps"].as_array().unwrap().iter().map(|step| step["done"] == true).collect();
+    assert_eq!(done, [true, true, false]);
+    assert_eq!(fixture.safety_log().matches("VALIDATION_ERROR").count(), 2);
+    let wrong = call("plan", json!({"steps": [{"tool": "write"}]}));
+    let ended = AgentFixture::new().agent(&[wrong.clone(), wrong.clone(), wrong, finish()], &[]);
+    ended.ended(3);
+    assert!(ended.stdout.contains("SYSTEM_ERROR"), "{}", ended.stdout);
 }

@@ -75,7 +75,8 @@ impl Client {
             "codex" => json!(output),
             _ => json!({"stdout": output, "stderr": "", "interrupted": false}),
         };
-        self.says(self.words.after, call)
+        let (_, text) = self.says(self.words.after, call);
+        (text.contains(r#""continue":false"#), text)
     }
 
     fn loops(&mut self) {

@@ -13,6 +13,7 @@ use tripwire_core::record::chain::Digest;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::fallback::Seat;
 use tripwire_core::run::line::Line;
+use tripwire_core::run::plan::Plan;
 use tripwire_core::run::record::{
     Answer, AnswerEnd, Call, CallFault, CallOutcome, Checked, EngineFailure, FailureKind, FaultKind, OnHold,
     RUN_VERSION, Returned, ReviewAnswer, Reviewed, RunRecord, Setup, Spent, Spoken, Work, WorkEnd,
@@ -53,12 +54,15 @@ pub(crate) struct RunFixture {
     pub(crate) advised_by: Vec<usize>,
     /// What the advisor says of the loop itself.
     pub(crate) opinion: Option<&'static str>,
+    /// What a call of `plan` writes down.
+    pub(crate) plan: Option<Plan>,
     pub(crate) review: VecDeque<ReviewAnswer>,
     /// Everything that a journal would hold, to run it again.
     pub(crate) journal: Vec<Journaled>,
     pub(crate) lines: Vec<Line>,
     pub(crate) conversation: Vec<Saying>,
     pub(crate) recitations: Vec<Recitation>,
+    pub(crate) plans: Vec<Plan>,
     pub(crate) briefings: usize,
     pub(crate) executed: Vec<String>,
     pub(crate) waited: Vec<u64>,
@@ -149,12 +153,14 @@ impl RunFixture {
             advisors_blank: 0,
             advised_by: Vec::new(),
             opinion: None,
+            plan: None,
             review: VecDeque::new(),
             journal: Vec::new(),
             lines: Vec::new(),
             conversation: Vec::new(),
             recitations: Vec::new(),
             briefings: 0,
+            plans: Vec::new(),
             executed: Vec::new(),
             waited: Vec::new(),
             asked: Vec::new(),
@@ -195,6 +201,9 @@ impl RunFixture {
             Next::Execute(call) => {
                 self.learn(RunRecord::Started);
                 self.executed.push(format!("{} {}", call.tool, call.arguments));
+                if let Some(plan) = self.plan.clone().filter(|_| call.tool == "plan") {
+                    self.learn(RunRecord::Planned(plan));
+                }
                 self.learn(RunRecord::Returned(execute(&call)));
             }
             Next::JudgeLoop => {
@@ -260,6 +269,7 @@ impl RunFixture {
                 LoopEffect::Say(saying) => self.conversation.push(saying),
                 LoopEffect::Forget => self.conversation.clear(),
                 LoopEffect::Brief => self.briefings += 1,
+                LoopEffect::Plan(plan) => self.plans.push(plan),
                 LoopEffect::Recite(recitation) => self.recitations.push(recitation),
             }
         }

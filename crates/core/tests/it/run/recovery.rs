@@ -1,12 +1,13 @@
 //! The ways on of our own loop: restarts, a list of advisors, a second look at a loop, and tools that fail.
 
-use super::fixture::{Reply, RunFixture, call, finish, policy, read, setup};
+use super::fixture::{Reply, RunFixture, call, edit, finish, policy, read, setup, test_run};
 use tripwire_core::effect::{HoldReason, StopReason};
 use tripwire_core::input::{HumanAct, What};
 use tripwire_core::label::Label;
 use tripwire_core::policy::Policy;
 use tripwire_core::run::ending::Ending;
 use tripwire_core::run::line::Line;
+use tripwire_core::run::plan::{Plan, PlanStep};
 use tripwire_core::run::record::{FailureKind, OnHold, Opinion, RunRecord, Setup};
 
 /// A loop of two calls with known results, which is held, and then something else.
@@ -108,4 +109,28 @@ fn run_4_a_switch_is_told_to_the_chain_once() {
         told += usize::from(fixture.run.switched().is_some());
     }
     assert!(told >= 1 && fixture.run.switched().is_none());
+}
+
+#[test]
+fn tool_2_steps_of_a_plan_are_ticked_off_by_calls_that_were_observed() {
+    let step = |tool: &str, target: Option<&str>, purpose: &str| PlanStep {
+        done: false,
+        purpose: purpose.into(),
+        target: target.map(Label::cut),
+        tool: tool.into(),
+    };
+    let steps =
+        vec![step("edit", Some("sum.sh"), "fix it"), step("shell", None, "test it"), step("edit", Some("x"), "more")];
+    let replies =
+        [call("plan", r#"{"steps":"…"}"#), edit(), call("shell", r#"{"command":"fail"}"#), test_run(), finish()];
+    let mut fixture = RunFixture::new(setup(), policy(), replies);
+    fixture.plan = Some(Plan { steps });
+    assert!(matches!(fixture.play(), Ending::Completed { .. }));
+    let done: Vec<Vec<bool>> =
+        fixture.plans.iter().map(|plan| plan.steps.iter().map(|step| step.done).collect()).collect();
+    let (open, one, two) = ([false; 3].to_vec(), vec![true, false, false], vec![true, true, false]);
+    assert_eq!(done, [open, one, two], "a failed call ticks nothing, and a claim neither");
+    assert!(fixture.transcript().contains("Your plan, as far as calls were observed"), "it is recited");
+    let (fixture, _) = RunFixture::played([read(0), read(1), read(2), read(4), finish()]);
+    assert!(fixture.plans.is_empty() && !fixture.transcript().contains("Your plan"), "without one nothing is said");
 }
